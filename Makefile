@@ -1,0 +1,66 @@
+# Everything a developer or CI runs. Each target sets up what it needs; the second time is quick.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# Work is spread over processes; threads inside each of them would only get in each other's way.
+WORKERS ?= 2
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow check format bench clean chromium
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(VENV)/.demo-installed  ## train, compress and audit a small model of handwritten digits
+	$(BIN)/fairweight demo --quick
+
+test: $(VENV)/.dev-installed chromium  ## tests and doctests
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
+
+test-slow: $(VENV)/.dev-installed  ## simulations of coverage and power, many minutes
+	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+check: $(VENV)/.dev-installed  ## lint, format, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev-installed  ## let ruff repair and format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev-installed  ## measure speed and memory beside peers
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove the environment, caches and what demo and audits wrote
+	rm -rf $(VENV) build dist fairweight-demo fairweight-audit
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# pip is what venv installs last: where it is missing, the environment was never finished.
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "fairweight needs Python 3.11 or newer, and '$(PYTHON)' is not: $$($(PYTHON) --version 2>&1)."; \
+	  echo "Name another one, for example: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+
+# Editable in both cases, so that neither target undoes the other's installation.
+$(VENV)/.demo-installed: pyproject.toml constraints.txt | $(BIN)/pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
+	@touch $@
+
+$(VENV)/.dev-installed: pyproject.toml constraints.txt | $(BIN)/pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev]'
+	@touch $@ $(VENV)/.demo-installed
+
+# Reports are looked at in a real browser where there is one; those tests skip themselves otherwise.
+chromium:
+	@if { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "Installing chromium for the tests in a browser."; \
+	  { timeout 120 apt-get update -qq && timeout 300 apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1 \
+	    || echo "chromium could not be installed: the tests in a browser are skipped."; \
+	else echo "No chromium found: install it to run the tests in a browser; they are skipped now."; fi

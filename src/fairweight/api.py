@@ -1,0 +1,515 @@
+"""What `import fairweight as fw` offers: audit arrays or tables, and look at the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from fairweight.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from fairweight.auditing.result import AuditResult
+    from fairweight.tables.align import Aligned
+
+Progress = Callable[[str, int, int], None]
+
+
+class Audit:
+    """The result of an audit: frames of numbers, and ways to show them.
+
+    `results` holds every number with its interval and test; `overall`, `by_class` and `by_group`
+    are filters of it with the same columns.
+    """
+
+    def __init__(self, result: AuditResult) -> None:
+        self.result = result
+
+    @property
+    def results(self) -> pd.DataFrame:
+        """One row per variant, metric, group, class and task: the results contract."""
+        return self.result.results
+
+    def _by(self, *levels: str) -> pd.DataFrame:
+        chosen = self.results["by"].isin(levels)
+        return self.results[chosen].reset_index(drop=True)
+
+    @property
+    def overall(self) -> pd.DataFrame:
+        return self._by("overall")
+
+    @property
+    def by_class(self) -> pd.DataFrame:
+        return self._by("class")
+
+    @property
+    def by_group(self) -> pd.DataFrame:
+        return self._by("group")
+
+    @property
+    def per_seed(self) -> pd.DataFrame:
+        """Accuracy and recall of every single member."""
+        return self.result.per_seed
+
+    @property
+    def confusion(self) -> pd.DataFrame:
+        return self.result.confusion
+
+    @property
+    def reliability(self) -> pd.DataFrame:
+        """Score against outcome in bins; the contributions of a group add up to its ECE."""
+        return self.result.reliability
+
+    @property
+    def data(self) -> pd.DataFrame:
+        """Examples per split, class and group."""
+        return self.result.data
+
+    @property
+    def power(self) -> pd.DataFrame:
+        """What each confirmatory row could have found, and how many examples more would take."""
+        return self.result.power
+
+    @property
+    def concentration(self) -> pd.DataFrame:
+        """Who bears the lost answers."""
+        return self.result.concentration
+
+    @property
+    def group_error(self) -> pd.DataFrame:
+        """Excess shifts corrected for wrong group labels, if an error was declared."""
+        return self.result.group_error
+
+    @property
+    def variants(self) -> pd.DataFrame | None:
+        """The variants table that was given."""
+        return self.result.variants_table
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was dropped, assumed, unused or not estimable."""
+        return self.result.notes
+
+    def worst_group_shift(self, variant: str | None = None) -> float:
+        """The least shift of accuracy over all groups of all single columns."""
+        rows = self.results
+        chosen = rows[(rows["metric"] == "worst_group_shift") & rows["task"].isna()]
+        chosen = rows[rows["metric"] == "worst_group_shift"] if chosen.empty else chosen
+        if variant is not None:
+            chosen = chosen[chosen["variant"] == variant]
+        return float(chosen["compressed"].min())
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write the report as one page that needs no network."""
+        from fairweight.report.html import render
+        from fairweight.tables.write import atomic_file
+
+        target = Path(path)
+        page = render(self.result)
+        with atomic_file(target, "w") as file:
+            file.write(page)
+        return target
+
+    def to_json(self) -> str:
+        """Everything as JSON: {"schema": 1, ..., "results": [rows]}."""
+        from fairweight.report.machine import to_json
+
+        return to_json(self.result)
+
+    def save(self, directory: str | Path) -> Path:
+        """Write report.html, tables/ and audit.json; audit.json comes last and marks completion."""
+        from fairweight.report.html import render
+        from fairweight.report.machine import to_json, write_tables
+        from fairweight.tables.write import atomic_directory
+
+        with atomic_directory(Path(directory)) as room:
+            (room / "report.html").write_text(render(self.result), encoding="utf-8")
+            write_tables(self.result, room / "tables")
+            (room / "audit.json").write_text(to_json(self.result), encoding="utf-8")
+        return Path(directory)
+
+    def suppressed(self, least: int = 10) -> Audit:
+        """The audit without numbers that rest on fewer than `least` examples, for publication."""
+        from fairweight.auditing.suppress import suppressed
+
+        return Audit(suppressed(self.result, least))
+
+    def _repr_html_(self) -> str:
+        from fairweight.report.notebook import fragment
+
+        return fragment(self.result)
+
+    def __repr__(self) -> str:
+        variants = ", ".join(self.result.variants)
+        return (
+            f"<Audit of {variants} against {self.result.baseline}: "
+            f"{self.result.n_examples:,} examples, {len(self.results):,} rows of results>"
+        )
+
+
+def audit(
+    y_true: ArrayLike,
+    y_pred: Mapping[str, ArrayLike],
+    *,
+    baseline: str | None = None,
+    sensitive_features: Any = None,
+    sample_id: ArrayLike | None = None,
+    y_score: Mapping[str, ArrayLike] | None = None,
+    positive: Any = None,
+    train: Any = None,
+    cluster: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    alpha: float = 0.05,
+    n_boot: int = 2000,
+    correction: str = "holm",
+    min_group: int = 10,
+    random_state: int | None = None,
+    **more: Any,
+) -> Audit:
+    """Compare the predictions of compressed models with a baseline's on the same examples.
+
+    Parameters
+    ----------
+    y_true
+        True labels, (n,).
+    y_pred
+        Variant to predictions, (n,) or (n, seeds). The first is the baseline unless named.
+    baseline
+        Which variant is the dense model.
+    sensitive_features
+        Groups: an array, a Series, a dict of arrays or a DataFrame, as in fairlearn.
+    y_score
+        Variant to scores: (n,) of the positive class (binary) or the predicted one, or (n, classes)
+        with classes in sorted order.
+    positive
+        The positive class of binary labels; 1, True, "1", "yes" and "true" need not be named.
+    train
+        Training labels and groups as a table: signs of bias amplification and the rarer value.
+    cluster
+        Which examples belong together (one person, one writer).
+    sample_weight
+        Sampling weights.
+    alpha, n_boot, correction, min_group, random_state
+        Level of intervals, bootstrap replicates, "holm" | "bh" | "none", the least size of a group
+        that is judged, and the seed of all random numbers (0 if None).
+    **more
+        Further options of `audit_table`: `groups`, `group_error`, `zero_baseline`, ...
+
+    Examples
+    --------
+    >>> import fairweight as fw
+    >>> result = fw.audit([0, 1] * 50, {"dense": [0, 1] * 50, "int8": [0, 1] * 49 + [1, 1]},
+    ...                   sensitive_features={"half": ["first"] * 50 + ["second"] * 50}, n_boot=200)
+    >>> row = result.overall.query("metric == 'accuracy'").iloc[0]
+    >>> float(row["shift"])
+    -0.01
+    """
+    from fairweight.tables.arrays import wide_table
+
+    table, columns = wide_table(
+        y_true,
+        y_pred,
+        sensitive_features=sensitive_features,
+        sample_id=sample_id,
+        y_score=y_score,
+        cluster=cluster,
+        sample_weight=sample_weight,
+    )
+    return audit_table(
+        table,
+        baseline=baseline if baseline is not None else next(iter(columns.predictions)),
+        predictions=columns.predictions,
+        scores=columns.scores or None,
+        groups=more.pop("groups", columns.groups),
+        weight="weight" if sample_weight is not None else None,
+        cluster="cluster" if cluster is not None else None,
+        positive=positive,
+        train=train,
+        alpha=alpha,
+        n_boot=n_boot,
+        correction=correction,
+        min_group=min_group,
+        random_state=random_state,
+        **more,
+    )
+
+
+def audit_table(
+    source: Any,
+    *,
+    baseline: str | None = None,
+    predictions: Mapping[str, str | Sequence[str]] | None = None,
+    label: str = "label",
+    id: str = "example_id",
+    groups: str | Sequence[str] | None = None,
+    scores: Mapping[str, str | Sequence[str]] | None = None,
+    task: str | None = None,
+    examples: Any = None,
+    train: Any = None,
+    variants: Any = None,
+    positive: Any = None,
+    cluster: str | None = None,
+    weight: str | None = None,
+    variant: str = "variant",
+    seed: str = "seed",
+    prediction: str = "prediction",
+    score: str = "score",
+    score_classes: Sequence[Any] | None = None,
+    missing: Literal["error", "drop"] = "error",
+    alpha: float = 0.05,
+    n_boot: int = 2000,
+    correction: str = "holm",
+    min_group: int = 10,
+    random_state: int | None = None,
+    zero_baseline: str = "drop",
+    reference_shift: float = 0.02,
+    group_error: float = 0.0,
+    exact: bool = False,
+    filters: bool = True,
+    fixed_side: str | None = None,
+    command: str | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Audit prediction tables: files, frames, queries, or cubes written by `fairweight count`.
+
+    Parameters
+    ----------
+    source
+        A path or frame, a list of paths (or `NAME=FILE`), or a dict from name to path or frame.
+    predictions, scores
+        For wide tables: variant to column, or to one column per seed.
+    label, id, variant, seed, prediction, score, task, cluster, weight
+        Names of the columns.
+    groups
+        Columns and intersections (`["sex", "age", "sex*age"]`); by default every column that looks
+        like a group.
+    examples, train, variants
+        Tables beside the predictions: of examples (groups, labels), of training labels, of models.
+    missing
+        "error" or "drop": what to do about examples that some variant lacks.
+    zero_baseline
+        What CEV and SDE do with a class in which the baseline makes no errors: "drop", "raise",
+        "epsilon" or "absolute".
+    reference_shift
+        The shift for which the examples needed are stated.
+    group_error
+        Share of group labels that may be wrong; the range of the corrected excess is then given.
+    exact
+        Exact McNemar tests instead of mid-p.
+    filters, fixed_side
+        The skip rules of bias amplification, and the level whose side is always watched.
+
+    The other options are those of `audit`.
+
+    Examples
+    --------
+    >>> import fairweight as fw
+    >>> table = {"example_id": range(40), "label": ["a", "b"] * 20, "pred_dense": ["a", "b"] * 20,
+    ...          "pred_int8": ["a", "b"] * 19 + ["b", "b"], "site": ["x"] * 20 + ["y"] * 20}
+    >>> fw.audit_table(table, n_boot=200)
+    <Audit of int8 against dense: 40 examples, 239 rows of results>
+    """
+    from fairweight.auditing.pipeline import silent
+
+    options = _options(
+        alpha=alpha,
+        n_boot=n_boot,
+        correction=correction,
+        min_group=min_group,
+        random_state=random_state,
+        zero_baseline=zero_baseline,
+        reference_shift=reference_shift,
+        group_error=group_error,
+        exact=exact,
+    )
+    asked = {
+        "positive": positive,
+        "filters": filters,
+        "fixed_side": fixed_side,
+        "command": command,
+    }
+    report = progress or silent
+    cubes = _cube_paths(source)
+    if cubes:
+        return _audit_cubes(cubes, baseline, groups, options, asked, report)
+    from fairweight.tables.align import align
+
+    report("reading", 0, 1)
+    with closing(
+        align(
+            source,
+            baseline=baseline,
+            predictions=predictions,
+            scores=scores,
+            label=label,
+            id=id,
+            variant=variant,
+            seed=seed,
+            prediction=prediction,
+            score=score,
+            task=task,
+            groups=groups,
+            weight=weight,
+            cluster=cluster,
+            examples=examples,
+            train=train,
+            variants=variants,
+            missing=missing,
+            score_classes=score_classes,
+        )
+    ) as aligned:
+        return _audit_aligned(aligned, options, asked, report)
+
+
+def _audit_aligned(
+    aligned: Aligned, options: Any, asked: dict[str, Any], progress: Progress
+) -> Audit:
+    from fairweight.auditing.counts.count import count, has_scores, training_table
+    from fairweight.auditing.pipeline import Request, run
+    from fairweight.tables.sources import provenance
+
+    progress("counting", 0, 1)
+    cube = count(aligned)
+    scored = count(aligned, scores=True) if has_scores(aligned) else None
+    request = Request(
+        baseline=aligned.baseline,
+        variants=aligned.variants,
+        groupings=aligned.groupings,
+        options=options,
+        notes=aligned.notes,
+        inputs=provenance(aligned.inputs),
+        **asked,
+    )
+    result = run(
+        cube,
+        request,
+        scored=scored,
+        training=training_table(aligned),
+        variants_table=aligned.variants_table,
+        progress=progress,
+    )
+    return Audit(result)
+
+
+def _audit_cubes(
+    paths: list[str],
+    baseline: str | None,
+    groups: str | Sequence[str] | None,
+    options: Any,
+    asked: dict[str, Any],
+    progress: Progress,
+) -> Audit:
+    from fairweight.auditing.counts.store import read_cubes
+    from fairweight.auditing.pipeline import Request, run
+    from fairweight.errors import UnknownNameError
+    from fairweight.tables.sources import Source, provenance
+
+    cube, stored_baseline, groupings = read_cubes(paths)
+    chosen = baseline or stored_baseline
+    names = list(dict.fromkeys(member.variant for member in cube.members))
+    if chosen not in names:
+        raise UnknownNameError("The baseline", chosen, names)
+    if groups is not None:
+        groupings = (groups,) if isinstance(groups, str) else tuple(groups)
+    request = Request(
+        baseline=chosen,
+        variants=tuple(name for name in names if name != chosen),
+        groupings=groupings,
+        options=options,
+        inputs=provenance(Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths),
+        **asked,
+    )
+    return Audit(run(cube, request, progress=progress))
+
+
+def _cube_paths(source: Any) -> list[str]:
+    """Paths of cubes, globs expanded; [] if the source is anything else."""
+    from glob import glob
+
+    from fairweight.tables.sources import is_cube
+
+    given = list(source) if isinstance(source, list | tuple) else [source]
+    if not given or not all(isinstance(item, str | Path) for item in given):
+        return []
+    paths = [
+        path
+        for item in given
+        for path in (sorted(glob(str(item))) if not Path(item).exists() else [str(item)])
+    ]
+    which = [is_cube(path) for path in paths]
+    if not any(which):
+        return []
+    if not all(which):
+        raise InputError(
+            "Cubes and prediction tables were given together; audit the cubes alone, or count the "
+            "tables too (fairweight count)."
+        )
+    return paths
+
+
+def _options(**given: Any) -> Any:
+    """Checked options; every message names the argument, what was given and what is allowed."""
+    from fairweight.auditing.compare.comparison import Options
+    from fairweight.auditing.metrics.change import ZERO_BASELINE_POLICIES
+
+    state = given.pop("random_state")
+    seed = 0 if state is None else state
+
+    def need(ok: bool, name: str, rule: str) -> None:
+        if not ok:
+            raise InputError(f"{name}={given.get(name, seed)!r} cannot be used; {rule}.")
+
+    def number(value: Any, low: float, high: float) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool) and low < value < high
+
+    def whole(value: Any, least: int) -> bool:
+        return hasattr(value, "__index__") and not isinstance(value, bool) and value >= least
+
+    need(number(given["alpha"], 0, 1), "alpha", "give a level between 0 and 1, such as 0.05")
+    need(whole(given["n_boot"], 20), "n_boot", "give a whole number of at least 20")
+    need(given["correction"] in ("holm", "bh", "none"), "correction", "use holm, bh or none")
+    need(whole(given["min_group"], 1), "min_group", "give a whole number of at least 1")
+    need(whole(seed, 0), "random_state", "give a whole number of at least 0")
+    policies = ", ".join(ZERO_BASELINE_POLICIES)
+    need(given["zero_baseline"] in ZERO_BASELINE_POLICIES, "zero_baseline", f"use one of {policies}")
+    need(
+        number(given["reference_shift"], 0, 1), "reference_shift", "give a shift between 0 and 1"
+    )
+    need(
+        given["group_error"] == 0 or number(given["group_error"], 0, 0.5),
+        "group_error",
+        "give a share of wrong labels below 0.5",
+    )
+    return Options(random_state=int(seed), **given)
+
+
+def worst_group_shift(
+    y_true: ArrayLike,
+    y_pred: Mapping[str, ArrayLike],
+    *,
+    sensitive_features: Any,
+    baseline: str | None = None,
+    min_group: int = 10,
+) -> float:
+    """The least shift of accuracy over groups, for tools that gate on one number.
+
+    Negative where some group lost. Takes what `audit` takes; with several compressed variants, the
+    worst of all. Groups below `min_group` do not count; NaN if none is left.
+
+    Examples
+    --------
+    >>> import fairweight as fw
+    >>> y = [0, 1] * 20
+    >>> fw.worst_group_shift(y, {"dense": y, "int8": [1, *y[1:]]},
+    ...                      sensitive_features=["a"] * 20 + ["b"] * 20)
+    -0.05
+    """
+    from fairweight.auditing.counts.shift import least_shift
+
+    return least_shift(
+        y_true, y_pred, sensitive_features, baseline=baseline, min_group=min_group
+    )

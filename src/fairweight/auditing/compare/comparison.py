@@ -1,0 +1,158 @@
+"""What is compared: one variant against the baseline, on one task, with the options that hold."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.counts.cube import Cube, Scores, compact, with_own_classes
+from fairweight.auditing.counts.groupings import Grouping, groupings, whole
+from fairweight.auditing.counts.pairs import Pairs, pairs
+
+MIN_CLUSTERS = 20
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of an audit; every one is part of its provenance."""
+
+    alpha: float = 0.05
+    n_boot: int = 2000
+    correction: str = "holm"
+    min_group: int = 10
+    random_state: int = 0
+    zero_baseline: str = "drop"
+    reference_shift: float = 0.02  # the shift that power is stated for
+    group_error: float = 0.0  # share of wrong group labels, if the user declares one
+    exact: bool = False  # exact instead of mid-p McNemar
+
+
+@dataclass(frozen=True)
+class Comparison:
+    variant: str
+    task: str | None
+    cube: Cube  # baseline members first, then the variant's; one task
+    n_baseline: int  # how many members are the baseline's
+    positive: int | None
+    whole: Grouping
+    groupings: tuple[Grouping, ...]  # single columns and intersections
+    options: Options
+
+    @property
+    def n_compressed(self) -> int:
+        return len(self.cube.members) - self.n_baseline
+
+    @property
+    def one_pair(self) -> bool:
+        return self.n_baseline == 1 and self.n_compressed == 1
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether examples are single yes-or-no trials: Wilson, Tango and McNemar apply."""
+        return self.one_pair and self.cube.weight is None and self.cube.unit is None
+
+    @property
+    def clustered(self) -> bool:
+        return self.cube.unit is not None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.cube.label_classes
+
+    @cached_property
+    def pairs(self) -> dict[str, Pairs]:
+        """Paired counts by the grouping's name, of the first members of both sides."""
+        return {
+            g.name: pairs(self.cube, g, 0, self.n_baseline) for g in (self.whole, *self.groupings)
+        }
+
+    @cached_property
+    def _clusters(self) -> dict[str | None, float]:
+        """Number of clusters in every level of every grouping, and (None) in all."""
+        unit = self.cube.unit
+        if unit is None or not self.cube.unit_is_cluster:
+            return {}
+        found: dict[str | None, float] = {None: float(len(np.unique(unit)))}
+        for grouping in self.groupings:
+            size = len(grouping.levels)
+            level = np.unique(unit * size + grouping.code) % size
+            counted = np.bincount(level, minlength=size)
+            found |= {
+                name: float(n) for name, n in zip(grouping.levels, counted, strict=True)
+            }
+        return found
+
+    def clusters_in(self, groups: NDArray[np.object_]) -> NDArray[np.float64]:
+        """Clusters behind rows of these groups (whole columns count all); NaN without clusters."""
+        if not self._clusters:
+            return np.full(len(groups), np.nan)
+        return np.array([self._clusters.get(name, self._clusters[None]) for name in groups])
+
+    def rng(self, purpose: str) -> np.random.Generator:
+        """Random numbers of their own for each variant, task and purpose.
+
+        They depend on names, not on order, so a variant's numbers are the same whichever other
+        variants are audited beside it.
+        """
+        key = f"{self.variant}\x00{self.task or ''}\x00{purpose}"
+        return np.random.default_rng([self.options.random_state, zlib.crc32(key.encode())])
+
+    def usable(self, grouping: Grouping) -> NDArray[np.bool_]:
+        """Levels that enter gaps and families: large enough, and not the missing one."""
+        n = np.bincount(grouping.code, weights=self.cube.count, minlength=len(grouping.levels))
+        enough: NDArray[np.bool_] = (n >= self.options.min_group) & ~grouping.missing
+        return enough
+
+
+def comparison(
+    cube: Cube,
+    *,
+    baseline: str,
+    variant: str,
+    task: str | None,
+    grouping_names: tuple[str, ...],
+    positive: int | None,
+    options: Options,
+    keep_scores: bool = False,
+) -> Comparison:
+    """Project the cube on the members of two variants, and merge the cells that become equal."""
+    members = cube.member_indices(baseline) + cube.member_indices(variant)
+    single_task = task is not None
+    projected = replace(
+        cube.of_task(task),
+        members=tuple(cube.members[m] for m in members),
+    )
+    projected = replace(
+        projected,
+        prediction=projected.prediction[:, members],
+        scores=_project(projected.scores, members) if keep_scores else None,
+        # Within one task an example is one row again; only clusters still bind rows together.
+        unit=None if single_task and not cube.unit_is_cluster else projected.unit,
+        unit_names=() if single_task and not cube.unit_is_cluster else projected.unit_names,
+    )
+    projected = compact(with_own_classes(projected))
+    return Comparison(
+        variant=variant,
+        task=task,
+        cube=projected,
+        n_baseline=len(cube.member_indices(baseline)),
+        positive=positive,
+        whole=whole(projected),
+        groupings=groupings(projected, grouping_names),
+        options=options,
+    )
+
+
+def _project(scores: Scores | None, members: list[int]) -> Scores | None:
+    if scores is None:
+        return None
+    return replace(
+        scores,
+        score=None if scores.score is None else scores.score[:, members],
+        vector=None if scores.vector is None else scores.vector[:, members],
+        rank=None if scores.rank is None else scores.rank[:, members],
+    )

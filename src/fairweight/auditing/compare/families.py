@@ -1,0 +1,59 @@
+"""Families: which rows are tested together, and what correction they get.
+
+A family is variant × task × scope × metric × (classes | all levels of all single columns | all
+intersections). Who belongs to it depends on sizes alone. `accuracy` by group and `recall` by class
+are confirmatory (Holm); everything else is exploratory (Benjamini–Hochberg) and says so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairweight.auditing.compare.rows import Block
+
+CONFIRMATORY = frozenset(
+    {
+        ("accuracy", "overall"),
+        ("accuracy", "group"),
+        ("accuracy", "intersection"),
+        ("recall", "class"),
+    }
+)
+NAMES = {
+    "overall": "overall",
+    "class": "by class",
+    "group": "by group",
+    "intersection": "by intersection",
+    "group*class": "by group and class",
+    "grouping": "by column",
+}
+
+
+def family_size(block: Block) -> int:
+    """Rows that are tested: large enough and estimable."""
+    return max(1, int(np.sum(block["status"] == "ok")))
+
+
+def corrected(block: Block, *, correction: str) -> Block:
+    """The block with `p_adjusted`, `family` and `n_family`; small groups stay outside.
+
+    One block holds exactly one family.
+    """
+    from fairweight.auditing.intervals.correction import adjust
+
+    metric, kind = str(block["metric"][0]), str(block["kind"][0])
+    confirmatory = (metric, kind) in CONFIRMATORY
+    method = correction if confirmatory else ("bh" if correction != "none" else "none")
+    inside = block["status"] == "ok"
+    p = np.asarray(block.get("p_value", np.full(len(inside), np.nan)), dtype=float)
+    tested = np.where(inside, p, np.nan)
+    role = "confirmatory" if confirmatory else "exploratory"
+    name = f"{role}: {metric} {NAMES[kind]} ({method})"
+    if not np.isfinite(tested).any():  # nothing here is tested (shares of lost answers, flips)
+        return {**block, "p_adjusted": tested}
+    return {
+        **block,
+        "p_adjusted": adjust(tested, method),
+        "family": np.where(inside, name, None),
+        "n_family": np.where(inside, float(family_size(block)), np.nan),
+    }

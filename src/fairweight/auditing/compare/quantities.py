@@ -1,0 +1,411 @@
+"""What is bootstrapped: for every metric without a closed form, its rows and how to evaluate them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.replicates import Both, Evaluate, Values
+from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
+from fairweight.auditing.compare.training import Training
+from fairweight.auditing.counts.groupings import Grouping
+from fairweight.auditing.counts.stats import Counts, Floats
+from fairweight.auditing.counts.tally import Tally
+from fairweight.auditing.metrics.amplification import Sides, rarer_value, sides_of
+from fairweight.auditing.metrics.registry import Metric, metric, metrics
+from fairweight.auditing.metrics.summarise import summary_of
+
+NO_POSITIVE = "not_estimable: no positive class (name it with positive=)"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One family of rows of one metric."""
+
+    metric: str
+    slots: Slots
+    n: Floats
+    evaluate: Evaluate | None  # None: there is no value, and `status` says why
+    status: np.ndarray | None = None  # type: ignore[type-arg]
+    aggregation: str = "seeds_first"
+    never_negative: bool = False  # CEV, SDE: basic interval, corrected value, one-sided test
+    level: Callable[[Both], str | None] | None = None  # the level that the compressed value is of
+    p_value: Floats | None = None  # from a test of its own; else the swap null's
+
+
+def quantities(
+    c: Comparison, training: Training | None, *, filters: bool = True, fixed_side: str | None = None
+) -> Iterator[Quantity]:
+    """Every bootstrapped quantity that this comparison can have."""
+    for entry in metrics():
+        if entry.kind == "value" or (entry.kind == "rate" and entry.per_class):
+            yield from _values(c, entry, training)
+        elif entry.kind == "grouping":
+            yield from _gaps(c, entry)
+        elif entry.kind == "comparison":
+            yield from _changes(c, entry)
+    yield from _amplification(c, training, filters=filters, fixed_side=fixed_side)
+
+
+def impossible(c: Comparison, entry: Metric) -> str | None:
+    """Why a metric that needs binary labels has no value here."""
+    if not ({"positive", "binary"} & entry.needs):
+        return None
+    if len(c.classes) != 2:
+        return f"not_estimable: for binary labels, and there are {len(c.classes)} classes"
+    if "positive" in entry.needs and c.positive is None:
+        return NO_POSITIVE
+    return None
+
+
+def sizes(c: Comparison, grouping: Grouping) -> Floats:
+    """Examples in each level."""
+    return np.bincount(
+        grouping.code, weights=c.cube.count, minlength=len(grouping.levels)
+    ).astype(float)
+
+
+def _values(c: Comparison, entry: Metric, training: Training | None) -> Iterator[Quantity]:
+    reason = impossible(c, entry)
+    if reason is None and entry.per_class and len(c.classes) == 2 and c.positive is None:
+        reason = NO_POSITIVE
+    closed = entry.kind == "rate"  # rates have a closed form wherever they are of one class
+    function = _with_training(c, entry, training)
+    if entry.per_class and "class" in entry.by and not closed:
+        yield Quantity(
+            entry.name,
+            slots_of(c, c.whole, "class"),
+            _class_sizes(c),
+            _per_class(function),
+        )
+    if closed and reason is None and c.positive is not None:
+        return
+    if reason is not None:
+        yield _without_value(c, entry.name, "overall", reason)
+        return
+    for kind in ("overall", "group", "intersection"):
+        chosen = groupings_of(c, kind)
+        level = "group" if kind == "intersection" else kind
+        if chosen and level in entry.by:
+            yield Quantity(
+                entry.name,
+                join_slots([slots_of(c, g, kind) for g in chosen], kind),
+                np.concatenate([sizes(c, g) for g in chosen]),
+                _per_slice(entry, function, chosen, rest=kind != "overall"),
+            )
+
+
+def _with_training(
+    c: Comparison, entry: Metric, training: Training | None
+) -> Callable[[Counts], Floats]:
+    if entry.name != "tcb" or len(c.classes) != 2:
+        return entry.function
+    reference = training.counts(c, c.whole) if training else None
+    rarer, _ = rarer_value(reference if reference is not None else _labels(c, c.whole))
+    return lambda counts: np.asarray(entry.function(counts, rarer))
+
+
+def _labels(c: Comparison, grouping: Grouping) -> Counts:
+    """Label counts (L, C) of the test data as Counts without predictions."""
+    label = c.pairs[grouping.name].label
+    zero = np.zeros_like(label)
+    return Counts(label, zero, zero, zero[:, 0], c.classes, c.positive)
+
+
+def _class_sizes(c: Comparison) -> Floats:
+    """Examples that either model predicts as the class: the denominators of precision."""
+    p = c.pairs[""]
+    return (p.predicted[0] + p.gained + p.fp_gained)[0]
+
+
+def _per_class(function: Callable[[Counts], Floats]) -> Evaluate:
+    def evaluate(both: Both) -> Values:
+        base, compressed = (function(side)[..., 0, :].mean(axis=-2) for side in both[""])
+        return Values(base, compressed)
+
+    return evaluate
+
+
+def _per_slice(
+    entry: Metric, function: Callable[[Counts], Floats], chosen: list[Grouping], *, rest: bool
+) -> Evaluate:
+    """The metric in every slice, and its excess over everyone outside the slice."""
+
+    def value(counts: Counts) -> Floats:
+        summary: Floats = summary_of(entry, function(counts), counts).mean(axis=-2)
+        return summary
+
+    def evaluate(both: Both) -> Values:
+        sides = [both[g.name] for g in chosen]
+        base, compressed = (
+            np.concatenate([value(pair[i]) for pair in sides], axis=-1) for i in (0, 1)
+        )
+        if not rest:
+            return Values(base, compressed)
+        other_base, other_compressed = (
+            np.concatenate([value(_others(pair[i])) for pair in sides], axis=-1) for i in (0, 1)
+        )
+        return Values(base, compressed, (compressed - base) - (other_compressed - other_base))
+
+    return evaluate
+
+
+def _others(counts: Counts) -> Counts:
+    """For every slice, the counts of everyone outside it."""
+    return replace(
+        counts,
+        label=counts.label.sum(axis=-2, keepdims=True) - counts.label,
+        predicted=counts.predicted.sum(axis=-2, keepdims=True) - counts.predicted,
+        correct=counts.correct.sum(axis=-2, keepdims=True) - counts.correct,
+        abstained=counts.abstained.sum(axis=-1, keepdims=True) - counts.abstained,
+    )
+
+
+def _gaps(c: Comparison, entry: Metric) -> Iterator[Quantity]:
+    reason = impossible(c, entry)
+    by_group = entry.name == "ppv_ratio" and "group" in entry.by
+    for grouping in c.groupings:
+        slots = grouping_slots(grouping)
+        n = np.array([sizes(c, grouping).sum()])
+        usable = c.usable(grouping)
+        if reason is None and usable.sum() < 2:
+            why = f"not_estimable: fewer than two levels with {c.options.min_group} examples"
+        else:
+            why = reason or ""
+        if why:
+            yield _without_value(c, entry.name, "grouping", why, slots=slots, n=n)
+            continue
+        yield Quantity(
+            entry.name,
+            slots,
+            n,
+            _gap(entry, grouping.name, usable),
+            level=_named_level(entry, grouping, usable) if entry.level else None,
+        )
+        if by_group:
+            yield _ppv_ratios(c, grouping)
+
+
+def grouping_slots(grouping: Grouping) -> Slots:
+    name = np.array([grouping.name], dtype=object)
+    return Slots("grouping", "grouping", name, np.full(1, None, dtype=object))
+
+
+def _gap(entry: Metric, name: str, usable: Any) -> Evaluate:
+    def evaluate(both: Both) -> Values:
+        base, compressed = (
+            np.asarray(entry.function(side.levels(usable))).mean(axis=-1)[..., None]
+            for side in both[name]
+        )
+        return Values(base, compressed)
+
+    return evaluate
+
+
+def _named_level(
+    entry: Metric, grouping: Grouping, usable: Any
+) -> Callable[[Both], str | None]:
+    def name(both: Both) -> str | None:
+        assert entry.level is not None
+        # Of the members' mean counts: with several members there is one answer, not one each.
+        at = entry.level(both[grouping.name][1].levels(usable).mean_over(-3))
+        return grouping.levels[int(np.flatnonzero(usable)[int(np.asarray(at).reshape(-1)[0])])]
+
+    return name
+
+
+def _ppv_ratios(c: Comparison, grouping: Grouping) -> Quantity:
+    from fairweight.auditing.metrics.groupings import ppv_ratios
+
+    kind = "group" if grouping.single else "intersection"
+
+    def evaluate(both: Both) -> Values:
+        base, compressed = (ppv_ratios(side).mean(axis=-2) for side in both[grouping.name])
+        return Values(base, compressed)
+
+    return Quantity("ppv_ratio", slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
+
+
+def _changes(c: Comparison, entry: Metric) -> Iterator[Quantity]:
+    """Comparison metrics from the mean rates of both sides."""
+    if entry.per_class or entry.name == "normalized_error_change":
+        yield from _normalised(c, entry)
+        return
+    kept = _kept(c)
+
+    def evaluate(both: Both) -> Values:
+        first, second = (side.mean_over(-3) for side in both[""])
+        return Values(None, np.asarray(entry.function(first, second, **policy)))
+
+    policy: dict[str, Any] = {}
+    if entry.name in ("cev", "sde"):
+        policy = {"zero_baseline": c.options.zero_baseline, "kept": kept}
+
+    yield Quantity(
+        entry.name,
+        slots_of(c, c.whole, "overall"),
+        sizes(c, c.whole),
+        evaluate,
+        aggregation="rates_first",
+        never_negative=True,
+    )
+
+
+def _kept(c: Comparison) -> Any:
+    """Classes that CEV and SDE use, fixed on the data; None: whatever the policy says."""
+    from fairweight.auditing.metrics.change import kept_classes
+
+    if c.options.zero_baseline != "drop":
+        return None
+    tally = Tally(c.cube, (c.whole,), range(c.n_baseline), positive=c.positive)
+    kept: Any = kept_classes(tally.observed()[0].mean_over(0))[0]
+    return kept
+
+
+def _normalised(c: Comparison, entry: Metric) -> Iterator[Quantity]:
+    per_class = entry.per_class
+
+    def value(first: Counts, second: Counts) -> Floats:
+        found = np.asarray(entry.function(first, second))
+        return found[..., c.positive] if per_class and c.positive is not None else found
+
+    def by_slice(chosen: list[Grouping]) -> Evaluate:
+        def evaluate(both: Both) -> Values:
+            parts = [
+                value(*(side.mean_over(-3) for side in both[g.name])) for g in chosen
+            ]
+            return Values(None, np.concatenate(parts, axis=-1))
+
+        return evaluate
+
+    if per_class and "class" in entry.by:
+
+        def by_class(both: Both) -> Values:
+            first, second = (side.mean_over(-3) for side in both[""])
+            return Values(None, np.asarray(entry.function(first, second))[..., 0, :])
+
+        yield Quantity(
+            entry.name,
+            slots_of(c, c.whole, "class"),
+            c.pairs[""].label[0],
+            by_class,
+            aggregation="rates_first",
+        )
+    if per_class and c.positive is None:
+        return
+    for kind in ("overall", "group", "intersection"):
+        chosen = groupings_of(c, kind)
+        if chosen:
+            yield Quantity(
+                entry.name,
+                join_slots([slots_of(c, g, kind) for g in chosen], kind),
+                np.concatenate([sizes(c, g) for g in chosen]),
+                by_slice(chosen),
+                aggregation="rates_first",
+            )
+
+
+def _amplification(
+    c: Comparison, training: Training | None, *, filters: bool, fixed_side: str | None
+) -> Iterator[Quantity]:
+    """Bias and its amplification for every identity, and the worst case over all of them."""
+    reason = impossible(c, metric("bias_amplification"))
+    if reason is not None:
+        for name in ("bias", "bias_amplification", "worst_case_bias_amplification"):
+            yield _without_value(c, name, "overall", reason)
+        return
+    chosen = [g for g in c.groupings if g.single]
+    watched: list[tuple[Grouping, Any, Sides]] = []
+    for grouping in chosen:
+        present = ~grouping.missing
+        test = _labels(c, grouping).levels(present)
+        train = training.counts(c, grouping) if training else None
+        levels = [name for name, here in zip(grouping.levels, present, strict=True) if here]
+        side = levels.index(fixed_side) if fixed_side in levels else None
+        watched.append(
+            (
+                grouping,
+                present,
+                sides_of(
+                    test,
+                    None if train is None else train.levels(present),
+                    filters=filters,
+                    fixed_side=side,
+                ),
+            )
+        )
+    for name in ("bias", "bias_amplification"):
+        function = metric(name).function
+        for grouping, present, sides in watched:
+            slots = slots_of(c, grouping, "group")
+            yield Quantity(
+                name,
+                replace(slots, group=slots.group[present], cls=slots.cls[present]),
+                sizes(c, grouping)[present],
+                _identity(function, grouping.name, present, sides),
+                status=np.array(
+                    ["ok" if not r else f"not_estimable: {r}" for r in sides.reason], dtype=object
+                ),
+            )
+    if not any(sides.estimable.any() for _, _, sides in watched):
+        yield _without_value(
+            c,
+            "worst_case_bias_amplification",
+            "overall",
+            "not_estimable: no identity with enough positives and a lean in the training data",
+        )
+        return
+    amplification = metric("bias_amplification").function
+
+    def worst(both: Both) -> Values:
+        highest = []
+        for i in (0, 1):
+            parts = [
+                np.asarray(amplification(both[g.name][i].levels(present), sides))[
+                    ..., sides.estimable
+                ]
+                for g, present, sides in watched
+            ]
+            highest.append(np.concatenate(parts, axis=-1).max(axis=-1).mean(axis=-1)[..., None])
+        return Values(highest[0], highest[1])
+
+    yield Quantity(
+        "worst_case_bias_amplification",
+        slots_of(c, c.whole, "overall"),
+        sizes(c, c.whole),
+        worst,
+    )
+
+
+def _identity(function: Any, name: str, present: Any, sides: Sides) -> Evaluate:
+    def evaluate(both: Both) -> Values:
+        base, compressed = (
+            np.asarray(function(side.levels(present), sides)).mean(axis=-2) for side in both[name]
+        )
+        return Values(base, compressed)
+
+    return evaluate
+
+
+def _without_value(
+    c: Comparison,
+    name: str,
+    kind: str,
+    reason: str,
+    *,
+    slots: Slots | None = None,
+    n: Floats | None = None,
+) -> Quantity:
+    """A row that says why there is no number."""
+    place = slots or slots_of(c, c.whole, kind)
+    return Quantity(
+        name,
+        place,
+        sizes(c, c.whole) if n is None else n,
+        None,
+        status=np.full(len(place), reason, dtype=object),
+    )

@@ -1,0 +1,87 @@
+"""Rows of the rate metrics: both models, the paired shift, the excess over the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairweight.auditing.compare.closed import closed_rates
+from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.estimate import RateEstimate
+from fairweight.auditing.compare.families import corrected, family_size
+from fairweight.auditing.compare.linear import linear_rates
+from fairweight.auditing.compare.rows import Block, block
+from fairweight.auditing.metrics.registry import Metric
+
+KINDS = ("overall", "class", "group", "intersection", "group*class")
+LEVEL_OF_KIND = {kind: kind for kind in KINDS} | {"intersection": "group"}
+# Every rate by class within every group would multiply the tables; recall and FPR determine them.
+CROSSED = frozenset({"recall", "fpr"})
+
+
+@dataclass(frozen=True)
+class RateRows:
+    """The rows of one family, and the estimate behind them (for power and structure)."""
+
+    metric: str
+    block: Block
+    estimate: RateEstimate
+
+
+def rate_rows(c: Comparison, metrics: list[Metric]) -> Iterator[RateRows]:
+    """Rows of every rate that is a share of single examples' events."""
+    for metric in metrics:
+        for kind in KINDS:
+            if LEVEL_OF_KIND[kind] not in metric.by:
+                continue
+            if kind == "group*class" and metric.name not in CROSSED:
+                continue
+            estimate = rates(c, metric, kind)
+            if estimate is not None and len(estimate.n):
+                yield RateRows(metric.name, rate_block(c, metric.name, estimate), estimate)
+
+
+def rates(c: Comparison, metric: Metric, kind: str) -> RateEstimate | None:
+    assert metric.event is not None
+    if metric.event.happens in ("uncertain", "top5"):
+        return None  # these need scores
+    made = closed_rates if c.closed_form else linear_rates
+    return made(c, metric.event, kind)
+
+
+def rate_block(c: Comparison, metric: str, e: RateEstimate) -> Block:
+    alpha = c.options.alpha
+    low, high = e.limits(alpha)
+    baseline_low, baseline_high = e.baseline_limits(alpha)
+    compressed_low, compressed_high = e.compressed_limits(alpha)
+    excess_low, excess_high = e.excess_limits(alpha)
+    rows = block(
+        c,
+        metric,
+        e.slots,
+        aggregation="seeds_first",
+        n=e.n,
+        n_clusters=e.n_clusters,
+        baseline=e.baseline,
+        baseline_low=baseline_low,
+        baseline_high=baseline_high,
+        compressed=e.compressed,
+        compressed_low=compressed_low,
+        compressed_high=compressed_high,
+        shift=e.shift,
+        ci_low=low,
+        ci_high=high,
+        interval=e.interval,
+        p_value=e.p_value,
+        excess_shift=e.excess,
+        excess_low=excess_low,
+        excess_high=excess_high,
+        excess_p=e.excess_p,
+    )
+    rows["sim_low"], rows["sim_high"] = e.limits(alpha / family_size(rows))
+    present = np.asarray(rows["n"]) > 0
+    if e.slots.kind == "group*class":
+        rows = {name: values[present] for name, values in rows.items()}
+    return corrected(rows, correction=c.options.correction)

@@ -1,0 +1,132 @@
+"""The reliability table: score against outcome in bins, whose sum is the calibration error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fairweight.auditing.compare.comparison import Options, comparison
+from fairweight.auditing.compare.scored import probabilities, with_scores_only
+from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.metrics.scores import (
+    ScoreColumn,
+    expected_ece_if_calibrated,
+    reliability,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RELIABILITY_COLUMNS = (
+    "variant", "seed", "task", "definition", "group", "bin", "low", "high", "n",
+    "mean_score", "mean_outcome", "contribution", "expected_if_calibrated",
+    "calibration_in_the_large",
+)  # fmt: skip
+CALIBRATED_DRAWS = 200
+MOST_LEVELS = 200  # columns with more levels have no reliability table of their own
+
+
+def reliability_table(
+    scored: Cube,
+    variants: Sequence[str],
+    grouping_names: tuple[str, ...],
+    positive: dict[str | None, int | None],
+    options: Options,
+) -> pd.DataFrame:
+    """One row per member, definition, group and bin that holds examples.
+
+    `expected_if_calibrated` is what the whole calibration error would be for a calibrated model of
+    that group's size; `calibration_in_the_large` is the group's mean score − mean outcome.
+    """
+    import pandas as pd
+
+    parts: list[pd.DataFrame] = []
+    for task in scored.tasks or (None,):
+        for variant in variants:
+            found = comparison(
+                scored,
+                baseline=variant,
+                variant=variant,
+                task=task,
+                grouping_names=grouping_names,
+                positive=positive[task],
+                options=options,
+                keep_scores=True,
+            )
+            c, _ = with_scores_only(found)
+            if not c.cube.n_cells:
+                continue
+            p = probabilities(c)
+            right = (c.cube.prediction == c.cube.label[:, None]).astype(float)
+            definitions: list[tuple[Literal["ece", "ece_top_label"], Any, Any]] = []
+            if p.positive is not None:
+                truth = (c.cube.label == c.positive).astype(float)[:, None]
+                definitions.append(("ece", p.positive, np.broadcast_to(truth, p.positive.shape)))
+            if p.confidence is not None:
+                definitions.append(("ece_top_label", p.confidence, right))
+            weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
+            for definition, score, outcome in definitions:
+                for m in range(c.n_baseline):
+                    for grouping in (c.whole, *c.groupings):
+                        if len(grouping.levels) > MOST_LEVELS:
+                            continue
+                        column = ScoreColumn(
+                            score[:, m],
+                            outcome[:, m],
+                            grouping.code.astype(np.intp),
+                            len(grouping.levels),
+                        )
+                        bins = reliability(column, definition, weight[None, :].astype(float))
+                        expected = expected_ece_if_calibrated(
+                            column, definition, CALIBRATED_DRAWS,
+                            c.rng(f"calibrated {definition} {grouping.name}"), c.cube.count,
+                        )  # fmt: skip
+                        parts.append(
+                            _frame(
+                                bins,
+                                expected,
+                                variant=variant,
+                                seed=c.cube.members[m].seed,
+                                task=task,
+                                definition=definition,
+                                levels=grouping.levels if grouping.name else (None,),
+                            )
+                        )
+    if not parts:
+        return pd.DataFrame(columns=list(RELIABILITY_COLUMNS))
+    return pd.concat(parts, ignore_index=True).astype({"task": object, "group": object})
+
+
+def _frame(
+    bins: dict[str, Any],
+    expected: Any,
+    *,
+    levels: Sequence[str | None],
+    **names: Any,
+) -> pd.DataFrame:
+    import pandas as pd
+
+    slot, at = np.nonzero(bins["n"] > 0)
+    n = bins["n"]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        large = (
+            np.nansum(n * (bins["mean_score"] - bins["mean_outcome"]), axis=1) / n.sum(axis=1)
+        )
+    table = pd.DataFrame(
+        {
+            **{name: [value] * len(slot) for name, value in names.items()},
+            "group": [levels[i] for i in slot],
+            "bin": at,
+            "low": bins["low"][at],
+            "high": bins["high"][at],
+            "n": n[slot, at],
+            "mean_score": bins["mean_score"][slot, at],
+            "mean_outcome": bins["mean_outcome"][slot, at],
+            "contribution": bins["contribution"][slot, at],
+            "expected_if_calibrated": expected[slot],
+            "calibration_in_the_large": large[slot],
+        }
+    )
+    return table[list(RELIABILITY_COLUMNS)].astype({"task": object, "group": object})

@@ -1,0 +1,182 @@
+"""Bootstrap and swap replicates of every quantity that has no closed-form interval.
+
+Bootstrap: the items (examples, or whole clusters) are drawn again, for both models at once.
+Swap null: each item's two predictions are exchanged with probability one half, which is a binomial
+split of cells. Both are sparse products, evaluated block by block on as many threads as there are
+cores, with random numbers that do not depend on the blocks or the threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.counts.stats import Counts, Floats
+from fairweight.auditing.counts.tally import Tally
+
+# name of the grouping ("" for the whole) → Counts of baseline and compressed, (R, members, S, C)
+Both: TypeAlias = dict[str, tuple[Counts, Counts]]
+Evaluate: TypeAlias = Callable[[Both], "Values"]
+
+MOST_VALUES = 60_000_000  # replicates × rows kept in memory
+FEWEST_REPLICATES = 200
+BLOCK_VALUES = 4_000_000  # numbers per array that a thread works on
+BATCH = 25  # draws that share a generator
+
+
+@dataclass(frozen=True)
+class Values:
+    """A quantity's rows under R replicates; comparisons have no value of the baseline."""
+
+    baseline: Floats | None  # (R, rows)
+    compressed: Floats  # (R, rows)
+    excess: Floats | None = None  # (R, rows)
+
+    @property
+    def parts(self) -> tuple[Floats, ...]:
+        return tuple(p for p in (self.baseline, self.compressed, self.excess) if p is not None)
+
+
+@dataclass(frozen=True)
+class Replicated:
+    """A quantity as observed (R = 1), in bootstrap replicates, and under the swap null."""
+
+    observed: Values
+    bootstrap: Values
+    swapped: Values | None  # None where exchanging predictions is not defined (populations)
+    level: str | None = None  # the level that the observed value is of
+
+
+def replicate(
+    c: Comparison,
+    evaluations: Sequence[Evaluate],
+    levels: Sequence[Callable[[Both], str | None] | None],
+) -> list[Replicated]:
+    """Evaluate all quantities on the data, on bootstrap draws and on swaps."""
+    tally = Tally(
+        c.cube, (c.whole, *c.groupings), range(len(c.cube.members)), positive=c.positive
+    )
+
+    def both(flat: Floats) -> Both:
+        counts = tally.read(flat)
+        k = c.n_baseline
+        return {
+            g.name: (_members(found, slice(0, k)), _members(found, slice(k, None)))
+            for g, found in zip((c.whole, *c.groupings), counts, strict=True)
+        }
+
+    multiplicity = tally.multiplicity.astype(np.float64)
+    data = tally.flat(multiplicity[None, :])
+    counted = both(data)
+    observed = [evaluate(counted) for evaluate in evaluations]
+    named = [None if level is None else level(counted) for level in levels]
+    rows = sum(part.shape[1] for values in observed for part in values.parts)
+    n_draws = min(
+        c.options.n_boot, max(FEWEST_REPLICATES, MOST_VALUES // max(rows, 1))
+    )
+    total = int(tally.multiplicity.sum())
+    shares = tally.multiplicity / total
+
+    def bootstrap(rng: np.random.Generator, size: int) -> Floats:
+        return tally.flat(rng.multinomial(total, shares, size=size).astype(np.float64))
+
+    def swap(rng: np.random.Generator, size: int) -> Floats:
+        swapped = rng.binomial(tally.multiplicity, 0.5, size=(size, len(multiplicity)))
+        return _exchanged(tally, data, tally.flat(swapped.astype(np.float64)))
+
+    width = max(tally.size, len(multiplicity))
+    boot = _blocks(c, "bootstrap", bootstrap, both, evaluations, observed, n_draws, width)
+    null: list[Values] | list[None] = [None] * len(observed)
+    if c.one_pair:
+        null = _blocks(c, "swap", swap, both, evaluations, observed, n_draws, width)
+    return [Replicated(*parts) for parts in zip(observed, boot, null, named, strict=True)]
+
+
+def _members(counts: Counts, which: slice) -> Counts:
+    return Counts(
+        label=counts.label[..., which, :, :],
+        predicted=counts.predicted[..., which, :, :],
+        correct=counts.correct[..., which, :, :],
+        abstained=counts.abstained[..., which, :],
+        classes=counts.classes,
+        positive=counts.positive,
+    )
+
+
+def _exchanged(tally: Tally, data: Floats, swapped: Floats) -> Floats:
+    """Statistics after the swapped items' answers of the two members changed places."""
+    result = np.repeat(data, len(swapped), axis=0)
+    for layout in tally.layouts:
+        cells = layout.n_slices * layout.n_classes
+        size = 2 * cells + layout.n_slices
+        first = slice(layout.start + cells, layout.start + cells + size)
+        second = slice(first.stop, first.stop + size)
+        moved = swapped[:, second] - swapped[:, first]
+        result[:, first] += moved
+        result[:, second] -= moved
+    return result
+
+
+def in_batches(
+    rng: np.random.Generator,
+    n_draws: int,
+    width: int,
+    work: Callable[[list[np.random.Generator], list[int], int], None],
+) -> None:
+    """Call `work(generators, sizes, start)` until `n_draws` draws are made, on several threads.
+
+    Every batch of `BATCH` draws has a generator of its own, so neither the number of threads nor
+    the memory at hand changes a single draw. `width` numbers are held per draw.
+    """
+    sizes = [min(BATCH, n_draws - start) for start in range(0, n_draws, BATCH)]
+    seeds = rng.bit_generator.seed_seq.spawn(len(sizes))  # type: ignore[attr-defined]
+    together = max(1, BLOCK_VALUES // max(width * BATCH, 1))
+
+    def run(first: int) -> None:
+        last = min(first + together, len(sizes))
+        generators = [np.random.default_rng(seed) for seed in seeds[first:last]]
+        work(generators, sizes[first:last], first * BATCH)
+
+    jobs = range(0, len(sizes), together)
+    with ThreadPoolExecutor(max_workers=min(len(jobs), os.cpu_count() or 1)) as pool:
+        list(pool.map(run, jobs))
+
+
+def _blocks(
+    c: Comparison,
+    purpose: str,
+    draw: Callable[[np.random.Generator, int], Floats],
+    both: Callable[[Floats], Both],
+    evaluations: Sequence[Evaluate],
+    observed: Sequence[Values],
+    n_draws: int,
+    width: int,
+) -> list[Values]:
+    """Evaluate all quantities on `n_draws` draws, in blocks that bound the memory."""
+    kept = [_empty(values, n_draws) for values in observed]
+
+    def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
+        flat = [draw(rng, size) for rng, size in zip(generators, sizes, strict=True)]
+        counts = both(np.concatenate(flat))
+        stop = start + sum(sizes)
+        for evaluate, target in zip(evaluations, kept, strict=True):
+            for part, room in zip(evaluate(counts).parts, target.parts, strict=True):
+                room[start:stop] = part
+
+    in_batches(c.rng(purpose), n_draws, width, work)
+    return kept
+
+
+def _empty(like: Values, n_draws: int) -> Values:
+    def room(part: Floats | None) -> Floats | None:
+        return None if part is None else np.empty((n_draws, part.shape[1]))
+
+    compressed = room(like.compressed)
+    assert compressed is not None
+    return Values(room(like.baseline), compressed, room(like.excess))

@@ -1,0 +1,338 @@
+"""Who pays differently: heterogeneity, standardised excess, the worst group's shift, concentration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
+from fairweight.auditing.compare.estimate import RateEstimate
+from fairweight.auditing.compare.families import corrected
+from fairweight.auditing.compare.flips import paired_members
+from fairweight.auditing.compare.quantities import Quantity, grouping_slots, sizes
+from fairweight.auditing.compare.replicates import Both, Values
+from fairweight.auditing.compare.rows import Block, block
+from fairweight.auditing.compare.slots import join_slots, slots_of
+from fairweight.auditing.counts.groupings import Grouping
+from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.tally import Tally
+from fairweight.auditing.metrics.rates import accuracy, recall
+
+if TYPE_CHECKING:
+    from fairweight.auditing.intervals.heterogeneity import Heterogeneity
+
+TOP_SHARES = (0.01, 0.05, 0.10)
+
+
+def differences(c: Comparison) -> Floats:
+    """Per cell, compressed right − baseline right: the mean over members of each side."""
+    right = c.cube.prediction == c.cube.label[:, None]
+    after: Floats = right[:, c.n_baseline :].mean(axis=1)
+    before: Floats = right[:, : c.n_baseline].mean(axis=1)
+    return after - before
+
+
+def heterogeneities(c: Comparison) -> list[tuple[Grouping, Heterogeneity]]:
+    """The permutation test of every column."""
+    return [(g, _heterogeneity(c, g)) for g in c.groupings]
+
+
+def heterogeneity_rows(
+    c: Comparison, found: Sequence[tuple[Grouping, Heterogeneity]]
+) -> Iterator[Block]:
+    """`heterogeneity` of every column: do its levels pay differently?"""
+    if not found:
+        return
+    usable = np.array([c.usable(g).sum() >= 2 for g, _ in found])
+    clusters = len(c.cube.unit_names) if c.cube.unit_is_cluster else None
+    state = np.array(
+        [
+            "not_estimable: fewer than two levels with "
+            f"{c.options.min_group} examples" if not enough
+            else f"not_estimable: {clusters} clusters" if clusters is not None
+            and clusters < MIN_CLUSTERS
+            else "ok" if np.isfinite(h.p_value)
+            else "not_estimable: labels and levels coincide"
+            for enough, (_, h) in zip(usable, found, strict=True)
+        ],
+        dtype=object,
+    )
+    rows = block(
+        c,
+        "heterogeneity",
+        join_slots([grouping_slots(g) for g, _ in found], "grouping"),
+        aggregation="seeds_first",
+        n=[sizes(c, g).sum() for g, _ in found],
+        compressed=[h.statistic for _, h in found],
+        p_value=np.where(state == "ok", [h.p_value for _, h in found], np.nan),
+        interval=None,
+        status=state,
+        level=[_hardest_hit(g, h) for g, h in found],
+    )
+    yield corrected(rows, correction=c.options.correction)
+
+
+def _hardest_hit(grouping: Grouping, h: Heterogeneity) -> str | None:
+    """The level whose excess stands out most."""
+    return grouping.levels[int(np.nanargmax(np.abs(h.t)))] if np.isfinite(h.t).any() else None
+
+
+def _heterogeneity(c: Comparison, grouping: Grouping) -> Heterogeneity:
+    from fairweight.auditing.intervals.heterogeneity import heterogeneity, heterogeneity_clusters
+
+    rng = c.rng(f"heterogeneity {grouping.name}")
+    if c.closed_form:
+        p = c.pairs[grouping.name]
+        return heterogeneity(p.label, p.lost, p.gained, n_draws=c.options.n_boot, rng=rng)
+    cube = c.cube
+    # Every example is an item of its own, or of its cluster; weights scale its difference.
+    examples = np.repeat(np.arange(cube.n_cells), cube.count)
+    weight = np.ones(len(examples)) if cube.weight is None else cube.weight[examples]
+    unit = np.arange(len(examples)) if cube.unit is None else cube.unit[examples]
+    return heterogeneity_clusters(
+        unit,
+        grouping.code[examples],
+        cube.label[examples],
+        differences(c)[examples] * weight,
+        n_draws=c.options.n_boot,
+        rng=rng,
+    )
+
+
+def standardised_quantities(
+    c: Comparison, found: Sequence[tuple[Grouping, Heterogeneity]]
+) -> Iterator[Quantity]:
+    """`excess_shift_standardised` by group: every label weighted equally in level and rest.
+
+    Its p comes from permuted group labels. The swap null does not fit: a loss that is the same
+    for everyone is no evidence of an excess.
+    """
+    from fairweight.auditing.intervals.excess import standardised_excess
+
+    for grouping, test in found:
+        kind = "group" if grouping.single else "intersection"
+
+        def evaluate(both: Both, name: str = grouping.name) -> Values:
+            first, second = (side.mean_over(-3) for side in both[name])
+            change = second.correct - first.correct
+            value = standardised_excess(second.label, np.zeros_like(change), change)
+            return Values(None, value)
+
+        yield Quantity(
+            "excess_shift_standardised",
+            slots_of(c, grouping, kind),
+            sizes(c, grouping),
+            evaluate,
+            p_value=test.excess_p,
+        )
+
+
+def worst_shift_rows(c: Comparison, by_group: Sequence[RateEstimate]) -> Iterator[Block]:
+    """`worst_group_shift` of every column: the least shift, limits simultaneous over its levels."""
+    by_level = {
+        name: (e, i) for e in by_group for i, name in enumerate(e.slots.group)
+    }
+    columns: dict[str, list[Any]] = {
+        k: [] for k in ("n", "compressed", "ci_low", "ci_high", "level", "status", "interval")
+    }
+    chosen = [g for g in c.groupings if g.levels[0] in by_level]
+    for grouping in chosen:
+        usable = np.flatnonzero(c.usable(grouping))
+        estimate, first = by_level[grouping.levels[0]]
+        place = first + usable
+        columns["n"].append(sizes(c, grouping).sum())
+        if len(usable) == 0 or not np.isfinite(estimate.shift[place]).any():
+            for name in ("compressed", "ci_low", "ci_high"):
+                columns[name].append(np.nan)
+            columns["level"].append(None)
+            columns["interval"].append(None)
+            columns["status"].append(
+                f"not_estimable: no level with {c.options.min_group} examples"
+            )
+            continue
+        low, high = estimate.limits(c.options.alpha / len(usable))
+        worst = int(np.nanargmin(estimate.shift[place]))
+        columns["compressed"].append(estimate.shift[place][worst])
+        columns["ci_low"].append(np.nanmin(low[place]) if np.isfinite(low[place]).any() else np.nan)
+        columns["ci_high"].append(
+            np.nanmin(high[place]) if np.isfinite(high[place]).any() else np.nan
+        )
+        columns["level"].append(grouping.levels[usable[worst]])
+        columns["interval"].append(f"minimum of simultaneous {estimate.interval} limits")
+        columns["status"].append(
+            "ok" if np.isfinite(low[place]).any() else "not_estimable: too few clusters"
+        )
+    if chosen:
+        rows = block(
+            c,
+            "worst_group_shift",
+            join_slots([grouping_slots(g) for g in chosen], "grouping"),
+            aggregation="seeds_first",
+            **columns,
+        )
+        yield corrected(rows, correction=c.options.correction)
+
+
+def concentration_table(c: Comparison) -> list[dict[str, Any]]:
+    """Who bears the lost answers: each level, and the top 1, 5 and 10 % of clusters."""
+    from fairweight.auditing.intervals.concentration import share_of_top
+
+    lost, gained = _lost_and_gained(c)
+    count = c.cube.count.astype(float)
+    totals = float(lost.sum()), float(gained.sum()), float(count.sum())
+    rows: list[dict[str, Any]] = []
+
+    def row(column: str, part: str, n: float, here: tuple[float, float], expected: float) -> None:
+        rows.append(
+            {
+                "variant": c.variant,
+                "task": c.task,
+                "column": column,
+                "part": part,
+                "n": int(n),
+                "share_examples": n / totals[2],
+                "lost": here[0],
+                "gained": here[1],
+                "share_lost": here[0] / totals[0] if totals[0] else np.nan,
+                "share_gained": here[1] / totals[1] if totals[1] else np.nan,
+                "share_lost_poisson": expected,
+            }
+        )
+
+    for grouping in c.groupings:
+        size = len(grouping.levels)
+        n, down, up = (
+            np.bincount(grouping.code, weights=w, minlength=size) for w in (count, lost, gained)
+        )
+        for i, level in enumerate(grouping.levels):
+            row(grouping.name, level, n[i], (down[i], up[i]), n[i] / totals[2])
+    if c.cube.unit_is_cluster and c.cube.unit is not None:
+        unit = c.cube.unit
+        n, down, up = (np.bincount(unit, weights=w) for w in (count, lost, gained))
+        rng = c.rng("concentration")
+        share_lost, reference = share_of_top(down, TOP_SHARES, exposure=n, rng=rng)
+        share_gained, _ = share_of_top(up, TOP_SHARES, exposure=n, rng=rng)
+        order = np.argsort(-down, kind="stable")
+        for i, share in enumerate(TOP_SHARES):
+            top = order[: max(1, int(np.ceil(round(share * len(n), 9))))]
+            row(
+                "(clusters)",
+                f"top {share:.0%}",
+                n[top].sum(),
+                (share_lost[i] * totals[0], share_gained[i] * totals[1]),
+                reference[i],
+            )
+    return rows
+
+
+def concentration_rows(c: Comparison) -> Iterator[Block]:
+    """Rows of `concentration`: the share of all lost answers that each group bears."""
+    from fairweight.auditing.intervals.wilson import wilson
+
+    lost, _ = _lost_and_gained(c)
+    total = float(lost.sum())
+    for kind, single in (("group", True), ("intersection", False)):
+        chosen = [g for g in c.groupings if g.single is single]
+        if not chosen:
+            continue
+        borne = np.concatenate(
+            [np.bincount(g.code, weights=lost, minlength=len(g.levels)) for g in chosen]
+        )
+        n = np.concatenate([sizes(c, g) for g in chosen])
+        nothing = np.full(len(borne), np.nan)
+        low, high = (
+            wilson(borne, np.full(len(borne), total), c.options.alpha)
+            if c.closed_form and total
+            else (nothing, nothing)
+        )
+        rows = block(
+            c,
+            "concentration",
+            join_slots([slots_of(c, g, kind) for g in chosen], kind),
+            aggregation="pairs",
+            n=n,
+            compressed=borne / total if total else nothing,
+            ci_low=low,
+            ci_high=high,
+            interval="wilson, given the number of lost answers" if c.closed_form else None,
+        )
+        if not total:
+            rows["status"] = np.full(len(n), "not_estimable: no answer was lost", dtype=object)
+        yield corrected(rows, correction=c.options.correction)
+
+
+def _lost_and_gained(c: Comparison) -> tuple[Floats, Floats]:
+    """Lost and gained answers of each cell, all its examples together; means over pairs."""
+    cube = c.cube
+    right = cube.prediction == cube.label[:, None]
+    lost, gained = np.zeros(cube.n_cells), np.zeros(cube.n_cells)
+    pairs = paired_members(c)
+    for first, second in pairs:
+        lost += right[:, first] & ~right[:, second]
+        gained += ~right[:, first] & right[:, second]
+    return lost * cube.count / len(pairs), gained * cube.count / len(pairs)
+
+
+def group_error_table(c: Comparison, by_group: Sequence[RateEstimate]) -> list[dict[str, Any]]:
+    """Range of each level's excess if the declared share of group labels is wrong."""
+    from fairweight.auditing.intervals.group_error import corrected_excess
+
+    error = c.options.group_error
+    rows: list[dict[str, Any]] = []
+    if not error:
+        return rows
+    total = float(c.cube.count.sum())
+    for e in by_group:
+        low, high = corrected_excess(e.excess, e.n / total, error)
+        for i, group in enumerate(e.slots.group):
+            rows.append(
+                {
+                    "variant": c.variant,
+                    "task": c.task,
+                    "group": group,
+                    "error": error,
+                    "excess_shift": float(e.excess[i]),
+                    "corrected_low": float(low[i]),
+                    "corrected_high": float(high[i]),
+                }
+            )
+    return rows
+
+
+def class_impact_rows(c: Comparison) -> Iterator[Block]:
+    """`class_impact`: Welch's test of recall − accuracy over the members of both populations."""
+    from fairweight.auditing.metrics.structure import class_impact
+
+    slots = slots_of(c, c.whole, "class")
+    n = c.pairs[""].label[0]
+    if min(c.n_baseline, c.n_compressed) < 2:
+        why = "not_estimable: fewer than two members per side"
+        rows = block(
+            c,
+            "class_impact",
+            slots_of(c, c.whole, "overall"),
+            aggregation="seeds_first",
+            n=sizes(c, c.whole),
+            status=np.array([why], dtype=object),
+        )
+        yield corrected(rows, correction=c.options.correction)
+        return
+    counts = Tally(
+        c.cube, (c.whole,), range(len(c.cube.members)), positive=c.positive
+    ).observed()[0]
+    recalls, accuracies = recall(counts)[:, 0], accuracy(counts)[:, 0]
+    k = c.n_baseline
+    impact = class_impact(recalls[:k], accuracies[:k], recalls[k:], accuracies[k:])
+    rows = block(
+        c,
+        "class_impact",
+        slots,
+        aggregation="seeds_first",
+        n=n,
+        compressed=impact.difference,
+        p_value=impact.p_value,
+        interval="welch",
+    )
+    yield corrected(rows, correction=c.options.correction)

@@ -1,0 +1,273 @@
+"""The count cube: how many examples share groups, label and the predictions of every member.
+
+Sparse and additive. A cell is (task, groups, label, one prediction per member[, weight][, unit]
+[, scores]) with the number of examples in it; there are never more cells than rows. Cells stand in
+one canonical order, so the same data give the same cube, and the same random draws, whatever file,
+chunk or row order they came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.counts.stats import Floats
+from fairweight.errors import InputError
+from fairweight.tables.canonical import class_order
+
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class CubeMember:
+    """One model: a variant and which member of its population."""
+
+    variant: str
+    seed: str = "0"
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """One metadata column: a code per cell into its values; None is the missing value."""
+
+    name: str
+    values: tuple[str | None, ...]
+    code: Codes
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Probabilities of the members on each cell; NaN where there is none."""
+
+    score: Floats | None  # (cells, members): of the positive class (binary) or the predicted one
+    vector: Floats | None  # (cells, members, classes in the order of `vector_classes`)
+    rank: Floats | None  # (cells, members): place of the true label, 1 = top
+    vector_classes: tuple[str, ...] = ()
+    bins: int | None = None  # scores were rounded to this many bins; None: exact
+
+
+@dataclass(frozen=True)
+class Cube:
+    members: tuple[CubeMember, ...]
+    label_classes: tuple[str, ...]
+    other_classes: tuple[str, ...]  # predicted, but no example has them as its label
+    columns: tuple[GroupColumn, ...]
+    tasks: tuple[str, ...]  # () where there is a single task
+    label: Codes  # (cells,) into label_classes
+    prediction: Codes  # (cells, members) into label_classes + other_classes; -1 is an abstention
+    count: NDArray[np.int64]  # (cells,)
+    n_examples: int
+    task: Codes | None = None
+    weight: Floats | None = None  # weight of each single example in the cell
+    unit: NDArray[np.int64] | None = None  # cluster, or example where there are tasks
+    unit_names: tuple[str, ...] = ()
+    unit_is_cluster: bool = False
+    scores: Scores | None = None
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.label)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.label_classes + self.other_classes
+
+    def member_indices(self, variant: str) -> list[int]:
+        return [i for i, member in enumerate(self.members) if member.variant == variant]
+
+    def of_task(self, task: str | None) -> Cube:
+        """The cells of one task, with the classes that are labels in it."""
+        if task is None or self.task is None:
+            return self
+        keep = self.task == self.tasks.index(task)
+        return with_own_classes(
+            replace(
+                select(self, keep),
+                tasks=(),
+                task=None,
+            )
+        )
+
+    def column(self, name: str) -> GroupColumn:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+
+def select(cube: Cube, keep: NDArray[np.bool_] | NDArray[np.intp]) -> Cube:
+    """The cells where `keep` is true, or at its positions; dictionaries stay as they are."""
+    scores = cube.scores
+    if scores is not None:
+        scores = replace(
+            scores,
+            score=None if scores.score is None else scores.score[keep],
+            vector=None if scores.vector is None else scores.vector[keep],
+            rank=None if scores.rank is None else scores.rank[keep],
+        )
+    return replace(
+        cube,
+        columns=tuple(replace(c, code=c.code[keep]) for c in cube.columns),
+        label=cube.label[keep],
+        prediction=cube.prediction[keep],
+        count=cube.count[keep],
+        task=None if cube.task is None else cube.task[keep],
+        weight=None if cube.weight is None else cube.weight[keep],
+        unit=None if cube.unit is None else cube.unit[keep],
+        scores=scores,
+    )
+
+
+def with_own_classes(cube: Cube) -> Cube:
+    """Rename codes so that exactly the classes that occur have a place, labels first."""
+    used_labels = np.zeros(len(cube.classes), dtype=bool)
+    used_labels[np.unique(cube.label)] = True
+    used = used_labels.copy()
+    seen = np.unique(cube.prediction)
+    used[seen[seen >= 0]] = True
+    names = np.array(cube.classes, dtype=object)
+    labels = class_order(names[used_labels])
+    others = class_order(names[used & ~used_labels])
+    place = {name: i for i, name in enumerate(labels + others)}
+    code = np.array([place.get(name, -1) for name in cube.classes] + [-1], dtype=np.int32)
+    return replace(
+        cube,
+        label_classes=labels,
+        other_classes=others,
+        label=code[cube.label],
+        prediction=code[cube.prediction],  # -1 looks up the last entry, which is -1
+    )
+
+
+def _dense(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Order-preserving codes 0..k-1."""
+    values, dense = np.unique(codes, return_inverse=True)
+    return dense.reshape(-1).astype(np.int64), len(values)
+
+
+def compact(cube: Cube) -> Cube:
+    """Merge equal cells and put them into the canonical order.
+
+    Keys are folded column by column into one integer, made dense again before it could overflow,
+    so the cost is a few sorts of integers and no more memory than one column.
+    """
+    keys: list[NDArray[np.int64]] = []
+    if cube.task is not None:
+        keys.append(cube.task.astype(np.int64))
+    keys += [column.code.astype(np.int64) for column in cube.columns]
+    keys.append(cube.label.astype(np.int64))
+    keys += [cube.prediction[:, m].astype(np.int64) + 1 for m in range(len(cube.members))]
+    if cube.unit is not None:
+        keys.append(cube.unit.astype(np.int64))
+    floats: list[Floats] = [] if cube.weight is None else [cube.weight]
+    if cube.scores is not None:
+        if cube.scores.score is not None:
+            floats += list(cube.scores.score.T)
+        if cube.scores.rank is not None:
+            floats += list(cube.scores.rank.T)
+        if cube.scores.vector is not None:
+            floats += list(cube.scores.vector.reshape(cube.n_cells, -1).T)
+    keys += [_dense(np.unique(values, return_inverse=True)[1])[0] for values in floats]
+
+    folded = np.zeros(cube.n_cells, dtype=np.int64)
+    size = 1
+    for key in keys:
+        width = int(key.max()) + 1 if len(key) else 1
+        if size > (2**62) // max(width, 1):
+            folded, size = _dense(folded)
+        folded = folded * width + key
+        size *= width
+    _, first, inverse = np.unique(folded, return_index=True, return_inverse=True)
+    if len(first) == cube.n_cells:
+        return select(cube, first)
+    merged = np.zeros(len(first), dtype=np.int64)
+    np.add.at(merged, inverse.reshape(-1), cube.count)
+    return replace(select(cube, first), count=merged)
+
+
+def add(cubes: Sequence[Cube]) -> Cube:
+    """One cube of several parts of the data; the parts must hold different examples.
+
+    Dictionaries are merged by name, never by position.
+    """
+    first = cubes[0]
+    if len(cubes) == 1:
+        return first
+    for other in cubes[1:]:
+        for what, mine, theirs in (
+            ("members", first.members, other.members),
+            ("group columns", [c.name for c in first.columns], [c.name for c in other.columns]),
+            ("weights", first.weight is None, other.weight is None),
+            ("clusters", first.unit is None, other.unit is None),
+            ("tasks", first.task is None, other.task is None),
+        ):
+            if mine != theirs:
+                raise InputError(
+                    f"These cubes cannot be added: their {what} differ ({mine} and {theirs}). "
+                    "Count all parts with the same options."
+                )
+    labels = class_order(name for cube in cubes for name in cube.label_classes)
+    others = class_order(
+        name for cube in cubes for name in cube.other_classes if name not in set(labels)
+    )
+    place = {name: i for i, name in enumerate(labels + others)}
+    tasks = class_order(name for cube in cubes for name in cube.tasks)
+    unit_names = class_order(name for cube in cubes for name in cube.unit_names)
+    unit_place = {name: i for i, name in enumerate(unit_names)}
+
+    def recode(
+        names: Sequence[str | None], to: dict[str | None, int], code: NDArray[np.integer]
+    ) -> Codes:
+        table = np.array([to[name] for name in names] + [-1], dtype=np.int32)
+        return table[code]
+
+    columns = []
+    for k, column in enumerate(first.columns):
+        present = {v for cube in cubes for v in cube.columns[k].values}
+        values: tuple[str | None, ...] = class_order(v for v in present if v is not None)
+        if None in present:
+            values += (None,)
+        to = {value: i for i, value in enumerate(values)}
+        code = np.concatenate(
+            [recode(c.columns[k].values, to, c.columns[k].code) for c in cubes]
+        )
+        columns.append(GroupColumn(column.name, values, code))
+    to_class: dict[str | None, int] = dict(place)
+    to_task: dict[str | None, int] = {name: i for i, name in enumerate(tasks)}
+    to_unit: dict[str | None, int] = dict(unit_place)
+    return compact(
+        replace(
+            first,
+            label_classes=labels,
+            other_classes=others,
+            columns=tuple(columns),
+            tasks=tasks,
+            label=np.concatenate([recode(c.classes, to_class, c.label) for c in cubes]),
+            prediction=np.concatenate([recode(c.classes, to_class, c.prediction) for c in cubes]),
+            count=np.concatenate([c.count for c in cubes]),
+            n_examples=sum(c.n_examples for c in cubes),
+            task=None
+            if first.task is None
+            else np.concatenate([recode(c.tasks, to_task, _codes(c.task)) for c in cubes]),
+            weight=None
+            if first.weight is None
+            else np.concatenate([c.weight for c in cubes if c.weight is not None]),
+            unit=None
+            if first.unit is None
+            else np.concatenate(
+                [recode(c.unit_names, to_unit, _codes(c.unit)) for c in cubes]
+            ).astype(np.int64),
+            unit_names=unit_names,
+            scores=None,
+            notes=tuple(dict.fromkeys(note for c in cubes for note in c.notes)),
+        )
+    )
+
+
+def _codes(codes: NDArray[np.integer] | None) -> NDArray[np.integer]:
+    assert codes is not None  # add() has checked that all cubes agree on it
+    return codes

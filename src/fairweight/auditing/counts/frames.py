@@ -1,0 +1,191 @@
+"""Frames that are read straight off the cube: confusion, per-member values, examples per group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.groupings import Grouping, groupings, whole
+from fairweight.auditing.counts.tally import Tally
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ABSTAINED = "(abstained)"
+
+
+def confusion(cube: Cube) -> pd.DataFrame:
+    """Non-empty cells of every member's confusion matrix (weighted where there are weights)."""
+    import pandas as pd
+
+    parts = []
+    for task in cube.tasks or (None,):
+        part = cube.of_task(task)
+        amount = part.count if part.weight is None else part.count * part.weight
+        names = np.array([*part.classes, ABSTAINED], dtype=object)
+        n_classes = len(part.classes)
+        for m, member in enumerate(part.members):
+            answer = np.where(part.prediction[:, m] < 0, n_classes, part.prediction[:, m])
+            key = part.label.astype(np.int64) * (n_classes + 1) + answer
+            cells, place = np.unique(key, return_inverse=True)
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "variant": member.variant,
+                        "seed": member.seed,
+                        "task": task,
+                        "label": names[cells // (n_classes + 1)],
+                        "prediction": names[cells % (n_classes + 1)],
+                        "count": np.bincount(place.reshape(-1), weights=amount),
+                    }
+                )
+            )
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.astype({"task": object})
+
+
+def per_seed(
+    cube: Cube, grouping_names: Sequence[str], positive: dict[str | None, int | None]
+) -> pd.DataFrame:
+    """Accuracy and recall of every single member, overall, by class and by group."""
+    import pandas as pd
+
+    rows: list[pd.DataFrame] = []
+    for task in cube.tasks or (None,):
+        part = cube.of_task(task)
+        chosen = (whole(part), *groupings(part, grouping_names))
+        tally = Tally(part, chosen, range(len(part.members)), positive=positive.get(task))
+        for grouping, counts in zip(chosen, tally.observed(), strict=True):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                accuracy = counts.correct.sum(-1) / counts.n
+                recall = counts.correct[:, 0] / counts.label[:, 0]
+            for m, member in enumerate(part.members):
+                base = {"variant": member.variant, "seed": member.seed, "task": task}
+                by = "group" if grouping.name else "overall"
+                rows.append(
+                    pd.DataFrame(
+                        {
+                            **base,
+                            "metric": "accuracy",
+                            "by": by,
+                            "group": list(grouping.levels) if grouping.name else [None],
+                            "class": None,
+                            "n": counts.n[m],
+                            "value": accuracy[m],
+                        }
+                    )
+                )
+                if not grouping.name:
+                    rows.append(
+                        pd.DataFrame(
+                            {
+                                **base,
+                                "metric": "recall",
+                                "by": "class",
+                                "group": None,
+                                "class": list(part.label_classes),
+                                "n": counts.label[m, 0],
+                                "value": recall[m],
+                            }
+                        )
+                    )
+    texts = ("task", "group", "class")
+    return pd.concat(
+        [row.astype(dict.fromkeys(texts, object)) for row in rows], ignore_index=True
+    )
+
+
+def data_table(cube: Cube, grouping_names: Sequence[str], train: pd.DataFrame | None) -> pd.DataFrame:
+    """Examples per split, class and group, with shares."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for task in cube.tasks or (None,):
+        part = cube.of_task(task)
+        rows += _split_rows("test", task, part, (whole(part), *groupings(part, grouping_names)))
+    if train is not None:
+        rows += _training_rows(train, grouping_names)
+    columns = ["split", "task", "by", "group", "class", "n", "share"]
+    return pd.DataFrame(rows, columns=columns).astype(
+        {"task": object, "group": object, "class": object}
+    )
+
+
+def _split_rows(
+    split: str, task: str | None, cube: Cube, chosen: Sequence[Grouping]
+) -> list[dict[str, Any]]:
+    total = int(cube.count.sum())
+    n_classes = len(cube.label_classes)
+    rows: list[dict[str, Any]] = []
+
+    def row(by: str, group: str | None, cls: str | None, n: float) -> None:
+        rows.append(
+            {
+                "split": split,
+                "task": task,
+                "by": by,
+                "group": group,
+                "class": cls,
+                "n": int(n),
+                "share": n / total if total else np.nan,
+            }
+        )
+
+    for grouping in chosen:
+        size = len(grouping.levels)
+        table = np.bincount(
+            grouping.code.astype(np.int64) * n_classes + cube.label,
+            weights=cube.count,
+            minlength=size * n_classes,
+        ).reshape(size, n_classes)
+        if not grouping.name:
+            row("overall", None, None, total)
+            for k, cls in enumerate(cube.label_classes):
+                row("class", None, cls, table[0, k])
+            continue
+        for i, level in enumerate(grouping.levels):
+            row("group", level, None, table[i].sum())
+        for i, level in enumerate(grouping.levels):
+            for k in np.flatnonzero(table[i]):
+                row("group*class", level, cube.label_classes[k], table[i, k])
+    return rows
+
+
+def _training_rows(train: pd.DataFrame, grouping_names: Sequence[str]) -> list[dict[str, Any]]:
+    from fairweight.auditing.counts.groupings import level_name
+
+    rows: list[dict[str, Any]] = []
+    tasks = list(dict.fromkeys(train["task"])) if "task" in train else [None]
+    for task in tasks:
+        part = train if task is None else train[train["task"] == task]
+        total = part["n"].sum()
+
+        def row(by: str, group: str | None, cls: str | None, n: float) -> None:
+            rows.append(
+                {
+                    "split": "train",
+                    "task": task,  # noqa: B023 - called at once, within this turn of the loop
+                    "by": by,
+                    "group": group,
+                    "class": cls,
+                    "n": int(n),
+                    "share": n / total if total else np.nan,  # noqa: B023
+                }
+            )
+
+        row("overall", None, None, total)
+        for cls, n in part.groupby("label", sort=False)["n"].sum().items():
+            row("class", None, str(cls), n)
+        for name in grouping_names:
+            parts = name.split("*")
+            if any(column not in part for column in parts):
+                continue
+            level = part[parts].apply(
+                lambda values: " & ".join(level_name(c, v) for c, v in values.items()), axis=1
+            )
+            for group, n in part.groupby(level, sort=False)["n"].sum().items():
+                row("group", str(group), None, n)
+    return rows

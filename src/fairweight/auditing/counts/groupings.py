@@ -1,0 +1,69 @@
+"""Groupings: which level of a column (or of an intersection of columns) each cell belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.counts.cube import Codes, Cube
+from fairweight.errors import UnknownNameError
+
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """A partition of the cells; `levels` are named as the results show them."""
+
+    name: str  # "sex", "sex*age"; "" for the whole
+    levels: tuple[str, ...]  # "sex=Female", "sex=Female & age=old"; ("",) for the whole
+    code: Codes  # (cells,)
+    missing: NDArray[np.bool_]  # (levels,): the level stands for missing values
+
+    @property
+    def single(self) -> bool:
+        return "*" not in self.name
+
+
+def whole(cube: Cube) -> Grouping:
+    """Everyone, as a grouping with one level."""
+    return Grouping("", ("",), np.zeros(cube.n_cells, np.int32), np.zeros(1, bool))
+
+
+def grouping(cube: Cube, name: str) -> Grouping:
+    """The grouping by one column, or by an intersection such as `sex*age`.
+
+    Only combinations that occur become levels, so ten thousand values of two columns cost what
+    they hold, not their product.
+    """
+    known = [column.name for column in cube.columns]
+    # A column whose own name contains a star is found before the star is read as "and".
+    parts = [name] if name in known else [part.strip() for part in name.split("*")]
+    for part in parts:
+        if part not in known:
+            raise UnknownNameError("Group column", part, known)
+    columns = [cube.column(part) for part in parts]
+    folded = np.zeros(cube.n_cells, dtype=np.int64)
+    for column in columns:
+        folded = folded * len(column.values) + column.code
+    present, code = np.unique(folded, return_inverse=True)
+    texts: list[list[str]] = []
+    missing = np.zeros(len(present), dtype=bool)
+    rest = present.copy()
+    for column in reversed(columns):
+        rest, at = np.divmod(rest, len(column.values))
+        texts.insert(0, [level_name(column.name, column.values[i]) for i in at])
+        missing |= np.array([column.values[i] is None for i in at])
+    levels = tuple(" & ".join(parts) for parts in zip(*texts, strict=True))
+    return Grouping("*".join(parts), levels, code.reshape(-1).astype(np.int32), missing)
+
+
+def level_name(column: str, value: str | None) -> str:
+    return f"{column}={MISSING if value is None else value}"
+
+
+def groupings(cube: Cube, names: Iterable[str]) -> tuple[Grouping, ...]:
+    return tuple(grouping(cube, name) for name in dict.fromkeys(names))

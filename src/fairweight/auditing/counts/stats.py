@@ -1,0 +1,77 @@
+"""Counts of models in slices: what every metric is a function of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each class is the label, is predicted, and is predicted rightly.
+
+    The last axis is the class; every axis before it is free (replicates, members, slices), so one
+    formula serves a single number and two thousand bootstrap replicates of ten thousand groups.
+    Only classes that occur as labels have a place; a prediction of any other class is simply
+    nobody's `correct` and nobody's `predicted`.
+    """
+
+    label: Floats  # (..., C)
+    predicted: Floats  # (..., C)
+    correct: Floats  # (..., C)
+    abstained: Floats  # (...)
+    classes: tuple[str, ...]
+    positive: int | None = None  # index into classes; only ever set where there are two classes
+
+    @property
+    def n(self) -> Floats:
+        """Examples (or weight) in each slice."""
+        total: Floats = self.label.sum(axis=-1)
+        return total
+
+    @property
+    def binary(self) -> bool:
+        return len(self.classes) == 2
+
+    def mean_over(self, axis: int) -> Counts:
+        """Average over members. Label denominators are shared, so mean counts give mean rates."""
+        return replace(
+            self,
+            label=self.label.mean(axis=axis),
+            predicted=self.predicted.mean(axis=axis),
+            correct=self.correct.mean(axis=axis),
+            abstained=self.abstained.mean(axis=axis),
+        )
+
+    def levels(self, keep: NDArray[np.bool_]) -> Counts:
+        """The slices (second last axis) where `keep` is true."""
+        return replace(
+            self,
+            label=self.label[..., keep, :],
+            predicted=self.predicted[..., keep, :],
+            correct=self.correct[..., keep, :],
+            abstained=self.abstained[..., keep],
+        )
+
+
+def counts_of(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    positive: object = None,
+) -> Counts:
+    """Counts of plain arrays: shape (C,), or (levels, C) with `sensitive_features`.
+
+    >>> counts_of(["a", "a", "b"], ["a", "b", "b"]).correct.tolist()
+    [1.0, 1.0]
+    """
+    from fairweight.auditing.counts.arrays import count_arrays
+
+    return count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)

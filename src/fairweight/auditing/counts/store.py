@@ -1,0 +1,185 @@
+"""Cubes on disk: plain Parquet that anyone can read, with what it means in the file's metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairweight.auditing.counts.cube import (
+    Codes,
+    Cube,
+    CubeMember,
+    GroupColumn,
+    add,
+    compact,
+    with_own_classes,
+)
+from fairweight.errors import InputError
+from fairweight.tables.canonical import class_order
+from fairweight.tables.write import atomic_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEY = b"fairweight_cube"
+SCHEMA = 1
+
+
+def write_cube(
+    cube: Cube, path: str | Path, *, groupings: Sequence[str], baseline: str, suppress: int = 0
+) -> int:
+    """Write a cube; cells with fewer than `suppress` examples are left out. Returns how many were.
+
+    Columns: `task`, `group:<name>`, `label`, `prediction:<i>` (in the order of the members in the
+    metadata), `weight`, `unit`, `count`.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    keep = cube.count >= suppress
+    names = np.array([*cube.classes, None], dtype=object)
+    columns: dict[str, Any] = {}
+    if cube.task is not None:
+        columns["task"] = np.array(cube.tasks, dtype=object)[cube.task]
+    for column in cube.columns:
+        columns[f"group:{column.name}"] = np.array(column.values, dtype=object)[column.code]
+    columns["label"] = names[cube.label]
+    for m in range(len(cube.members)):
+        columns[f"prediction:{m}"] = names[cube.prediction[:, m]]
+    if cube.weight is not None:
+        columns["weight"] = cube.weight
+    if cube.unit is not None:
+        columns["unit"] = np.array(cube.unit_names, dtype=object)[cube.unit]
+    columns["count"] = cube.count
+    table = pa.table(
+        {
+            name: pa.array(values[keep], type=pa.string() if values.dtype == object else None)
+            for name, values in columns.items()
+        }
+    )
+    meta = {
+        "schema": SCHEMA,
+        "members": [[member.variant, member.seed] for member in cube.members],
+        "baseline": baseline,
+        "groupings": list(groupings),
+        "n_examples": cube.n_examples if cube.tasks else int(cube.count[keep].sum()),
+        "unit_is_cluster": cube.unit_is_cluster,
+        "notes": [
+            *cube.notes,
+            *([_suppressed(int((~keep).sum()), suppress)] if not keep.all() else []),
+        ],
+    }
+    with atomic_file(Path(path), "wb") as file:
+        parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(meta)}), file)
+    return int((~keep).sum())
+
+
+def _suppressed(cells: int, least: int) -> str:
+    return (
+        f"{cells:,} cells with fewer than {least} examples were left out of a cube on request; "
+        "rates are of the examples that remain."
+    )
+
+
+def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]:
+    """The sum of cubes, the baseline and the groupings that they were counted with."""
+    made = [_read(Path(path)) for path in paths]
+    cubes, baselines, groupings = zip(*made, strict=True)
+    if len(set(baselines)) > 1:
+        raise InputError(
+            f"The cubes name different baselines: {', '.join(sorted(set(baselines)))}. Count all "
+            "parts with the same --baseline."
+        )
+    if len(set(groupings)) > 1:
+        raise InputError(
+            "The cubes were counted with different groups. Count all parts with the same --groups."
+        )
+    return add(cubes), baselines[0], groupings[0]
+
+
+def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        table = parquet.read_table(path)
+        meta = json.loads((table.schema.metadata or {})[KEY])
+    except (OSError, KeyError, ValueError, pa.ArrowInvalid) as error:
+        raise InputError(
+            f"'{path}' is not a readable cube; make one with: fairweight count FILE --out cube.parquet"
+        ) from error
+    if meta.get("schema") != SCHEMA:
+        raise InputError(
+            f"'{path}' is a cube of schema {meta.get('schema')!r}, and this version reads {SCHEMA}; "
+            "count the data again with this version."
+        )
+    if table.num_rows == 0:
+        raise InputError(f"The cube '{path}' has no cells, so there is nothing to audit.")
+    members = tuple(CubeMember(str(v), str(s)) for v, s in meta["members"])
+    coded = {
+        name: _codes(table, name)
+        for name in ("label", *(f"prediction:{m}" for m in range(len(members))))
+    }
+    classes = class_order(v for values, _ in coded.values() for v in values if v is not None)
+    place: dict[str | None, int] = {name: i for i, name in enumerate(classes)} | {None: -1}
+
+    def as_classes(name: str) -> Codes:
+        values, code = coded[name]
+        return np.array([place[v] for v in values], dtype=np.int32)[code]
+
+    columns = []
+    for name in table.column_names:
+        if name.startswith("group:"):
+            values, code = _codes(table, name)
+            levels: tuple[str | None, ...] = class_order(v for v in values if v is not None)
+            levels += (None,) if None in values else ()
+            at = {value: i for i, value in enumerate(levels)}
+            columns.append(
+                GroupColumn(
+                    name.removeprefix("group:"),
+                    levels,
+                    np.array([at[v] for v in values], dtype=np.int32)[code],
+                )
+            )
+    task, tasks = _optional(table, "task")
+    unit, unit_names = _optional(table, "unit")
+    cube = Cube(
+        members=members,
+        label_classes=classes,
+        other_classes=(),
+        columns=tuple(columns),
+        tasks=tasks,
+        label=as_classes("label"),
+        prediction=np.stack([as_classes(f"prediction:{m}") for m in range(len(members))], axis=1),
+        count=table.column("count").to_numpy().astype(np.int64),
+        n_examples=int(meta["n_examples"]),
+        task=task,
+        weight=table.column("weight").to_numpy() if "weight" in table.column_names else None,
+        unit=None if unit is None else unit.astype(np.int64),
+        unit_names=unit_names,
+        unit_is_cluster=bool(meta["unit_is_cluster"]),
+        notes=tuple(meta["notes"]),
+    )
+    return compact(with_own_classes(cube)), str(meta["baseline"]), tuple(meta["groupings"])
+
+
+def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:
+    import pyarrow.compute as compute
+
+    encoded = compute.dictionary_encode(
+        table.column(name).combine_chunks(), null_encoding="encode"
+    )
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int32)
+
+
+def _optional(table: pa.Table, name: str) -> tuple[Codes | None, tuple[str, ...]]:
+    if name not in table.column_names:
+        return None, ()
+    values, code = _codes(table, name)
+    names = class_order(v for v in values if v is not None)
+    at = {value: i for i, value in enumerate(names)}
+    return np.array([at[str(v)] for v in values], dtype=np.int32)[code], names

@@ -1,0 +1,202 @@
+"""How harm is spread over groups and classes: who pays, differently, and how concentrated.
+
+The functions here are the point estimates. Their intervals, permutations and reference values
+belong to a whole variant and are computed in `auditing/compare`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.counts.stats import Counts, Floats
+from fairweight.auditing.metrics.rates import accuracy, recall
+from fairweight.auditing.metrics.ratio import ratio
+from fairweight.auditing.metrics.registry import register
+
+
+def worst_shift_level(base: Counts, compressed: Counts) -> NDArray[np.intp]:
+    """Index of the level whose accuracy fell most (the first of equals); -1 where undefined."""
+    shift = accuracy(compressed) - accuracy(base)
+    if shift.shape[-1] < 1:
+        return np.full(shift.shape[:-1], -1, dtype=np.intp)
+    return np.where(np.isnan(shift).any(axis=-1), -1, shift.argmin(axis=-1))
+
+
+@register(
+    kind="table",
+    by=("grouping",),
+    better="higher",
+    low=-1,
+    high=1,
+    summary="lowest accuracy shift of any group, with the group's name",
+    formula="min_g (accuracy_g of compressed - accuracy_g of baseline)",
+    source="fairweight (interval: minimum of simultaneous Tango limits)",
+    undefined="no usable level",
+    level=worst_shift_level,
+)
+def worst_group_shift(base: Counts, compressed: Counts) -> Floats:
+    """Lowest accuracy shift over the levels, counts (..., L, C); `worst_shift_level` says whose.
+
+    Higher is better (0: no group loses); in [-1, 1]. NaN if a level has no examples.
+
+    >>> from fairweight.auditing.counts.stats import counts_of
+    >>> y, sex = [0, 1, 0, 1], ["f", "f", "m", "m"]
+    >>> base = counts_of(y, [0, 1, 0, 0], sensitive_features=sex)
+    >>> after = counts_of(y, [0, 0, 0, 1], sensitive_features=sex)
+    >>> float(worst_group_shift(base, after)), int(worst_shift_level(base, after))
+    (-0.5, 0)
+    """
+    shift = accuracy(compressed) - accuracy(base)
+    if shift.shape[-1] < 1:
+        return np.full(shift.shape[:-1], np.nan)
+    return np.asarray(shift.min(axis=-1))
+
+
+@register(
+    kind="table",
+    by=("group",),
+    better="higher",
+    low=-2,
+    high=2,
+    summary="excess shift with every label weighted equally in the group and in the others",
+    formula="mean over labels c in both of (recall shift_gc - recall shift of the others_c)",
+    source="direct standardisation, against Simpson's paradox",
+    undefined="no label has examples both in the group and in the others",
+)
+def excess_shift_standardised(base: Counts, compressed: Counts) -> Floats:
+    """Each level's shift minus that of all others, label by label, averaged over labels: (..., L).
+
+    A group of mostly hard labels loses more even if no label treats it worse; equal weights of the
+    labels take that away. Labels without examples on either side are left out. Below 0 the group
+    pays more than the others; in [-2, 2].
+
+    >>> from fairweight.auditing.counts.stats import counts_of
+    >>> y, sex = [0, 0, 1, 0, 1, 1], ["f", "f", "f", "m", "m", "m"]
+    >>> base = counts_of(y, y, sensitive_features=sex)
+    >>> after = counts_of(y, [0, 0, 0, 0, 0, 0], sensitive_features=sex)  # every 1 is lost
+    >>> excess_shift_standardised(base, after).tolist()
+    [0.0, 0.0]
+    """
+    own = recall(compressed) - recall(base)
+    lost = compressed.correct - base.correct
+    others_change = lost.sum(axis=-2, keepdims=True) - lost
+    others_label = base.label.sum(axis=-2, keepdims=True) - base.label
+    both = (base.label > 0) & (others_label > 0)
+    difference = np.where(both, own - ratio(others_change, others_label), 0.0)
+    return ratio(difference.sum(axis=-1), both.sum(axis=-1))
+
+
+@register(
+    kind="table",
+    by=("grouping",),
+    better="lower",
+    low=0,
+    high=np.inf,
+    summary="do the groups pay differently: largest |t| of the levels' excess",
+    formula="max_g |excess_g / its standard error|; p from group labels permuted within labels",
+    source="fairweight (max-t permutation test)",
+    undefined="fewer than two usable levels; no example changed",
+)
+def heterogeneity(excess: Floats, standard_error: Floats) -> Floats:
+    """Largest |excess| in standard errors over the levels (last axis).
+
+    Lower means more alike; in [0, inf). Its p-value comes from permuting the group labels of
+    whole clusters within labels. NaN with fewer than two levels or without any standard error.
+
+    >>> float(heterogeneity(np.array([-0.04, 0.01]), np.array([0.02, 0.01])))
+    2.0
+    """
+    t = np.abs(ratio(excess, standard_error))
+    if t.shape[-1] < 2:
+        return np.full(t.shape[:-1], np.nan)
+    largest = np.where(np.isnan(t), -np.inf, t).max(axis=-1)
+    return np.where(np.isfinite(largest), largest, np.nan)
+
+
+@register(
+    kind="table",
+    by=("group",),
+    better="none",
+    low=0,
+    high=1,
+    summary="share of all lost answers that falls on a group (or on the hardest-hit clusters)",
+    formula="lost_g / sum_g lost_g, beside the same for gained and the group's share of examples",
+    source="fairweight (beside a Poisson reference)",
+    undefined="no answer was lost",
+)
+def concentration(lost: Floats) -> Floats:
+    """Each level's share of all lost answers (last axis).
+
+    To be read beside the level's share of examples and of gained answers; in [0, 1]. NaN where
+    nothing was lost.
+
+    >>> concentration(np.array([30.0, 10.0])).tolist()
+    [0.75, 0.25]
+    """
+    return ratio(lost, np.asarray(lost).sum(axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class ClassImpact:
+    """Welch's test for each class (last axis of every field)."""
+
+    difference: Floats  # compressed - baseline, of mean (recall - accuracy)
+    statistic: Floats
+    degrees_of_freedom: Floats
+    p_value: Floats
+
+
+@register(
+    kind="table",
+    by=("class",),
+    better="none",
+    low=-2,
+    high=2,
+    summary="does compression move a class differently than the whole: Welch test over members",
+    formula="Welch t of (recall_c - mean accuracy of the population), compressed against baseline",
+    source="Hooker et al. 2020, public code (class-level impact)",
+    undefined="fewer than two members on a side; members do not differ at all",
+)
+def class_impact(
+    baseline_recall: Floats,
+    baseline_accuracy: Floats,
+    compressed_recall: Floats,
+    compressed_accuracy: Floats,
+) -> ClassImpact:
+    """Welch's t-test between populations on class recall minus the population's mean accuracy.
+
+    Recalls are (members, C), accuracies (members,). Below 0 the class lost more than the whole.
+    NaN with fewer than two members on a side, and where the members of both sides do not vary.
+
+    >>> before = np.array([[0.90], [0.92], [0.94]])
+    >>> after = np.array([[0.80], [0.82], [0.84]])
+    >>> same = np.array([0.9, 0.9, 0.9])
+    >>> impact = class_impact(before, same, after, same)
+    >>> float(impact.difference[0].round(9)), float(impact.statistic[0].round(3))  # .1 / .01633
+    (-0.1, -6.124)
+    """
+    from scipy.special import stdtr
+
+    mean_b, error_b, df_b = _mean_and_error(baseline_recall, baseline_accuracy)
+    mean_c, error_c, df_c = _mean_and_error(compressed_recall, compressed_accuracy)
+    difference = mean_c - mean_b
+    variance = error_b + error_c
+    statistic = np.asarray(ratio(difference, np.sqrt(variance)))
+    degrees = ratio(variance**2, error_b**2 / max(df_b, 1) + error_c**2 / max(df_c, 1))
+    if min(df_b, df_c) < 1:
+        statistic, degrees = np.full_like(statistic, np.nan), np.full_like(degrees, np.nan)
+    p_value = 2 * stdtr(degrees, -np.abs(statistic))
+    return ClassImpact(difference, statistic, degrees, np.asarray(p_value, dtype=np.float64))
+
+
+def _mean_and_error(recalls: Floats, accuracies: Floats) -> tuple[Floats, Floats, int]:
+    """Mean of (recall - mean accuracy), its squared standard error, and degrees of freedom."""
+    recalls = np.asarray(recalls, dtype=np.float64)
+    members = recalls.shape[0]
+    relative = recalls - np.mean(accuracies)
+    centred = relative - relative.mean(axis=0)
+    squared_error = (centred**2).sum(axis=0) / max(members - 1, 1) / members
+    return relative.mean(axis=0), squared_error, members - 1

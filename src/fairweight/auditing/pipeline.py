@@ -1,0 +1,282 @@
+"""The audit from end to end; read this file first.
+
+aligned view → cube → per task and variant: comparison → rows → frames. Nothing here computes a
+number: every step is a call into the module that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairweight.auditing.compare.comparison import Comparison, Options, comparison
+from fairweight.auditing.compare.rows import Block, frame
+from fairweight.auditing.compare.task_mean import task_mean_rows
+from fairweight.auditing.compare.training import Training
+from fairweight.auditing.compare.variant import Compared, compare
+from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.frames import confusion, data_table, per_seed
+from fairweight.auditing.counts.positive import resolve_positive
+from fairweight.auditing.result import AuditResult, Provenance
+from fairweight.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[str, int, int], None]  # what is being done, how many steps of how many
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """A progress that says nothing."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of an audit beyond the data."""
+
+    baseline: str
+    variants: tuple[str, ...]
+    groupings: tuple[str, ...]
+    options: Options
+    positive: Any = None
+    filters: bool = True  # the skip rules of bias amplification
+    fixed_side: str | None = None  # the level whose side is always watched (backdoors)
+    command: str | None = None
+    notes: tuple[str, ...] = ()
+    inputs: tuple[dict[str, Any], ...] = field(default_factory=tuple)
+
+
+def run(
+    cube: Cube,
+    request: Request,
+    *,
+    scored: Cube | None = None,
+    training: pd.DataFrame | None = None,
+    variants_table: pd.DataFrame | None = None,
+    progress: Progress = silent,
+) -> AuditResult:
+    """Audit a cube (and, where there are scores, the cube that tells them apart)."""
+    import pandas as pd
+
+    from fairweight import __version__
+
+    notes = [*request.notes, *cube.notes]
+    _check_answers(cube, notes)
+    tasks: tuple[str | None, ...] = cube.tasks or (None,)
+    positive = {task: _positive(cube.of_task(task), request.positive) for task in tasks}
+    train = None if training is None else Training(training)
+    made: list[Compared] = []
+    steps = len(tasks) * len(request.variants)
+    done = 0
+    for task in tasks:
+        for variant in request.variants:
+            progress(f"{variant}{'' if task is None else f' on {task}'}", done, steps)
+            made.append(_compare(cube, scored, request, variant, task, positive[task], train))
+            done += 1
+    blocks = [b for part in made for b in part.blocks]
+    if cube.tasks:
+        for variant in request.variants:
+            progress(f"{variant}, mean over tasks", done, steps)
+            blocks += task_mean_rows(cube, request.baseline, variant, request.groupings,
+                                     positive, request.options, train)
+    progress("tables", steps, steps)
+    for part in made:
+        notes += part.notes
+    if scored is not None:
+        reliability = _reliability(scored, request, positive)
+    else:
+        from fairweight.auditing.compare.reliability import RELIABILITY_COLUMNS
+
+        reliability = pd.DataFrame(columns=list(RELIABILITY_COLUMNS))
+    notes += _general_notes(cube, request, positive)
+    return AuditResult(
+        baseline=request.baseline,
+        variants=request.variants,
+        classes=cube.label_classes,
+        positive=_named_positive(cube, positive),
+        tasks=cube.tasks,
+        groupings=request.groupings,
+        n_examples=cube.n_examples,
+        results=frame(blocks),
+        per_seed=per_seed(cube, request.groupings, positive),
+        confusion=confusion(cube),
+        reliability=reliability,
+        data=data_table(cube, request.groupings, training),
+        power=_table([r for p in made for r in p.power], POWER_COLUMNS),
+        concentration=_table([r for p in made for r in p.concentration], CONCENTRATION_COLUMNS),
+        group_error=_table([r for p in made for r in p.group_error], GROUP_ERROR_COLUMNS),
+        notes=tuple(dict.fromkeys(notes)),
+        provenance=Provenance(
+            version=__version__,
+            command=request.command,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            inputs=request.inputs,
+            options=asdict(request.options)
+            | {"positive": None if request.positive is None else str(request.positive)},
+        ),
+        variants_table=variants_table,
+    )
+
+
+def _compare(
+    cube: Cube,
+    scored: Cube | None,
+    request: Request,
+    variant: str,
+    task: str | None,
+    positive: int | None,
+    training: Training | None,
+) -> Compared:
+    found = comparison(
+        cube,
+        baseline=request.baseline,
+        variant=variant,
+        task=task,
+        grouping_names=request.groupings,
+        positive=positive,
+        options=request.options,
+    )
+    made = compare(found, training, filters=request.filters, fixed_side=request.fixed_side)
+    made.blocks += _score_blocks(found, scored, request, made.notes)
+    return made
+
+
+def _score_blocks(
+    found: Comparison, scored: Cube | None, request: Request, notes: list[str]
+) -> list[Block]:
+    from fairweight.auditing.compare.scored import no_score_rows, score_rows, with_scores_only
+
+    if scored is None:
+        return list(no_score_rows(found))
+    with_scores = comparison(
+        scored,
+        baseline=request.baseline,
+        variant=found.variant,
+        task=found.task,
+        grouping_names=request.groupings,
+        positive=found.positive,
+        options=request.options,
+        keep_scores=True,
+    )
+    kept, left_out = with_scores_only(with_scores)
+    if left_out:
+        notes.append(
+            f"Score metrics of {found.variant} leave out {left_out:,} examples on which a model "
+            "abstains or has no score."
+        )
+    if not kept.cube.n_cells:
+        return list(no_score_rows(found))
+    return list(score_rows(kept))
+
+
+def _reliability(
+    scored: Cube, request: Request, positive: dict[str | None, int | None]
+) -> pd.DataFrame:
+    from fairweight.auditing.compare.reliability import reliability_table
+
+    return reliability_table(
+        scored, (request.baseline, *request.variants), request.groupings, positive, request.options
+    )
+
+
+def _positive(cube: Cube, asked: Any) -> int | None:
+    return resolve_positive(cube.label_classes, asked)
+
+
+def _named_positive(cube: Cube, positive: dict[str | None, int | None]) -> str | None:
+    for task, index in positive.items():
+        if index is not None:
+            return cube.of_task(task).label_classes[index]
+    return None
+
+
+def _check_answers(cube: Cube, notes: list[str]) -> None:
+    """Predictions must speak the labels' language; those that do not are reported."""
+    n_labels = len(cube.label_classes)
+    for m, member in enumerate(cube.members):
+        prediction = cube.prediction[:, m]
+        answered = prediction >= 0
+        known = answered & (prediction < n_labels)
+        if answered.any() and not known.any():
+            raise InputError(
+                f"No prediction of '{member.variant}' is equal to any label, so their names or "
+                f"types differ: labels are {_some(cube.label_classes)}, predictions are "
+                f"{_some(cube.other_classes)}. Map one to the other before the audit."
+            )
+        strange = answered & ~known
+        if strange.any():
+            names = [cube.classes[i] for i in np.unique(prediction[strange])]
+            notes.append(
+                f"{int(cube.count[strange].sum()):,} predictions of '{member.variant}' are classes "
+                f"that no example has as its label ({_some(names)}); they count as wrong."
+            )
+        silent_ones = int(cube.count[~answered].sum())
+        if silent_ones:
+            notes.append(
+                f"'{member.variant}' abstains on {silent_ones:,} examples; they count as not right."
+            )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in list(names)[:5])
+    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _general_notes(
+    cube: Cube, request: Request, positive: dict[str | None, int | None]
+) -> list[str]:
+    notes = []
+    if not cube.unit_is_cluster:
+        notes.append(
+            "Examples are assumed independent; if several belong to one person, writer or scene, "
+            "name that column as the cluster."
+        )
+    if len(request.variants) > 1:
+        notes.append(
+            f"{len(request.variants)} compressed variants were audited on the same examples; "
+            "corrections hold within a variant, so the best of them looks better than it is."
+        )
+    for task, index in positive.items():
+        part = cube.of_task(task)
+        if index is None and len(part.label_classes) == 2:
+            notes.append(
+                "Metrics of a positive class are not estimable: the labels are "
+                f"{_some(part.label_classes)}, and none is named as positive."
+            )
+            break
+    for column in cube.columns:
+        if None in column.values:
+            missing = int(cube.count[column.code == column.values.index(None)].sum())
+            notes.append(
+                f"{missing:,} rows have no value in '{column.name}'; they are a group of their "
+                "own, outside gaps and families."
+            )
+        if len(column.values) > 1_000:
+            notes.append(
+                f"'{column.name}' has {len(column.values):,} values; all of them are in the "
+                "tables, most are too small to tell anything."
+            )
+    return notes
+
+
+POWER_COLUMNS = (
+    "variant", "task", "metric", "by", "group", "class", "n", "discordance", "n_family",
+    "min_detectable_shift", "reference_shift", "n_needed", "status",
+)  # fmt: skip
+CONCENTRATION_COLUMNS = (
+    "variant", "task", "column", "part", "n", "share_examples", "lost", "gained",
+    "share_lost", "share_gained", "share_lost_poisson",
+)  # fmt: skip
+GROUP_ERROR_COLUMNS = (
+    "variant", "task", "group", "error", "excess_shift", "corrected_low", "corrected_high",
+)  # fmt: skip
+
+
+def _table(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(columns))

@@ -1,0 +1,81 @@
+"""What an audit returns: one tidy frame of results, the tables beside it, and where they came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RESULT_COLUMNS: tuple[str, ...] = (
+    "variant", "metric", "by", "group", "class", "task", "scope", "aggregation",
+    "n", "n_clusters", "n_seeds_baseline", "n_seeds_compressed",
+    "baseline", "baseline_low", "baseline_high",
+    "compressed", "compressed_low", "compressed_high",
+    "shift", "ci_low", "ci_high", "interval",
+    "p_value", "p_adjusted", "family", "n_family", "sim_low", "sim_high",
+    "excess_shift", "excess_low", "excess_high", "excess_p",
+    "debiased", "matched", "noise_floor", "p_retraining", "status", "level",
+)  # fmt: skip
+
+TEXT_COLUMNS: frozenset[str] = frozenset(
+    ("variant", "metric", "by", "group", "class", "task", "scope", "aggregation")
+    + ("interval", "family", "status", "level")
+)
+INTEGER_COLUMNS: frozenset[str] = frozenset(
+    ("n", "n_clusters", "n_seeds_baseline", "n_seeds_compressed", "n_family")
+)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """From what and how the numbers were made; enough to make them again."""
+
+    version: str
+    command: str | None
+    created: str  # ISO 8601, UTC
+    inputs: tuple[dict[str, Any], ...]  # {"name", "sha256" or None, "rows"}
+    options: dict[str, Any]  # alpha, n_boot, correction, min_group, random_state, ...
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """Numbers only: the report draws them, the gate judges them.
+
+    Frames (columns):
+
+    results        RESULT_COLUMNS
+    per_seed       variant, seed, task, metric, by, group, class, n, value
+    confusion      variant, seed, task, label, prediction, count
+    reliability    variant, seed, task, definition (ece | ece_top_label), group, bin, low, high,
+                   n, mean_score, mean_outcome, contribution (ece = its sum)
+    data           split (test | train), task, by (overall | class | group | group*class),
+                   group, class, n, share
+    power          variant, task, metric, by, group, class, n, discordance, n_family,
+                   min_detectable_shift, reference_shift, n_needed, status
+    concentration  variant, task, column, part (a level, or "top 1 %" ...), n, share_examples,
+                   lost, gained, share_lost, share_gained, share_lost_poisson
+    group_error    variant, task, group, error, excess_shift, corrected_low, corrected_high
+                   (only with a declared error of the group labels; else empty)
+    """
+
+    baseline: str
+    variants: tuple[str, ...]  # the compressed ones, in the order given
+    classes: tuple[str, ...]
+    positive: str | None
+    tasks: tuple[str, ...]  # () for a single task
+    groupings: tuple[str, ...]  # "sex", "age", "sex*age"
+    n_examples: int
+    results: pd.DataFrame
+    per_seed: pd.DataFrame
+    confusion: pd.DataFrame
+    reliability: pd.DataFrame
+    data: pd.DataFrame
+    power: pd.DataFrame
+    concentration: pd.DataFrame
+    group_error: pd.DataFrame
+    notes: tuple[str, ...]  # what was dropped, assumed, unused or not estimable, one sentence each
+    provenance: Provenance
+    variants_table: pd.DataFrame | None = None
+    extra: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,52 @@
+"""The commands and the panels under which `fairweight --help` lists them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fairweight.cli.audit_command import audit
+from fairweight.cli.count_command import count
+from fairweight.cli.demo_command import demo
+from fairweight.cli.metrics_command import metrics
+
+AUDIT, LOOK = "Audit", "Look"
+
+app = typer.Typer(
+    name="fairweight",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=(
+        "Who pays when a neural network is compressed: which classes and groups does the "
+        "compressed model treat worse than the dense one, and is that more than noise?\n\n"
+        "Start with `fairweight demo --quick`, then with your own predictions: "
+        "`fairweight audit dense.csv int8.csv --groups sex,age`."
+    ),
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from fairweight import __version__
+
+        typer.echo(f"fairweight {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def fairweight(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options that stand before a command."""
+
+
+app.command(rich_help_panel=AUDIT)(audit)
+app.command(rich_help_panel=AUDIT)(count)
+app.command(rich_help_panel=AUDIT)(metrics)
+app.command(rich_help_panel=LOOK)(demo)

@@ -1,0 +1,165 @@
+"""`fairweight audit`: predictions in, report out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairweight.cli import options as o
+
+
+def audit(
+    files: o.Files,
+    baseline: o.Baseline = None,
+    examples: o.Examples = None,
+    train: o.Train = None,
+    variants: o.Variants = None,
+    missing: o.Missing = "error",
+    id_: o.Id = "example_id",
+    label: o.Label = "label",
+    prediction: o.Predictions = None,
+    score: o.Scores = None,
+    groups: o.Groups = None,
+    task: o.Task = None,
+    cluster: o.Cluster = None,
+    weight: o.Weight = None,
+    variant_column: o.VariantColumn = "variant",
+    seed_column: o.SeedColumn = "seed",
+    prediction_column: o.PredictionColumn = "prediction",
+    score_column: o.ScoreColumn = "score",
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X", help="Positive class of binary labels.", rich_help_panel=o.COLUMNS
+        ),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(help="Level of intervals and tests.", rich_help_panel=o.STATISTICS)
+    ] = 0.05,
+    n_boot: Annotated[
+        int, typer.Option(help="Bootstrap replicates.", rich_help_panel=o.STATISTICS)
+    ] = 2000,
+    correction: Annotated[
+        str,
+        typer.Option(
+            metavar="holm|bh|none",
+            help="Correction of the confirmatory families.",
+            rich_help_panel=o.STATISTICS,
+        ),
+    ] = "holm",
+    min_group: Annotated[
+        int,
+        typer.Option(help="Smaller groups are shown, not judged.", rich_help_panel=o.STATISTICS),
+    ] = 10,
+    random_state: Annotated[
+        int, typer.Option(help="Seed of all random numbers.", rich_help_panel=o.STATISTICS)
+    ] = 0,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Exact McNemar tests instead of mid-p.",
+                           rich_help_panel=o.STATISTICS)
+    ] = False,
+    reference_shift: Annotated[
+        float,
+        typer.Option(
+            help="The shift for which the examples needed are stated.",
+            rich_help_panel=o.STATISTICS,
+        ),
+    ] = 0.02,
+    group_error: Annotated[
+        float,
+        typer.Option(
+            help="Share of group labels that may be wrong; prints the corrected excess.",
+            rich_help_panel=o.STATISTICS,
+        ),
+    ] = 0.0,
+    zero_baseline: Annotated[
+        str,
+        typer.Option(
+            metavar="drop|raise|epsilon|absolute",
+            help="CEV and SDE: classes in which the baseline makes no errors.",
+            rich_help_panel=o.STATISTICS,
+        ),
+    ] = "drop",
+    fixed_side: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL=LEVEL",
+            help="Bias amplification: the side that is always watched (backdoors).",
+            rich_help_panel=o.STATISTICS,
+        ),
+    ] = None,
+    no_filters: Annotated[
+        bool,
+        typer.Option(
+            "--no-filters",
+            help="Bias amplification without its skip rules.",
+            rich_help_panel=o.STATISTICS,
+        ),
+    ] = False,
+    out: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="Where the report goes.", rich_help_panel=o.OUTPUT),
+    ] = Path("fairweight-audit"),
+    suppress_small: Annotated[
+        bool,
+        typer.Option(
+            "--suppress-small",
+            help="Leave numbers of fewer than 10 examples out of everything that is written.",
+            rich_help_panel=o.OUTPUT,
+        ),
+    ] = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Compare compressed models with the dense one: who pays, and is it more than noise?
+
+    Two files, one per model, joined on `example_id`:
+
+        fairweight audit dense.csv int8.csv --groups sex,age,sex*age
+
+    One wide table with a column per model:
+
+        fairweight audit preds.parquet --prediction dense=p0 --prediction int8=p1 --label y
+
+    One long table (`example_id, variant, label, prediction`) with groups beside it:
+
+        fairweight audit preds.parquet --examples people.csv --cluster person
+
+    Writes `DIR/report.html`, `DIR/audit.json` and `DIR/tables/`. Exit code 0 when the audit was
+    made, 2 on bad input.
+    """
+    values = dict(locals())
+    from rich.console import Console
+
+    from fairweight.api import audit_table
+    from fairweight.cli.progress import bar
+    from fairweight.report.terminal import show
+    from fairweight.tables.write import check_writable
+
+    check_writable(out)
+    with bar() as progress:
+        made = audit_table(
+            files if len(files) > 1 else files[0],
+            **o.table_options(values),
+            positive=positive,
+            alpha=alpha,
+            n_boot=n_boot,
+            correction=correction,
+            min_group=min_group,
+            random_state=random_state,
+            exact=exact,
+            reference_shift=reference_shift,
+            group_error=group_error,
+            zero_baseline=zero_baseline,
+            fixed_side=fixed_side,
+            filters=not no_filters,
+            command=o.shell_command(),
+            progress=progress,
+        )
+        if suppress_small:
+            made = made.suppressed()
+        progress("writing the report", 1, 1)
+        made.save(out)
+    if not quiet:
+        show(made.result, Console(), report=str(out / "report.html"))

@@ -1,0 +1,190 @@
+"""Options that several commands share: which columns of which tables are what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from fairweight.errors import InputError
+
+TABLES, COLUMNS, STATISTICS, OUTPUT = "Tables", "Columns", "Statistics", "Output"
+
+Files: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Predictions: one table, or one file per model (`NAME=FILE`; the first is the "
+        "baseline). Parquet, CSV, Arrow, JSON lines, globs, `file.duckdb::SELECT ...`.",
+        show_default=False,
+    ),
+]
+Baseline: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The dense model's variant.", rich_help_panel=TABLES),
+]
+Examples: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="Groups and labels by example, beside.", rich_help_panel=TABLES
+    ),
+]
+Train: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Training labels and groups (or their counts): the sign of bias amplification.",
+        rich_help_panel=TABLES,
+    ),
+]
+Variants: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="One row per variant and seed.", rich_help_panel=TABLES),
+]
+Missing: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="error|drop",
+        help="What to do about examples that some variant lacks.",
+        rich_help_panel=TABLES,
+    ),
+]
+Id: TypeAlias = Annotated[
+    str,
+    typer.Option("--id", metavar="COL", help="Identity of the example.", rich_help_panel=COLUMNS),
+]
+Label: TypeAlias = Annotated[
+    str, typer.Option(metavar="COL", help="True class.", rich_help_panel=COLUMNS)
+]
+Predictions: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prediction",
+        metavar="NAME=COL",
+        help="In a wide table, the column with a variant's predictions; repeat it for every "
+        "variant, and for every seed of a variant.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Scores: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--score",
+        metavar="NAME=COL",
+        help="The same for scores (probability of the positive or of the predicted class).",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Groups: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="a,b,a*b",
+        help="Group columns and intersections; by default every column that looks like one.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Task: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL", help="Which of several labels a row speaks of.", rich_help_panel=COLUMNS
+    ),
+]
+Cluster: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="Examples that belong together (one person, one writer): resampled whole.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Weight: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="COL", help="Sampling weight.", rich_help_panel=COLUMNS)
+]
+VariantColumn: TypeAlias = Annotated[
+    str,
+    typer.Option(metavar="COL", help="Long tables: the variant.", rich_help_panel=COLUMNS),
+]
+SeedColumn: TypeAlias = Annotated[
+    str,
+    typer.Option(metavar="COL", help="Long tables: the member.", rich_help_panel=COLUMNS),
+]
+PredictionColumn: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="COL", help="Long tables, files per model: the answer.", rich_help_panel=COLUMNS
+    ),
+]
+ScoreColumn: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="COL", help="Long tables, files per model: the score.", rich_help_panel=COLUMNS
+    ),
+]
+Quiet: TypeAlias = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print no summary.", rich_help_panel=OUTPUT)
+]
+
+
+def split_groups(text: str | None) -> list[str] | None:
+    """`a,b,a*b` as names; a column whose name has a comma is written twice quoted: `"a,b"`.
+
+    >>> split_groups('sex, age,sex*age'), split_groups('"age, years",sex')
+    (['sex', 'age', 'sex*age'], ['age, years', 'sex'])
+    """
+    if text is None:
+        return None
+    import csv
+
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    if not [name for name in names if name.strip()]:
+        raise InputError(f"--groups {text!r} names no column; write: --groups sex,age,sex*age")
+    return [name.strip() for name in names if name.strip()]
+
+
+def named_columns(given: list[str] | None, option: str) -> dict[str, list[str]] | None:
+    """`NAME=COL` options as a dict; a name that is given again is another seed.
+
+    >>> named_columns(["dense=a", "int8=b", "int8=c"], "--prediction")
+    {'dense': ['a'], 'int8': ['b', 'c']}
+    """
+    if not given:
+        return None
+    found: dict[str, list[str]] = {}
+    for item in given:
+        name, equals, column = item.partition("=")
+        if not (name and equals and column):
+            raise InputError(f"{option} {item!r} is not of the form NAME=COLUMN.")
+        found.setdefault(name, []).append(column)
+    return found
+
+
+def table_options(values: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of `audit_table` and `align` from a command's parameters."""
+    return {
+        "baseline": values["baseline"],
+        "predictions": named_columns(values["prediction"], "--prediction"),
+        "scores": named_columns(values["score"], "--score"),
+        "label": values["label"],
+        "id": values["id_"],
+        "groups": split_groups(values["groups"]),
+        "task": values["task"],
+        "examples": values["examples"],
+        "train": values["train"],
+        "variants": values["variants"],
+        "cluster": values["cluster"],
+        "weight": values["weight"],
+        "missing": values["missing"],
+        "variant": values["variant_column"],
+        "seed": values["seed_column"],
+        "prediction": values["prediction_column"],
+        "score": values["score_column"],
+    }
+
+
+def shell_command() -> str:
+    """The command as it was typed, quoted so that it can be typed again."""
+    import shlex
+    import sys
+
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])

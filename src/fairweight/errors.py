@@ -1,0 +1,34 @@
+"""The few exceptions of fairweight, each with a sentence that a user can act on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FairweightError(Exception):
+    """Base of every error that fairweight raises on purpose."""
+
+
+class InputError(FairweightError, ValueError):
+    """What was given cannot be used: the message names it, what was expected and the remedy.
+
+    The command line prints the message and exits with 2.
+    """
+
+
+class OutputError(FairweightError, OSError):
+    """A result could not be written; nothing half-written is left behind."""
+
+
+class UnknownNameError(InputError):
+    """A name that does not exist, with the nearest one that does."""
+
+    def __init__(self, what: str, given: str, known: Iterable[str], *, remedy: str = "") -> None:
+        names = [str(name) for name in known]
+        nearest = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+        hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
+        shown = ", ".join(f"'{name}'" for name in names[:20]) or "none"
+        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+        tail = f" {remedy}" if remedy else ""
+        super().__init__(f"{what} '{given}' does not exist; there are: {shown}{more}.{hint}{tail}")

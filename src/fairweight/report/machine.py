@@ -1,0 +1,164 @@
+"""The audit for programs: JSON that reads back into the same audit; its tables as files."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast
+
+from fairweight.auditing.result import AuditResult, Provenance
+from fairweight.errors import InputError
+from fairweight.report.frames import FRAMES, INTEGER, TEXT
+from fairweight.report.numbers import missing
+from fairweight.report.tables import write_tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FRAMES", "SCHEMA", "from_json", "records", "to_json", "write_tables"]
+
+SCHEMA = 1
+
+
+def to_json(result: AuditResult) -> str:
+    """The whole audit as JSON; what is undefined (or infinite) is null, integers stay integers."""
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "version": result.provenance.version,
+        "baseline": result.baseline,
+        "variants": list(result.variants),
+        "classes": list(result.classes),
+        "positive": result.positive,
+        "tasks": list(result.tasks),
+        "groupings": list(result.groupings),
+        "n_examples": result.n_examples,
+        "notes": list(result.notes),
+        "provenance": asdict(result.provenance),
+        "extra": result.extra,
+    }
+    document = _plain(document)
+    for name in FRAMES:
+        document[name] = records(getattr(result, name))
+    table = result.variants_table
+    document["variants_table"] = None if table is None else records(table)
+    return json.dumps(document, ensure_ascii=False, allow_nan=False)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as dictionaries of plain values."""
+    names = [str(name) for name in frame.columns]
+    columns = [_cells(frame[name]) for name in frame.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _cells(column: pd.Series) -> list[Any]:
+    """The values of a column as JSON has them."""
+    if column.dtype.kind == "f":  # most columns of a large audit: masked in one step
+        import numpy as np
+
+        values = column.to_numpy(dtype=float)
+        plain = values.astype(object)
+        plain[~np.isfinite(values)] = None
+        return cast("list[Any]", plain.tolist())
+    return [_cell(value) for value in column.tolist()]
+
+
+def _cell(value: Any) -> Any:
+    """One value of a frame as JSON has it.
+
+    >>> [_cell(v) for v in (1, 2.0, 0.5, float("nan"), float("inf"), "x", None)]
+    [1, 2.0, 0.5, None, None, 'x', None]
+    """
+    if isinstance(value, str | int):  # bool is an int
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return None if missing(value) else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """Containers and foreign scalars as JSON has them; a path or a date becomes its text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        inner = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+        return [_plain(item) for item in inner]
+    if value is None or isinstance(value, str | int | float):
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        return records(value)
+    if hasattr(value, "tolist"):  # numpy scalars and arrays
+        return _plain(value.tolist())
+    return str(value)
+
+
+def from_json(text: str) -> AuditResult:
+    """The audit that `to_json` wrote."""
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"The audit is not valid JSON (line {error.lineno}, column {error.colno}); give the "
+            "audit.json that fairweight wrote."
+        ) from None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise InputError(
+            f"The audit has the schema {schema!r}, this version reads schema {SCHEMA}; make the "
+            "audit again, or read it with the version of fairweight that wrote it."
+        )
+    try:
+        origin = document["provenance"]
+        return AuditResult(
+            baseline=document["baseline"],
+            variants=tuple(document["variants"]),
+            classes=tuple(document["classes"]),
+            positive=document["positive"],
+            tasks=tuple(document["tasks"]),
+            groupings=tuple(document["groupings"]),
+            n_examples=document["n_examples"],
+            notes=tuple(document["notes"]),
+            provenance=Provenance(
+                version=origin["version"],
+                command=origin["command"],
+                created=origin["created"],
+                inputs=tuple(origin["inputs"]),
+                options=origin["options"],
+            ),
+            variants_table=_table(document["variants_table"]),
+            extra=document["extra"],
+            **{name: _frame(document[name], columns) for name, columns in FRAMES.items()},
+        )
+    except (KeyError, TypeError) as error:
+        raise InputError(
+            f"The audit lacks {error} or has it in another form; give the audit.json that "
+            "fairweight wrote."
+        ) from None
+
+
+def _table(rows: list[dict[str, Any]] | None) -> pd.DataFrame | None:
+    import pandas as pd
+
+    return None if rows is None else pd.DataFrame(rows)
+
+
+def _frame(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame:
+    """Rows as a frame with the types of the contract."""
+    import pandas as pd
+
+    names = list(rows[0]) if rows else list(columns)
+    made: dict[str, Any] = {}
+    for name in names:
+        values = [row[name] for row in rows]
+        if name in TEXT:
+            made[name] = pd.Series(values, dtype="str")
+        elif name in INTEGER:
+            made[name] = pd.Series(values, dtype="Int64")
+        elif name in ("seed", "count", "n_needed", "lost", "gained") and not any(
+            isinstance(value, float) or value is None for value in values
+        ):
+            made[name] = pd.Series(values, dtype="int64")
+        else:
+            made[name] = pd.Series(values, dtype="float64")
+    return pd.DataFrame(made, columns=names)

@@ -1,0 +1,217 @@
+"""Numbers and names as people read them: percent, signed points, p-values, printable text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+NOTHING = "—"
+MINUS = "\N{MINUS SIGN}"
+
+# Metrics that are shares of examples or differences of such shares; every other is a plain number.
+_SHARES = frozenset((
+    "accuracy", "error_rate", "recall", "precision", "fpr", "fnr", "selection_rate",
+    "balanced_accuracy", "top5_accuracy", "auc", "ece", "ece_top_label", "uncertainty", "bias",
+    "bias_amplification", "worst_case_bias_amplification", "class_gap", "class_shortfall",
+    "worst_group", "group_std", "flips", "harmful_flips", "helpful_flips", "worst_group_shift",
+    "excess_shift_standardised", "abstention_rate",
+))  # fmt: skip
+
+
+def is_share(metric: str) -> bool:
+    """Whether a metric is shown in percent and its shift in percentage points.
+
+    >>> [is_share(m) for m in ("recall", "fpr_group_gap", "equalized_odds_difference", "kappa")]
+    [True, True, True, False]
+    """
+    return metric in _SHARES or metric.endswith(("_gap", "_difference"))
+
+
+def missing(value: Any) -> bool:
+    """Whether a cell of a frame holds nothing (None, NaN or pandas' NA)."""
+    if value is None:
+        return True
+    if isinstance(value, float):
+        return math.isnan(value)
+    return type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def real(value: Any) -> float:
+    """A cell as a float; NaN where it holds nothing."""
+    return math.nan if missing(value) else float(value)
+
+
+def text(value: Any) -> str | None:
+    """A cell as text; None where it holds nothing."""
+    return None if missing(value) else str(value)
+
+
+def shown(name: Any, limit: int | None = None) -> str:
+    r"""A name on one line: control and invisible characters written out, long ones cut.
+
+    Names come from users' files; a raw escape sequence must not reach a terminal, and two names
+    that differ in an invisible character must look different.
+
+    >>> shown("two\nlines\x1b[31m")
+    'two\\nlines\\x1b[31m'
+    >>> shown("abcdefgh", limit=5)
+    'abcd…'
+    """
+    if missing(name):
+        return NOTHING
+    plain = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(name)
+    )
+    if limit is not None and len(plain) > limit:
+        return plain[: limit - 1] + "…"
+    return plain
+
+
+def signed(value: float, decimals: int) -> str:
+    """A number with its sign, the minus as wide as the plus; zero has none.
+
+    >>> signed(-3.21, 1), signed(0.0, 1), signed(2.0, 0)
+    ('−3.2', '0.0', '+2')
+    """
+    body = f"{abs(value):.{decimals}f}"
+    if float(body) == 0:
+        return body
+    return (MINUS if value < 0 else "+") + body
+
+
+def _decimals(values: Iterable[float], least: int = 1, most: int = 3) -> int:
+    """Fewest decimals at which no number that differs from zero is shown as zero."""
+    finite = [abs(v) for v in values if math.isfinite(v) and v != 0]
+    for decimals in range(least, most):
+        if all(round(v, decimals) > 0 for v in finite):
+            return decimals
+    return most
+
+
+def points(share: float, *others: float) -> str:
+    """A difference of shares in percentage points, with as many decimals as `others` need.
+
+    >>> points(-0.0321), points(float("nan"))
+    ('−3.2 points', '—')
+    """
+    if missing(share):
+        return NOTHING
+    scaled = [100 * v for v in (share, *others)]
+    return f"{signed(scaled[0], _decimals(scaled))} points"
+
+
+def bracket(low: float, high: float, *, scale: float = 1.0, decimals: int = 1) -> str:
+    """An interval; an end that does not exist is a dash.
+
+    >>> bracket(-0.05, -0.014, scale=100)
+    '[−5.0, −1.4]'
+    """
+    if missing(low) and missing(high):
+        return ""
+    ends = [NOTHING if missing(v) else signed(scale * v, decimals) for v in (low, high)]
+    return f"[{ends[0]}, {ends[1]}]"
+
+
+def points_interval(shift: float, low: float, high: float) -> str:
+    """A shift with its interval.
+
+    An end near zero gets the decimals it needs: `−0.0` would hide on which side of zero it is.
+
+    >>> points_interval(-0.032, -0.05, -0.014)
+    '−3.2 points [−5.0, −1.4]'
+    >>> points_interval(-0.012, -0.024, -0.0002)
+    '−1.20 points [−2.40, −0.02]'
+    """
+    if missing(shift):
+        return NOTHING
+    scaled = [100 * v for v in (shift, low, high)]
+    decimals = _decimals(scaled)
+    ends = bracket(low, high, scale=100, decimals=decimals)
+    return f"{signed(scaled[0], decimals)} points {ends}".rstrip()
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """A share in percent.
+
+    >>> percent(0.9342), percent(float("nan"))
+    ('93.4 %', '—')
+    """
+    return NOTHING if missing(share) else f"{100 * share:.{decimals}f} %".replace("-", MINUS)
+
+
+def number(value: float) -> str:
+    """Three significant digits, no exponent where a person would not write one.
+
+    >>> [number(v) for v in (0.91234, 12345.6, -0.000123, 0.0, 1e-9, float("nan"))]
+    ['0.912', '12,346', '−0.000123', '0', '1e−09', '—']
+    """
+    if missing(value):
+        return NOTHING
+    value = float(value)
+    if not math.isfinite(value):
+        return "∞" if value > 0 else MINUS + "∞"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        out = f"{value:,.0f}"
+    elif abs(value) >= 1e-4:
+        digits = max(0, 2 - math.floor(math.log10(abs(value))))
+        out = f"{value:.{digits}f}"
+    else:
+        out = f"{value:.3g}"
+    return out.replace("-", MINUS)
+
+
+def count(value: Any) -> str:
+    """A number of examples.
+
+    >>> count(12345), count(None), count(12.5)
+    ('12,345', '—', '12.5')
+    """
+    if missing(value):
+        return NOTHING
+    value = float(value)
+    if not math.isfinite(value):
+        return NOTHING
+    return f"{int(value):,}" if value.is_integer() else f"{value:,.1f}"
+
+
+def p_value(p: float, *, bare: bool = False) -> str:
+    """A p-value as it is written in a sentence, or `bare` in the cell of a table.
+
+    >>> p_value(0.0312), p_value(0.00001), p_value(1.0), p_value(0.0312, bare=True)
+    ('p = 0.031', 'p < 0.001', 'p = 1', '0.031')
+    """
+    if missing(p):
+        return NOTHING
+    if p < 0.001:
+        return "< 0.001" if bare else "p < 0.001"
+    body = "1" if p >= 0.9995 else f"{p:.2g}" if p < 0.0995 else f"{p:.2f}"
+    return body if bare else f"p = {body}"
+
+
+def value_of(metric: str, value: float) -> str:
+    """The value of a metric in its own unit.
+
+    >>> value_of("recall", 0.5), value_of("kappa", 0.5), value_of("worst_group_shift", -0.031)
+    ('50.0 %', '0.500', '−3.1 points')
+    """
+    if metric in ("worst_group_shift", "excess_shift_standardised"):
+        return points(value)
+    return percent(value) if is_share(metric) else number(value)
+
+
+def shift_of(metric: str, shift: float, low: float, high: float) -> str:
+    """The shift of a metric with its interval: in points for shares, else in the metric's unit.
+
+    >>> shift_of("kappa", -0.0213, -0.03, -0.01)
+    '−0.0213 [−0.0300, −0.0100]'
+    """
+    if is_share(metric):
+        return points_interval(shift, low, high)
+    if missing(shift):
+        return NOTHING
+    if missing(low) and missing(high):
+        return number(shift)
+    return f"{number(shift)} [{number(low)}, {number(high)}]"

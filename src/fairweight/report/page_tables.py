@@ -1,0 +1,293 @@
+"""The tables of the page: cells as people read them, beside the value by which they are sorted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairweight.report.finding import Blind, Payer, Small
+from fairweight.report.numbers import (
+    NOTHING,
+    count,
+    is_share,
+    missing,
+    number,
+    p_value,
+    percent,
+    points,
+    points_interval,
+    real,
+    shift_of,
+    shown,
+    text,
+    value_of,
+)
+from fairweight.report.rows import records
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.auditing.result import AuditResult
+
+LIMIT = 500
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is shown, what it is sorted by, and (for a dash) why there is nothing."""
+
+    shown: str
+    sort: float | str | None = None
+    why: str | None = None
+
+    @property
+    def numeric(self) -> bool:
+        return not isinstance(self.sort, str)
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table of the page; `total` rows exist, the first of them are shown."""
+
+    anchor: str
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    total: int
+    file: str | None = None  # where all rows are
+
+    @property
+    def cut(self) -> str | None:
+        """What the page says when it does not show every row."""
+        if len(self.rows) >= self.total:
+            return None
+        where = f"all {count(self.total)} rows are in {self.file}"
+        return f"The {count(len(self.rows))} rows with the largest n are shown; {where}."
+
+
+def payer_table(payers: Sequence[Payer], what: str) -> PageTable | None:
+    """Who loses (simultaneous limits) or who pays more than the others."""
+    if not payers:
+        return None
+    excess = what == "pays more"
+    tasks = any(payer.task is not None for payer in payers)
+    rows = [
+        (
+            _name("class " + payer.name if payer.kind == "class" else payer.name),
+            *([_name(payer.task)] if tasks else []),
+            Cell(payer.metric, payer.metric),
+            Cell(count(payer.n), payer.n),
+            Cell(points_interval(payer.shift, payer.low, payer.high), payer.shift),
+            Cell(p_value(payer.p, bare=True), payer.p),
+        )
+        for payer in payers
+    ]
+    headings = (
+        "who",
+        *(["task"] if tasks else []),
+        "metric",
+        "n",
+        "excess over the others [interval]" if excess else "shift [simultaneous limits]",
+        "p, corrected",
+    )
+    return PageTable("", what, headings, tuple(rows[:LIMIT]), len(rows), "tables/results.csv")
+
+
+def blind_table(blind: Sequence[Blind]) -> PageTable | None:
+    """Where a loss of the reference size could have gone unseen."""
+    if not blind:
+        return None
+    rows = [
+        (
+            _name("class " + b.name if b.kind == "class" else b.name),
+            *([_name(b.task)] if b.task is not None else []),
+            Cell(count(b.n), b.n),
+            Cell(
+                NOTHING if missing(b.detectable) else points(-b.detectable),
+                _finite(b.detectable),
+                "no loss would be found reliably at this n" if missing(b.detectable) else None,
+            ),
+            Cell(count(b.n_needed), _finite(b.n_needed)),
+        )
+        for b in blind
+    ]
+    tasks = ["task"] if any(b.task is not None for b in blind) else []
+    reference = f"n needed for {100 * blind[0].reference:g} points"
+    headings = ("who", *tasks, "n", "least loss found with 80 % power", reference)
+    return PageTable("", "cannot be told", headings, tuple(rows[:LIMIT]), len(rows),
+                     "tables/power.csv")  # fmt: skip
+
+
+def small_table(small: Sequence[Small]) -> PageTable | None:
+    """Classes and groups without a verdict."""
+    if not small:
+        return None
+    rows = [
+        (
+            _name("class " + s.name if s.kind == "class" else s.name),
+            Cell(count(s.n), s.n),
+            Cell(shown(s.reason), shown(s.reason)),
+        )
+        for s in small
+    ]
+    headings = ("who", "n", "why")
+    return PageTable("", "without a verdict", headings, tuple(rows[:LIMIT]), len(rows),
+                     "tables/results.csv")  # fmt: skip
+
+
+def detail_tables(result: AuditResult) -> list[PageTable]:
+    """All numbers, by level; only tables that have rows."""
+    frame = result.results
+    compares = (frame["by"] == "overall") & frame["baseline"].isna() & frame["shift"].isna()
+    parts = (
+        ("overall", "Overall", (frame["by"] == "overall") & ~compares),
+        ("comparisons", "Comparisons of the two models", compares),
+        ("by-group", "By group", frame["by"] == "group"),
+        ("by-class", "By class", frame["by"] == "class"),
+        ("by-group-and-class", "By group and class", frame["by"] == "group*class"),
+        ("groupings", "Group columns as a whole", frame["by"] == "grouping"),
+    )
+    tables = [_results(anchor, title, frame[keep]) for anchor, title, keep in parts]
+    tables += [_plain(result, name, *how) for name, how in _PLAIN.items()]
+    return [table for table in tables if table.total]
+
+
+def _name(value: Any) -> Cell:
+    return Cell(shown(value), "" if missing(value) else shown(value))
+
+
+def _finite(value: Any) -> float | None:
+    found = real(value)
+    return found if math.isfinite(found) else None
+
+
+def _first(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the largest n, in their own order, if there are too many."""
+    if len(frame) <= LIMIT:
+        return frame
+    if "n" not in frame.columns:
+        return frame.head(LIMIT)
+    # Places, not labels: the labels of a frame need not be unique.
+    order = frame["n"].astype("float64").fillna(-1.0).to_numpy().argsort(kind="stable")[::-1]
+    return frame.iloc[sorted(order[:LIMIT])]
+
+
+_Show = Callable[[dict[str, Any], str], Cell]
+
+
+def _value(row: dict[str, Any], key: str) -> Cell:
+    return Cell(value_of(str(row["metric"]), real(row[key])), _finite(row[key]), _why(row, key))
+
+
+def _why(row: dict[str, Any], key: str) -> str | None:
+    status = text(row["status"]) or "ok"
+    return status if missing(row[key]) and status != "ok" else None
+
+
+def _span(low: str, high: str) -> _Show:
+    def show(row: dict[str, Any], key: str) -> Cell:
+        metric = str(row["metric"])
+        said = shift_of(metric, real(row[key]), real(row[low]), real(row[high]))
+        return Cell(said, _finite(row[key]), _why(row, key))
+
+    return show
+
+
+def _limits(row: dict[str, Any], key: str) -> Cell:
+    """Simultaneous limits without the shift that stands beside them."""
+    low, high = real(row["sim_low"]), real(row["sim_high"])
+    if missing(low) and missing(high):
+        return Cell(NOTHING, None)
+    said = shift_of(str(row["metric"]), low, low, high)
+    return Cell(said[said.index("[") :], _finite(high))
+
+
+def _p(row: dict[str, Any], key: str) -> Cell:
+    return Cell(p_value(real(row[key]), bare=True), _finite(row[key]))
+
+
+def _shift_size(row: dict[str, Any], key: str) -> Cell:
+    value = real(row[key])
+    return Cell(points(value) if is_share(str(row["metric"])) else number(value), _finite(value))
+
+
+def _text_cell(row: dict[str, Any], key: str) -> Cell:
+    return _name(row[key])
+
+
+def _count_cell(row: dict[str, Any], key: str) -> Cell:
+    return Cell(count(row[key]), _finite(row[key]))
+
+
+# Column of the frame, heading, how to show it. Columns without a single value are left out.
+_RESULTS: tuple[tuple[str, str, _Show], ...] = (
+    ("variant", "variant", _text_cell),
+    ("task", "task", _text_cell),
+    ("scope", "scope", _text_cell),
+    ("group", "group", _text_cell),
+    ("level", "level", _text_cell),
+    ("class", "class", _text_cell),
+    ("metric", "metric", _text_cell),
+    ("n", "n", _count_cell),
+    ("n_clusters", "clusters", _count_cell),
+    ("baseline", "baseline", _value),
+    ("compressed", "compressed", _value),
+    ("shift", "shift [interval]", _span("ci_low", "ci_high")),
+    ("sim_low", "simultaneous limits", _limits),
+    ("p_value", "p", _p),
+    ("p_adjusted", "p, corrected", _p),
+    ("excess_shift", "excess over the others", _span("excess_low", "excess_high")),
+    ("excess_p", "p of the excess", _p),
+    ("debiased", "corrected for noise", _value),
+    ("noise_floor", "retraining moves it by", _shift_size),
+    ("status", "status", _text_cell),
+)
+
+
+def _results(anchor: str, title: str, frame: pd.DataFrame) -> PageTable:
+    kept = [c for c in _RESULTS if frame[c[0]].notna().any()]
+    if frame["scope"].nunique() < 2:
+        kept = [c for c in kept if c[0] != "scope"]
+    rows = tuple(tuple(show(row, key) for key, _, show in kept) for row in records(_first(frame)))
+    headings = tuple(heading for _, heading, _ in kept)
+    return PageTable(anchor, title, headings, rows, len(frame), "tables/results.csv")
+
+
+# Frames without metrics of their own: which columns are shares of something.
+_PLAIN: dict[str, tuple[str, frozenset[str]]] = {
+    "concentration": (
+        "Concentration of lost and gained answers",
+        frozenset(
+            ("share_examples", "share_lost", "share_gained", "share_lost_poisson")
+        ),
+    ),
+    "group_error": ("Excess allowing for wrong group labels", frozenset()),
+    "power": ("What could have been found", frozenset(("discordance",))),
+    "data": ("Data", frozenset(("share",))),
+}  # fmt: skip
+_POINTS = frozenset(
+    ("min_detectable_shift", "reference_shift", "excess_shift", "corrected_low", "corrected_high")
+)
+
+
+def _plain(result: AuditResult, name: str, title: str, shares: frozenset[str]) -> PageTable:
+    frame: pd.DataFrame = getattr(result, name)
+    kept = [str(c) for c in frame.columns if frame[c].notna().any()]
+
+    def cell(column: str, value: Any) -> Cell:
+        if isinstance(value, str) or missing(value):
+            return _name(value)
+        if column in shares:
+            return Cell(percent(float(value)), float(value))
+        if column in _POINTS:
+            return Cell(points(float(value)), float(value))
+        whole = column.startswith("n") or float(value).is_integer()
+        return Cell(count(value) if whole else number(float(value)), _finite(value))
+
+    rows = tuple(
+        tuple(cell(column, row[column]) for column in kept) for row in records(_first(frame))
+    )
+    headings = tuple(column.replace("_", " ") for column in kept)
+    return PageTable(name, title, headings, rows, len(frame), f"tables/{name}.csv")

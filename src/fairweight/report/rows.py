@@ -1,0 +1,62 @@
+"""Choosing rows of an audit's frames; missing cells compare as missing, whatever their type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from fairweight.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.auditing.result import AuditResult
+
+
+def variant_of(result: AuditResult, variant: str | None) -> str:
+    """The variant asked for; the first one if none was."""
+    if variant is None:
+        return result.variants[0]
+    if variant not in result.variants:
+        raise UnknownNameError("Variant", variant, result.variants)
+    return variant
+
+
+def at_task(frame: pd.DataFrame, result: AuditResult, task: str | None) -> pd.DataFrame:
+    """The rows of one task.
+
+    `None` asks for the single task of a table without tasks, else for the mean over tasks, and
+    where there is no such mean (a confusion matrix), for the first task.
+    """
+    if task is not None and task not in result.tasks:
+        raise UnknownNameError("Task", task, result.tasks)
+    if task is None:
+        mean = frame[frame["task"].isna()]
+        if len(mean) or not result.tasks:
+            return mean
+        task = result.tasks[0]
+    return frame[frame["task"] == task]
+
+
+def select(
+    result: AuditResult, variant: str, metric: str | tuple[str, ...], by: str
+) -> pd.DataFrame:
+    """Rows of `results` of one variant (scope `model`), metrics and level."""
+    frame = result.results
+    names = (metric,) if isinstance(metric, str) else metric
+    keep = (
+        (frame["variant"] == variant)
+        & frame["metric"].isin(names)
+        & (frame["by"] == by)
+        & (frame["scope"].isna() | (frame["scope"] == "model"))
+    )
+    return frame[keep]
+
+
+def is_ok(frame: pd.DataFrame) -> pd.Series:
+    """Which rows carry the status `ok` (a missing status counts as ok)."""
+    return frame["status"].isna() | (frame["status"] == "ok")
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as dictionaries by column name."""
+    return cast("list[dict[str, Any]]", frame.to_dict("records"))

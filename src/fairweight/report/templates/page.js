@@ -1,0 +1,46 @@
+"use strict";
+(() => {
+  const specs = JSON.parse(document.getElementById("specs").textContent);
+  // The interpreter (ast) runs expressions without eval, which the page's policy forbids.
+  const options = {
+    ast: true, renderer: "svg", actions: false,
+    tooltip: { disableDefaultStyle: true },
+  };
+  const draw = (chart) => {
+    const spec = specs[chart.dataset.figure];
+    if (!spec || chart.dataset.drawn) return;
+    chart.dataset.drawn = "yes";
+    window.vegaEmbed(chart, spec, options).catch((error) => {
+      chart.classList.add("failed");
+      chart.textContent = "This figure could not be drawn: " + error.message;
+    });
+  };
+  // A closed section is drawn when it is first opened: a report may hold many variants.
+  for (const section of document.querySelectorAll("details.figures")) {
+    const all = () => section.querySelectorAll(".chart").forEach(draw);
+    if (section.open) all();
+    section.addEventListener("toggle", () => { if (section.open) all(); });
+  }
+
+  const order = (a, b) => {
+    if (a === b) return 0;
+    if (a === "" || b === "") return a === "" ? 1 : -1; // nothing comes last, either way
+    const x = Number(a), y = Number(b);
+    return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
+  };
+  for (const button of document.querySelectorAll("th button")) {
+    button.addEventListener("click", () => {
+      const head = button.parentElement;
+      const down = head.getAttribute("aria-sort") === "ascending";
+      for (const other of head.parentElement.children) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const body = head.closest("table").tBodies[0];
+      const key = (row) => row.cells[head.cellIndex].dataset.sort;
+      const rows = [...body.rows].sort((r, s) => {
+        const a = key(r), b = key(s);
+        return a === "" || b === "" || !down ? order(a, b) : order(b, a);
+      });
+      body.append(...rows);
+    });
+  }
+})();

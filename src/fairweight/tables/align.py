@@ -1,0 +1,600 @@
+"""The seam: any prediction tables as one view with one row per example (and task).
+
+The view's columns are named by role: `example_id, task, label, weight, cluster, g0 ...` (groups),
+`p0 ...` (predictions), `s0 ...` (score), `v0 ...` (scores), `r0 ...` (label_rank). Identities were
+checked: no duplicate, no example missing from a member, one label per example. Values are as
+given; text with few values may be an ENUM, whole numbers may be narrower than in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.attributes import Attribute, Compact, Identity, same_kind_of_id, same_text
+from fairweight.tables.canonical import canonical
+from fairweight.tables.checks import Checked, check_values, double, probability
+from fairweight.tables.connection import Workspace
+from fairweight.tables.examples import check_examples
+from fairweight.tables.groups import (
+    Choice,
+    Offer,
+    chosen_groups,
+    cluster_suggestion,
+    default_groups,
+    unused_note,
+)
+from fairweight.tables.identity import check_unique
+from fairweight.tables.layout import Columns, Layout, Names, Part, recognise, require
+from fairweight.tables.members import Assembled, Assembly
+from fairweight.tables.sources import Source, open_source, reading
+from fairweight.tables.sql import is_list, is_number, one_row, quote
+from fairweight.tables.training import Training, count_training
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+BASELINE_NAMES = ("dense", "baseline")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model: a variant and seed, and the view's columns that are its own."""
+
+    variant: str
+    seed: str | int
+    prediction: str
+    score: str | None = None
+    scores: str | None = None
+    label_rank: str | None = None
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """What the audit counts: a view on a connection, and what its columns mean."""
+
+    connection: duckdb.DuckDBPyConnection
+    view: str
+    members: tuple[Member, ...]  # of the baseline first, then variants in the order given
+    baseline: str
+    variants: tuple[str, ...]  # the compressed ones, in the order given
+    group_columns: tuple[str, ...]  # names shown; g0, g1, ... in this order
+    groupings: tuple[str, ...]  # "sex", "age", "sex*age"
+    has_task: bool
+    has_weight: bool
+    has_cluster: bool
+    score_classes: tuple[str, ...] | None
+    n_examples: int
+    n_rows: int
+    notes: tuple[str, ...]
+    inputs: tuple[Source, ...]
+    train: Training | None
+    variants_table: pd.DataFrame | None
+    release: Callable[[], None] = field(repr=False, compare=False)
+
+    def members_of(self, variant: str) -> tuple[Member, ...]:
+        """The members of one variant, in the order of its seeds' appearance."""
+        return tuple(member for member in self.members if member.variant == variant)
+
+    def close(self) -> None:
+        """Close the connection and remove its temporary files."""
+        self.release()
+
+    def __enter__(self) -> Aligned:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def align(
+    source: Any,
+    *,
+    baseline: str | None = None,
+    predictions: Columns | None = None,
+    scores: Columns | None = None,
+    label: str = "label",
+    id: str = "example_id",
+    variant: str = "variant",
+    seed: str = "seed",
+    prediction: str = "prediction",
+    score: str = "score",
+    task: str | None = None,
+    groups: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    cluster: str | None = None,
+    examples: Any = None,
+    train: Any = None,
+    variants: Any = None,
+    missing: Literal["error", "drop"] = "error",
+    score_classes: Sequence[Any] | None = None,
+) -> Aligned:
+    """Read, check and align prediction tables.
+
+    Parameters
+    ----------
+    source
+        A path, a frame, a list of paths (or `NAME=FILE`), or a dict from name to path or frame.
+    baseline
+        The dense model; by default the first file, or the variant named dense or baseline, or the
+        first variant of the table.
+    predictions, scores
+        For wide tables: variant to column, or to one column per seed.
+    label, id, variant, seed, prediction, score, task, weight, cluster
+        Names of the columns. `task` and `weight` are used by default where they exist.
+    groups
+        Columns and intersections (`"sex*age"`); by default every column that looks like a group.
+    examples, train, variants
+        Tables beside the predictions: of examples, of training labels, of models.
+    missing
+        What to do about examples that some variant lacks.
+    score_classes
+        The classes that lists of `scores` refer to, in their order.
+    """
+    if missing not in ("error", "drop"):
+        raise InputError(f"missing= must be 'error' or 'drop'; given was {missing!r}.")
+    names = Names(label, id, variant, seed, prediction, score)
+    workspace = Workspace()
+    try:
+        request = _Request(
+            workspace, names, baseline, task, weight, cluster, groups, missing == "drop"
+        )
+        layout = recognise(workspace, source, names, predictions=predictions, scores=scores)
+        beside = {
+            what: None if given is None else open_source(workspace, given)
+            for what, given in (("examples", examples), ("train", train), ("variants", variants))
+        }
+        shown = ", ".join(table.shown for table in layout.inputs)
+        with reading(shown):
+            return _aligned(request, layout, beside, score_classes)
+    except BaseException:
+        workspace.close()
+        raise
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the user asked for, apart from the tables."""
+
+    workspace: Workspace
+    names: Names
+    baseline: str | None
+    task: str | None
+    weight: str | None
+    cluster: str | None
+    groups: str | Sequence[str] | None
+    drop: bool
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        return self.workspace.connection
+
+
+def _aligned(
+    request: _Request,
+    layout: Layout,
+    beside: Mapping[str, Source | None],
+    score_classes: Sequence[Any] | None,
+) -> Aligned:
+    notes = list(layout.notes)
+    parts, baseline = _ordered(layout, request.baseline, notes)
+    examples = beside["examples"]
+    tables = _distinct(part.source for part in parts)
+    everywhere = [*tables, examples] if examples is not None else tables
+    identity = _identity(request, layout, tables, examples, notes)
+    columns = {
+        "label": _optional(everywhere, request.names.label, "--label (label=)", True),
+        "weight": _optional(everywhere, request.weight, "--weight (weight=)", True)
+        or _optional(everywhere, "weight", "", False),
+        "cluster": _optional(everywhere, request.cluster, "--cluster (cluster=)", True),
+    }
+    choice = _groups(request, layout, identity, tables, examples, columns)
+    attributes = [Attribute(role, column) for role, column in columns.items() if column]
+    attributes += [Attribute(f"c{i}", column) for i, column in enumerate(choice.columns)]
+    if layout.kind == "wide":
+        rows, kinds, varying = _wide(request, parts, identity, attributes, examples)
+    else:
+        compact = Compact(request.workspace)
+        assembly = Assembly(request.workspace, identity, attributes, compact, request.drop)
+        found = assembly.run(parts, examples)
+        rows, kinds, varying = found.rows, found.kinds, found.varying
+        _note_dropped(found, notes)
+    _check_examples_label(request, identity, tables, examples, rows)
+    choice = _settled(choice, varying, request.groups is not None)
+    view, kinds = _role_view(request, rows, kinds, identity, parts, choice, attributes)
+    checked = check_values(
+        request.connection,
+        view,
+        kinds=kinds,
+        numbers=range(len(parts)),
+        label=request.names.label,
+        columns=_shown_columns(parts, columns),
+    )
+    members = _members(parts, checked, notes)
+    _say_groups(request, choice, everywhere, notes)
+    has_task = identity.task is not None
+    training = beside["train"]
+    described = (
+        None
+        if training is None
+        else count_training(
+            request.workspace, training, request.names.label, identity.task, choice.columns
+        )
+    )
+    inputs = (*layout.inputs, *(table for table in beside.values() if table is not None))
+    return Aligned(
+        connection=request.connection,
+        view=view,
+        members=members,
+        baseline=baseline,
+        variants=tuple(dict.fromkeys(p.variant for p in parts if p.variant != baseline)),
+        group_columns=choice.columns,
+        groupings=choice.groupings,
+        has_task=has_task,
+        has_weight=columns["weight"] is not None,
+        has_cluster=columns["cluster"] is not None,
+        score_classes=_score_classes(layout, score_classes, checked),
+        n_examples=_count_examples(request, view) if has_task else checked.rows,
+        n_rows=checked.rows,
+        notes=tuple(notes),
+        inputs=inputs,
+        train=described,
+        variants_table=_variants_table(request, beside["variants"]),
+        release=request.workspace.close,
+    )
+
+
+def _distinct(tables: Any) -> list[Source]:
+    return list({table.view: table for table in tables}.values())
+
+
+def _ordered(
+    layout: Layout, baseline: str | None, notes: list[str]
+) -> tuple[tuple[Part, ...], str]:
+    """Members with those of the baseline first."""
+    variants = list(dict.fromkeys(part.variant for part in layout.parts))
+    if baseline is None:
+        likely = next((v for v in variants if v.lower() in BASELINE_NAMES), None)
+        baseline = variants[0] if layout.kind == "files" or likely is None else likely
+        if layout.kind == "files" and likely is not None and likely != baseline:
+            notes.append(
+                f"The first table, '{baseline}', is the baseline although one is named "
+                f"'{likely}'; to change it: --baseline {likely}."
+            )
+        elif layout.kind != "files" and likely is None:
+            notes.append(
+                f"The first variant, '{baseline}', is taken as the baseline; "
+                "to change it: --baseline NAME."
+            )
+    baseline = str(baseline)
+    if baseline not in variants:
+        raise UnknownNameError("The baseline", baseline, variants)
+    if len(variants) < 2:
+        raise InputError(
+            f"There is no compressed variant, only '{baseline}'; an audit compares at least two."
+        )
+    first = tuple(part for part in layout.parts if part.variant == baseline)
+    rest = tuple(
+        part
+        for name in variants
+        if name != baseline
+        for part in layout.parts
+        if part.variant == name
+    )
+    return first + rest, baseline
+
+
+def _optional(
+    tables: Sequence[Source], column: str | None, option: str, required: bool
+) -> str | None:
+    """The column if one of the tables has it; an error if it is required and none does."""
+    if column is None:
+        return None
+    if any(column in table.columns for table in tables):
+        return column
+    if not required:
+        return None
+    known = dict.fromkeys(name for table in tables for name in table.columns)
+    shown = ", ".join(table.shown for table in tables)
+    raise UnknownNameError(
+        f"In {shown}, the column", column, known, remedy=f"Name the right one with {option}."
+    )
+
+
+def _identity(
+    request: _Request,
+    layout: Layout,
+    tables: Sequence[Source],
+    examples: Source | None,
+    notes: list[str],
+) -> Identity:
+    import difflib
+
+    column = request.names.id
+    option = "--id COLUMN (id=)"
+    task = request.task
+    if task is not None:
+        for table in tables:
+            require(table, task, "--task (task=)")
+    elif all("task" in table.columns for table in tables):
+        task = "task"
+    first = tables[0]
+    if layout.kind == "wide" and column == "example_id" and column not in first.columns:
+        close = difflib.get_close_matches(column, first.columns, n=1, cutoff=0.8)
+        if not close and task is None and examples is None:
+            notes.append(
+                "There is no 'example_id' column: each row is taken as one example "
+                "(name the column with --id)."
+            )
+            return Identity(None)
+    joined = [*tables, examples] if examples is not None else list(tables)
+    for table in joined:
+        if column not in table.columns and len(joined) > 1:
+            option = "--id COLUMN (id=); tables are joined on it, never on the order of rows"
+        require(table, column, option)
+    same = same_kind_of_id(table.columns[column] for table in joined)
+    return Identity(column, task, as_text=not same)
+
+
+def _groups(
+    request: _Request,
+    layout: Layout,
+    identity: Identity,
+    tables: Sequence[Source],
+    examples: Source | None,
+    columns: Mapping[str, str | None],
+) -> Choice:
+    offers: dict[str, Offer] = {}
+    for table in (*tables, *([examples] if examples is not None else [])):
+        sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
+        for column, kind in table.columns.items():
+            offers.setdefault(column, Offer(table.view, kind, table.rows / max(sharing, 1)))
+    if request.groups is not None:
+        allowed = {
+            column: offer
+            for column, offer in offers.items()
+            if column not in layout.used and column != identity.column
+        }
+        return chosen_groups(request.connection, allowed, request.groups)
+    taken = set(layout.used) | {column for column in columns.values() if column}
+    taken |= {column for column in (identity.column, identity.task) if column}
+    return default_groups(request.connection, offers, frozenset(taken))
+
+
+def _wide(
+    request: _Request,
+    parts: Sequence[Part],
+    identity: Identity,
+    attributes: Sequence[Attribute],
+    examples: Source | None,
+) -> tuple[str, dict[str, str], dict[str, str]]:
+    """The rows of a wide table as they are: nothing is copied, a projection over the file."""
+    table = parts[0].source
+    selected = [
+        f"{identity.example(table, 't.')} AS example_id"
+        + (f", t.{quote(identity.task)} AS task" if identity.task is not None else "")
+    ]
+    kinds: dict[str, str] = {}
+    if identity.column is not None:
+        keys = request.workspace.name("keys")
+        request.connection.execute(
+            f"CREATE TEMP VIEW {quote(keys)} AS SELECT {identity.select(table)} "
+            f"FROM {quote(table.view)}"
+        )
+        check_unique(
+            request.connection,
+            keys,
+            "VARCHAR" if identity.as_text else table.columns[identity.column],
+            has_task=identity.task is not None,
+            rows=table.rows,
+            where=table.shown,
+            key=" and ".join(c for c in (identity.column, identity.task) if c),
+        )
+        if examples is not None:
+            check_examples(request.workspace, identity, examples, keys)
+    for attribute in attributes:
+        prefix, holder = ("t.", table) if attribute.column in table.columns else ("e.", examples)
+        assert holder is not None
+        selected.append(f"{prefix}{quote(attribute.column)} AS {attribute.role}")
+        kinds[attribute.role] = holder.columns[attribute.column]
+    for number, part in enumerate(parts):
+        for short, column in _values(part):
+            selected.append(f"t.{quote(column)} AS {short}{number}")
+            kinds[f"{short}{number}"] = table.columns[column]
+    joined = f"{quote(table.view)} AS t"
+    if examples is not None:
+        joined += (
+            f" LEFT JOIN {quote(examples.view)} AS e ON {identity.example(table, 't.')} = "
+            f"{identity.example(examples, 'e.')}"
+        )
+    return f"(SELECT {', '.join(selected)} FROM {joined})", kinds, {}
+
+
+def _values(part: Part) -> list[tuple[str, str]]:
+    held = (
+        ("p", part.prediction),
+        ("s", part.score),
+        ("v", part.scores),
+        ("r", part.label_rank),
+    )
+    return [(short, column) for short, column in held if column is not None]
+
+
+def _note_dropped(found: Assembled, notes: list[str]) -> None:
+    if found.dropped:
+        notes.append(
+            f"{found.dropped:,} examples that some variant lacks were left out (--missing drop)."
+        )
+
+
+def _check_examples_label(
+    request: _Request,
+    identity: Identity,
+    tables: Sequence[Source],
+    examples: Source | None,
+    rows: str,
+) -> None:
+    """Labels that stand in the predictions and in the examples table must agree."""
+    label = request.names.label
+    if examples is None or label not in examples.columns:
+        return
+    if not any(label in table.columns for table in tables):
+        return
+    pairs = request.connection.execute(
+        f"SELECT a.label, e.{quote(label)}, count(*), min(a.example_id) FROM "
+        f"(SELECT example_id, label FROM {rows}) AS a JOIN {quote(examples.view)} AS e ON "
+        f"a.example_id = {identity.example(examples, 'e.')} GROUP BY ALL"
+    ).fetchall()
+    differing = [row for row in pairs if None not in row[:2] and not same_text(row[0], row[1])]
+    if differing and identity.task is None:
+        first = differing[0]
+        raise InputError(
+            f"The label differs between the predictions and the examples table {examples.shown} "
+            f"for {sum(row[2] for row in differing):,} examples, for example {first[3]!r} has "
+            f"{first[0]!r} and {first[1]!r}; correct one of the tables."
+        )
+
+
+def _settled(choice: Choice, varying: Mapping[str, str], asked: bool) -> Choice:
+    """The choice without columns that turned out to differ between variants."""
+    unfit = {choice.columns[int(role[1:])]: why for role, why in varying.items()}
+    if not unfit:
+        return choice
+    if asked:
+        column = next(iter(unfit))
+        raise InputError(
+            f"The column '{column}' {unfit[column]}, so it cannot be a group; "
+            "a group is a property of the example."
+        )
+    kept = tuple(column for column in choice.columns if column not in unfit)
+    return Choice(kept, kept, {**choice.unused, **unfit}, choice.notes)
+
+
+def _role_view(
+    request: _Request,
+    rows: str,
+    kinds: Mapping[str, str],
+    identity: Identity,
+    parts: Sequence[Part],
+    choice: Choice,
+    attributes: Sequence[Attribute],
+) -> tuple[str, dict[str, str]]:
+    """The final view, with columns named by role, and their types."""
+    selected = ["example_id"] + (["task"] if identity.task is not None else [])
+    groups = {a.column: a.role for a in attributes if a.role not in ("label", "weight", "cluster")}
+    selected.append("label")
+    if "weight" in kinds:
+        column = next(a.column for a in attributes if a.role == "weight")
+        _require_numbers(kinds["weight"], column, "weight")
+        selected.append(f"{double('weight', kinds['weight'])} AS weight")
+    if "cluster" in kinds:
+        selected.append("cluster")
+    selected += [f"{groups[column]} AS g{i}" for i, column in enumerate(choice.columns)]
+    for number, part in enumerate(parts):
+        for short, column in _values(part):
+            name, kind = f"{short}{number}", kinds[f"{short}{number}"]
+            if short == "s":
+                _require_numbers(kind, column, "score")
+                selected.append(f"{probability(name, kind)} AS {name}")
+            elif short == "v":
+                if not is_list(kind) and kind != "VARCHAR":
+                    raise InputError(
+                        f"The column '{column}' must hold a list of class probabilities per row; "
+                        f"it holds {kind.lower()}."
+                    )
+                selected.append(f"CAST({name} AS DOUBLE[]) AS {name}")
+            else:
+                selected.append(name)
+    view = request.workspace.name("aligned")
+    request.connection.execute(
+        f"CREATE TEMP VIEW {quote(view)} AS SELECT {', '.join(selected)} FROM {rows}"
+    )
+    described = request.connection.execute(f"DESCRIBE {quote(view)}").fetchall()
+    return view, {str(row[0]): str(row[1]) for row in described}
+
+
+def _require_numbers(kind: str, column: str, role: str) -> None:
+    if not is_number(kind) and kind != "BOOLEAN":
+        raise InputError(
+            f"The {role} column '{column}' must hold numbers; it holds "
+            f"{'text' if kind == 'VARCHAR' else kind.lower()}."
+        )
+
+
+def _shown_columns(parts: Sequence[Part], columns: Mapping[str, str | None]) -> dict[str, str]:
+    shown = {role: column for role, column in columns.items() if column}
+    for number, part in enumerate(parts):
+        shown.update({f"{short}{number}": column for short, column in _values(part)})
+    return shown
+
+
+def _members(parts: Sequence[Part], checked: Checked, notes: list[str]) -> tuple[Member, ...]:
+    members = []
+    for number, part in enumerate(parts):
+        member = Member(
+            part.variant,
+            part.seed,
+            prediction=f"p{number}",
+            score=f"s{number}" if part.score else None,
+            scores=f"v{number}" if part.scores else None,
+            label_rank=f"r{number}" if part.label_rank else None,
+        )
+        if member.score in checked.empty:
+            notes.append(f"The score column '{part.score}' is empty for '{part.variant}'.")
+            member = replace(member, score=None)
+        if member.scores in checked.empty:
+            notes.append(f"The column '{part.scores}' is empty for '{part.variant}'.")
+            member = replace(member, scores=None)
+        members.append(member)
+    return tuple(members)
+
+
+def _say_groups(
+    request: _Request, choice: Choice, tables: Sequence[Source], notes: list[str]
+) -> None:
+    notes.extend(choice.notes)
+    unused = unused_note(choice.unused)
+    if unused is not None:
+        notes.append(unused)
+    if request.cluster is None:
+        columns = list(dict.fromkeys(c for table in tables for c in table.columns))
+        suggestion = cluster_suggestion(columns)
+        if suggestion is not None:
+            notes.append(suggestion)
+
+
+def _score_classes(
+    layout: Layout, given: Sequence[Any] | None, checked: Checked
+) -> tuple[str, ...] | None:
+    if given is not None:
+        classes: tuple[str, ...] | None = tuple(canonical(item) or "" for item in given)
+    else:
+        found = {t.score_classes for t in layout.inputs if t.score_classes is not None}
+        if len(found) > 1:
+            raise InputError(
+                "The files disagree about the class order of their scores; "
+                "give it with score_classes=."
+            )
+        classes = found.pop() if found else None
+    if classes is not None and checked.list_length not in (None, len(classes)):
+        raise InputError(
+            f"The lists of class probabilities have {checked.list_length} entries, but "
+            f"{len(classes)} classes are named for them (score_classes=)."
+        )
+    return classes
+
+
+def _count_examples(request: _Request, view: str) -> int:
+    sql = f"SELECT count(DISTINCT example_id) FROM {quote(view)}"
+    return int(one_row(request.connection, sql)[0])
+
+
+def _variants_table(request: _Request, table: Source | None) -> pd.DataFrame | None:
+    if table is None:
+        return None
+    require(table, request.names.variant, "--variant (variant=)")
+    with reading(f"the variants table {table.shown}"):
+        return request.connection.execute(f"SELECT * FROM {quote(table.view)}").df()

@@ -1,0 +1,158 @@
+"""Values that cannot be audited: missing labels, impossible scores, impossible weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairweight.errors import InputError
+from fairweight.tables.identity import SHOWN_EXAMPLES, named
+from fairweight.tables.sql import is_float, missing, one_row, quote
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Probabilities from single-precision softmax exceed 1 by rounding.
+SCORE_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How many rows there are, and which optional columns hold nothing at all."""
+
+    rows: int
+    empty: frozenset[str]
+    list_length: int | None  # entries of the class-probability lists
+
+
+def check_values(
+    connection: duckdb.DuckDBPyConnection,
+    view: str,
+    *,
+    kinds: Mapping[str, str],
+    numbers: Sequence[int],
+    label: str,
+    columns: Mapping[str, str],
+) -> Checked:
+    """One pass over the aligned view.
+
+    `kinds` are the types of its columns, `numbers` the members, `columns` the user's names of the
+    score and weight columns for messages.
+    """
+    asked = {"rows": "count(*)", "label": f"count(*) FILTER ({missing('label', kinds['label'])})"}
+    bad: dict[str, str] = {}
+    if "weight" in kinds:
+        bad["weight"] = "(weight IS NULL OR isnan(weight) OR weight < 0 OR isinf(weight))"
+        asked["weight"] = f"count(*) FILTER ({bad['weight']})"
+        asked["total_weight"] = "sum(weight) FILTER (NOT isnan(weight))"
+    for number in numbers:
+        predicted = f"NOT {missing(f'p{number}', kinds[f'p{number}'])}"
+        score, scores = f"s{number}", f"v{number}"
+        if score in kinds:
+            absent = f"({score} IS NULL OR isnan({score}))"
+            bad[score] = (
+                f"({score} < {-SCORE_TOLERANCE} OR {score} > {1 + SCORE_TOLERANCE}) "
+                f"AND NOT {absent}"
+            )
+            asked[score] = f"count(*) FILTER ({bad[score]})"
+            asked[f"{score}_absent"] = f"count(*) FILTER ({absent} AND {predicted})"
+            asked[f"{score}_held"] = f"count(*) FILTER (NOT {absent})"
+        if scores in kinds:
+            bad[scores] = (
+                f"(list_min({scores}) < {-SCORE_TOLERANCE} OR "
+                f"list_max({scores}) > {1 + SCORE_TOLERANCE})"
+            )
+            asked[scores] = f"count(*) FILTER ({bad[scores]})"
+            asked[f"{scores}_absent"] = f"count(*) FILTER ({scores} IS NULL AND {predicted})"
+            asked[f"{scores}_held"] = f"count({scores})"
+            asked[f"{scores}_least"] = f"min(len({scores}))"
+            asked[f"{scores}_most"] = f"max(len({scores}))"
+    selected = ", ".join(f"{sql} AS {quote(name)}" for name, sql in asked.items())
+    found = one_row(connection, f"SELECT {selected} FROM {quote(view)}")
+    result: dict[str, Any] = dict(zip(asked, found, strict=True))
+
+    def some(condition: str) -> str:
+        rows = connection.execute(
+            f"SELECT DISTINCT example_id FROM {quote(view)} WHERE {condition} "
+            f"ORDER BY 1 LIMIT {SHOWN_EXAMPLES}"
+        ).fetchall()
+        return named([row[0] for row in rows])
+
+    if not result["rows"]:
+        raise InputError(
+            "No example is left: the variants have no example in common; check the example ids."
+        )
+    if result["label"]:
+        examples = some(missing("label", kinds["label"]))
+        raise InputError(
+            f"{result['label']:,} rows have no label ('{label}'), for example "
+            f"{examples}; fill the labels or leave those examples out."
+        )
+    _check_weights(result, columns, some, bad)
+    empty: set[str] = set()
+    lengths: set[int] = set()
+    for number in numbers:
+        for name in (f"s{number}", f"v{number}"):
+            if name not in kinds:
+                continue
+            if not result[f"{name}_held"]:
+                empty.add(name)
+                continue
+            if result[name]:
+                raise InputError(
+                    f"The score column '{columns[name]}' has {result[name]:,} values outside "
+                    f"[0, 1], for example of {some(bad[name])}; give probabilities, not logits."
+                )
+            if result[f"{name}_absent"]:
+                gap = "IS NULL" if name[0] == "v" else f"IS NULL OR isnan({name})"
+                raise InputError(
+                    f"The score column '{columns[name]}' is missing for "
+                    f"{result[f'{name}_absent']:,} predictions, for example of "
+                    f"{some(f'({name} {gap}) AND p{number} IS NOT NULL')}; give a score for every "
+                    "prediction, or leave the column out."
+                )
+            if name[0] == "v":
+                lengths |= {int(result[f"{name}_least"]), int(result[f"{name}_most"])}
+    if len(lengths) > 1:
+        raise InputError(
+            f"The lists of class probabilities have different lengths ({min(lengths)} to "
+            f"{max(lengths)}); give one probability per class, in one order."
+        )
+    return Checked(int(result["rows"]), frozenset(empty), lengths.pop() if lengths else None)
+
+
+def _check_weights(
+    result: Mapping[str, Any], columns: Mapping[str, str], some: Any, bad: Mapping[str, str]
+) -> None:
+    if "weight" not in bad:
+        return
+    if result["weight"]:
+        raise InputError(
+            f"The weight column '{columns['weight']}' is negative, infinite or missing in "
+            f"{result['weight']:,} rows, for example of {some(bad['weight'])}; "
+            "weights are numbers of at least 0."
+        )
+    if not result["total_weight"]:
+        raise InputError(
+            f"The weight column '{columns['weight']}' is zero everywhere; nothing can be weighed."
+        )
+
+
+def double(expression: str, kind: str) -> str:
+    """SQL for a number as DOUBLE."""
+    return expression if kind == "DOUBLE" else f"CAST({expression} AS DOUBLE)"
+
+
+def probability(expression: str, kind: str) -> str:
+    """SQL for a probability as DOUBLE, with rounding beyond 0 and 1 taken off.
+
+    Values further out stay as they are: `check_values` reports them.
+    """
+    number = double(expression, kind)
+    if not is_float(kind):
+        return number
+    return (
+        f"CASE WHEN {number} > 1 AND {number} <= {1 + SCORE_TOLERANCE} THEN 1.0::DOUBLE "
+        f"WHEN {number} < 0 AND {number} >= {-SCORE_TOLERANCE} THEN 0.0::DOUBLE ELSE {number} END"
+    )

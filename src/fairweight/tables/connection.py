@@ -1,0 +1,65 @@
+"""The DuckDB connection of one audit: offline, bounded in memory, spilling to its own folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Above this share of the machine's memory DuckDB spills to disk instead of growing.
+MEMORY_SHARE = 0.6
+LEAST_MEMORY_MB = 512
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+class Workspace:
+    """A connection and the temporary folder that goes with it."""
+
+    def __init__(self) -> None:
+        import duckdb
+
+        self.folder = tempfile.mkdtemp(prefix="fairweight-")
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "threads": os.cpu_count() or 1,
+            "temp_directory": self.folder,
+            # An extension would be downloaded; nothing here may need the network.
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
+        limit = memory_limit_mb()
+        if limit is not None:
+            config["memory_limit"] = f"{limit}MB"
+        self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=config)
+        # A progress bar of DuckDB would mix with the one of the command line.
+        self.connection.execute("SET enable_progress_bar = false")
+        self._counter = 0
+        self._cleanup = weakref.finalize(self, shutil.rmtree, self.folder, True)
+
+    def name(self, stem: str) -> str:
+        """A table name that nothing else in this workspace has."""
+        self._counter += 1
+        return f"fw_{stem}_{self._counter}"
+
+    def close(self) -> None:
+        """Close the connection and remove the temporary folder; safe to call twice."""
+        with suppress(Exception):
+            self.connection.close()
+        self._cleanup()
+
+
+def memory_limit_mb() -> int | None:
+    """Megabytes that DuckDB may hold before it spills; None where the system does not say."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+    with suppress(OSError, ValueError):
+        total = min(total, int(CGROUP_LIMIT.read_text()))
+    return max(LEAST_MEMORY_MB, int(total * MEMORY_SHARE / 2**20))

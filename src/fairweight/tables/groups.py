@@ -1,0 +1,151 @@
+"""Which columns are groups: those asked for, or those that look like properties of examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.sql import is_float, is_integer, is_text, one_row, quote
+
+if TYPE_CHECKING:
+    import duckdb
+
+MAX_INTEGER_VALUES = 50  # more whole numbers than this are a measurement, not a group
+MAX_TEXT_VALUES = 1_000  # more texts than this are left out unless asked for
+FEW_VALUES = 20  # up to here a column may be a group even where every example differs
+LOOK_ROWS = 100_000  # enough values among the first rows settle that a column has too many
+IMAGE_COLUMNS = frozenset(("image", "image_path"))
+CLUSTER_WORDS = frozenset(("writer", "person", "subject", "identity", "patient", "user", "speaker"))
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A column that could be a group: where it is, of which type, and for how many examples."""
+
+    view: str
+    kind: str
+    examples: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The single columns needed, the groupings made of them, and what is to be said."""
+
+    columns: tuple[str, ...]
+    groupings: tuple[str, ...]
+    unused: dict[str, str]  # column -> why it is no group
+    notes: tuple[str, ...] = ()
+
+
+def chosen_groups(
+    connection: duckdb.DuckDBPyConnection,
+    offers: Mapping[str, Offer],
+    asked: str | Sequence[str],
+) -> Choice:
+    """The groups asked for (`sex`, `age`, `sex*age`); their columns must exist."""
+    columns: dict[str, None] = {}
+    groupings: dict[str, None] = {}
+    for given in [asked] if isinstance(asked, str) else asked:
+        name = str(given).strip()
+        parts = [name] if name in offers else [part.strip() for part in name.split("*")]
+        if not name or not all(parts):
+            raise InputError(f"groups= has an empty name in {given!r}; write 'sex' or 'sex*age'.")
+        if len(set(parts)) < len(parts):
+            raise InputError(f"The grouping '{name}' names a column twice; name each once.")
+        for part in parts:
+            if part not in offers:
+                raise UnknownNameError("The group column", part, offers)
+            columns[part] = None
+        groupings["*".join(parts)] = None
+    notes = []
+    for column in columns:
+        offer = offers[column]
+        values = _count_values(connection, offer.view, column)
+        if values > MAX_TEXT_VALUES:
+            notes.append(
+                f"The group column '{column}' has {values:,} values; all are in the tables, "
+                "few can be judged on their own."
+            )
+    return Choice(tuple(columns), tuple(groupings), {}, tuple(notes))
+
+
+def default_groups(
+    connection: duckdb.DuckDBPyConnection, offers: Mapping[str, Offer], taken: frozenset[str]
+) -> Choice:
+    """Text, truth and whole-number columns with few values that have no other role."""
+    columns: list[str] = []
+    unused: dict[str, str] = {}
+    for column, offer in offers.items():
+        if column in taken or column in IMAGE_COLUMNS:
+            continue
+        reason = _unfit(connection, column, offer)
+        if reason is None:
+            columns.append(column)
+        else:
+            unused[column] = reason
+    return Choice(tuple(columns), tuple(columns), unused)
+
+
+def unused_note(unused: Mapping[str, str]) -> str | None:
+    """One sentence with every column that was left out and why."""
+    if not unused:
+        return None
+    shown = "; ".join(f"'{column}' ({reason})" for column, reason in unused.items())
+    return f"Columns not used as groups: {shown}. Include one with --groups."
+
+
+def cluster_suggestion(columns: Sequence[str]) -> str | None:
+    """A hint where a column seems to say which examples belong together.
+
+    >>> cluster_suggestion(["sex", "writer_id"])[:52]
+    "Examples assumed independent, but the column 'writer"
+    >>> cluster_suggestion(["sex", "username2"]) is None
+    True
+    """
+    for column in columns:
+        words = re.sub(r"([a-z])([A-Z])", r"\1 \2", column).lower()
+        if CLUSTER_WORDS & set(re.split(r"[^a-z]+", words)):
+            return (
+                f"Examples assumed independent, but the column '{column}' seems to say which "
+                f"belong together; if so, use --cluster {column!r}."
+            )
+    return None
+
+
+def _unfit(connection: duckdb.DuckDBPyConnection, column: str, offer: Offer) -> str | None:
+    if is_float(offer.kind) or offer.kind.startswith("DECIMAL"):
+        return "numbers with fractions"
+    if is_integer(offer.kind):
+        most = MAX_INTEGER_VALUES
+    elif is_text(offer.kind) or offer.kind == "BOOLEAN":
+        most = MAX_TEXT_VALUES
+    else:
+        return f"type {offer.kind.partition('(')[0].lower()}"
+    seen = _count_values(connection, offer.view, column, LOOK_ROWS)
+    if seen > most:
+        # The first rows have too many already; the exact number would need every row.
+        return f"more than {most:,} values"
+    seen = _count_values(connection, offer.view, column)
+    if seen > most:
+        return f"{seen:,} values"
+    if seen > FEW_VALUES and seen > offer.examples / 2:
+        return "nearly every example has a value of its own"
+    if seen < 2:
+        return "one value only" if seen else "no values"
+    return None
+
+
+def _count_values(
+    connection: duckdb.DuckDBPyConnection, view: str, column: str, rows: int | None = None
+) -> int:
+    """Distinct values; a missing value is one of them where others are there too."""
+    some = f" LIMIT {rows}" if rows is not None else ""
+    total, present = one_row(
+        connection,
+        "SELECT count(*), count(value) FROM (SELECT DISTINCT value FROM "
+        f"(SELECT {quote(column)} AS value FROM {quote(view)}{some}))",
+    )
+    return int(total) if present else 0

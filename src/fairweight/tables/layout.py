@@ -1,0 +1,431 @@
+"""Which of the three layouts a table has, and where each member's predictions are.
+
+long   one row per example and variant: a `variant` and a `prediction` column
+wide   one row per example, one prediction column per variant or member
+files  one table per model, joined on the example's identity
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.canonical import canonical
+from fairweight.tables.connection import Workspace
+from fairweight.tables.frames import kind_of_frame
+from fairweight.tables.sources import Source, open_source, reading
+from fairweight.tables.sql import is_list, literal, quote
+
+Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column per seed
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that the user's columns have."""
+
+    label: str = "label"
+    id: str = "example_id"
+    variant: str = "variant"
+    seed: str = "seed"
+    prediction: str = "prediction"
+    score: str = "score"
+    scores: str = "scores"
+    label_rank: str = "label_rank"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Where one member (a variant and seed) has its predictions."""
+
+    variant: str
+    seed: str | int
+    source: Source
+    prediction: str
+    score: str | None = None
+    scores: str | None = None
+    label_rank: str | None = None
+    where: str | None = None  # SQL condition on the source's rows; None for all rows
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The members in the order of appearance, and the columns that are spoken for."""
+
+    kind: Literal["long", "wide", "files"]
+    parts: tuple[Part, ...]
+    inputs: tuple[Source, ...]
+    used: frozenset[str]  # columns that are no candidates for groups
+    notes: tuple[str, ...] = ()
+
+
+def recognise(
+    workspace: Workspace,
+    source: Any,
+    names: Names,
+    *,
+    predictions: Columns | None = None,
+    scores: Columns | None = None,
+) -> Layout:
+    """Open the source or sources and find the members in them."""
+    given = _named_sources(source)
+    opened = [
+        (name, open_source(workspace, item, name=None if isinstance(item, str | Path) else name))
+        for name, item in given
+    ]
+    if len(opened) == 1:
+        return _single(workspace, opened[0][1], opened[0][0], names, predictions, scores)
+    explicit = [name is not None for name, _ in opened]
+    tables = [table for _, table in opened]
+    long = all({names.variant, names.prediction} <= set(table.columns) for table in tables)
+    if not any(explicit) and predictions is None and long:
+        return _long(workspace, _union(workspace, tables), tuple(tables), names)
+    wide = predictions is not None or all(
+        names.prediction not in table.columns and len(_recognised(table)) > 1 for table in tables
+    )
+    if not any(explicit) and wide:
+        found = _wide(_union(workspace, tables), tuple(tables), names, predictions, scores)
+        said = f"{len(tables)} files were read as parts of one table."
+        return Layout(found.kind, found.parts, tuple(tables), found.used, (*found.notes, said))
+    if predictions is not None:
+        raise InputError(
+            "predictions= names columns of one wide table, but several named tables were given; "
+            "give one table, or drop predictions= (--prediction)."
+        )
+    return _files(workspace, opened, names)
+
+
+# --- what was given ----------------------------------------------------------------------------
+
+
+def split_name(text: str) -> tuple[str | None, str]:
+    """`NAME=FILE` as its two parts; a path that has an equals sign of its own stays whole.
+
+    >>> split_name("int8=runs/int8.csv")
+    ('int8', 'runs/int8.csv')
+    >>> split_name("runs/year=2020/int8.csv")
+    (None, 'runs/year=2020/int8.csv')
+    """
+    name, separator, path = text.partition("=")
+    if not separator or not name or not path or Path(text).exists():
+        return None, text
+    if any(mark in name for mark in ("/", "\\", "::", "*", "?")):
+        return None, text
+    return name.strip(), path
+
+
+def _named_sources(source: Any) -> list[tuple[str | None, Any]]:
+    if isinstance(source, Mapping):
+        if source and all(_is_source(item) for item in source.values()):
+            return [(str(name), item) for name, item in source.items()]
+        return [(None, source)]
+    if isinstance(source, list | tuple):
+        if not source:
+            raise InputError("No table was given; give at least one file or frame.")
+        found: list[tuple[str | None, Any]] = []
+        for item in source:
+            found.append(split_name(item) if isinstance(item, str) else (None, item))
+        return found
+    if isinstance(source, str):
+        return [split_name(source)]
+    return [(None, source)]
+
+
+def _is_source(item: Any) -> bool:
+    return isinstance(item, str | Path) or kind_of_frame(item) is not None
+
+
+def _union(workspace: Workspace, tables: Sequence[Source]) -> Source:
+    view = workspace.name("union")
+    parts = " UNION ALL BY NAME ".join(f"SELECT * FROM {quote(t.view)}" for t in tables)
+    name = ", ".join(table.name for table in tables)
+    with reading(f"the parts ({name})"):
+        workspace.connection.execute(f"CREATE TEMP VIEW {quote(view)} AS {parts}")
+        rows = workspace.connection.execute(f"DESCRIBE {quote(view)}").fetchall()
+    columns = {str(row[0]): str(row[1]) for row in rows}
+    files = tuple(file for table in tables for file in table.files)
+    total = sum(table.rows for table in tables)
+    return Source(name, view, columns, total, files, tables[0].score_classes)
+
+
+def require(source: Source, column: str, option: str) -> str:
+    """The column, if the table has it; else an error with the nearest name."""
+    if column not in source.columns:
+        raise UnknownNameError(
+            f"In {source.shown}, the column",
+            column,
+            source.columns,
+            remedy=f"Name the right one with {option}.",
+        )
+    return column
+
+
+def _single(
+    workspace: Workspace,
+    table: Source,
+    name: str | None,
+    names: Names,
+    predictions: Columns | None,
+    scores: Columns | None,
+) -> Layout:
+    if predictions is not None:
+        return _wide(table, (table,), names, predictions, scores)
+    has_variant = names.variant in table.columns
+    has_prediction = names.prediction in table.columns
+    if has_variant and has_prediction:
+        return _long(workspace, table, (table,), names)
+    if not has_variant and names.variant != "variant":
+        require(table, names.variant, "--variant (variant=)")
+    if _recognised(table):
+        return _wide(table, (table,), names, None, scores)
+    if has_variant:
+        require(table, names.prediction, "--prediction-column (prediction=)")
+    if has_prediction:
+        raise InputError(
+            f"{table.shown} has the predictions of one model only ('{names.prediction}', no "
+            f"'{names.variant}' column); give the compressed model's table too, as in: "
+            "dense=dense.csv int8=int8.csv."
+        )
+    raise InputError(
+        f"{table.shown} has no recognisable predictions; its columns are: "
+        f"{', '.join(repr(c) for c in table.columns)}. Say which column holds which model's "
+        "predictions: --prediction dense=COLUMN --prediction int8=COLUMN "
+        "(predictions={'dense': 'COLUMN', 'int8': 'COLUMN'})."
+    )
+
+
+# --- long --------------------------------------------------------------------------------------
+
+
+def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names: Names) -> Layout:
+    has_seed = names.seed in table.columns
+    seed = quote(names.seed) if has_seed else "NULL"
+    with reading(table.shown):
+        rows = workspace.connection.execute(
+            f"SELECT variant, seed, min(position) AS first FROM (SELECT {quote(names.variant)} "
+            f"AS variant, {seed} AS seed, row_number() OVER () AS position "
+            f"FROM {quote(table.view)}) GROUP BY ALL ORDER BY first"
+        ).fetchall()
+    if not has_seed and names.seed != "seed":
+        require(table, names.seed, "--seed-column (seed=)")
+    conditions: dict[tuple[str, str | int], list[str]] = {}
+    for variant, seed_value, _ in rows:
+        name = canonical(variant)
+        if name is None:
+            raise InputError(
+                f"{table.shown} has rows without a value in '{names.variant}'; "
+                "every row must say which model made the prediction."
+            )
+        where = f"{quote(names.variant)} IS NOT DISTINCT FROM {literal(variant)}"
+        if has_seed:
+            where += f" AND {quote(names.seed)} IS NOT DISTINCT FROM {_seed_literal(seed_value)}"
+        conditions.setdefault((name, seed_of(seed_value)), []).append(f"({where})")
+    parts = tuple(
+        Part(
+            variant=name,
+            seed=member_seed,
+            source=table,
+            prediction=names.prediction,
+            **_score_columns(table, names),
+            where=" OR ".join(found),
+        )
+        for (name, member_seed), found in conditions.items()
+    )
+    used = {names.variant, names.seed, names.prediction, names.score, names.scores}
+    return Layout("long", parts, inputs, frozenset(used | {names.label_rank}))
+
+
+def _seed_literal(value: Any) -> str:
+    return literal(value if isinstance(value, str | int | float | None) else str(value))
+
+
+def seed_of(value: Any) -> str | int:
+    """A seed as given; 0 where there is none.
+
+    >>> [seed_of(v) for v in (None, 3, 3.0, "a")]
+    [0, 3, 3, 'a']
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    text = canonical(value)
+    if text is None:
+        return 0
+    return int(text) if isinstance(value, float) and text.lstrip("-").isdigit() else text
+
+
+def _score_columns(table: Source, names: Names) -> dict[str, str | None]:
+    score = names.score if names.score in table.columns else None
+    scores = names.scores if names.scores in table.columns else None
+    if score is None and names.score != "score":
+        require(table, names.score, "--score-column (score=)")
+    if score is not None and is_list(table.columns[score]):
+        score, scores = None, score
+    rank = names.label_rank if names.label_rank in table.columns else None
+    return {"score": score, "scores": scores, "label_rank": rank}
+
+
+# --- wide --------------------------------------------------------------------------------------
+
+_STEMS = {"prediction": ("prediction", "pred"), "score": ("score",), "scores": ("scores",)}
+_STEMS["label_rank"] = ("label_rank",)
+
+
+def _match(column: str, role: str) -> tuple[str, str | int] | None:
+    """The variant and seed that a column's name speaks of.
+
+    >>> _match("pred_int8", "prediction"), _match("prediction:gmp-95:3", "prediction")
+    (('int8', 0), ('gmp-95', 3))
+    >>> _match("int8_pred", "prediction"), _match("label", "prediction")
+    (('int8', 0), None)
+    """
+    for stem in _STEMS[role]:
+        colon = re.fullmatch(rf"{stem}:(.+?)(?::([^:]+))?", column, re.DOTALL)
+        if colon:
+            seed = colon.group(2)
+            return colon.group(1), (
+                0 if seed is None else int(seed) if re.fullmatch(r"-?\d+", seed) else seed
+            )
+        for pattern in (rf"{stem}[_ ](.+)", rf"(.+)[_ ]{stem}"):
+            found = re.fullmatch(pattern, column, re.DOTALL)
+            if found:
+                return found.group(1), 0
+    return None
+
+
+def _recognised(table: Source, role: str = "prediction") -> dict[tuple[str, str | int], str]:
+    found: dict[tuple[str, str | int], str] = {}
+    for column in table.columns:
+        member = _match(column, role)
+        if member is not None:
+            if member in found:
+                raise InputError(
+                    f"{table.shown} has two columns for the {role} of '{member[0]}': "
+                    f"'{found[member]}' and '{column}'; say which with --prediction NAME=COLUMN."
+                )
+            found[member] = column
+    return found
+
+
+def _given(table: Source, columns: Columns, option: str) -> dict[tuple[str, str | int], str]:
+    found: dict[tuple[str, str | int], str] = {}
+    for variant, held in columns.items():
+        listed = [held] if isinstance(held, str) else list(held)
+        if not listed:
+            raise InputError(f"{option} names no column for '{variant}'.")
+        for seed, column in enumerate(listed):
+            found[str(variant), seed] = require(table, column, option)
+    return found
+
+
+def _wide(
+    table: Source,
+    inputs: tuple[Source, ...],
+    names: Names,
+    predictions: Columns | None,
+    scores: Columns | None,
+) -> Layout:
+    found = (
+        _given(table, predictions, "--prediction NAME=COLUMN (predictions=)")
+        if predictions is not None
+        else _recognised(table)
+    )
+    score = _recognised(table, "score")
+    vectors = _recognised(table, "scores")
+    if scores is not None:
+        score, vectors = _given(table, scores, "--score NAME=COLUMN (scores=)"), {}
+        known = {variant for variant, _ in found}
+        for variant, _ in score:
+            if variant not in known:
+                raise UnknownNameError("In scores=, the variant", variant, sorted(known))
+    lists = {member: c for member, c in score.items() if is_list(table.columns[c])}
+    ranks = _recognised(table, "label_rank")
+    parts = tuple(
+        Part(
+            variant=variant,
+            seed=seed,
+            source=table,
+            prediction=column,
+            score=None if (variant, seed) in lists else score.get((variant, seed)),
+            scores=lists.get((variant, seed), vectors.get((variant, seed))),
+            label_rank=ranks.get((variant, seed)),
+        )
+        for (variant, seed), column in found.items()
+    )
+    used = set(found.values()) | set(score.values()) | set(vectors.values()) | set(ranks.values())
+    # Predictions of models that were not chosen are no groups either.
+    spare = {c for role in _STEMS for c in table.columns if _match(c, role) is not None} - used
+    notes: tuple[str, ...] = ()
+    if spare and predictions is not None:
+        shown = ", ".join(f"'{column}'" for column in sorted(spare))
+        notes = (f"Not used, because they look like predictions or scores: {shown}.",)
+    return Layout("wide", parts, inputs, frozenset(used | spare), notes)
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+def _files(
+    workspace: Workspace, opened: Sequence[tuple[str | None, Source]], names: Names
+) -> Layout:
+    stems: dict[str, Source] = {}
+    parts: list[Part] = []
+    taken: dict[str, int] = {}
+    for name, table in opened:
+        require(table, names.prediction, "--prediction-column (prediction=)")
+        variant = name
+        if variant is None:
+            variant = _stem(table)
+            if variant in stems:
+                raise InputError(
+                    f"{stems[variant].shown} and {table.shown} would both be called '{variant}'; "
+                    "name them: NAME=FILE."
+                )
+            stems[variant] = table
+        columns = _score_columns(table, names)
+        if names.seed in table.columns:
+            found = _long(workspace, _as_variant(workspace, table, variant, names), (), names)
+            parts.extend(
+                Part(variant, p.seed, p.source, p.prediction, where=p.where, **columns)
+                for p in found.parts
+            )
+        else:
+            # The same NAME given twice: two members of one population.
+            seed = taken.get(variant, 0)
+            parts.append(Part(variant, seed, table, names.prediction, **columns))
+        taken[variant] = taken.get(variant, 0) + 1
+    seen: set[tuple[str, str | int]] = set()
+    for part in parts:
+        if (part.variant, part.seed) in seen:
+            raise InputError(
+                f"Seed {part.seed} of '{part.variant}' is in two tables; give each member once."
+            )
+        seen.add((part.variant, part.seed))
+    used = {names.seed, names.prediction, names.score, names.scores, names.label_rank}
+    tables = tuple(table for _, table in opened)
+    return Layout("files", tuple(parts), tables, frozenset(used | {names.variant}))
+
+
+def _as_variant(workspace: Workspace, table: Source, variant: str, names: Names) -> Source:
+    """The table with its given name in the variant column."""
+    view = workspace.name("named")
+    others = ", ".join(quote(c) for c in table.columns if c != names.variant)
+    workspace.connection.execute(
+        f"CREATE TEMP VIEW {quote(view)} AS SELECT {others}, {literal(variant)} AS "
+        f"{quote(names.variant)} FROM {quote(table.view)}"
+    )
+    columns = {**table.columns, names.variant: "VARCHAR"}
+    return Source(table.name, view, columns, table.rows, table.files, table.score_classes)
+
+
+def _stem(table: Source) -> str:
+    if not table.files:
+        raise InputError(
+            "Several frames were given without names; give a dict: {'dense': frame, 'int8': frame}."
+        )
+    name = Path(table.name.partition("::")[0]).name
+    for packed in (".gz", ".zst", ".bz2"):
+        name = name.removesuffix(packed)
+    return Path(name).stem

@@ -1,0 +1,313 @@
+"""One row per example out of tables with one row per example and model.
+
+Every member (a variant and seed) is copied to a small table of its own. Where the members list
+their examples in the same order, which is verified identity by identity, the tables are laid side
+by side without any hashing; otherwise they are joined on the identity. Ten million examples of two
+models take 2 s and 0.4 GB this way, against 5-7 s and 2.5 GB for one hash aggregate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairweight.errors import InputError
+from fairweight.tables.attributes import Attribute, Compact, Identity, same_text
+from fairweight.tables.connection import Workspace
+from fairweight.tables.examples import check_examples
+from fairweight.tables.identity import SHOWN_EXAMPLES, check_unique, named
+from fairweight.tables.layout import Part
+from fairweight.tables.sources import Source
+from fairweight.tables.sql import one_row, quote
+
+_VALUE_ROLES = (("p", "prediction"), ("s", "score"), ("v", "scores"), ("r", "label_rank"))
+
+
+@dataclass
+class Assembled:
+    """The tables laid side by side, and what was found while doing so."""
+
+    tables: list[str] = field(default_factory=list)
+    conditions: list[str] = field(default_factory=list)
+    owners: dict[str, str] = field(default_factory=dict)  # role -> table that holds it
+    kinds: dict[str, str] = field(default_factory=dict)  # role -> type it is stored in
+    varying: dict[str, str] = field(default_factory=dict)  # role -> why it is not of the example
+    dropped: int = 0
+
+    @property
+    def rows(self) -> str:
+        """SQL for FROM: all tables side by side, without the rows that are to be left out."""
+        joined = " POSITIONAL JOIN ".join(quote(table) for table in self.tables)
+        return joined + (f" WHERE {' AND '.join(self.conditions)}" if self.conditions else "")
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What is needed to put the members side by side."""
+
+    workspace: Workspace
+    identity: Identity
+    attributes: Sequence[Attribute]
+    compact: Compact
+    drop_missing: bool
+
+    def run(self, parts: Sequence[Part], examples: Source | None) -> Assembled:
+        """Copy, verify and join every member; the first one decides the order of rows."""
+        found = Assembled()
+        extras: list[str] = []
+        for number, part in enumerate(parts):
+            table = self._copy(number, part, found)
+            where = f"{part.source.shown}, variant '{part.variant}'"
+            if number == 0:
+                self._check_unique(table, part, where)
+                found.tables.append(table)
+                self._own(found, table, part.source)
+                continue
+            table = self._beside(found, table, part, parts[0], where, extras)
+            self._compare(found, table, part, parts)
+            self._slim(found, table, number, part)
+        if examples is not None:
+            self._join_examples(found, examples)
+        found.dropped = self._count_dropped(found, extras)
+        return found
+
+    def _execute(self, sql: str) -> Any:
+        return self.workspace.connection.execute(sql)
+
+    def _count(self, sql: str) -> int:
+        return int(one_row(self.workspace.connection, sql)[0])
+
+    def _held(self, source: Source) -> list[Attribute]:
+        return [a for a in self.attributes if a.column in source.columns]
+
+    def _copy(self, number: int, part: Part, found: Assembled) -> str:
+        table = self.workspace.name("member")
+        selected = [self.identity.select(part.source)]
+        for attribute in self._held(part.source):
+            selected.append(self.compact.select(part.source, attribute.column, attribute.role))
+        for short, role in _VALUE_ROLES:
+            column = getattr(part, role)
+            if column is None:
+                continue
+            name = f"{short}{number}"
+            if role == "prediction":
+                selected.append(self.compact.select(part.source, column, name))
+                found.kinds[name] = self.compact.kind(part.source, column)
+            else:
+                selected.append(f"{quote(column)} AS {quote(name)}")
+                found.kinds[name] = part.source.columns[column]
+        where = f" WHERE {part.where}" if part.where is not None else ""
+        self._execute(
+            f"CREATE TEMP TABLE {quote(table)} AS SELECT {', '.join(selected)} "
+            f"FROM {quote(part.source.view)}{where}"
+        )
+        return table
+
+    def _check_unique(self, table: str, part: Part, where: str) -> None:
+        column = self.identity.column or ""
+        kind = "VARCHAR" if self.identity.as_text else part.source.columns[column]
+        keys = [column, "variant", "seed"]
+        if self.identity.task is not None:
+            keys.append(self.identity.task)
+        check_unique(
+            self.workspace.connection,
+            table,
+            kind,
+            has_task=self.identity.task is not None,
+            rows=self._count(f"SELECT count(*) FROM {quote(table)}"),
+            where=where,
+            key=", ".join(keys[:-1]) + " and " + keys[-1],
+        )
+
+    def _own(self, found: Assembled, table: str, source: Source) -> None:
+        for attribute in self._held(source):
+            if attribute.role not in found.owners:
+                found.owners[attribute.role] = table
+                found.kinds[attribute.role] = self.compact.kind(source, attribute.column)
+
+    def _same_order(self, base: str, table: str, keys: Sequence[str]) -> bool:
+        counts = [self._count(f"SELECT count(*) FROM {quote(t)}") for t in (base, table)]
+        if counts[0] != counts[1]:
+            return False
+        differs = " OR ".join(f"a.{key} IS DISTINCT FROM b.{key}" for key in keys)
+        return not self._count(
+            f"SELECT count(*) FROM {quote(base)} AS a POSITIONAL JOIN {quote(table)} AS b "
+            f"WHERE {differs}"
+        )
+
+    def _beside(
+        self,
+        found: Assembled,
+        table: str,
+        part: Part,
+        first: Part,
+        where: str,
+        extras: list[str],
+    ) -> str:
+        """The member's table in the order of the first member."""
+        base, keys = found.tables[0], self.identity.keys
+        if self._same_order(base, table, keys):
+            return table
+        self._check_unique(table, part, where)
+        placed = self._ordered(base, table, keys)
+        rows = [self._count(f"SELECT count(*) FROM {quote(t)}") for t in (base, table)]
+        matched = self._count(f"SELECT count(*) FROM {quote(placed)} WHERE present")
+        if [matched, matched] == rows:
+            # Both have every identity once, so as many matches as rows leave nothing out.
+            self._execute(f"ALTER TABLE {quote(placed)} DROP COLUMN present")
+        elif self.drop_missing:
+            extras.append(self._beyond(table, base))
+        else:
+            self._refuse_missing(base, table, _shown(first), _shown(part))
+        self._execute(f"DROP TABLE {quote(table)}")
+        return placed
+
+    def _ordered(self, base: str, table: str, keys: Sequence[str]) -> str:
+        """The rows of a table in the order of the base, `present` where there is one."""
+        placed = self.workspace.name("member")
+        matched = " AND ".join(f"b.{key} = m.{key}" for key in keys)
+        self._execute(
+            f"CREATE TEMP TABLE {quote(placed)} AS SELECT m.* EXCLUDE ({', '.join(keys)}), "
+            f"m.example_id IS NOT NULL AS present FROM {quote(base)} AS b LEFT JOIN "
+            f"{quote(table)} AS m ON {matched} ORDER BY b.rowid"
+        )
+        return placed
+
+    def _beyond(self, table: str, base: str) -> str:
+        """The keys of a table that the base does not have."""
+        extra = self.workspace.name("extra")
+        key = ", ".join(self.identity.keys)
+        self._execute(
+            f"CREATE TEMP TABLE {quote(extra)} AS SELECT {key} FROM {quote(table)} "
+            f"ANTI JOIN {quote(base)} USING ({key})"
+        )
+        return extra
+
+    def _refuse_missing(self, base: str, table: str, first: str, other: str) -> None:
+        key = ", ".join(self.identity.keys)
+        for here, there, holder, lacker in (
+            (base, table, first, other),
+            (table, base, other, first),
+        ):
+            absent = f"FROM {quote(here)} ANTI JOIN {quote(there)} USING ({key})"
+            total = self._count(f"SELECT count(*) {absent}")
+            if not total:
+                continue
+            some = self._execute(
+                f"SELECT DISTINCT example_id {absent} ORDER BY 1 LIMIT {SHOWN_EXAMPLES}"
+            ).fetchall()
+            what = "examples" if self.identity.task is None else "examples (per task)"
+            raise InputError(
+                f"{total:,} {what} of {holder} are missing from {lacker}, for example "
+                f"{named([row[0] for row in some])}; add them, or keep only the common ones "
+                "with --missing drop (missing='drop')."
+            )
+
+    def _compare(self, found: Assembled, table: str, part: Part, parts: Sequence[Part]) -> None:
+        """What is said of an example must not depend on the model that looks at it."""
+        for attribute in self._held(part.source):
+            role = attribute.role
+            owner = found.owners.get(role)
+            if owner is None or role in found.varying:
+                continue
+            conflict = self._conflict(found, owner, table, role, part, attribute.column)
+            if conflict is None:
+                continue
+            total, example, values = conflict
+            told = (
+                f"'{attribute.column}' differs between variants for {total:,} examples, for "
+                f"example {example!r} has {values[0]!r} in one and {values[1]!r} in "
+                f"'{part.variant}'"
+            )
+            if role == "label" and None in values:
+                raise InputError(
+                    f"{total:,} rows have no label ('{attribute.column}'), for example "
+                    f"{named([example])}; fill the labels or leave those examples out."
+                )
+            if role in ("label", "weight", "cluster"):
+                raise InputError(f"{told}; an example has one {role}: correct the tables.")
+            found.varying[role] = "differs between variants of one example"
+
+    def _conflict(
+        self, found: Assembled, owner: str, table: str, role: str, part: Part, column: str
+    ) -> tuple[int, Any, tuple[Any, Any]] | None:
+        name = quote(role)
+        joined = f"{quote(owner)} AS a POSITIONAL JOIN {quote(table)} AS b"
+        base = found.tables[0]
+        if owner != base:
+            joined = f"{quote(base)} AS k POSITIONAL JOIN {joined}"
+        key = "k.example_id" if owner != base else "a.example_id"
+        there = " AND b.present" if self._has_present(table) else ""
+        if owner != base and self._has_present(owner):
+            there += " AND a.present"
+        if found.kinds[role] == self.compact.kind(part.source, column) and not self._count(
+            f"SELECT count(*) FROM {joined} WHERE a.{name} IS DISTINCT FROM b.{name}{there}"
+        ):
+            return None
+        # Types or spellings may differ (1, 1.0 and "1"): the few distinct pairs are compared by
+        # their canonical text.
+        pairs = self._execute(
+            f"SELECT a.{name}, b.{name}, count(*), min({key}) FROM {joined} "
+            f"WHERE true{there} GROUP BY ALL ORDER BY 4"
+        ).fetchall()
+        differing = [row for row in pairs if not same_text(row[0], row[1])]
+        if not differing:
+            return None
+        first = differing[0]
+        return sum(int(row[2]) for row in differing), first[3], (first[0], first[1])
+
+    def _has_present(self, table: str) -> bool:
+        described = self._execute(f"DESCRIBE {quote(table)}").fetchall()
+        return any(row[0] == "present" for row in described)
+
+    def _slim(self, found: Assembled, table: str, number: int, part: Part) -> None:
+        """Keep of a verified member only what the others do not have."""
+        kept = [f"{short}{number}" for short, role in _VALUE_ROLES if getattr(part, role)]
+        fresh = [a.role for a in self._held(part.source) if a.role not in found.owners]
+        selected = [quote(name) for name in (*kept, *fresh)]
+        slim = self.workspace.name("slim")
+        if self._has_present(table):
+            selected.append(f"present AS present{number}")
+            found.conditions.append(f"present{number}")
+        self._execute(
+            f"CREATE TEMP TABLE {quote(slim)} AS SELECT {', '.join(selected)} FROM {quote(table)}"
+        )
+        self._execute(f"DROP TABLE {quote(table)}")
+        self._own(found, slim, part.source)
+        found.tables.append(slim)
+
+    def _join_examples(self, found: Assembled, examples: Source) -> None:
+        base = found.tables[0]
+        check_examples(self.workspace, self.identity, examples, base)
+        wanted = [a for a in self._held(examples) if a.role not in found.owners]
+        if not wanted:
+            return
+        table = self.workspace.name("examples")
+        selected = [f"{self.identity.example(examples)} AS example_id"]
+        selected += [self.compact.select(examples, a.column, a.role) for a in wanted]
+        self._execute(
+            f"CREATE TEMP TABLE {quote(table)} AS SELECT {', '.join(selected)} "
+            f"FROM {quote(examples.view)}"
+        )
+        placed = self._ordered(base, table, ["example_id"])
+        self._execute(f"ALTER TABLE {quote(placed)} DROP COLUMN present")
+        self._execute(f"DROP TABLE {quote(table)}")
+        for attribute in wanted:
+            found.owners[attribute.role] = placed
+            found.kinds[attribute.role] = self.compact.kind(examples, attribute.column)
+        found.tables.append(placed)
+
+    def _count_dropped(self, found: Assembled, extras: Sequence[str]) -> int:
+        if not self.drop_missing or not found.conditions:
+            return 0
+        joined = " POSITIONAL JOIN ".join(quote(table) for table in found.tables)
+        lost = self._count(
+            f"SELECT count(*) FROM {joined} WHERE NOT ({' AND '.join(found.conditions)})"
+        )
+        union = " UNION ".join(f"SELECT * FROM {quote(table)}" for table in extras)
+        return lost + (self._count(f"SELECT count(*) FROM ({union})") if union else 0)
+
+
+def _shown(part: Part) -> str:
+    return f"'{part.variant}'" + (f" (seed {part.seed})" if part.seed != 0 else "")

@@ -1,0 +1,449 @@
+"""Anything that holds rows as a view on a DuckDB connection, with its name and its identity.
+
+Parquet, DuckDB tables and Arrow stay where they are and are streamed; text (CSV, JSON) and
+one-pass streams are read once into a temporary table, so that a fault on the last line is found
+before anything is counted.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairweight.errors import InputError
+from fairweight.tables.connection import Workspace
+from fairweight.tables.frames import kind_of_frame, to_arrow
+from fairweight.tables.sql import literal, one_row, quote
+
+CUBE_KEY = b"fairweight_cube"
+CLASSES_KEYS = (b"fairweight_classes", b"score_classes")
+ROW_NUMBER = "fw_row_number"
+BLOCK_BYTES = 1 << 20
+
+_PARQUET = frozenset((".parquet", ".pq", ".parq"))
+_CSV = frozenset((".csv", ".tsv", ".txt", ".tab"))
+_JSON = frozenset((".json", ".jsonl", ".ndjson"))
+_ARROW = frozenset((".arrow", ".feather", ".ipc", ".arrows"))
+_DATABASE = frozenset((".duckdb", ".db", ".sqlite", ".sqlite3", ".ddb"))
+_READABLE = (
+    "Parquet (.parquet), CSV or TSV (.csv, .tsv), Arrow (.arrow, .feather), JSON lines (.jsonl), "
+    "DuckDB and SQLite files (.duckdb, .sqlite)"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input: a view on the connection, and what is needed to say where it came from."""
+
+    name: str  # as the user wrote it
+    view: str
+    columns: dict[str, str]  # name -> DuckDB type
+    rows: int
+    files: tuple[Path, ...] = ()  # () for frames
+    score_classes: tuple[str, ...] | None = None
+    row_number: str | None = None  # a hidden column of the view that counts its rows
+
+    @property
+    def shown(self) -> str:
+        return f"'{self.name}'" if self.files else f"the {self.name}"
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn what DuckDB, Arrow and the system say while reading into one InputError."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise InputError(_sentence(what, str(error))) from error
+    except UnicodeDecodeError as error:
+        raise InputError(_encoding_sentence(what)) from error
+    except PermissionError as error:
+        raise InputError(f"{what} cannot be read: permission denied.") from error
+    except OSError as error:
+        raise InputError(f"{what} cannot be read: {first_line(str(error))}") from error
+
+
+def first_line(message: str) -> str:
+    """The first sentence of a library's message, without its kind."""
+    line = message.strip().split("\n", 1)[0].strip()
+    for kind in ("Invalid Input Error: ", "IO Error: ", "Binder Error: ", "Parser Error: "):
+        line = line.removeprefix(kind)
+    return line if line.endswith((".", "!", "?")) else line + "."
+
+
+def _encoding_sentence(what: str) -> str:
+    return (
+        f"{what} is not UTF-8 text; save it as UTF-8 "
+        "(for example: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW)."
+    )
+
+
+def _sentence(what: str, message: str) -> str:
+    lowered = message.lower()
+    if "utf-8" in lowered or "utf8" in lowered or "unicode" in lowered:
+        return _encoding_sentence(what)
+    if "magic bytes" in lowered or "too small to be a parquet" in lowered:
+        return (
+            f"{what} is not a complete Parquet file (cut off, or still being written); "
+            "write or copy it again."
+        )
+    if "out of memory" in lowered or "no space left" in lowered:
+        return (
+            f"{what} needs more memory or temporary disk space than there is "
+            f"({first_line(message)}); free some, or set TMPDIR to a larger disk."
+        )
+    lines = [line.strip() for line in message.strip().split("\n") if line.strip()]
+    told = first_line(message)
+    if "csv error" in lowered and len(lines) > 2:
+        told = first_line(lines[0]).rstrip(".") + ": " + first_line(lines[2])
+    return f"{what} cannot be read: {told}"
+
+
+def open_source(workspace: Workspace, given: Any, *, name: str | None = None) -> Source:
+    """Make a view of `given` and check that it has rows.
+
+    Parameters
+    ----------
+    given
+        A path (file, glob, folder of Parquet, `file.duckdb::SELECT ...`), a pandas, polars or
+        pyarrow table, a DuckDB relation, or a dict of columns.
+    name
+        How messages call it; by default the path, or the kind of frame.
+    """
+    if isinstance(given, Source):
+        return given
+    source = (
+        _open_path(workspace, str(given), name)
+        if isinstance(given, str | Path)
+        else _open_frame(workspace, given, name)
+    )
+    if source.rows == 0:
+        raise InputError(f"{_capital(source.shown)} has no rows; nothing can be audited.")
+    return source
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def provenance(sources: Iterable[Source]) -> tuple[dict[str, Any], ...]:
+    """Name, SHA-256 (None for frames) and rows of every input; reads the files once more.
+
+    Several files of one source (a glob, a folder) are hashed as one, in the order of their names.
+    """
+    found = []
+    for source in sources:
+        digest = None
+        if source.files:
+            state = hashlib.sha256()
+            for path in source.files:
+                with reading(f"'{path}'"), path.open("rb") as stream:
+                    while block := stream.read(BLOCK_BYTES):
+                        state.update(block)
+            digest = state.hexdigest()
+        found.append({"name": source.name, "sha256": digest, "rows": source.rows})
+    return tuple(found)
+
+
+def is_cube(path: Any) -> bool:
+    """Whether this is a cube written by `fairweight count`, told by the file's metadata alone."""
+    if not isinstance(path, str | Path):
+        return False
+    text = str(path)
+    files = [Path(text)] if Path(text).is_file() else [Path(f) for f in sorted(glob.glob(text))]
+    return bool(files) and all(CUBE_KEY in _parquet_metadata(file) for file in files)
+
+
+def _parquet_metadata(path: Path) -> Mapping[bytes, bytes]:
+    import pyarrow as pa
+
+    try:
+        with path.open("rb") as stream:
+            if stream.read(4) != b"PAR1":
+                return {}
+        import pyarrow.parquet as pq
+
+        return pq.read_metadata(path).metadata or {}
+    except (OSError, pa.ArrowException):
+        return {}
+
+
+def _classes_in(metadata: Mapping[bytes, bytes] | None) -> tuple[str, ...] | None:
+    import json
+
+    for key in CLASSES_KEYS:
+        if metadata and key in metadata:
+            try:
+                return tuple(str(item) for item in json.loads(metadata[key]))
+            except ValueError:
+                return None
+    return None
+
+
+# --- frames ------------------------------------------------------------------------------------
+
+
+def _open_frame(workspace: Workspace, given: Any, name: str | None) -> Source:
+    kind = kind_of_frame(given)
+    if kind is None:
+        raise InputError(
+            f"A table was given as {type(given).__name__}; give a path, a pandas, polars or "
+            "pyarrow table, a DuckDB relation, or a dict of columns."
+        )
+    plain = "dict of columns" if kind == "mapping" else kind
+    shown = f"{plain} '{name}'" if name else plain
+    if kind in ("pyarrow RecordBatchReader", "DuckDB relation"):
+        with reading(f"the {shown}"):
+            # A stream can be read once, and a relation belongs to another connection: both are
+            # copied, batch by batch, to a table of ours, which spills to disk if it must.
+            stream = given.to_arrow_reader() if kind == "DuckDB relation" else given
+            return _stored(workspace, stream, shown, ())
+    if kind == "pyarrow Dataset":
+        return _registered(workspace, given, shown, (), _classes_in(given.schema.metadata))
+    with reading(f"the {shown}"):
+        table = to_arrow(given, kind, f"the {shown}")
+    classes = _classes_in(table.schema.metadata)
+    if classes is None and kind == "pandas DataFrame":
+        held = given.attrs.get("score_classes")
+        classes = tuple(str(item) for item in held) if held is not None else None
+    if table.num_columns == 0:
+        raise InputError(f"The {shown} has no columns; nothing can be audited.")
+    return _registered(workspace, table, shown, (), classes)
+
+
+def _stored(workspace: Workspace, stream: Any, name: str, files: tuple[Path, ...]) -> Source:
+    connection = workspace.connection
+    temporary = workspace.name("stream")
+    connection.register(temporary, stream)
+    table = workspace.name("source")
+    connection.execute(f"CREATE TEMP TABLE {quote(table)} AS FROM {quote(temporary)}")
+    connection.unregister(temporary)
+    return _described(workspace, table, name, files)
+
+
+def _registered(
+    workspace: Workspace,
+    table: Any,
+    name: str,
+    files: tuple[Path, ...],
+    classes: tuple[str, ...] | None,
+) -> Source:
+    view = workspace.name("source")
+    with reading(f"'{name}'" if files else f"the {name}"):
+        workspace.connection.register(view, table)
+        return _described(workspace, view, name, files, classes)
+
+
+def _described(
+    workspace: Workspace,
+    view: str,
+    name: str,
+    files: tuple[Path, ...],
+    classes: tuple[str, ...] | None = None,
+    row_number: str | None = None,
+) -> Source:
+    connection = workspace.connection
+    described = connection.execute(f"DESCRIBE {quote(view)}").fetchall()
+    columns = {str(row[0]): str(row[1]) for row in described if row[0] != row_number}
+    rows = one_row(connection, f"SELECT count(*) FROM {quote(view)}")[0]
+    return Source(name, view, columns, int(rows), files, classes, row_number)
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A path as written, with the files it stands for."""
+
+    text: str
+    files: tuple[Path, ...]
+    query: str | None = None
+    hive: bool = False
+    suffix: str = field(default="")
+
+
+def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
+    place = _find(text)
+    shown = name or place.text
+    for file in place.files:
+        with reading(f"'{file}'"):
+            if file.stat().st_size == 0:
+                raise InputError(f"'{file}' is empty (0 bytes); nothing can be audited.")
+    kind = _kind_of_file(place)
+    if place.query is not None and kind not in ("duckdb", "sqlite"):
+        raise InputError(
+            f"'{place.text}' is not a DuckDB or SQLite file, so a query after '::' cannot be "
+            "asked of it; give the path alone."
+        )
+    with reading(f"'{shown}'"):
+        if kind == "parquet":
+            return _open_parquet(workspace, place, shown)
+        if kind == "csv":
+            from fairweight.tables.delimited import read_delimited
+
+            view = read_delimited(workspace, place.files, file_list(place.files))
+            return _described(workspace, view, shown, place.files, row_number="rowid")
+        if kind == "json":
+            return _open_json(workspace, place, shown)
+        if kind == "arrow":
+            return _open_arrow(workspace, place, shown)
+        from fairweight.tables.databases import open_duckdb, open_sqlite
+
+        opened = open_duckdb if kind == "duckdb" else open_sqlite
+        view = opened(workspace, place.files[0], place.query)
+        return _described(workspace, view, shown, place.files)
+
+
+def _find(text: str) -> _Place:
+    path, separator, query = text.partition("::")
+    if "://" in path:
+        raise InputError(
+            f"'{path}' is a remote address; fairweight reads local files only: download it first."
+        )
+    given = Path(path).expanduser()
+    asked = query.strip() if separator else None
+    with reading(f"'{path}'"):
+        if given.is_file():
+            return _Place(text, (given,), asked, suffix=_suffix(given))
+        if given.is_dir():
+            found = sorted(
+                file
+                for file in given.rglob("*")
+                if file.suffix.lower() in _PARQUET
+                and file.is_file()
+                and not any(p.startswith((".", "_")) for p in file.relative_to(given).parts)
+            )
+            if not found:
+                raise InputError(
+                    f"The folder '{path}' holds no Parquet file; give a folder of Parquet files, "
+                    "or name the files."
+                )
+            parts = {part for file in found for part in file.relative_to(given).parts[:-1]}
+            hive = any("=" in part for part in parts)
+            return _Place(text, tuple(found), asked, hive=hive, suffix=".parquet")
+        if any(mark in path for mark in "*?["):
+            matched = sorted(Path(f) for f in glob.glob(str(given), recursive=True))
+            found = [file for file in matched if file.is_file()]
+            if not found:
+                raise InputError(f"No file matches '{path}'; check the folder and the pattern.")
+            kinds = {_suffix(file) for file in found}
+            if len(kinds) > 1:
+                raise InputError(
+                    f"'{path}' matches files of several kinds ({', '.join(sorted(kinds))}); "
+                    "narrow the pattern."
+                )
+            return _Place(text, tuple(found), asked, "=" in path, kinds.pop())
+    raise InputError(_missing_file(given, path))
+
+
+def _missing_file(given: Path, text: str) -> str:
+    import difflib
+
+    folder = given.parent
+    if not folder.is_dir():
+        return f"The file '{text}' does not exist: there is no folder '{folder}'."
+    near = difflib.get_close_matches(given.name, [f.name for f in folder.iterdir()], 1, 0.6)
+    hint = f" Did you mean '{folder / near[0]}'?" if near else ""
+    return f"The file '{text}' does not exist.{hint}"
+
+
+def _suffix(path: Path) -> str:
+    """The suffix that tells the format, below a compression suffix."""
+    name = path.name.lower()
+    for packed in (".gz", ".zst", ".bz2"):
+        name = name.removesuffix(packed)
+    return Path(name).suffix
+
+
+def _kind_of_file(place: _Place) -> str:
+    with reading(f"'{place.files[0]}'"), place.files[0].open("rb") as stream:
+        head = stream.read(16)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", b"FEA1")):
+        return "arrow"
+    if head.startswith(b"SQLite format 3"):
+        return "sqlite"
+    if head[8:12] == b"DUCK":
+        return "duckdb"
+    if place.suffix in _DATABASE:
+        raise InputError(f"'{place.files[0]}' is neither a DuckDB nor a SQLite file.")
+    for suffixes, kind in ((_PARQUET, "parquet"), (_CSV, "csv"), (_JSON, "json")):
+        if place.suffix in suffixes:
+            return kind
+    if place.suffix in _ARROW:
+        return "arrow"
+    raise InputError(f"'{place.files[0]}' is of an unknown kind; fairweight reads {_READABLE}.")
+
+
+def file_list(files: Iterable[Path]) -> str:
+    """The files as an SQL list; characters that DuckDB would take for a pattern are bracketed."""
+    shown = []
+    for file in files:
+        text = "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(file))
+        shown.append(literal(text))
+    return "[" + ", ".join(shown) + "]"
+
+
+def _open_parquet(workspace: Workspace, place: _Place, name: str) -> Source:
+    view = workspace.name("source")
+    hive = "true" if place.hive else "false"
+    by_name = "true" if len(place.files) > 1 else "false"
+    # Rows can be counted while they stream, but only within one file.
+    counted = ROW_NUMBER if len(place.files) == 1 else None
+    counting = f", file_row_number AS {counted}" if counted else ""
+    workspace.connection.execute(
+        f"CREATE TEMP VIEW {quote(view)} AS SELECT *{counting} FROM read_parquet("
+        f"{file_list(place.files)}, hive_partitioning = {hive}, union_by_name = {by_name})"
+    )
+    classes = _classes_in(_parquet_metadata(place.files[0]))
+    return _described(workspace, view, name, place.files, classes, counted)
+
+
+def _open_json(workspace: Workspace, place: _Place, name: str) -> Source:
+    connection = workspace.connection
+    table = workspace.name("source")
+    reader = (
+        f"read_json({file_list(place.files)}, sample_size = -1, "
+        f"union_by_name = {'true' if len(place.files) > 1 else 'false'})"
+    )
+    described = connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
+    if [row[0] for row in described] == ["json"]:
+        raise InputError(f"'{name}' has no columns: every line must be one JSON object.")
+    # A column of mixed types arrives as JSON, with its quotes; `->> '$'` is its plain text.
+    picked = ", ".join(
+        f"{quote(row[0])} ->> '$' AS {quote(row[0])}" if row[1] == "JSON" else quote(row[0])
+        for row in described
+    )
+    connection.execute(f"CREATE TEMP TABLE {quote(table)} AS SELECT {picked} FROM {reader}")
+    return _described(workspace, table, name, place.files)
+
+
+def _open_arrow(workspace: Workspace, place: _Place, name: str) -> Source:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    try:
+        with place.files[0].open("rb") as stream:
+            is_file_format = stream.read(6) == b"ARROW1"
+        if is_file_format:
+            dataset = ds.dataset([str(file) for file in place.files], format="ipc")
+            return _registered(
+                workspace, dataset, name, place.files, _classes_in(dataset.schema.metadata)
+            )
+        tables = [pa.ipc.open_stream(file.read_bytes()).read_all() for file in place.files]
+        table = pa.concat_tables(tables)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(
+            f"'{name}' is not a complete Arrow file (cut off, or of another kind): "
+            f"{first_line(str(error))}"
+        ) from error
+    return _registered(workspace, table, name, place.files, _classes_in(table.schema.metadata))

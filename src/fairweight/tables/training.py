@@ -1,0 +1,68 @@
+"""The training table: how often each label (and group, and task) occurs in the training data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.connection import Workspace
+from fairweight.tables.sources import Source, reading
+from fairweight.tables.sql import is_number, one_row, quote
+
+COUNT_NAMES = ("count", "n")
+
+
+@dataclass(frozen=True)
+class Training:
+    """A small table of counts on the audit's connection.
+
+    Columns: `label`, `task` (if `has_task`), one `g<i>` for each of `group_columns`, numbered as
+    in the aligned view, and `n`, the number of training examples.
+    """
+
+    view: str
+    has_task: bool
+    group_columns: tuple[tuple[str, str], ...]  # (the user's name, g<i>)
+    n_examples: float
+
+
+def count_training(
+    workspace: Workspace, table: Source, label: str, task: str | None, groups: Sequence[str]
+) -> Training:
+    """Group the training rows, or add their given counts."""
+    if label not in table.columns:
+        raise UnknownNameError(
+            f"In the training table {table.shown}, the column",
+            label,
+            table.columns,
+            remedy="It must be named as in the predictions.",
+        )
+    held = [(name, f"g{i}") for i, name in enumerate(groups) if name in table.columns]
+    has_task = task is not None and task in table.columns
+    keys = [f"{quote(label)} AS label"]
+    if has_task:
+        keys.append(f"{quote(str(task))} AS task")
+    keys += [f"{quote(name)} AS {column}" for name, column in held]
+    counted = next((c for c in COUNT_NAMES if c in table.columns and c not in groups), None)
+    if counted is not None and not is_number(table.columns[counted]):
+        raise InputError(
+            f"The column '{counted}' of the training table {table.shown} holds no numbers; "
+            "it is read as the number of training examples."
+        )
+    number = "count(*)" if counted is None else f"sum({quote(counted)})"
+    view = workspace.name("training")
+    with reading(f"the training table {table.shown}"):
+        workspace.connection.execute(
+            f"CREATE TEMP TABLE {quote(view)} AS SELECT {', '.join(keys)}, "
+            f"CAST({number} AS DOUBLE) AS n FROM {quote(table.view)} "
+            f"WHERE {quote(label)} IS NOT NULL GROUP BY ALL"
+        )
+        total, least = one_row(workspace.connection, f"SELECT sum(n), min(n) FROM {quote(view)}")
+    if not total or least < 0:
+        raise InputError(
+            f"The training table {table.shown} counts no examples"
+            + (" or counts below zero" if total else "")
+            + "; give labels, or counts of at least 0."
+        )
+    return Training(view, has_task, tuple(held), float(total))

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fairweight.report import bundle
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_second_use_reads_the_kept_copy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = bundle.javascript()
+    assert "vegaEmbed" in made
+    assert "</script" not in made
+    assert [p.suffix for p in folder.iterdir()] == [".js"]
+    monkeypatch.setattr(bundle, "_make", lambda: pytest.fail("made again"))
+    start = time.perf_counter()
+    assert bundle.javascript() == made
+    assert time.perf_counter() - start < 0.5
+
+
+def test_a_damaged_copy_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "_make", lambda: "good();")
+    assert bundle.javascript() == "good();"
+    (kept,) = folder.iterdir()
+    kept.write_text(kept.read_text()[:-3])
+    assert bundle.javascript() == "good();"
+    assert kept.read_text().endswith("good();")
+
+
+def test_a_folder_that_cannot_be_written_costs_only_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "file" / "below"))
+    monkeypatch.setattr(bundle, "_make", lambda: "good();")
+    assert bundle.javascript() == "good();"
+
+
+def test_the_cache_folder_follows_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAIRWEIGHT_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert bundle.cache_folder() == tmp_path / "fairweight"
+    monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "own"))
+    assert bundle.cache_folder() == tmp_path / "own"
+
+
+def test_nothing_heavy_is_imported_to_read_the_kept_copy_or_to_start(folder: Path) -> None:
+    bundle.javascript()
+    code = (
+        "import sys\n"
+        "import fairweight.report.html, fairweight.report.terminal, fairweight.report.machine\n"
+        "import fairweight.report.notebook\n"
+        "from fairweight.report.bundle import javascript\n"
+        "assert len(javascript()) > 100_000\n"
+        "heavy = 'vl_convert pandas duckdb pyarrow jinja2 rich scipy numpy'.split()\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    root = Path(bundle.__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"FAIRWEIGHT_CACHE": str(folder), "PYTHONPATH": str(root)},
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from fairweight.auditing.result import AuditResult
+from fairweight.report.html import render
+from fairweight.report.page_tables import LIMIT, detail_tables
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements, their attributes and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.words: list[str] = []
+        self._inside: str | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = None
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside != "style":
+            self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def pages(result: AuditResult, hostile: AuditResult, bare: AuditResult) -> dict[str, str]:
+    return {"result": render(result), "hostile": render(hostile), "bare": render(bare)}
+
+
+@pytest.mark.parametrize("name", ["result", "hostile", "bare"])
+def test_the_page_loads_nothing(pages: dict[str, str], name: str) -> None:
+    page = Page(pages[name])
+    for tag, attributes in page.tags:
+        for key in ("src", "href", "action", "data", "srcset", "poster"):
+            value = attributes.get(key) or "#"
+            assert value.startswith(("#", "data:")), (tag, key, value)
+        assert tag not in ("img", "iframe", "object", "embed", "base", "form", "audio", "video")
+        assert not any(key.startswith("on") for key in attributes), (tag, attributes)
+    style = re.search(r"<style>(.*?)</style>", pages[name], re.DOTALL)
+    assert style is not None
+    assert "url(" not in style[1]
+    assert "@import" not in style[1]
+
+
+@pytest.mark.parametrize("name", ["result", "hostile", "bare"])
+def test_the_policy_allows_exactly_the_scripts_of_the_page(
+    pages: dict[str, str], name: str
+) -> None:
+    page = Page(pages[name])
+    kinds = [attributes.get("type") for tag, attributes in page.tags if tag == "script"]
+    runs = [s for s, kind in zip(page.scripts, kinds, strict=True) if kind is None]
+    (policy,) = [a["content"] for t, a in page.tags if t == "meta" and a.get("http-equiv")]
+    assert policy is not None
+    assert policy.startswith("default-src 'none';")
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+    made = {base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in runs}
+    assert allowed == made
+    script_rule = next(rule for rule in policy.split(";") if "script-src" in rule)
+    assert "unsafe" not in script_rule
+
+
+def test_hostile_names_are_text(pages: dict[str, str], hostile: AuditResult) -> None:
+    page = Page(pages["hostile"])
+    # The data block and the two scripts of the page, no more.
+    assert len(page.scripts) == 3
+    words = "".join(page.words)
+    assert "<script>alert('x')</script>" in words
+    assert "</script><img src=x onerror=alert(1)>" in words
+    assert "{{ 7 * 7 }}" in words
+    assert "\x1b" not in pages["hostile"]
+    specs = json.loads(page.scripts[0])
+    assert any("<script>alert(" in json.dumps(spec) for spec in specs.values())
+
+
+def test_the_finding_leads_and_everything_else_follows(pages: dict[str, str]) -> None:
+    text = pages["result"]
+    marks = ["Groups of sex pay differently", "Who loses (", "Who pays more than the others (",
+             "What cannot be told (", 'id="figures"', 'id="tables"', 'id="notes"',
+             'id="provenance"']  # fmt: skip
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert "ab" * 32 in text  # the checksum of the input
+    assert "fairweight audit dense.csv int8.csv" in text
+
+
+def test_anchors_exist_and_are_unique(pages: dict[str, str]) -> None:
+    page = Page(pages["result"])
+    ids = [a["id"] for _, a in page.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    for tag, attributes in page.tags:
+        if tag == "a":
+            assert (attributes["href"] or "")[1:] in ids
+
+
+def test_what_is_absent_is_said(pages: dict[str, str]) -> None:
+    assert pages["bare"].count("Not drawn: ") == 12  # six figures, two variants
+    assert "vegaEmbed=" not in pages["bare"]  # no figure, so no library of a megabyte
+
+
+def test_undefined_is_a_dash_with_its_reason(pages: dict[str, str]) -> None:
+    page = Page(pages["result"])
+    reasons = {a.get("title") for tag, a in page.tags if tag == "td"}
+    assert "not_estimable: one level" in reasons
+    assert "small_group: n < 10" in reasons
+    words = " ".join(page.words)
+    assert not re.search(r"\b(nan|NaN|None|<NA>)\b", words)
+
+
+def test_long_tables_are_cut_by_n_and_say_so(make_result: Callable[..., AuditResult]) -> None:
+    long = make_result(n=3000, n_classes=120)
+    (table,) = [t for t in detail_tables(long) if t.anchor == "by-class"]
+    assert table.total == 120 * 3 * 2
+    assert len(table.rows) == LIMIT
+    column = table.headings.index("n")
+    sizes = [row[column].sort for row in table.rows]
+    rows = long.results[long.results["by"] == "class"]["n"].astype(int)
+    assert sorted(sizes, reverse=True) == sorted(rows, reverse=True)[:LIMIT]
+    text = render(replace(long, variants=long.variants[:1]))
+    assert f"The {LIMIT} rows with the largest n are shown" in text
+    assert "all 720 rows are in tables/results.csv" in text
+
+
+def test_words_that_claim_too_much_are_not_on_the_page(pages: dict[str, str]) -> None:
+    words = " ".join(Page(pages["result"]).words).lower().replace("fairweight", "")
+    for word in ("fair", "unbiased", "debiased"):
+        assert word not in words
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_a_browser_draws_every_figure_under_the_policy(
+    pages: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "report.html").write_text(pages["hostile"], encoding="utf-8")
+    done = subprocess.run(
+        [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+         "--virtual-time-budget=8000", f"--user-data-dir={tmp_path / 'profile'}",
+         (tmp_path / "report.html").as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    drawn = re.findall(r'<svg[^>]*class="marks"', done.stdout)
+    assert len(drawn) == 6  # the first variant; the second is drawn when it is opened
+    assert "could not be drawn" not in done.stdout.split("</main>")[0]
+    assert "Refused to" not in done.stderr

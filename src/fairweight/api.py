@@ -475,10 +475,10 @@ def _options(**given: Any) -> Any:
     need(whole(given["min_group"], 1), "min_group", "give a whole number of at least 1")
     need(whole(seed, 0), "random_state", "give a whole number of at least 0")
     policies = ", ".join(ZERO_BASELINE_POLICIES)
-    need(given["zero_baseline"] in ZERO_BASELINE_POLICIES, "zero_baseline", f"use one of {policies}")
     need(
-        number(given["reference_shift"], 0, 1), "reference_shift", "give a shift between 0 and 1"
+        given["zero_baseline"] in ZERO_BASELINE_POLICIES, "zero_baseline", f"use one of {policies}"
     )
+    need(number(given["reference_shift"], 0, 1), "reference_shift", "give a shift between 0 and 1")
     need(
         given["group_error"] == 0 or number(given["group_error"], 0, 0.5),
         "group_error",
@@ -510,6 +510,4 @@ def worst_group_shift(
     """
     from fairweight.auditing.counts.shift import least_shift
 
-    return least_shift(
-        y_true, y_pred, sensitive_features, baseline=baseline, min_group=min_group
-    )
+    return least_shift(y_true, y_pred, sensitive_features, baseline=baseline, min_group=min_group)

@@ -218,7 +218,7 @@ def build(
         for i, row in pairs_of.iterrows():
             for j, k in row.items():
                 if k:
-                    confusion.append((variant, 0, None, classes[i], classes[j], int(k)))
+                    confusion.append((variant, "0", None, classes[i], classes[j], int(k)))
         if with_scores:
             score = np.clip(rng.beta(6, 1, size=n), 0, 1)
             for definition in ("ece", "ece_top_label"):
@@ -228,7 +228,7 @@ def build(
                         mean, hit = score[inside].mean(), (answers == label)[inside].mean()
                         share = inside.mean() * abs(mean - hit)
                         reliability.append(
-                            (variant, 0, None, definition, None, b, b / 10, (b + 1) / 10,
+                            (variant, "0", None, definition, None, b, b / 10, (b + 1) / 10,
                              int(inside.sum()), mean, hit, share)
                         )  # fmt: skip
     data = [("test", None, "overall", None, None, n, 1.0)]
@@ -250,7 +250,7 @@ def build(
         n_examples=n,
         results=frame(rows, RESULT_COLUMNS),
         per_seed=pd.DataFrame(
-            [(v, 0, None, "accuracy", "overall", None, None, n, 0.93) for v in everything],
+            [(v, "0", None, "accuracy", "overall", None, None, n, 0.93) for v in everything],
             columns=["variant", "seed", "task", "metric", "by", "group", "class", "n", "value"],
         ),
         confusion=pd.DataFrame(

@@ -81,8 +81,9 @@ def run(
     if cube.tasks:
         for variant in request.variants:
             progress(f"{variant}, mean over tasks", done, steps)
-            blocks += task_mean_rows(cube, request.baseline, variant, request.groupings,
-                                     positive, request.options, train)
+            blocks += task_mean_rows(
+                cube, request.baseline, variant, request.groupings, positive, request.options, train
+            )
     progress("tables", steps, steps)
     for part in made:
         notes += part.notes
@@ -230,11 +231,6 @@ def _general_notes(
     cube: Cube, request: Request, positive: dict[str | None, int | None]
 ) -> list[str]:
     notes = []
-    if not cube.unit_is_cluster:
-        notes.append(
-            "Examples are assumed independent; if several belong to one person, writer or scene, "
-            "name that column as the cluster."
-        )
     if len(request.variants) > 1:
         notes.append(
             f"{len(request.variants)} compressed variants were audited on the same examples; "

@@ -1,4 +1,4 @@
-"""What an audit returns: one tidy frame of results, the tables beside it, and where they came from."""
+"""What an audit returns: one tidy frame of results, the tables beside it, their provenance."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ RESULT_COLUMNS: tuple[str, ...] = (
 )  # fmt: skip
 
 TEXT_COLUMNS: frozenset[str] = frozenset(
-    ("variant", "metric", "by", "group", "class", "task", "scope", "aggregation")
-    + ("interval", "family", "status", "level")
+    {"variant", "metric", "by", "group", "class", "task", "scope", "aggregation"}
+    | {"interval", "family", "status", "level"}
 )
 INTEGER_COLUMNS: frozenset[str] = frozenset(
     ("n", "n_clusters", "n_seeds_baseline", "n_seeds_compressed", "n_family")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.auditing.result import INTEGER_COLUMNS, TEXT_COLUMNS, AuditResult
 
@@ -22,6 +23,8 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     the limit are left out. One small level can still be found by subtraction where all others of
     its column are shown: then the next smallest level goes too.
     """
+    import pandas as pd
+
     rows = result.results.copy()
     hidden = (rows["n"] < least).fillna(False).to_numpy(dtype=bool)
     hidden |= _complementary(rows, hidden)
@@ -29,8 +32,6 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     for column in rows.columns:
         if column in TEXT_COLUMNS or column in kept:
             continue
-        import pandas as pd
-
         rows.loc[hidden, column] = pd.NA if column in INTEGER_COLUMNS else np.nan
     rows.loc[hidden, "status"] = f"suppressed: n < {least}"
 
@@ -43,7 +44,9 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
         results=rows,
         per_seed=large(result.per_seed, "n"),
         confusion=large(result.confusion, "count"),
-        reliability=large(result.reliability, "n") if len(result.reliability) else result.reliability,
+        reliability=large(result.reliability, "n")
+        if len(result.reliability)
+        else result.reliability,
         data=large(result.data, "n"),
         power=large(result.power, "n"),
         concentration=concentration[
@@ -57,7 +60,7 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     )
 
 
-def _complementary(rows: pd.DataFrame, hidden: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _complementary(rows: pd.DataFrame, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Rows to hide because exactly one level of their column is hidden already."""
     also = np.zeros(len(rows), dtype=bool)
     grouped = rows[(rows["by"] == "group").to_numpy()]

@@ -57,8 +57,10 @@ def audit(
         int, typer.Option(help="Seed of all random numbers.", rich_help_panel=o.STATISTICS)
     ] = 0,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Exact McNemar tests instead of mid-p.",
-                           rich_help_panel=o.STATISTICS)
+        bool,
+        typer.Option(
+            "--exact", help="Exact McNemar tests instead of mid-p.", rich_help_panel=o.STATISTICS
+        ),
     ] = False,
     reference_shift: Annotated[
         float,

@@ -45,7 +45,7 @@ def count(
     ] = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Count predictions into a cube: groups, label and predictions with how many examples share them.
+    """Count predictions into a cube: how many examples share groups, label and predictions.
 
     Cubes add up, hold no example, and are audited like tables:
 
@@ -66,9 +66,10 @@ def count(
 
     check_writable(out.parent)
     options = o.table_options(values)
-    with bar() as progress, closing(
-        align(files if len(files) > 1 else files[0], **options)
-    ) as aligned:
+    with (
+        bar() as progress,
+        closing(align(files if len(files) > 1 else files[0], **options)) as aligned,
+    ):
         progress("counting", 0, 1)
         cube = count_view(aligned)
         left_out = write_cube(

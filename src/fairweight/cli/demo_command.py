@@ -51,8 +51,11 @@ def demo(
 
         tables = predictions(seed=seed)
         out.mkdir(parents=True, exist_ok=True)
-        names = {"predictions": tables.predictions, "examples": tables.examples,
-                 "train": tables.train}
+        names = {
+            "predictions": tables.predictions,
+            "examples": tables.examples,
+            "train": tables.train,
+        }
         for name, table in names.items():
             with atomic_file(out / f"{name}.parquet", "wb") as file:
                 table.to_parquet(file)

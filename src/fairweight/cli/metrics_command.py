@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Annotated
 
 import typer
@@ -17,9 +18,9 @@ def metrics(
 ) -> None:
     """List every metric, or define one: formula, direction, range, source, undefined cases.
 
-        fairweight metrics
+    fairweight metrics
 
-        fairweight metrics cev
+    fairweight metrics cev
     """
     import fairweight.auditing.metrics as registered
     from fairweight.auditing.metrics.registry import metric
@@ -31,7 +32,7 @@ def metrics(
             "summary": entry.summary,
             "formula": entry.formula,
             "better": entry.better,
-            "range": [entry.low, entry.high],
+            "range": [_finite(entry.low), _finite(entry.high)],
             "by": list(entry.by),
             "source": entry.source,
             "undefined": entry.undefined,
@@ -39,9 +40,6 @@ def metrics(
         for entry in chosen
     ]
     if as_json:
-        infinite = {float("inf"): None, float("-inf"): None}
-        for row in rows:
-            row["range"] = [infinite.get(end, end) for end in row["range"]]  # type: ignore[attr-defined]
         typer.echo(json.dumps(rows, indent=2, allow_nan=False))
         return
     from rich.console import Console
@@ -64,3 +62,8 @@ def metrics(
         table.add_row(Text(str(row["name"])), str(row["better"]), Text(str(row["summary"])))
     console.print(table)
     console.print(f"\n{len(rows)} metrics; one in full: fairweight metrics NAME", highlight=False)
+
+
+def _finite(end: float) -> float | None:
+    """An end of a range; None where the range has none (JSON knows no infinity)."""
+    return end if math.isfinite(end) else None

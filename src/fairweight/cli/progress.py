@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def bar() -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function (what, done, total) that moves a bar; nothing is shown without a terminal."""
+    """Yield a function (what, done, total) that moves a bar; without a terminal it is silent."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

@@ -25,5 +25,5 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "variant", "task", "group", "error", "excess_shift", "corrected_low", "corrected_high",
     ),
 }  # fmt: skip
-TEXT = TEXT_COLUMNS | {"label", "prediction", "definition", "split", "column", "part"}
+TEXT = TEXT_COLUMNS | {"seed", "label", "prediction", "definition", "split", "column", "part"}
 INTEGER = INTEGER_COLUMNS | {"bin"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.errors import InputError
@@ -60,7 +60,7 @@ def _cells(column: pd.Series) -> list[Any]:
         values = column.to_numpy(dtype=float)
         plain = values.astype(object)
         plain[~np.isfinite(values)] = None
-        return cast("list[Any]", plain.tolist())
+        return plain.tolist()
     return [_cell(value) for value in column.tolist()]
 
 
@@ -148,17 +148,22 @@ def _frame(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame
     import pandas as pd
 
     names = list(rows[0]) if rows else list(columns)
-    made: dict[str, Any] = {}
+    made = {}
     for name in names:
         values = [row[name] for row in rows]
-        if name in TEXT:
-            made[name] = pd.Series(values, dtype="str")
-        elif name in INTEGER:
-            made[name] = pd.Series(values, dtype="Int64")
-        elif name in ("seed", "count", "n_needed", "lost", "gained") and not any(
-            isinstance(value, float) or value is None for value in values
-        ):
-            made[name] = pd.Series(values, dtype="int64")
-        else:
-            made[name] = pd.Series(values, dtype="float64")
+        made[name] = pd.Series(values, dtype=_dtype(name, values))
     return pd.DataFrame(made, columns=names)
+
+
+def _dtype(name: str, values: list[Any]) -> str:
+    """Text by name, numbers by what was written: a weighted count has a fraction.
+
+    >>> _dtype("n", [1, None]), _dtype("n", [1.5]), _dtype("count", [2]), _dtype("shift", [None])
+    ('Int64', 'float64', 'int64', 'float64')
+    """
+    if name in TEXT:
+        return "str"
+    whole = not any(isinstance(value, float) for value in values)
+    if whole and name in INTEGER:
+        return "Int64"
+    return "int64" if whole and values and None not in values else "float64"

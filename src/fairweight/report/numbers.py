@@ -60,9 +60,11 @@ def shown(name: Any, limit: int | None = None) -> str:
     """
     if missing(name):
         return NOTHING
-    plain = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(name)
-    )
+    plain = str(name)
+    if not plain.isprintable():
+        plain = "".join(
+            c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in plain
+        )
     if limit is not None and len(plain) > limit:
         return plain[: limit - 1] + "…"
     return plain
@@ -194,12 +196,14 @@ def p_value(p: float, *, bare: bool = False) -> str:
 def value_of(metric: str, value: float) -> str:
     """The value of a metric in its own unit.
 
-    >>> value_of("recall", 0.5), value_of("kappa", 0.5), value_of("worst_group_shift", -0.031)
-    ('50.0 %', '0.500', '−3.1 points')
+    >>> value_of("recall", 0.5), value_of("fpr", 0.0083), value_of("worst_group_shift", -0.031)
+    ('50.0 %', '0.83 %', '−3.1 points')
     """
     if metric in ("worst_group_shift", "excess_shift_standardised"):
         return points(value)
-    return percent(value) if is_share(metric) else number(value)
+    if not is_share(metric):
+        return number(value)
+    return percent(value, 2 if abs(value) < 0.0995 else 1)
 
 
 def shift_of(metric: str, shift: float, low: float, high: float) -> str:

@@ -56,7 +56,8 @@ class PageTable:
     headings: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     total: int
-    file: str | None = None  # where all rows are
+    file: str  # where all rows are
+    order: str = "with the largest n"
 
     @property
     def cut(self) -> str | None:
@@ -64,7 +65,7 @@ class PageTable:
         if len(self.rows) >= self.total:
             return None
         where = f"all {count(self.total)} rows are in {self.file}"
-        return f"The {count(len(self.rows))} rows with the largest n are shown; {where}."
+        return f"The {count(len(self.rows))} rows {self.order} are shown; {where}."
 
 
 def payer_table(payers: Sequence[Payer], what: str) -> PageTable | None:
@@ -82,7 +83,7 @@ def payer_table(payers: Sequence[Payer], what: str) -> PageTable | None:
             Cell(points_interval(payer.shift, payer.low, payer.high), payer.shift),
             Cell(p_value(payer.p, bare=True), payer.p),
         )
-        for payer in payers
+        for payer in payers[:LIMIT]
     ]
     headings = (
         "who",
@@ -92,17 +93,19 @@ def payer_table(payers: Sequence[Payer], what: str) -> PageTable | None:
         "excess over the others [interval]" if excess else "shift [simultaneous limits]",
         "p, corrected",
     )
-    return PageTable("", what, headings, tuple(rows[:LIMIT]), len(rows), "tables/results.csv")
+    order = "with the largest shift"
+    return PageTable("", what, headings, tuple(rows), len(payers), "tables/results.csv", order)
 
 
 def blind_table(blind: Sequence[Blind]) -> PageTable | None:
     """Where a loss of the reference size could have gone unseen."""
     if not blind:
         return None
+    tasks = any(b.task is not None for b in blind)
     rows = [
         (
             _name("class " + b.name if b.kind == "class" else b.name),
-            *([_name(b.task)] if b.task is not None else []),
+            *([_name(b.task)] if tasks else []),
             Cell(count(b.n), b.n),
             Cell(
                 NOTHING if missing(b.detectable) else points(-b.detectable),
@@ -111,13 +114,18 @@ def blind_table(blind: Sequence[Blind]) -> PageTable | None:
             ),
             Cell(count(b.n_needed), _finite(b.n_needed)),
         )
-        for b in blind
+        for b in blind[:LIMIT]
     ]
-    tasks = ["task"] if any(b.task is not None for b in blind) else []
     reference = f"n needed for {100 * blind[0].reference:g} points"
-    headings = ("who", *tasks, "n", "least loss found with 80 % power", reference)
-    return PageTable("", "cannot be told", headings, tuple(rows[:LIMIT]), len(rows),
-                     "tables/power.csv")  # fmt: skip
+    headings = (
+        "who",
+        *(["task"] if tasks else []),
+        "n",
+        "least loss found with 80 % power",
+        reference,
+    )
+    title, order = "cannot be told", "with the smallest n"
+    return PageTable("", title, headings, tuple(rows), len(blind), "tables/power.csv", order)
 
 
 def small_table(small: Sequence[Small]) -> PageTable | None:
@@ -130,11 +138,11 @@ def small_table(small: Sequence[Small]) -> PageTable | None:
             Cell(count(s.n), s.n),
             Cell(shown(s.reason), shown(s.reason)),
         )
-        for s in small
+        for s in small[:LIMIT]
     ]
     headings = ("who", "n", "why")
-    return PageTable("", "without a verdict", headings, tuple(rows[:LIMIT]), len(rows),
-                     "tables/results.csv")  # fmt: skip
+    title, order = "without a verdict", "that come first"
+    return PageTable("", title, headings, tuple(rows), len(small), "tables/results.csv", order)
 
 
 def detail_tables(result: AuditResult) -> list[PageTable]:

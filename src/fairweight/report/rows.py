@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import UnknownNameError
 
@@ -57,6 +58,11 @@ def is_ok(frame: pd.DataFrame) -> pd.Series:
     return frame["status"].isna() | (frame["status"] == "ok")
 
 
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows as dictionaries by column name."""
-    return cast("list[dict[str, Any]]", frame.to_dict("records"))
+def records(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """The rows as dictionaries of these columns (of all by default).
+
+    Far faster than `to_dict` where there are many columns and few are asked for.
+    """
+    names = list(frame.columns) if columns is None else list(columns)
+    cells = [frame[name].tolist() for name in names]
+    return [dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True)]

@@ -12,32 +12,36 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from fairweight.errors import InputError, UnknownNameError
-from fairweight.tables.attributes import Attribute, Compact, Identity, same_kind_of_id, same_text
+from fairweight.errors import InputError
+from fairweight.tables.attributes import Attribute, Compact, Identity, same_text
 from fairweight.tables.canonical import canonical
 from fairweight.tables.checks import Checked, check_values, double, probability
+from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
 from fairweight.tables.examples import check_examples
 from fairweight.tables.groups import (
     Choice,
-    Offer,
-    chosen_groups,
     cluster_suggestion,
-    default_groups,
     unused_note,
 )
 from fairweight.tables.identity import check_unique
 from fairweight.tables.layout import Columns, Layout, Names, Part, recognise, require
 from fairweight.tables.members import Assembled, Assembly
-from fairweight.tables.sources import Source, open_source, reading
+from fairweight.tables.roles import (
+    Request,
+    choose_groups,
+    find_column,
+    find_identity,
+    order_members,
+    without_varying,
+)
+from fairweight.tables.sources import Source, open_source
 from fairweight.tables.sql import is_list, is_number, one_row, quote
 from fairweight.tables.training import Training, count_training
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
-
-BASELINE_NAMES = ("dense", "baseline")
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,7 @@ def align(
     names = Names(label, id, variant, seed, prediction, score)
     workspace = Workspace()
     try:
-        request = _Request(
+        request = Request(
             workspace, names, baseline, task, weight, cluster, groups, missing == "drop"
         )
         layout = recognise(workspace, source, names, predictions=predictions, scores=scores)
@@ -155,43 +159,25 @@ def align(
         raise
 
 
-@dataclass(frozen=True)
-class _Request:
-    """What the user asked for, apart from the tables."""
-
-    workspace: Workspace
-    names: Names
-    baseline: str | None
-    task: str | None
-    weight: str | None
-    cluster: str | None
-    groups: str | Sequence[str] | None
-    drop: bool
-
-    @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        return self.workspace.connection
-
-
 def _aligned(
-    request: _Request,
+    request: Request,
     layout: Layout,
     beside: Mapping[str, Source | None],
     score_classes: Sequence[Any] | None,
 ) -> Aligned:
     notes = list(layout.notes)
-    parts, baseline = _ordered(layout, request.baseline, notes)
+    parts, baseline = order_members(layout, request.baseline, notes)
     examples = beside["examples"]
     tables = _distinct(part.source for part in parts)
     everywhere = [*tables, examples] if examples is not None else tables
-    identity = _identity(request, layout, tables, examples, notes)
+    identity = find_identity(request, layout, tables, examples, notes)
     columns = {
-        "label": _optional(everywhere, request.names.label, "--label (label=)", True),
-        "weight": _optional(everywhere, request.weight, "--weight (weight=)", True)
-        or _optional(everywhere, "weight", "", False),
-        "cluster": _optional(everywhere, request.cluster, "--cluster (cluster=)", True),
+        "label": find_column(everywhere, request.names.label, "--label (label=)", True),
+        "weight": find_column(everywhere, request.weight, "--weight (weight=)", True)
+        or find_column(everywhere, "weight", "", False),
+        "cluster": find_column(everywhere, request.cluster, "--cluster (cluster=)", True),
     }
-    choice = _groups(request, layout, identity, tables, examples, columns)
+    choice = choose_groups(request, layout, identity, tables, examples, columns)
     attributes = [Attribute(role, column) for role, column in columns.items() if column]
     attributes += [Attribute(f"c{i}", column) for i, column in enumerate(choice.columns)]
     if layout.kind == "wide":
@@ -203,7 +189,7 @@ def _aligned(
         rows, kinds, varying = found.rows, found.kinds, found.varying
         _note_dropped(found, notes)
     _check_examples_label(request, identity, tables, examples, rows)
-    choice = _settled(choice, varying, request.groups is not None)
+    choice = without_varying(choice, varying, request.groups is not None)
     view, kinds = _role_view(request, rows, kinds, identity, parts, choice, attributes)
     checked = check_values(
         request.connection,
@@ -224,6 +210,8 @@ def _aligned(
             request.workspace, training, request.names.label, identity.task, choice.columns
         )
     )
+    n_examples = _count_examples(request, view) if has_task else checked.rows
+    _say_tables(examples, tables, choice, described, n_examples, notes)
     inputs = (*layout.inputs, *(table for table in beside.values() if table is not None))
     return Aligned(
         connection=request.connection,
@@ -237,7 +225,7 @@ def _aligned(
         has_weight=columns["weight"] is not None,
         has_cluster=columns["cluster"] is not None,
         score_classes=_score_classes(layout, score_classes, checked),
-        n_examples=_count_examples(request, view) if has_task else checked.rows,
+        n_examples=n_examples,
         n_rows=checked.rows,
         notes=tuple(notes),
         inputs=inputs,
@@ -251,121 +239,8 @@ def _distinct(tables: Any) -> list[Source]:
     return list({table.view: table for table in tables}.values())
 
 
-def _ordered(
-    layout: Layout, baseline: str | None, notes: list[str]
-) -> tuple[tuple[Part, ...], str]:
-    """Members with those of the baseline first."""
-    variants = list(dict.fromkeys(part.variant for part in layout.parts))
-    if baseline is None:
-        likely = next((v for v in variants if v.lower() in BASELINE_NAMES), None)
-        baseline = variants[0] if layout.kind == "files" or likely is None else likely
-        if layout.kind == "files" and likely is not None and likely != baseline:
-            notes.append(
-                f"The first table, '{baseline}', is the baseline although one is named "
-                f"'{likely}'; to change it: --baseline {likely}."
-            )
-        elif layout.kind != "files" and likely is None:
-            notes.append(
-                f"The first variant, '{baseline}', is taken as the baseline; "
-                "to change it: --baseline NAME."
-            )
-    baseline = str(baseline)
-    if baseline not in variants:
-        raise UnknownNameError("The baseline", baseline, variants)
-    if len(variants) < 2:
-        raise InputError(
-            f"There is no compressed variant, only '{baseline}'; an audit compares at least two."
-        )
-    first = tuple(part for part in layout.parts if part.variant == baseline)
-    rest = tuple(
-        part
-        for name in variants
-        if name != baseline
-        for part in layout.parts
-        if part.variant == name
-    )
-    return first + rest, baseline
-
-
-def _optional(
-    tables: Sequence[Source], column: str | None, option: str, required: bool
-) -> str | None:
-    """The column if one of the tables has it; an error if it is required and none does."""
-    if column is None:
-        return None
-    if any(column in table.columns for table in tables):
-        return column
-    if not required:
-        return None
-    known = dict.fromkeys(name for table in tables for name in table.columns)
-    shown = ", ".join(table.shown for table in tables)
-    raise UnknownNameError(
-        f"In {shown}, the column", column, known, remedy=f"Name the right one with {option}."
-    )
-
-
-def _identity(
-    request: _Request,
-    layout: Layout,
-    tables: Sequence[Source],
-    examples: Source | None,
-    notes: list[str],
-) -> Identity:
-    import difflib
-
-    column = request.names.id
-    option = "--id COLUMN (id=)"
-    task = request.task
-    if task is not None:
-        for table in tables:
-            require(table, task, "--task (task=)")
-    elif all("task" in table.columns for table in tables):
-        task = "task"
-    first = tables[0]
-    if layout.kind == "wide" and column == "example_id" and column not in first.columns:
-        close = difflib.get_close_matches(column, first.columns, n=1, cutoff=0.8)
-        if not close and task is None and examples is None:
-            notes.append(
-                "There is no 'example_id' column: each row is taken as one example "
-                "(name the column with --id)."
-            )
-            return Identity(None)
-    joined = [*tables, examples] if examples is not None else list(tables)
-    for table in joined:
-        if column not in table.columns and len(joined) > 1:
-            option = "--id COLUMN (id=); tables are joined on it, never on the order of rows"
-        require(table, column, option)
-    same = same_kind_of_id(table.columns[column] for table in joined)
-    return Identity(column, task, as_text=not same)
-
-
-def _groups(
-    request: _Request,
-    layout: Layout,
-    identity: Identity,
-    tables: Sequence[Source],
-    examples: Source | None,
-    columns: Mapping[str, str | None],
-) -> Choice:
-    offers: dict[str, Offer] = {}
-    for table in (*tables, *([examples] if examples is not None else [])):
-        sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
-        for column, kind in table.columns.items():
-            offers.setdefault(column, Offer(table.view, kind, table.rows / max(sharing, 1)))
-    if request.groups is not None:
-        allowed = {
-            column: offer
-            for column, offer in offers.items()
-            if column not in layout.used and column != identity.column
-        }
-        return chosen_groups(request.connection, allowed, request.groups)
-    taken = set(layout.used) | {column for column in columns.values() if column}
-    taken |= {column for column in (identity.column, identity.task) if column}
-    return default_groups(request.connection, offers, frozenset(taken))
-
-
 def _wide(
-    request: _Request,
+    request: Request,
     parts: Sequence[Part],
     identity: Identity,
     attributes: Sequence[Attribute],
@@ -431,7 +306,7 @@ def _note_dropped(found: Assembled, notes: list[str]) -> None:
 
 
 def _check_examples_label(
-    request: _Request,
+    request: Request,
     identity: Identity,
     tables: Sequence[Source],
     examples: Source | None,
@@ -458,23 +333,8 @@ def _check_examples_label(
         )
 
 
-def _settled(choice: Choice, varying: Mapping[str, str], asked: bool) -> Choice:
-    """The choice without columns that turned out to differ between variants."""
-    unfit = {choice.columns[int(role[1:])]: why for role, why in varying.items()}
-    if not unfit:
-        return choice
-    if asked:
-        column = next(iter(unfit))
-        raise InputError(
-            f"The column '{column}' {unfit[column]}, so it cannot be a group; "
-            "a group is a property of the example."
-        )
-    kept = tuple(column for column in choice.columns if column not in unfit)
-    return Choice(kept, kept, {**choice.unused, **unfit}, choice.notes)
-
-
 def _role_view(
-    request: _Request,
+    request: Request,
     rows: str,
     kinds: Mapping[str, str],
     identity: Identity,
@@ -553,7 +413,7 @@ def _members(parts: Sequence[Part], checked: Checked, notes: list[str]) -> tuple
 
 
 def _say_groups(
-    request: _Request, choice: Choice, tables: Sequence[Source], notes: list[str]
+    request: Request, choice: Choice, tables: Sequence[Source], notes: list[str]
 ) -> None:
     notes.extend(choice.notes)
     unused = unused_note(choice.unused)
@@ -564,6 +424,31 @@ def _say_groups(
         suggestion = cluster_suggestion(columns)
         if suggestion is not None:
             notes.append(suggestion)
+
+
+def _say_tables(
+    examples: Source | None,
+    tables: Sequence[Source],
+    choice: Choice,
+    training: Training | None,
+    n_examples: int,
+    notes: list[str],
+) -> None:
+    """What of the tables beside the predictions was not used."""
+    if training is not None and training.n_unlabelled:
+        notes.append(f"{training.n_unlabelled:,} training rows without a label were not counted.")
+    if examples is None:
+        return
+    if examples.rows > n_examples:
+        notes.append(
+            f"{examples.rows - n_examples:,} examples of the examples table {examples.shown} "
+            "have no predictions and were not used."
+        )
+    held = {column for table in tables for column in table.columns}
+    both = [column for column in choice.columns if column in held and column in examples.columns]
+    if both:
+        shown = ", ".join(f"'{column}'" for column in both)
+        notes.append(f"In the predictions and the examples table, taken from the first: {shown}.")
 
 
 def _score_classes(
@@ -587,14 +472,14 @@ def _score_classes(
     return classes
 
 
-def _count_examples(request: _Request, view: str) -> int:
+def _count_examples(request: Request, view: str) -> int:
     sql = f"SELECT count(DISTINCT example_id) FROM {quote(view)}"
     return int(one_row(request.connection, sql)[0])
 
 
-def _variants_table(request: _Request, table: Source | None) -> pd.DataFrame | None:
+def _variants_table(request: Request, table: Source | None) -> pd.DataFrame | None:
     if table is None:
         return None
-    require(table, request.names.variant, "--variant (variant=)")
+    require(table, request.names.variant, "variant=")
     with reading(f"the variants table {table.shown}"):
         return request.connection.execute(f"SELECT * FROM {quote(table.view)}").df()

@@ -109,9 +109,7 @@ def _members(given: Any, name: str, n: int) -> list[Any]:
     ):
         array = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
         if array.ndim != 2 or array.shape[0] != n:
-            raise InputError(
-                f"{name} has the shape {array.shape}; give ({n},) or ({n}, seeds), an example a row."
-            )
+            raise InputError(f"{name} has the shape {array.shape}; give ({n},) or ({n}, seeds).")
         return [array[:, seed] for seed in range(array.shape[1])]
     return [_of_length(_one_dimensional(given, name), n, name)]
 

@@ -1,4 +1,4 @@
-"""The canonical text of labels, predictions and group values: `1`, `1.0` and `"1"` are one class."""
+"""The canonical text of labels, predictions and groups: `1`, `1.0` and `"1"` are one class."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ def canonical(value: Any, *, truth_as_number: bool = False) -> str | None:
     if value is None:
         return None
     kind = type(value).__name__
+    if kind in ("NAType", "NaTType"):  # pandas' own words for missing, without importing it
+        return None
     if kind in ("bool", "bool_"):
         return ("1" if value else "0") if truth_as_number else ("true" if value else "false")
     if hasattr(value, "item"):

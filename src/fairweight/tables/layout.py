@@ -15,9 +15,10 @@ from typing import Any, Literal
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical
+from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
 from fairweight.tables.frames import kind_of_frame
-from fairweight.tables.sources import Source, open_source, reading
+from fairweight.tables.sources import Source, open_source
 from fairweight.tables.sql import is_list, literal, quote
 
 Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column per seed
@@ -178,11 +179,11 @@ def _single(
     if has_variant and has_prediction:
         return _long(workspace, table, (table,), names)
     if not has_variant and names.variant != "variant":
-        require(table, names.variant, "--variant (variant=)")
+        require(table, names.variant, "variant=")
     if _recognised(table):
         return _wide(table, (table,), names, None, scores)
     if has_variant:
-        require(table, names.prediction, "--prediction-column (prediction=)")
+        require(table, names.prediction, "prediction=")
     if has_prediction:
         raise InputError(
             f"{table.shown} has the predictions of one model only ('{names.prediction}', no "
@@ -210,7 +211,7 @@ def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names
             f"FROM {quote(table.view)}) GROUP BY ALL ORDER BY first"
         ).fetchall()
     if not has_seed and names.seed != "seed":
-        require(table, names.seed, "--seed-column (seed=)")
+        require(table, names.seed, "seed=")
     conditions: dict[tuple[str, str | int], list[str]] = {}
     for variant, seed_value, _ in rows:
         name = canonical(variant)
@@ -260,7 +261,7 @@ def _score_columns(table: Source, names: Names) -> dict[str, str | None]:
     score = names.score if names.score in table.columns else None
     scores = names.scores if names.scores in table.columns else None
     if score is None and names.score != "score":
-        require(table, names.score, "--score-column (score=)")
+        require(table, names.score, "score=")
     if score is not None and is_list(table.columns[score]):
         score, scores = None, score
     rank = names.label_rank if names.label_rank in table.columns else None
@@ -354,17 +355,22 @@ def _wide(
         )
         for (variant, seed), column in found.items()
     )
-    used = set(found.values()) | set(score.values()) | set(vectors.values()) | set(ranks.values())
-    # Predictions of models that were not chosen are no groups either.
+    used = {c for part in parts for c in _columns_of(part)}
+    # Predictions and scores of models that are not compared are no groups either.
     spare = {c for role in _STEMS for c in table.columns if _match(c, role) is not None} - used
     notes: tuple[str, ...] = ()
-    if spare and predictions is not None:
+    if spare:
         shown = ", ".join(f"'{column}'" for column in sorted(spare))
         notes = (f"Not used, because they look like predictions or scores: {shown}.",)
     return Layout("wide", parts, inputs, frozenset(used | spare), notes)
 
 
 # --- files -------------------------------------------------------------------------------------
+
+
+def _columns_of(part: Part) -> list[str]:
+    held = (part.prediction, part.score, part.scores, part.label_rank)
+    return [column for column in held if column is not None]
 
 
 def _files(
@@ -374,7 +380,7 @@ def _files(
     parts: list[Part] = []
     taken: dict[str, int] = {}
     for name, table in opened:
-        require(table, names.prediction, "--prediction-column (prediction=)")
+        require(table, names.prediction, "prediction=")
         variant = name
         if variant is None:
             variant = _stem(table)

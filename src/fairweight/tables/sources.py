@@ -9,31 +9,22 @@ from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairweight.errors import InputError
+from fairweight.tables.complaints import first_line, reading
 from fairweight.tables.connection import Workspace
 from fairweight.tables.frames import kind_of_frame, to_arrow
-from fairweight.tables.sql import literal, one_row, quote
+from fairweight.tables.paths import Place, file_list, find_files, kind_of_file
+from fairweight.tables.sql import one_row, quote
 
 CUBE_KEY = b"fairweight_cube"
 CLASSES_KEYS = (b"fairweight_classes", b"score_classes")
 ROW_NUMBER = "fw_row_number"
 BLOCK_BYTES = 1 << 20
-
-_PARQUET = frozenset((".parquet", ".pq", ".parq"))
-_CSV = frozenset((".csv", ".tsv", ".txt", ".tab"))
-_JSON = frozenset((".json", ".jsonl", ".ndjson"))
-_ARROW = frozenset((".arrow", ".feather", ".ipc", ".arrows"))
-_DATABASE = frozenset((".duckdb", ".db", ".sqlite", ".sqlite3", ".ddb"))
-_READABLE = (
-    "Parquet (.parquet), CSV or TSV (.csv, .tsv), Arrow (.arrow, .feather), JSON lines (.jsonl), "
-    "DuckDB and SQLite files (.duckdb, .sqlite)"
-)
 
 
 @dataclass(frozen=True)
@@ -51,59 +42,6 @@ class Source:
     @property
     def shown(self) -> str:
         return f"'{self.name}'" if self.files else f"the {self.name}"
-
-
-@contextmanager
-def reading(what: str) -> Iterator[None]:
-    """Turn what DuckDB, Arrow and the system say while reading into one InputError."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.Error as error:
-        raise InputError(_sentence(what, str(error))) from error
-    except UnicodeDecodeError as error:
-        raise InputError(_encoding_sentence(what)) from error
-    except PermissionError as error:
-        raise InputError(f"{what} cannot be read: permission denied.") from error
-    except OSError as error:
-        raise InputError(f"{what} cannot be read: {first_line(str(error))}") from error
-
-
-def first_line(message: str) -> str:
-    """The first sentence of a library's message, without its kind."""
-    line = message.strip().split("\n", 1)[0].strip()
-    for kind in ("Invalid Input Error: ", "IO Error: ", "Binder Error: ", "Parser Error: "):
-        line = line.removeprefix(kind)
-    return line if line.endswith((".", "!", "?")) else line + "."
-
-
-def _encoding_sentence(what: str) -> str:
-    return (
-        f"{what} is not UTF-8 text; save it as UTF-8 "
-        "(for example: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW)."
-    )
-
-
-def _sentence(what: str, message: str) -> str:
-    lowered = message.lower()
-    if "utf-8" in lowered or "utf8" in lowered or "unicode" in lowered:
-        return _encoding_sentence(what)
-    if "magic bytes" in lowered or "too small to be a parquet" in lowered:
-        return (
-            f"{what} is not a complete Parquet file (cut off, or still being written); "
-            "write or copy it again."
-        )
-    if "out of memory" in lowered or "no space left" in lowered:
-        return (
-            f"{what} needs more memory or temporary disk space than there is "
-            f"({first_line(message)}); free some, or set TMPDIR to a larger disk."
-        )
-    lines = [line.strip() for line in message.strip().split("\n") if line.strip()]
-    told = first_line(message)
-    if "csv error" in lowered and len(lines) > 2:
-        told = first_line(lines[0]).rstrip(".") + ": " + first_line(lines[2])
-    return f"{what} cannot be read: {told}"
 
 
 def open_source(workspace: Workspace, given: Any, *, name: str | None = None) -> Source:
@@ -259,25 +197,14 @@ def _described(
 # --- files -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A path as written, with the files it stands for."""
-
-    text: str
-    files: tuple[Path, ...]
-    query: str | None = None
-    hive: bool = False
-    suffix: str = field(default="")
-
-
 def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
-    place = _find(text)
+    place = find_files(text)
     shown = name or place.text
     for file in place.files:
         with reading(f"'{file}'"):
             if file.stat().st_size == 0:
                 raise InputError(f"'{file}' is empty (0 bytes); nothing can be audited.")
-    kind = _kind_of_file(place)
+    kind = kind_of_file(place)
     if place.query is not None and kind not in ("duckdb", "sqlite"):
         raise InputError(
             f"'{place.text}' is not a DuckDB or SQLite file, so a query after '::' cannot be "
@@ -290,7 +217,7 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
             from fairweight.tables.delimited import read_delimited
 
             view = read_delimited(workspace, place.files, file_list(place.files))
-            return _described(workspace, view, shown, place.files, row_number="rowid")
+            return _described(workspace, view, shown, place.files)
         if kind == "json":
             return _open_json(workspace, place, shown)
         if kind == "arrow":
@@ -302,113 +229,28 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
         return _described(workspace, view, shown, place.files)
 
 
-def _find(text: str) -> _Place:
-    path, separator, query = text.partition("::")
-    if "://" in path:
-        raise InputError(
-            f"'{path}' is a remote address; fairweight reads local files only: download it first."
-        )
-    given = Path(path).expanduser()
-    asked = query.strip() if separator else None
-    with reading(f"'{path}'"):
-        if given.is_file():
-            return _Place(text, (given,), asked, suffix=_suffix(given))
-        if given.is_dir():
-            found = sorted(
-                file
-                for file in given.rglob("*")
-                if file.suffix.lower() in _PARQUET
-                and file.is_file()
-                and not any(p.startswith((".", "_")) for p in file.relative_to(given).parts)
-            )
-            if not found:
-                raise InputError(
-                    f"The folder '{path}' holds no Parquet file; give a folder of Parquet files, "
-                    "or name the files."
-                )
-            parts = {part for file in found for part in file.relative_to(given).parts[:-1]}
-            hive = any("=" in part for part in parts)
-            return _Place(text, tuple(found), asked, hive=hive, suffix=".parquet")
-        if any(mark in path for mark in "*?["):
-            matched = sorted(Path(f) for f in glob.glob(str(given), recursive=True))
-            found = [file for file in matched if file.is_file()]
-            if not found:
-                raise InputError(f"No file matches '{path}'; check the folder and the pattern.")
-            kinds = {_suffix(file) for file in found}
-            if len(kinds) > 1:
-                raise InputError(
-                    f"'{path}' matches files of several kinds ({', '.join(sorted(kinds))}); "
-                    "narrow the pattern."
-                )
-            return _Place(text, tuple(found), asked, "=" in path, kinds.pop())
-    raise InputError(_missing_file(given, path))
-
-
-def _missing_file(given: Path, text: str) -> str:
-    import difflib
-
-    folder = given.parent
-    if not folder.is_dir():
-        return f"The file '{text}' does not exist: there is no folder '{folder}'."
-    near = difflib.get_close_matches(given.name, [f.name for f in folder.iterdir()], 1, 0.6)
-    hint = f" Did you mean '{folder / near[0]}'?" if near else ""
-    return f"The file '{text}' does not exist.{hint}"
-
-
-def _suffix(path: Path) -> str:
-    """The suffix that tells the format, below a compression suffix."""
-    name = path.name.lower()
-    for packed in (".gz", ".zst", ".bz2"):
-        name = name.removesuffix(packed)
-    return Path(name).suffix
-
-
-def _kind_of_file(place: _Place) -> str:
-    with reading(f"'{place.files[0]}'"), place.files[0].open("rb") as stream:
-        head = stream.read(16)
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith((b"ARROW1", b"FEA1")):
-        return "arrow"
-    if head.startswith(b"SQLite format 3"):
-        return "sqlite"
-    if head[8:12] == b"DUCK":
-        return "duckdb"
-    if place.suffix in _DATABASE:
-        raise InputError(f"'{place.files[0]}' is neither a DuckDB nor a SQLite file.")
-    for suffixes, kind in ((_PARQUET, "parquet"), (_CSV, "csv"), (_JSON, "json")):
-        if place.suffix in suffixes:
-            return kind
-    if place.suffix in _ARROW:
-        return "arrow"
-    raise InputError(f"'{place.files[0]}' is of an unknown kind; fairweight reads {_READABLE}.")
-
-
-def file_list(files: Iterable[Path]) -> str:
-    """The files as an SQL list; characters that DuckDB would take for a pattern are bracketed."""
-    shown = []
-    for file in files:
-        text = "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(file))
-        shown.append(literal(text))
-    return "[" + ", ".join(shown) + "]"
-
-
-def _open_parquet(workspace: Workspace, place: _Place, name: str) -> Source:
+def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
     view = workspace.name("source")
     hive = "true" if place.hive else "false"
     by_name = "true" if len(place.files) > 1 else "false"
+    reader = (
+        f"read_parquet({file_list(place.files)}, hive_partitioning = {hive}, "
+        f"union_by_name = {by_name})"
+    )
+    described = workspace.connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
     # Rows can be counted while they stream, but only within one file.
-    counted = ROW_NUMBER if len(place.files) == 1 else None
-    counting = f", file_row_number AS {counted}" if counted else ""
+    hidden = {"file_row_number", ROW_NUMBER}
+    countable = len(place.files) == 1 and hidden.isdisjoint(row[0].lower() for row in described)
+    counting = f", file_row_number AS {ROW_NUMBER}" if countable else ""
     workspace.connection.execute(
-        f"CREATE TEMP VIEW {quote(view)} AS SELECT *{counting} FROM read_parquet("
-        f"{file_list(place.files)}, hive_partitioning = {hive}, union_by_name = {by_name})"
+        f"CREATE TEMP VIEW {quote(view)} AS SELECT *{counting} FROM {reader}"
     )
     classes = _classes_in(_parquet_metadata(place.files[0]))
+    counted = ROW_NUMBER if countable else None
     return _described(workspace, view, name, place.files, classes, counted)
 
 
-def _open_json(workspace: Workspace, place: _Place, name: str) -> Source:
+def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
     connection = workspace.connection
     table = workspace.name("source")
     reader = (
@@ -427,7 +269,7 @@ def _open_json(workspace: Workspace, place: _Place, name: str) -> Source:
     return _described(workspace, table, name, place.files)
 
 
-def _open_arrow(workspace: Workspace, place: _Place, name: str) -> Source:
+def _open_arrow(workspace: Workspace, place: Place, name: str) -> Source:
     import pyarrow as pa
     import pyarrow.dataset as ds
 

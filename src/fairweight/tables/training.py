@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
-from fairweight.tables.sources import Source, reading
+from fairweight.tables.sources import Source
 from fairweight.tables.sql import is_number, one_row, quote
 
 COUNT_NAMES = ("count", "n")
@@ -25,6 +26,7 @@ class Training:
     has_task: bool
     group_columns: tuple[tuple[str, str], ...]  # (the user's name, g<i>)
     n_examples: float
+    n_unlabelled: int  # rows without a label, which say nothing
 
 
 def count_training(
@@ -59,10 +61,14 @@ def count_training(
             f"WHERE {quote(label)} IS NOT NULL GROUP BY ALL"
         )
         total, least = one_row(workspace.connection, f"SELECT sum(n), min(n) FROM {quote(view)}")
+        unlabelled = one_row(
+            workspace.connection,
+            f"SELECT count(*) FROM {quote(table.view)} WHERE {quote(label)} IS NULL",
+        )[0]
     if not total or least < 0:
         raise InputError(
             f"The training table {table.shown} counts no examples"
             + (" or counts below zero" if total else "")
             + "; give labels, or counts of at least 0."
         )
-    return Training(view, has_task, tuple(held), float(total))
+    return Training(view, has_task, tuple(held), float(total), int(unlabelled))

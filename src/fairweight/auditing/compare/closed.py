@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,146 +13,162 @@ from fairweight.auditing.compare.estimate import Limits, RateEstimate
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
 from fairweight.auditing.counts.pairs import Pairs
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.metrics.registry import Event
 
-Five = tuple[Floats, Floats, Floats, Floats, Floats]  # n, baseline, compressed, only_b, only_c
+
+@dataclass(frozen=True)
+class Paired:
+    """A yes-or-no event of two models on the same examples: for each, and for one alone."""
+
+    n: Floats
+    baseline: Floats
+    compressed: Floats
+    baseline_only: Floats
+    compressed_only: Floats
+
+    def each(self, change: Callable[[Floats], Floats]) -> Paired:
+        """The same change made to all five counts."""
+        return Paired(*(np.asarray(change(part), dtype=float) for part in self.parts))
+
+    @property
+    def parts(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        return (
+            self.n,
+            self.baseline,
+            self.compressed,
+            self.baseline_only,
+            self.compressed_only,
+        )
 
 
 def closed_rates(c: Comparison, event: Event, kind: str) -> RateEstimate | None:
     """The event's rates in all rows of a kind; None where the event has no such rows."""
     slots: list[Slots] = []
-    inside: list[Five] = []
-    outside: list[Five] = []
+    inside: list[Paired] = []
     for grouping in groupings_of(c, kind):
         p = c.pairs[grouping.name]
-        if kind in ("class", "group*class"):
-            table = _by_class(p, event)
-            partition = event.given == "label" or event.happens in ("correct", "wrong")
-        else:
-            found = _by_slice(p, event, c.positive)
-            if found is None:
-                return None
-            table, partition = found, True
+        table = _by_class(p, event) if _crossed(kind) else _by_slice(p, event, c.positive)
+        if table is None:
+            return None
+        flat = table.each(lambda part: part.reshape(-1))
         names = slots_of(c, grouping, kind)
-        flat = tuple(np.asarray(part, dtype=float).reshape(-1) for part in table)
-        keep = flat[0] > 0 if kind == "group*class" else np.ones(len(flat[0]), bool)
+        keep = flat.n > 0 if kind == "group*class" else np.ones(len(flat.n), bool)
         slots.append(Slots(names.by, kind, names.group[keep], names.cls[keep]))
-        inside.append(tuple(part[keep] for part in flat))  # type: ignore[arg-type]
-        rest = tuple(
-            (part.sum() - part)[keep]
-            if partition and kind in ("class", "group", "intersection")
-            else np.full(int(keep.sum()), np.nan)
-            for part in flat
-        )
-        outside.append(rest)  # type: ignore[arg-type]
-    if not slots:
-        return None
-    return _estimate(
-        join_slots(slots, kind),
-        tuple(np.concatenate(parts) for parts in zip(*inside, strict=True)),  # type: ignore[arg-type]
-        tuple(np.concatenate(parts) for parts in zip(*outside, strict=True)),  # type: ignore[arg-type]
-        exact=c.options.exact,
-    )
+        inside.append(flat.each(lambda part, keep=keep: part[keep]))  # type: ignore[misc]
+    # Rows share out the examples unless every class's row counts the examples of all the others.
+    shared = not _crossed(kind) or event.happens in ("correct", "wrong")
+    return _estimate(c, slots, inside, kind, partition=shared and kind != "overall")
 
 
 def closed_flags(c: Comparison, flags: NDArray[np.bool_], kind: str) -> RateEstimate | None:
     """Rates of a flag per cell and member (such as: the prediction is uncertain)."""
-    chosen = groupings_of(c, kind)
-    if not chosen:
-        return None
+    slots: list[Slots] = []
+    inside: list[Paired] = []
     first, second = flags[:, 0], flags[:, 1]
-    inside: list[Five] = []
-    outside: list[Five] = []
-    for grouping in chosen:
-        events = (np.ones(len(first), bool), first, second, first & ~second, second & ~first)
-        table = tuple(
-            np.bincount(
-                grouping.code, weights=c.cube.count * event, minlength=len(grouping.levels)
-            )
-            for event in events
-        )
-        inside.append(table)  # type: ignore[arg-type]
-        outside.append(tuple(part.sum() - part for part in table))  # type: ignore[arg-type]
-    return _estimate(
-        join_slots([slots_of(c, g, kind) for g in chosen], kind),
-        tuple(np.concatenate(parts) for parts in zip(*inside, strict=True)),  # type: ignore[arg-type]
-        tuple(np.concatenate(parts) for parts in zip(*outside, strict=True)),  # type: ignore[arg-type]
-        exact=c.options.exact,
-    )
+    events = (np.ones(len(first), bool), first, second, first & ~second, second & ~first)
+    for grouping in groupings_of(c, kind):
+        size = len(grouping.levels)
+        inside.append(Paired(*(sums(grouping.code, c.cube.count * e, size) for e in events)))
+        slots.append(slots_of(c, grouping, kind))
+    return _estimate(c, slots, inside, kind, partition=kind != "overall")
 
 
-def _by_class(p: Pairs, event: Event) -> Five:
-    """n, baseline, compressed, baseline alone, compressed alone: each (S, C)."""
+def _crossed(kind: str) -> bool:
+    return kind in ("class", "group*class")
+
+
+def _by_class(p: Pairs, event: Event) -> Paired:
+    """The event for every slice and class, (S, C)."""
     if event.happens == "correct":
-        return p.label, *p.correct, p.lost, p.gained
+        return Paired(p.label, *p.correct, p.lost, p.gained)
     if event.happens == "wrong":
-        return p.label, p.label - p.correct[0], p.label - p.correct[1], p.gained, p.lost
+        wrong = (p.label - p.correct[0], p.label - p.correct[1])
+        return Paired(p.label, *wrong, p.gained, p.lost)
     if event.given == "not_label":
-        others = p.n[:, None] - p.label
         false = (p.predicted[0] - p.correct[0], p.predicted[1] - p.correct[1])
-        return others, *false, p.fp_lost, p.fp_gained
+        return Paired(p.n[:, None] - p.label, *false, p.fp_lost, p.fp_gained)
     everyone = np.broadcast_to(p.n[:, None], p.label.shape)
-    return everyone, *p.predicted, p.lost + p.fp_lost, p.gained + p.fp_gained
+    return Paired(everyone, *p.predicted, p.lost + p.fp_lost, p.gained + p.fp_gained)
 
 
-def _by_slice(p: Pairs, event: Event, positive: int | None) -> Five | None:
-    """The same per slice: of everyone, or of the positive class; None where it needs one."""
+def _by_slice(p: Pairs, event: Event, positive: int | None) -> Paired | None:
+    """The event per slice: of everyone, or of the positive class; None where it needs one."""
     if event.happens == "abstained":
-        return p.n, *p.abstained, p.abstained_lost, p.abstained_gained
+        return Paired(p.n, *p.abstained, p.abstained_lost, p.abstained_gained)
     table = _by_class(p, event)
     if event.given == "all" and event.happens in ("correct", "wrong"):
-        return tuple(part.sum(axis=-1) for part in table)  # type: ignore[return-value]
+        return table.each(lambda part: part.sum(axis=-1))
     if positive is None:
         return None
-    return tuple(part[:, positive] for part in table)  # type: ignore[return-value]
+    return table.each(lambda part: part[:, positive])
 
 
-def _estimate(slots: Slots, inside: Five, outside: Five, *, exact: bool) -> RateEstimate:
+def _estimate(
+    c: Comparison, slots: Sequence[Slots], inside: Sequence[Paired], kind: str, *, partition: bool
+) -> RateEstimate | None:
     from fairweight.auditing.intervals.excess import excess_interval, excess_test
     from fairweight.auditing.intervals.mcnemar import mcnemar
     from fairweight.auditing.intervals.tango import tango
     from fairweight.auditing.intervals.wilson import wilson
 
-    n, base, compressed, only_b, only_c = inside
-    rest_n, _, _, rest_b, rest_c = outside
-    nothing = np.full(len(n), np.nan)
+    if not slots:
+        return None
+    t = _concatenate(inside)
+    nothing = np.full(len(t.n), np.nan)
+    compared = partition and kind != "group*class"
+    rest = _concatenate([part.each(lambda x: x.sum() - x) for part in inside])
     with np.errstate(invalid="ignore", divide="ignore"):
-        shift = (only_c - only_b) / n
-        excess = shift - (rest_c - rest_b) / rest_n
-        discordance = (only_c + only_b) / n
+        shift = (t.compressed_only - t.baseline_only) / t.n
+        other = (rest.compressed_only - rest.baseline_only) / rest.n
+        excess = shift - other if compared else nothing
+        discordance = (t.compressed_only + t.baseline_only) / t.n
+        rates = t.baseline / t.n, t.compressed / t.n
     defined = np.isfinite(excess)
+    n, lost, gained, n_rest, lost_rest, gained_rest = (
+        part[defined]
+        for part in (
+            t.n,
+            t.baseline_only,
+            t.compressed_only,
+            rest.n,
+            rest.baseline_only,
+            rest.compressed_only,
+        )
+    )
     excess_p = nothing.copy()
     if defined.any():
-        parts = (n, only_b, only_c, rest_n, rest_b, rest_c)
-        excess_p[defined] = excess_test(*(part[defined] for part in parts))
+        excess_p[defined] = excess_test(n, lost, gained, n_rest, lost_rest, gained_rest)
 
     def excess_limits(alpha: float) -> Limits:
         low, high = nothing.copy(), nothing.copy()
         if defined.any():
-            parts = (n, only_b, only_c, rest_n, rest_b, rest_c)
             low[defined], high[defined] = excess_interval(
-                *(part[defined] for part in parts), alpha=alpha
+                n, lost, gained, n_rest, lost_rest, gained_rest, alpha=alpha
             )
         return low, high
 
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rates = base / n, compressed / n
-    p_value = np.where(n > 0, mcnemar(only_b, only_c, exact=exact), np.nan)
+    p_value = mcnemar(t.baseline_only, t.compressed_only, exact=c.options.exact)
     return RateEstimate(
-        slots=slots,
-        n=n,
+        slots=join_slots(list(slots), kind),
+        n=t.n,
         n_clusters=nothing,
         baseline=rates[0],
         compressed=rates[1],
         shift=shift,
-        p_value=p_value,
+        p_value=np.where(t.n > 0, p_value, np.nan),
         excess=excess,
         excess_p=excess_p,
         discordance=discordance,
-        design_effect=np.ones(len(n)),
-        baseline_limits=lambda alpha: wilson(base, n, alpha),
-        compressed_limits=lambda alpha: wilson(compressed, n, alpha),
-        limits=lambda alpha: tango(n, only_b, only_c, alpha),
+        design_effect=np.ones(len(t.n)),
+        baseline_limits=lambda alpha: wilson(t.baseline, t.n, alpha),
+        compressed_limits=lambda alpha: wilson(t.compressed, t.n, alpha),
+        limits=lambda alpha: tango(t.n, t.baseline_only, t.compressed_only, alpha),
         excess_limits=excess_limits,
         interval="tango",
     )
+
+
+def _concatenate(tables: Sequence[Paired]) -> Paired:
+    columns = zip(*(table.parts for table in tables), strict=True)
+    return Paired(*(np.concatenate(parts) for parts in columns))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fairweight.auditing.counts.cube import Cube, Scores, compact, with_own_classes
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
 from fairweight.auditing.counts.pairs import Pairs, pairs
+from fairweight.auditing.counts.sums import sums
 
 MIN_CLUSTERS = 20
 
@@ -81,9 +82,7 @@ class Comparison:
             size = len(grouping.levels)
             level = np.unique(unit * size + grouping.code) % size
             counted = np.bincount(level, minlength=size)
-            found |= {
-                name: float(n) for name, n in zip(grouping.levels, counted, strict=True)
-            }
+            found |= {name: float(n) for name, n in zip(grouping.levels, counted, strict=True)}
         return found
 
     def clusters_in(self, groups: NDArray[np.object_]) -> NDArray[np.float64]:
@@ -103,7 +102,7 @@ class Comparison:
 
     def usable(self, grouping: Grouping) -> NDArray[np.bool_]:
         """Levels that enter gaps and families: large enough, and not the missing one."""
-        n = np.bincount(grouping.code, weights=self.cube.count, minlength=len(grouping.levels))
+        n = sums(grouping.code, self.cube.count, len(grouping.levels))
         enough: NDArray[np.bool_] = (n >= self.options.min_group) & ~grouping.missing
         return enough
 

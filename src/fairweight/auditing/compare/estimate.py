@@ -1,4 +1,4 @@
-"""A table of paired rates: estimates of both models, their shift and excess, with what limits them."""
+"""A table of paired rates: both models, their shift and excess, and what limits them."""
 
 from __future__ import annotations
 

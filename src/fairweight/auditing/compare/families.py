@@ -54,6 +54,6 @@ def corrected(block: Block, *, correction: str) -> Block:
     return {
         **block,
         "p_adjusted": adjust(tested, method),
-        "family": np.where(inside, name, None),
+        "family": np.array([name if here else None for here in inside], dtype=object),
         "n_family": np.where(inside, float(family_size(block)), np.nan),
     }

@@ -7,6 +7,7 @@ population need no assumption of independence within a unit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from fairweight.auditing.compare.estimate import Limits, RateEstimate
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.metrics.registry import Event
 
 MOST_ENTRIES = 100_000_000  # rows × cells of a false-positive table that is still worth building
@@ -36,7 +38,7 @@ class Contributions:
     n_units: int | None  # None: units are examples, and entries of different rows are unrelated
 
     def total(self, values: Floats) -> Floats:
-        return np.bincount(self.row, weights=values * self.copies, minlength=self.n_rows)
+        return sums(self.row, values * self.copies, self.n_rows)
 
 
 def linear_rates(c: Comparison, event: Event, kind: str) -> RateEstimate | None:
@@ -48,7 +50,7 @@ def linear_rates(c: Comparison, event: Event, kind: str) -> RateEstimate | None:
             return None
         cells, row, n_rows, partition = made
         slots = slots_of(c, grouping, kind)
-        n = np.bincount(row, weights=c.cube.count[cells], minlength=n_rows)
+        n = sums(row, c.cube.count[cells], n_rows)
         contributions = _contributions(c, cells, row, n_rows, _happens(c, event, cells, row, kind))
         found.append((slots, contributions, n, partition))
     if not found:
@@ -57,13 +59,28 @@ def linear_rates(c: Comparison, event: Event, kind: str) -> RateEstimate | None:
     return _concatenate(estimates, kind)
 
 
+def share_limits(
+    c: Comparison, share: Floats, row: NDArray[np.int64], n_rows: int, alpha: float
+) -> Limits:
+    """Limits of the mean of a share per cell (such as: flipped pairs of members) in each row."""
+    cells = np.arange(c.cube.n_cells)
+    # One baseline without the event against members that all have this share of it.
+    happens = np.zeros((c.cube.n_cells, len(c.cube.members)))
+    happens[:, c.n_baseline :] = share[:, None]
+    u = _contributions(c, cells, row, n_rows, happens)
+    n = sums(row, c.cube.count, n_rows)
+    nobody = np.full(n_rows, None, dtype=object)
+    slots = Slots("overall", "overall", nobody, nobody)
+    return _estimate(c, slots, u, n, False, kind="overall").compressed_limits(alpha)
+
+
 def linear_flags(c: Comparison, flags: NDArray[np.bool_], kind: str) -> RateEstimate | None:
     """Rates of a flag per cell and member (such as: the prediction is uncertain)."""
     estimates = []
     for grouping in groupings_of(c, kind):
         cells, row = np.arange(c.cube.n_cells), grouping.code.astype(np.int64)
         n_rows = len(grouping.levels)
-        n = np.bincount(row, weights=c.cube.count, minlength=n_rows)
+        n = sums(row, c.cube.count, n_rows)
         contributions = _contributions(c, cells, row, n_rows, flags)
         slots = slots_of(c, grouping, kind)
         estimates.append(_estimate(c, slots, contributions, n, True, kind=kind))
@@ -127,7 +144,7 @@ def _contributions(
     cells: NDArray[np.intp],
     row: NDArray[np.int64],
     n_rows: int,
-    happens: NDArray[np.bool_],
+    happens: NDArray[np.bool_] | Floats,
 ) -> Contributions:
     cube = c.cube
     weight = np.ones(len(cells)) if cube.weight is None else cube.weight[cells]
@@ -141,7 +158,7 @@ def _contributions(
     place = place.reshape(-1)
 
     def summed(values: Floats) -> Floats:
-        return np.bincount(place, weights=values * count, minlength=len(key))
+        return sums(place, values * count, len(key))
 
     return Contributions(
         unit=key // n_rows,
@@ -165,7 +182,9 @@ def _estimate(
     size_squared = u.total(u.size**2)
     enough = units >= (MIN_CLUSTERS if c.clustered else 2)
 
-    def ratio(a: Floats, bounds: tuple[float, float]) -> tuple[Floats, object]:
+    def ratio(
+        a: Floats, bounds: tuple[float, float]
+    ) -> tuple[Floats, Callable[[float | Floats], Limits]]:
         total, squared, mixed = u.total(a), u.total(a**2), u.total(a * u.size)
         with np.errstate(invalid="ignore", divide="ignore"):
             value = total / size
@@ -210,9 +229,9 @@ def _estimate(
         excess_p=excess_p,
         discordance=moved,
         design_effect=effect,
-        baseline_limits=baseline_limits,  # type: ignore[arg-type]
-        compressed_limits=compressed_limits,  # type: ignore[arg-type]
-        limits=limits,  # type: ignore[arg-type]
+        baseline_limits=baseline_limits,
+        compressed_limits=compressed_limits,
+        limits=limits,
         excess_limits=excess_limits,
         interval="linearised t over clusters" if c.clustered else "linearised t over examples",
     )
@@ -258,8 +277,8 @@ def _excess(
         own_m, own_d, n_units = difference, u.size, float(u.copies.sum())
         everyone = _quadratic(u.copies, own_m, own_d)
     else:
-        unit_m = np.bincount(u.unit, weights=difference, minlength=u.n_units)
-        unit_d = np.bincount(u.unit, weights=u.size, minlength=u.n_units)
+        unit_m = sums(u.unit, difference, u.n_units)
+        unit_d = sums(u.unit, u.size, u.n_units)
         own_m, own_d, n_units = unit_m[u.unit], unit_d[u.unit], float((unit_d > 0).sum())
         everyone = _quadratic(np.ones(u.n_units), unit_m, unit_d)
     g = u.row
@@ -278,7 +297,11 @@ def _excess(
 
 
 def _quadratic(copies: Floats, m: Floats, d: Floats) -> tuple[float, float, float]:
-    return float((copies * m * m).sum()), float((copies * m * d).sum()), float((copies * d * d).sum())
+    return (
+        float((copies * m * m).sum()),
+        float((copies * m * d).sum()),
+        float((copies * d * d).sum()),
+    )
 
 
 def _spread(
@@ -305,9 +328,7 @@ def _concatenate(parts: list[RateEstimate], kind: str) -> RateEstimate:
 
     def limits_of(name: str, alpha: float | Floats) -> Limits:
         ends = np.cumsum([len(part.n) for part in parts])[:-1]
-        levels = (
-            np.split(alpha, ends) if isinstance(alpha, np.ndarray) else [alpha] * len(parts)
-        )
+        levels = np.split(alpha, ends) if isinstance(alpha, np.ndarray) else [alpha] * len(parts)
         both = [getattr(p, name)(a) for p, a in zip(parts, levels, strict=True)]
         return np.concatenate([b[0] for b in both]), np.concatenate([b[1] for b in both])
 

@@ -1,4 +1,4 @@
-"""What is bootstrapped: for every metric without a closed form, its rows and how to evaluate them."""
+"""What is bootstrapped: every metric without a closed form, its rows, how to evaluate them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.replicates import Both, Evaluate, Values
@@ -14,6 +15,7 @@ from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, s
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Counts, Floats
+from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.counts.tally import Tally
 from fairweight.auditing.metrics.amplification import Sides, rarer_value, sides_of
 from fairweight.auditing.metrics.registry import Metric, metric, metrics
@@ -30,7 +32,7 @@ class Quantity:
     slots: Slots
     n: Floats
     evaluate: Evaluate | None  # None: there is no value, and `status` says why
-    status: np.ndarray | None = None  # type: ignore[type-arg]
+    status: NDArray[np.object_] | None = None
     aggregation: str = "seeds_first"
     never_negative: bool = False  # CEV, SDE: basic interval, corrected value, one-sided test
     level: Callable[[Both], str | None] | None = None  # the level that the compressed value is of
@@ -64,9 +66,7 @@ def impossible(c: Comparison, entry: Metric) -> str | None:
 
 def sizes(c: Comparison, grouping: Grouping) -> Floats:
     """Examples in each level."""
-    return np.bincount(
-        grouping.code, weights=c.cube.count, minlength=len(grouping.levels)
-    ).astype(float)
+    return sums(grouping.code, c.cube.count, len(grouping.levels))
 
 
 def _values(c: Comparison, entry: Metric, training: Training | None) -> Iterator[Quantity]:
@@ -119,7 +119,8 @@ def _labels(c: Comparison, grouping: Grouping) -> Counts:
 def _class_sizes(c: Comparison) -> Floats:
     """Examples that either model predicts as the class: the denominators of precision."""
     p = c.pairs[""]
-    return (p.predicted[0] + p.gained + p.fp_gained)[0]
+    either: Floats = (p.predicted[0] + p.gained + p.fp_gained)[0]
+    return either
 
 
 def _per_class(function: Callable[[Counts], Floats]) -> Evaluate:
@@ -206,14 +207,13 @@ def _gap(entry: Metric, name: str, usable: Any) -> Evaluate:
     return evaluate
 
 
-def _named_level(
-    entry: Metric, grouping: Grouping, usable: Any
-) -> Callable[[Both], str | None]:
+def _named_level(entry: Metric, grouping: Grouping, usable: Any) -> Callable[[Both], str | None]:
     def name(both: Both) -> str | None:
         assert entry.level is not None
         # Of the members' mean counts: with several members there is one answer, not one each.
         at = entry.level(both[grouping.name][1].levels(usable).mean_over(-3))
-        return grouping.levels[int(np.flatnonzero(usable)[int(np.asarray(at).reshape(-1)[0])])]
+        place = int(np.asarray(at).reshape(-1)[0])
+        return None if place < 0 else grouping.levels[int(np.flatnonzero(usable)[place])]
 
     return name
 
@@ -222,9 +222,17 @@ def _ppv_ratios(c: Comparison, grouping: Grouping) -> Quantity:
     from fairweight.auditing.metrics.groupings import ppv_ratios
 
     kind = "group" if grouping.single else "intersection"
+    usable = c.usable(grouping)
+
+    def ratios(side: Counts) -> Floats:
+        """Against the highest of the usable levels; one tiny level must not decide for all."""
+        found = ppv_ratios(side.levels(usable)).mean(axis=-2)
+        everyone = np.full((*found.shape[:-1], len(usable)), np.nan)
+        everyone[..., usable] = found
+        return everyone
 
     def evaluate(both: Both) -> Values:
-        base, compressed = (ppv_ratios(side).mean(axis=-2) for side in both[grouping.name])
+        base, compressed = (ratios(side) for side in both[grouping.name])
         return Values(base, compressed)
 
     return Quantity("ppv_ratio", slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
@@ -275,9 +283,7 @@ def _normalised(c: Comparison, entry: Metric) -> Iterator[Quantity]:
 
     def by_slice(chosen: list[Grouping]) -> Evaluate:
         def evaluate(both: Both) -> Values:
-            parts = [
-                value(*(side.mean_over(-3) for side in both[g.name])) for g in chosen
-            ]
+            parts = [value(*(side.mean_over(-3) for side in both[g.name])) for g in chosen]
             return Values(None, np.concatenate(parts, axis=-1))
 
         return evaluate

@@ -111,13 +111,11 @@ def _frame(
     slot, at = np.nonzero(bins["n"] > 0)
     n = bins["n"]
     with np.errstate(invalid="ignore", divide="ignore"):
-        large = (
-            np.nansum(n * (bins["mean_score"] - bins["mean_outcome"]), axis=1) / n.sum(axis=1)
-        )
+        large = np.nansum(n * (bins["mean_score"] - bins["mean_outcome"]), axis=1) / n.sum(axis=1)
     table = pd.DataFrame(
         {
             **{name: [value] * len(slot) for name, value in names.items()},
-            "group": [levels[i] for i in slot],
+            "group": [levels[int(i)] for i in slot],
             "bin": at,
             "low": bins["low"][at],
             "high": bins["high"][at],

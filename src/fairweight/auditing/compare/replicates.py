@@ -59,9 +59,7 @@ def replicate(
     levels: Sequence[Callable[[Both], str | None] | None],
 ) -> list[Replicated]:
     """Evaluate all quantities on the data, on bootstrap draws and on swaps."""
-    tally = Tally(
-        c.cube, (c.whole, *c.groupings), range(len(c.cube.members)), positive=c.positive
-    )
+    tally = Tally(c.cube, (c.whole, *c.groupings), range(len(c.cube.members)), positive=c.positive)
 
     def both(flat: Floats) -> Both:
         counts = tally.read(flat)
@@ -77,9 +75,7 @@ def replicate(
     observed = [evaluate(counted) for evaluate in evaluations]
     named = [None if level is None else level(counted) for level in levels]
     rows = sum(part.shape[1] for values in observed for part in values.parts)
-    n_draws = min(
-        c.options.n_boot, max(FEWEST_REPLICATES, MOST_VALUES // max(rows, 1))
-    )
+    n_draws = min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_VALUES // max(rows, 1)))
     total = int(tally.multiplicity.sum())
     shares = tally.multiplicity / total
 

@@ -56,4 +56,6 @@ def join_slots(slots: list[Slots], kind: str) -> Slots:
     def joined(parts: list[Names]) -> Names:
         return np.concatenate(parts) if parts else np.zeros(0, dtype=object)
 
-    return Slots(slots[0].by, kind, joined([s.group for s in slots]), joined([s.cls for s in slots]))
+    return Slots(
+        slots[0].by, kind, joined([s.group for s in slots]), joined([s.cls for s in slots])
+    )

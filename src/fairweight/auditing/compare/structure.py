@@ -1,4 +1,4 @@
-"""Who pays differently: heterogeneity, standardised excess, the worst group's shift, concentration."""
+"""Who pays differently: heterogeneity, standardised excess, worst shift, concentration."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fairweight.auditing.compare.rows import Block, block
 from fairweight.auditing.compare.slots import join_slots, slots_of
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.counts.tally import Tally
 from fairweight.auditing.metrics.rates import accuracy, recall
 
@@ -49,11 +50,12 @@ def heterogeneity_rows(
     clusters = len(c.cube.unit_names) if c.cube.unit_is_cluster else None
     state = np.array(
         [
-            "not_estimable: fewer than two levels with "
-            f"{c.options.min_group} examples" if not enough
-            else f"not_estimable: {clusters} clusters" if clusters is not None
-            and clusters < MIN_CLUSTERS
-            else "ok" if np.isfinite(h.p_value)
+            f"not_estimable: fewer than two levels with {c.options.min_group} examples"
+            if not enough
+            else f"not_estimable: {clusters} clusters"
+            if clusters is not None and clusters < MIN_CLUSTERS
+            else "ok"
+            if np.isfinite(h.p_value)
             else "not_estimable: labels and levels coincide"
             for enough, (_, h) in zip(usable, found, strict=True)
         ],
@@ -131,9 +133,7 @@ def standardised_quantities(
 
 def worst_shift_rows(c: Comparison, by_group: Sequence[RateEstimate]) -> Iterator[Block]:
     """`worst_group_shift` of every column: the least shift, limits simultaneous over its levels."""
-    by_level = {
-        name: (e, i) for e in by_group for i, name in enumerate(e.slots.group)
-    }
+    by_level = {name: (e, i) for e in by_group for i, name in enumerate(e.slots.group)}
     columns: dict[str, list[Any]] = {
         k: [] for k in ("n", "compressed", "ci_low", "ci_high", "level", "status", "interval")
     }
@@ -148,9 +148,7 @@ def worst_shift_rows(c: Comparison, by_group: Sequence[RateEstimate]) -> Iterato
                 columns[name].append(np.nan)
             columns["level"].append(None)
             columns["interval"].append(None)
-            columns["status"].append(
-                f"not_estimable: no level with {c.options.min_group} examples"
-            )
+            columns["status"].append(f"not_estimable: no level with {c.options.min_group} examples")
             continue
         low, high = estimate.limits(c.options.alpha / len(usable))
         worst = int(np.nanargmin(estimate.shift[place]))
@@ -203,14 +201,12 @@ def concentration_table(c: Comparison) -> list[dict[str, Any]]:
 
     for grouping in c.groupings:
         size = len(grouping.levels)
-        n, down, up = (
-            np.bincount(grouping.code, weights=w, minlength=size) for w in (count, lost, gained)
-        )
+        n, down, up = (sums(grouping.code, w, size) for w in (count, lost, gained))
         for i, level in enumerate(grouping.levels):
             row(grouping.name, level, n[i], (down[i], up[i]), n[i] / totals[2])
     if c.cube.unit_is_cluster and c.cube.unit is not None:
         unit = c.cube.unit
-        n, down, up = (np.bincount(unit, weights=w) for w in (count, lost, gained))
+        n, down, up = (sums(unit, w, len(c.cube.unit_names)) for w in (count, lost, gained))
         rng = c.rng("concentration")
         share_lost, reference = share_of_top(down, TOP_SHARES, exposure=n, rng=rng)
         share_gained, _ = share_of_top(up, TOP_SHARES, exposure=n, rng=rng)
@@ -237,9 +233,7 @@ def concentration_rows(c: Comparison) -> Iterator[Block]:
         chosen = [g for g in c.groupings if g.single is single]
         if not chosen:
             continue
-        borne = np.concatenate(
-            [np.bincount(g.code, weights=lost, minlength=len(g.levels)) for g in chosen]
-        )
+        borne = np.concatenate([sums(g.code, lost, len(g.levels)) for g in chosen])
         n = np.concatenate([sizes(c, g) for g in chosen])
         nothing = np.full(len(borne), np.nan)
         low, high = (
@@ -319,9 +313,9 @@ def class_impact_rows(c: Comparison) -> Iterator[Block]:
         )
         yield corrected(rows, correction=c.options.correction)
         return
-    counts = Tally(
-        c.cube, (c.whole,), range(len(c.cube.members)), positive=c.positive
-    ).observed()[0]
+    counts = Tally(c.cube, (c.whole,), range(len(c.cube.members)), positive=c.positive).observed()[
+        0
+    ]
     recalls, accuracies = recall(counts)[:, 0], accuracy(counts)[:, 0]
     k = c.n_baseline
     impact = class_impact(recalls[:k], accuracies[:k], recalls[k:], accuracies[k:])

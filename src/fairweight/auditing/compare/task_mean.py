@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
-from fairweight.auditing.compare.quantities import Quantity, quantities
-from fairweight.auditing.compare.replicates import Replicated, Values, replicate
+from fairweight.auditing.compare.quantities import Quantity, quantities, sizes
+from fairweight.auditing.compare.replicates import Both, Replicated, Values, replicate
 from fairweight.auditing.compare.rows import Block
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
 from fairweight.auditing.compare.training import Training
@@ -22,7 +22,7 @@ from fairweight.auditing.compare.values import family_block
 from fairweight.auditing.counts.cube import Cube, compact
 from fairweight.auditing.counts.groupings import groupings, whole
 from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.metrics.registry import metrics
+from fairweight.auditing.metrics.registry import Metric, metrics
 from fairweight.auditing.metrics.summarise import summary_of
 
 MOST_REPLICATES = 500  # every replicate costs all tasks
@@ -83,8 +83,11 @@ def _of_task(
     )
     members = cube.member_indices(baseline) + cube.member_indices(variant)
     part = cube.of_task(task)
-    shared = compact(replace(part, members=alone.cube.members,
-                             prediction=part.prediction[:, members], scores=None))
+    shared = compact(
+        replace(
+            part, members=alone.cube.members, prediction=part.prediction[:, members], scores=None
+        )
+    )
     return replace(
         alone,
         task=None,  # the same random numbers for every task
@@ -110,7 +113,7 @@ def _rates(c: Comparison) -> list[Quantity]:
                 continue
             names = [g.name for g in chosen]
 
-            def evaluate(both, names=names, entry=entry):  # type: ignore[no-untyped-def]
+            def evaluate(both: Both, names: list[str] = names, entry: Metric = entry) -> Values:
                 sides = []
                 for i in (0, 1):
                     parts = []
@@ -121,9 +124,7 @@ def _rates(c: Comparison) -> list[Quantity]:
                     sides.append(np.concatenate(parts, axis=-1))
                 return Values(sides[0], sides[1])
 
-            n = np.concatenate(
-                [np.bincount(g.code, weights=c.cube.count, minlength=len(g.levels)) for g in chosen]
-            )
+            n = np.concatenate([sizes(c, g) for g in chosen])
             slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
             made.append(Quantity(entry.name, slots, n, evaluate))
     return made
@@ -176,8 +177,9 @@ def _averaged(tasks: Sequence[tuple[Quantity, Replicated]]) -> tuple[Quantity, R
     uses = [np.isfinite(r.observed.compressed[0]) for _, r in tasks]
 
     def mean(pick: str, side: str) -> Floats | None:
-        arrays = [getattr(getattr(r, pick), side, None) for _, r in tasks]
-        if any(a is None for a in arrays):
+        found = [getattr(getattr(r, pick), side, None) for _, r in tasks]
+        arrays: list[Floats] = [array for array in found if array is not None]
+        if len(arrays) < len(found):
             return None
         total = np.zeros((len(arrays[0]), len(keys)))
         used = np.zeros(len(keys))

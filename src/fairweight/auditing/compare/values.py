@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.families import corrected, family_size
@@ -30,9 +31,7 @@ def value_rows(c: Comparison, wanted: Sequence[Quantity]) -> Iterator[Block]:
         yield family_block(c, members)
 
 
-def family_block(
-    c: Comparison, members: Sequence[tuple[Quantity, Replicated | None]]
-) -> Block:
+def family_block(c: Comparison, members: Sequence[tuple[Quantity, Replicated | None]]) -> Block:
     """The rows of one family, in the order of its quantities."""
     blocks = [
         _without_value(c, quantity) if found is None else _block(c, quantity, found)
@@ -41,9 +40,7 @@ def family_block(
     joined: Block = {}
     names = dict.fromkeys(name for b in blocks for name in b)
     for name in names:
-        parts = [
-            b[name] if name in b else np.full(len(b["metric"]), np.nan) for b in blocks
-        ]
+        parts = [b[name] if name in b else np.full(len(b["metric"]), np.nan) for b in blocks]
         joined[name] = np.concatenate(parts)
     m = family_size(joined)
     from fairweight.auditing.intervals.bootstrap import simultaneous
@@ -157,8 +154,11 @@ def _block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
 
 
 def _state(
-    c: Comparison, quantity: Quantity, estimate: Floats, unstable: np.ndarray  # type: ignore[type-arg]
-) -> np.ndarray:  # type: ignore[type-arg]
+    c: Comparison,
+    quantity: Quantity,
+    estimate: Floats,
+    unstable: NDArray[np.bool_],
+) -> NDArray[np.object_]:
     state = status(c, quantity.n, c.clusters_in(quantity.slots.group)).copy()
     if quantity.status is not None:
         state = np.where(quantity.status == "ok", state, quantity.status)

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import RateEstimate
+from fairweight.auditing.compare.families import CONFIRMATORY
 from fairweight.auditing.compare.flips import flip_rows
 from fairweight.auditing.compare.power import power_table
 from fairweight.auditing.compare.quantities import quantities
@@ -27,15 +28,6 @@ from fairweight.auditing.compare.structure import (
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.values import value_rows
 from fairweight.auditing.metrics.registry import metrics
-
-CONFIRMATORY_KINDS = frozenset(
-    {
-        ("accuracy", "overall"),
-        ("accuracy", "group"),
-        ("accuracy", "intersection"),
-        ("recall", "class"),
-    }
-)
 
 
 @dataclass
@@ -61,13 +53,15 @@ def compare(
     rates: list[RateRows] = []
     has_abstentions = bool((c.cube.prediction < 0).any())
     for table in rate_rows(c, [m for m in metrics() if m.kind == "rate"]):
-        if table.metric == "abstention_rate" and not has_abstentions and table.block["by"][0] != "overall":
+        if (
+            table.metric == "abstention_rate"
+            and not has_abstentions
+            and table.block["by"][0] != "overall"
+        ):
             continue  # nobody abstains anywhere: one row says so
         made.blocks.append(table.block)
         rates.append(table)
-    confirmatory = [
-        r for r in rates if (r.metric, r.estimate.slots.kind) in CONFIRMATORY_KINDS
-    ]
+    confirmatory = [r for r in rates if (r.metric, r.estimate.slots.kind) in CONFIRMATORY]
     by_group: list[RateEstimate] = [
         r.estimate for r in confirmatory if r.estimate.slots.by == "group"
     ]
@@ -103,20 +97,23 @@ def _zero_baseline(c: Comparison, rows: Block, notes: list[str]) -> Block:
     others = p.n[0] - p.label[0]
     dropped = np.flatnonzero(((wrong == 0) | (false == 0)) & (p.label[0] > 0) & (others > 0))
     harmed = []
+    changes = []
     for k in dropped:
         fnr = (p.lost[0, k] - p.gained[0, k]) / p.label[0, k]
         fpr = (p.fp_gained[0, k] - p.fp_lost[0, k]) / others[k]
-        notes.append(
-            f"{rows['metric'][0]} of {c.variant} leaves out class '{c.classes[k]}', in which the "
-            f"baseline makes no {'false negatives' if wrong[k] == 0 else 'false positives'}: its "
-            f"FNR changes by {100 * fnr:+.2f} points and its FPR by {100 * fpr:+.2f}."
-        )
+        changes.append(f"'{c.classes[k]}' (FNR {100 * fnr:+.2f}, FPR {100 * fpr:+.2f} points)")
         worse = (
             mcnemar(p.gained[0, k], p.lost[0, k]) < c.options.alpha and fnr > 0,
             mcnemar(p.fp_lost[0, k], p.fp_gained[0, k]) < c.options.alpha and fpr > 0,
         )
         if any(worse):
             harmed.append(c.classes[k])
+    if changes and rows["metric"][0] == "cev":
+        more = f" and {len(changes) - 10} more" if len(changes) > 10 else ""
+        notes.append(
+            f"CEV and SDE of {c.variant} leave out classes in which the baseline makes no false "
+            f"positives or no false negatives: {', '.join(changes[:10])}{more}."
+        )
     if harmed:
         shown = ", ".join(harmed[:5]) + (f" and {len(harmed) - 5} more" if len(harmed) > 5 else "")
         rows = {**rows, "status": np.full(len(rows["status"]), None, dtype=object)}

@@ -19,7 +19,7 @@ from fairweight.auditing.counts.cube import (
 from fairweight.auditing.counts.stats import Floats
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, class_order
-from fairweight.tables.sql import quote
+from fairweight.tables.sql import one_row, quote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,9 +65,9 @@ def _score_columns(aligned: Aligned) -> tuple[list[str], int | None]:
     singles = [m.score for m in aligned.members if m.score]
     bins = None
     if singles and aligned.n_rows > EXACT_SCORES:
-        asked = ", ".join(f'approx_count_distinct("{name}")' for name in singles)
-        row = aligned.connection.sql(f"SELECT {asked} FROM {quote(aligned.view)}").fetchone()
-        if row is not None and max(row) > EXACT_SCORES:
+        asked = ", ".join(f"approx_count_distinct({quote(name)})" for name in singles)
+        distinct = one_row(aligned.connection, f"SELECT {asked} FROM {quote(aligned.view)}")
+        if max(distinct) > EXACT_SCORES:
             bins = SCORE_BINS
     columns = []
     for member in aligned.members:
@@ -118,7 +118,8 @@ def _from_arrow(
         columns.append(
             GroupColumn(name, levels, np.array([at[v] for v in values], dtype=np.int32)[code])
         )
-    task, tasks = None, ()
+    task: Codes | None = None
+    tasks: tuple[str, ...] = ()
     if aligned.has_task:
         values, code = _encode(table, "task")
         if any(v is None for v in values):
@@ -127,7 +128,8 @@ def _from_arrow(
             )
         tasks = class_order(v for v in values if v is not None)
         task = np.array([tasks.index(str(v)) for v in values], dtype=np.int32)[code]
-    unit_code, unit_names = None, ()
+    unit_code: NDArray[np.int64] | None = None
+    unit_names: tuple[str, ...] = ()
     if unit:
         values, code = _encode(table, unit)
         if any(v is None for v in values):

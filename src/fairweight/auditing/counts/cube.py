@@ -214,16 +214,15 @@ def add(cubes: Sequence[Cube]) -> Cube:
     others = class_order(
         name for cube in cubes for name in cube.other_classes if name not in set(labels)
     )
-    place = {name: i for i, name in enumerate(labels + others)}
     tasks = class_order(name for cube in cubes for name in cube.tasks)
     unit_names = class_order(name for cube in cubes for name in cube.unit_names)
-    unit_place = {name: i for i, name in enumerate(unit_names)}
 
     def recode(
         names: Sequence[str | None], to: dict[str | None, int], code: NDArray[np.integer]
     ) -> Codes:
-        table = np.array([to[name] for name in names] + [-1], dtype=np.int32)
-        return table[code]
+        table = np.array([*(to[name] for name in names), -1], dtype=np.int32)
+        recoded: Codes = table[code]
+        return recoded
 
     columns = []
     for k, column in enumerate(first.columns):
@@ -232,13 +231,11 @@ def add(cubes: Sequence[Cube]) -> Cube:
         if None in present:
             values += (None,)
         to = {value: i for i, value in enumerate(values)}
-        code = np.concatenate(
-            [recode(c.columns[k].values, to, c.columns[k].code) for c in cubes]
-        )
+        code = np.concatenate([recode(c.columns[k].values, to, c.columns[k].code) for c in cubes])
         columns.append(GroupColumn(column.name, values, code))
-    to_class: dict[str | None, int] = dict(place)
+    to_class: dict[str | None, int] = {name: i for i, name in enumerate(labels + others)}
     to_task: dict[str | None, int] = {name: i for i, name in enumerate(tasks)}
-    to_unit: dict[str | None, int] = dict(unit_place)
+    to_unit: dict[str | None, int] = {name: i for i, name in enumerate(unit_names)}
     return compact(
         replace(
             first,

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
+from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.counts.tally import Tally
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def confusion(cube: Cube) -> pd.DataFrame:
                         "task": task,
                         "label": names[cells // (n_classes + 1)],
                         "prediction": names[cells % (n_classes + 1)],
-                        "count": np.bincount(place.reshape(-1), weights=amount),
+                        "count": sums(place.reshape(-1), amount, len(cells)),
                     }
                 )
             )
@@ -93,12 +94,12 @@ def per_seed(
                         )
                     )
     texts = ("task", "group", "class")
-    return pd.concat(
-        [row.astype(dict.fromkeys(texts, object)) for row in rows], ignore_index=True
-    )
+    return pd.concat([row.astype(dict.fromkeys(texts, object)) for row in rows], ignore_index=True)
 
 
-def data_table(cube: Cube, grouping_names: Sequence[str], train: pd.DataFrame | None) -> pd.DataFrame:
+def data_table(
+    cube: Cube, grouping_names: Sequence[str], train: pd.DataFrame | None
+) -> pd.DataFrame:
     """Examples per split, class and group, with shares."""
     import pandas as pd
 
@@ -136,11 +137,8 @@ def _split_rows(
 
     for grouping in chosen:
         size = len(grouping.levels)
-        table = np.bincount(
-            grouping.code.astype(np.int64) * n_classes + cube.label,
-            weights=cube.count,
-            minlength=size * n_classes,
-        ).reshape(size, n_classes)
+        place = grouping.code.astype(np.int64) * n_classes + cube.label
+        table = sums(place, cube.count, size * n_classes).reshape(size, n_classes)
         if not grouping.name:
             row("overall", None, None, total)
             for k, cls in enumerate(cube.label_classes):
@@ -149,8 +147,9 @@ def _split_rows(
         for i, level in enumerate(grouping.levels):
             row("group", level, None, table[i].sum())
         for i, level in enumerate(grouping.levels):
-            for k in np.flatnonzero(table[i]):
-                row("group*class", level, cube.label_classes[k], table[i, k])
+            for k, n in enumerate(table[i]):
+                if n:
+                    row("group*class", level, cube.label_classes[k], n)
     return rows
 
 

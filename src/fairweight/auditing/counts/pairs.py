@@ -1,4 +1,4 @@
-"""Paired counts of two models: on the same examples, where does one answer differ from the other?"""
+"""Paired counts of two models: on the same examples, where do their answers differ?"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.sums import sums
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,11 @@ def pairs(cube: Cube, grouping: Grouping, baseline: int, compressed: int) -> Pai
     def by_class(code: NDArray[np.int32], where: NDArray[np.bool_] | None = None) -> Floats:
         known = (code >= 0) & (code < n_classes)
         keep = known if where is None else known & where
-        counted = np.bincount(
-            (slice_start + code)[keep], weights=cube.count[keep], minlength=n_slices * n_classes
-        )
+        counted = sums((slice_start + code)[keep], cube.count[keep], n_slices * n_classes)
         return counted.reshape(n_slices, n_classes)
 
     def by_slice(where: NDArray[np.bool_]) -> Floats:
-        return np.bincount(grouping.code[where], weights=cube.count[where], minlength=n_slices)
+        return sums(grouping.code[where], cube.count[where], n_slices)
 
     right = (first == label, second == label)
     silent = (first < 0, second < 0)

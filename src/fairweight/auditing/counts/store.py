@@ -110,12 +110,13 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         meta = json.loads((table.schema.metadata or {})[KEY])
     except (OSError, KeyError, ValueError, pa.ArrowInvalid) as error:
         raise InputError(
-            f"'{path}' is not a readable cube; make one with: fairweight count FILE --out cube.parquet"
+            f"'{path}' is not a readable cube; make one with: "
+            "fairweight count FILE --out cube.parquet"
         ) from error
     if meta.get("schema") != SCHEMA:
         raise InputError(
-            f"'{path}' is a cube of schema {meta.get('schema')!r}, and this version reads {SCHEMA}; "
-            "count the data again with this version."
+            f"'{path}' is a cube of schema {meta.get('schema')!r}, and this version reads "
+            f"{SCHEMA}; count the data again with this version."
         )
     if table.num_rows == 0:
         raise InputError(f"The cube '{path}' has no cells, so there is nothing to audit.")
@@ -170,9 +171,7 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
 def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:
     import pyarrow.compute as compute
 
-    encoded = compute.dictionary_encode(
-        table.column(name).combine_chunks(), null_encoding="encode"
-    )
+    encoded = compute.dictionary_encode(table.column(name).combine_chunks(), null_encoding="encode")
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int32)
 
 

@@ -149,8 +149,9 @@ def _quantile(ordered: Floats, defined: NDArray[np.intp], share: Floats) -> Floa
     place = share * np.maximum(defined - 1, 0)
     left = np.floor(place).astype(np.intp)
     right = np.minimum(left + 1, np.maximum(defined - 1, 0))
-    shape = left.shape
-    full = np.broadcast_to(ordered, (ordered.shape[0], *shape)) if shape else ordered
+    extra = (1,) * (left.ndim - ordered.ndim + 1)
+    ordered = ordered.reshape(ordered.shape[0], *extra, *ordered.shape[1:])
+    full = np.broadcast_to(ordered, (ordered.shape[0], *left.shape))
     at_left = np.take_along_axis(full, left[None, ...], axis=0)[0]
     at_right = np.take_along_axis(full, right[None, ...], axis=0)[0]
     result: Floats = at_left + (place - left) * (at_right - at_left)

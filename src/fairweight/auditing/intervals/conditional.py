@@ -69,28 +69,6 @@ def tails(
     return below, equal, above
 
 
-def distribution(n: float, size: float, lost: float, gained: float) -> tuple[Floats, Floats]:
-    """Values of T of one level and their probabilities.
-
-    >>> values, probability = distribution(2, 4, 2, 0)
-    >>> values.tolist(), (6 * probability).round(6).tolist()
-    ([-2.0, -1.0, 0.0], [1.0, 4.0, 1.0])
-    """
-    of_level, of_all, all_lost, all_gained = (np.array([float(x)]) for x in (n, size, lost, gained))
-    lost_low, lost_width = _window(of_level, of_all, all_lost)
-    gained_low, gained_width = _window(of_level, of_all, all_gained)
-    lost_grid = lost_low[:, None] + np.arange(lost_width[0])
-    gained_grid = gained_low[:, None] + np.arange(gained_width[0])
-    least = gained_grid[0, 0] - lost_grid[0, -1]
-    mass = np.zeros(lost_width[0] + gained_width[0] - 1)
-    for probability, change in _grid(
-        of_level, of_all, all_lost, all_gained, lost_grid, gained_grid
-    ):
-        place = (change - least).astype(np.intp).ravel()
-        mass += np.bincount(place, weights=probability.ravel(), minlength=mass.size)
-    return least + np.arange(mass.size), mass / mass.sum()
-
-
 def _window(n: Floats, size: Floats, marked: Floats) -> tuple[Floats, NDArray[np.intp]]:
     """Least value and width of the plausible numbers of marked examples among n of size."""
     share = marked / size

@@ -44,7 +44,7 @@ def corrected_excess(
     with np.errstate(invalid="ignore", divide="ignore"):
         true_share = (o - e) / (1 - 2 * e)
         factor = true_share * (1 - e) / o - true_share * e / (1 - o)
-        usable = (e >= 0) & (e < o) & (e < 1 - o)
+        usable = (e >= 0) & (e < np.minimum(o, 1 - o) - 1e-12)
         corrected = np.where(usable, observed / factor, np.nan)
     shown = np.where(np.isnan(corrected), np.nan, observed)
     return np.minimum(shown, corrected), np.maximum(shown, corrected)

@@ -136,8 +136,8 @@ def heterogeneity_clusters(
     are exchangeable if the level does not matter and has nothing to do with their size. To hold
     where it has (people of one group give more images), t is studentised: the variance of a
     level's sum is (1 − f)² Σ_inside R² + f² Σ_outside R², R the sum of r of a cluster and f the
-    level's share of examples, computed anew in every draw. Hence |t| <= about √clusters: one
-    cluster alone is never evidence.
+    level's share of examples, computed anew in every draw. With under 20 clusters in a level
+    that variance is itself uncertain, and p is a little too small.
 
     *Mixed* clusters have examples of several levels; there levels are permuted within the
     cluster. Its examples share whatever binds them, so they are exchangeable if the level does not

@@ -70,7 +70,7 @@ def confusion_change(
     if not values:
         return Absent("both models give the same answers")
     reach = max(abs(v["change"]) for v in values)
-    cell = max(14, min(30, 480 // max(1, len(columns))))
+    cell = max(14, min(44, 480 // max(1, len(columns))))
     y = {"field": "label", "type": "nominal", "title": "label", "scale": {"domain": texts}}
     x = {
         "field": "answer",

@@ -37,7 +37,7 @@ def subgroup_errors(
     for metric in _METRICS:
         for by in ("overall", "group"):
             rows = at_task(select(result, name, metric, by), result, task)
-            for row in records(rows):
+            for row in records(rows, ("group", "baseline", "compressed", "status")):
                 who = None if by == "overall" else str(row["group"])
                 table.setdefault(who, {})[metric] = (row["baseline"], row["compressed"])
                 if str(row["status"]).startswith("small_group"):

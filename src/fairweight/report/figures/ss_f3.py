@@ -34,7 +34,7 @@ def class_error_changes(
     zero: set[str] = set()
     for metric in ("fpr", "fnr"):
         rows = at_task(select(result, name, metric, "class"), result, task)
-        for row in records(rows):
+        for row in records(rows, ("class", "baseline", "compressed")):
             base, compressed = row["baseline"], row["compressed"]
             if missing(base) or missing(compressed):
                 continue

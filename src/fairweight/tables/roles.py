@@ -1,0 +1,164 @@
+"""Which columns and variants play which role."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.attributes import Identity, same_kind_of_id
+from fairweight.tables.connection import Workspace
+from fairweight.tables.groups import Choice, Offer, chosen_groups, default_groups
+from fairweight.tables.layout import Layout, Names, Part, require
+from fairweight.tables.sources import Source
+
+if TYPE_CHECKING:
+    import duckdb
+
+BASELINE_NAMES = ("dense", "baseline")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for, apart from the tables."""
+
+    workspace: Workspace
+    names: Names
+    baseline: str | None
+    task: str | None
+    weight: str | None
+    cluster: str | None
+    groups: str | Sequence[str] | None
+    drop: bool
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        return self.workspace.connection
+
+
+def order_members(
+    layout: Layout, baseline: str | None, notes: list[str]
+) -> tuple[tuple[Part, ...], str]:
+    """Members with those of the baseline first."""
+    variants = list(dict.fromkeys(part.variant for part in layout.parts))
+    if baseline is None:
+        likely = next((v for v in variants if v.lower() in BASELINE_NAMES), None)
+        baseline = variants[0] if layout.kind == "files" or likely is None else likely
+        if layout.kind == "files" and likely is not None and likely != baseline:
+            notes.append(
+                f"The first table, '{baseline}', is the baseline although one is named "
+                f"'{likely}'; to change it: --baseline {likely}."
+            )
+        elif layout.kind != "files" and likely is None:
+            notes.append(
+                f"The first variant, '{baseline}', is taken as the baseline; "
+                "to change it: --baseline NAME."
+            )
+    baseline = str(baseline)
+    if baseline not in variants:
+        raise UnknownNameError("The baseline", baseline, variants)
+    if len(variants) < 2:
+        raise InputError(
+            f"There is no compressed variant, only '{baseline}'; an audit compares at least two."
+        )
+    first = tuple(part for part in layout.parts if part.variant == baseline)
+    rest = tuple(
+        part
+        for name in variants
+        if name != baseline
+        for part in layout.parts
+        if part.variant == name
+    )
+    return first + rest, baseline
+
+
+def find_column(
+    tables: Sequence[Source], column: str | None, option: str, required: bool
+) -> str | None:
+    """The column if one of the tables has it; an error if it is required and none does."""
+    if column is None:
+        return None
+    if any(column in table.columns for table in tables):
+        return column
+    if not required:
+        return None
+    known = dict.fromkeys(name for table in tables for name in table.columns)
+    shown = ", ".join(table.shown for table in tables)
+    raise UnknownNameError(
+        f"In {shown}, the column", column, known, remedy=f"Name the right one with {option}."
+    )
+
+
+def find_identity(
+    request: Request,
+    layout: Layout,
+    tables: Sequence[Source],
+    examples: Source | None,
+    notes: list[str],
+) -> Identity:
+    column = request.names.id
+    option = "--id COLUMN (id=)"
+    task = request.task
+    if task is not None:
+        for table in tables:
+            require(table, task, "--task (task=)")
+    elif all("task" in table.columns for table in tables):
+        task = "task"
+    first = tables[0]
+    if layout.kind == "wide" and column == "example_id" and column not in first.columns:
+        close = difflib.get_close_matches(column, first.columns, n=1, cutoff=0.8)
+        if not close and task is None and examples is None:
+            notes.append(
+                "There is no 'example_id' column: each row is taken as one example "
+                "(name the column with --id)."
+            )
+            return Identity(None)
+    joined = [*tables, examples] if examples is not None else list(tables)
+    for table in joined:
+        if column not in table.columns and len(joined) > 1:
+            option = "--id COLUMN (id=); tables are joined on it, never on the order of rows"
+        require(table, column, option)
+    same = same_kind_of_id(table.columns[column] for table in joined)
+    return Identity(column, task, as_text=not same)
+
+
+def choose_groups(
+    request: Request,
+    layout: Layout,
+    identity: Identity,
+    tables: Sequence[Source],
+    examples: Source | None,
+    columns: Mapping[str, str | None],
+) -> Choice:
+    offers: dict[str, Offer] = {}
+    for table in (*tables, *([examples] if examples is not None else [])):
+        sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
+        for column, kind in table.columns.items():
+            offers.setdefault(column, Offer(table.view, kind, table.rows / max(sharing, 1)))
+    if request.groups is not None:
+        allowed = {
+            column: offer
+            for column, offer in offers.items()
+            if column not in layout.used and column != identity.column
+        }
+        return chosen_groups(request.connection, allowed, request.groups)
+    taken = set(layout.used) | {column for column in columns.values() if column}
+    taken |= {column for column in (identity.column, identity.task) if column}
+    return default_groups(request.connection, offers, frozenset(taken))
+
+
+def without_varying(choice: Choice, varying: Mapping[str, str], asked: bool) -> Choice:
+    """The choice without columns that turned out to differ between variants."""
+    unfit = {choice.columns[int(role[1:])]: why for role, why in varying.items()}
+    if not unfit:
+        return choice
+    if asked:
+        column = next(iter(unfit))
+        raise InputError(
+            f"The column '{column}' {unfit[column]}, so it cannot be a group; "
+            "a group is a property of the example."
+        )
+    kept = tuple(column for column in choice.columns if column not in unfit)
+    return Choice(kept, kept, {**choice.unused, **unfit}, choice.notes)

@@ -97,8 +97,9 @@ class Audit:
     def worst_group_shift(self, variant: str | None = None) -> float:
         """The least shift of accuracy over all groups of all single columns."""
         rows = self.results
-        chosen = rows[(rows["metric"] == "worst_group_shift") & rows["task"].isna()]
-        chosen = rows[rows["metric"] == "worst_group_shift"] if chosen.empty else chosen
+        columns = [name for name in self.result.groupings if name in self.result.single_columns]
+        chosen = rows[(rows["metric"] == "worst_group_shift") & rows["group"].isin(columns)]
+        chosen = chosen[chosen["task"].isna()]
         if variant is not None:
             chosen = chosen[chosen["variant"] == variant]
         return float(chosen["compressed"].min())
@@ -335,6 +336,12 @@ def audit_table(
     report = progress or silent
     cubes = _cube_paths(source)
     if cubes:
+        _refuse_table_options(
+            {
+                "cluster": cluster, "weight": weight, "examples": examples, "train": train,
+                "variants": variants, "task": task, "prediction": predictions, "score": scores,
+            }
+        )  # fmt: skip
         return _audit_cubes(cubes, baseline, groups, options, asked, report)
     from fairweight.tables.align import align
 
@@ -451,6 +458,16 @@ def _cube_paths(source: Any) -> list[str]:
     return paths
 
 
+def _refuse_table_options(given: Mapping[str, Any]) -> None:
+    """A cube is counted already: what concerns columns must be said when counting."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"--{name} cannot be applied to a cube, which is counted already; say it when "
+                f"counting: fairweight count FILE --{name} ... --out cube.parquet"
+            )
+
+
 def _options(**given: Any) -> Any:
     """Checked options; every message names the argument, what was given and what is allowed."""
     from fairweight.auditing.compare.comparison import Options
@@ -461,7 +478,8 @@ def _options(**given: Any) -> Any:
 
     def need(ok: bool, name: str, rule: str) -> None:
         if not ok:
-            raise InputError(f"{name}={given.get(name, seed)!r} cannot be used; {rule}.")
+            flag = "--" + name.replace("_", "-")
+            raise InputError(f"{flag} ({name}=) cannot be {given.get(name, seed)!r}; {rule}.")
 
     def number(value: Any, low: float, high: float) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and low < value < high

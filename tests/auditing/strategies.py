@@ -143,7 +143,7 @@ def row(results: pd.DataFrame, metric: str, by: str = "overall", **where: Any) -
 
 def closed(results: pd.DataFrame) -> pd.DataFrame:
     """Rows whose every number is computed without random draws."""
-    drawn = results["interval"].astype(object).fillna("").str.contains("bootstrap|welch")
+    drawn = results["interval"].astype(object).fillna("").str.contains("bootstrap|welch|none below")
     own = results["metric"].isin(["heterogeneity", "excess_shift_standardised"])
     return results[~drawn & ~own]
 

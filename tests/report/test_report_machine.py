@@ -56,14 +56,16 @@ def test_infinite_and_foreign_values_become_json(result: AuditResult) -> None:
 
     power = result.power.copy()
     power.loc[0, "n_needed"] = math.inf
+    options = {"path": Path("a/b"), "array": np.arange(3), "nan": math.nan, "set": {"b", "a"}}
     odd = replace(
         result,
         power=power,
-        extra={"path": Path("a/b"), "array": np.arange(3), "nan": math.nan, "set": {"b", "a"}},
+        provenance=replace(result.provenance, options=options),
     )
     document = json.loads(to_json(odd))
     assert document["power"][0]["n_needed"] is None
-    assert document["extra"] == {"path": "a/b", "array": [0, 1, 2], "nan": None, "set": ["a", "b"]}
+    plain = {"path": "a/b", "array": [0, 1, 2], "nan": None, "set": ["a", "b"]}
+    assert document["provenance"]["options"] == plain
 
 
 @pytest.mark.parametrize(

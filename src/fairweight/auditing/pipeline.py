@@ -20,9 +20,10 @@ from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.frames import confusion, data_table, per_seed
+from fairweight.auditing.counts.groupings import level_name
 from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.auditing.result import AuditResult, Provenance
-from fairweight.errors import InputError
+from fairweight.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +67,7 @@ def run(
 
     notes = [*request.notes, *cube.notes]
     _check_answers(cube, notes)
+    _check_fixed_side(cube, request.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = {task: _positive(cube.of_task(task), request.positive) for task in tasks}
     train = None if training is None else Training(training)
@@ -82,7 +84,16 @@ def run(
         for variant in request.variants:
             progress(f"{variant}, mean over tasks", done, steps)
             blocks += task_mean_rows(
-                cube, request.baseline, variant, request.groupings, positive, request.options, train
+                cube,
+                scored,
+                request.baseline,
+                variant,
+                request.groupings,
+                positive,
+                request.options,
+                train,
+                filters=request.filters,
+                fixed_side=request.fixed_side,
             )
     progress("tables", steps, steps)
     for part in made:
@@ -94,6 +105,9 @@ def run(
 
         reliability = pd.DataFrame(columns=list(RELIABILITY_COLUMNS))
     notes += _general_notes(cube, request, positive)
+    if scored is not None:
+        notes += _score_notes(scored, positive)
+    notes += _sign_notes(request, positive, training)
     return AuditResult(
         baseline=request.baseline,
         variants=request.variants,
@@ -101,6 +115,9 @@ def run(
         positive=_named_positive(cube, positive),
         tasks=cube.tasks,
         groupings=request.groupings,
+        single_columns=tuple(
+            name for name in request.groupings if name in {c.name for c in cube.columns}
+        ),
         n_examples=cube.n_examples,
         results=frame(blocks),
         per_seed=per_seed(cube, request.groupings, positive),
@@ -222,6 +239,22 @@ def _check_answers(cube: Cube, notes: list[str]) -> None:
             )
 
 
+def _check_fixed_side(cube: Cube, level: str | None) -> None:
+    """The level whose side is always watched must exist; else nothing would be watched."""
+    if level is None:
+        return
+    levels = [
+        level_name(column.name, value)
+        for column in cube.columns
+        for value in column.values
+        if value is not None
+    ]
+    if level not in levels:
+        raise UnknownNameError(
+            "In --fixed-side (fixed_side=), the level", level, levels, remedy="Write COLUMN=LEVEL."
+        )
+
+
 def _some(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in list(names)[:5])
     return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
@@ -257,6 +290,43 @@ def _general_notes(
                 "tables, most are too small to tell anything."
             )
     return notes
+
+
+def _score_notes(scored: Cube, positive: dict[str | None, int | None]) -> list[str]:
+    bins = scored.scores.bins if scored.scores is not None else None
+    if bins is None:
+        return []
+    from fairweight.auditing.compare.scored import most_tied_share
+
+    return [
+        f"There are more than a million distinct scores, so they were rounded to {bins:,} bins: "
+        f"AUC is off by at most {most_tied_share(scored, positive) / 2:.1g}, calibration errors by at most "
+        f"{0.5 / bins:.1g}, Brier scores by at most {1 / bins:.1g}."
+    ]
+
+
+def _sign_notes(
+    request: Request, positive: dict[str | None, int | None], training: pd.DataFrame | None
+) -> list[str]:
+    """Where bias amplification had to take its sign from."""
+    if all(index is None for index in positive.values()) or not request.groupings:
+        return []
+    if training is None:
+        return [
+            "No training table was given: the sign of bias amplification and the rarer value of "
+            "TCB come from the test labels."
+        ]
+    absent = [
+        name
+        for name in request.groupings
+        if any(column not in training for column in name.split("*"))
+    ]
+    if not absent:
+        return []
+    return [
+        f"The training table has no column for {_some(absent)}: there the sign of bias "
+        "amplification comes from the test labels."
+    ]
 
 
 POWER_COLUMNS = (

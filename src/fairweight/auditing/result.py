@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class AuditResult:
     per_seed       variant, seed, task, metric, by, group, class, n, value
     confusion      variant, seed, task, label, prediction, count
     reliability    variant, seed, task, definition (ece | ece_top_label), group, bin, low, high,
-                   n, mean_score, mean_outcome, contribution (ece = its sum)
+                   n, mean_score, mean_outcome, contribution (ece = its sum),
+                   expected_if_calibrated, calibration_in_the_large (of the whole group)
     data           split (test | train), task, by (overall | class | group | group*class),
                    group, class, n, share
     power          variant, task, metric, by, group, class, n, discordance, n_family,
@@ -78,4 +79,4 @@ class AuditResult:
     notes: tuple[str, ...]  # what was dropped, assumed, unused or not estimable, one sentence each
     provenance: Provenance
     variants_table: pd.DataFrame | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
+    single_columns: tuple[str, ...] = ()  # the groupings that are one column: "sex", "age"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,45 +14,47 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST = 10
+NOT_ABOUT_PEOPLE = frozenset({"n_seeds_baseline", "n_seeds_compressed", "n_family"})
 
 
 def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     """The result without numbers that rest on fewer than `least` examples.
 
-    Rows stay, their numbers go and their status says why. Confusion cells, bins and parts below
-    the limit are left out. One small level can still be found by subtraction where all others of
-    its column are shown: then the next smallest level goes too.
+    Rows of `results` stay, their numbers go and their status says why; rows of the other frames
+    go. Where a single level of a column (or a single class) is hidden, its number would follow
+    from the others by subtraction: then the next smallest one is hidden too.
     """
     import pandas as pd
 
+    hidden = _hidden_names(result.data, result.single_columns, least)
     rows = result.results.copy()
-    hidden = (rows["n"] < least).fillna(False).to_numpy(dtype=bool)
-    hidden |= _complementary(rows, hidden)
-    kept = {"n_seeds_baseline", "n_seeds_compressed", "n_family"}
+    small = (rows["n"] < least).fillna(False).to_numpy(dtype=bool)
+    away = small | _named(rows, hidden)
     for column in rows.columns:
-        if column in TEXT_COLUMNS or column in kept:
-            continue
-        rows.loc[hidden, column] = pd.NA if column in INTEGER_COLUMNS else np.nan
-    rows.loc[hidden, "status"] = f"suppressed: n < {least}"
+        if column not in TEXT_COLUMNS and column not in NOT_ABOUT_PEOPLE:
+            rows.loc[away, column] = pd.NA if column in INTEGER_COLUMNS else np.nan
+    rows.loc[away, "level"] = None
+    rows.loc[away, "status"] = f"suppressed: n < {least}"
 
-    def large(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-        return frame[frame[column] >= least].reset_index(drop=True)
+    def shown(frame: pd.DataFrame, count: str | None = "n") -> pd.DataFrame:
+        keep = ~_named(frame, hidden)
+        if count is not None:
+            keep &= (frame[count] >= least).to_numpy(dtype=bool)
+        return frame[keep].reset_index(drop=True)
 
-    concentration = result.concentration
+    parts = result.concentration.rename(columns={"part": "group"})
+    lost = parts["lost"].to_numpy(dtype=float)
+    parts = shown(parts[(lost == 0) | (lost >= least)])
     return replace(
         result,
         results=rows,
-        per_seed=large(result.per_seed, "n"),
-        confusion=large(result.confusion, "count"),
-        reliability=large(result.reliability, "n")
-        if len(result.reliability)
-        else result.reliability,
-        data=large(result.data, "n"),
-        power=large(result.power, "n"),
-        concentration=concentration[
-            (concentration["n"] >= least)
-            & ((concentration["lost"] == 0) | (concentration["lost"] >= least))
-        ].reset_index(drop=True),
+        per_seed=shown(result.per_seed),
+        confusion=shown(result.confusion, "count"),
+        reliability=shown(result.reliability),
+        data=shown(result.data),
+        power=shown(result.power),
+        concentration=parts.rename(columns={"group": "part"}),
+        group_error=shown(result.group_error, None),
         notes=(
             *result.notes,
             f"Numbers that rest on fewer than {least} examples were left out on request.",
@@ -60,17 +62,49 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     )
 
 
-def _complementary(rows: pd.DataFrame, hidden: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Rows to hide because exactly one level of their column is hidden already."""
-    also = np.zeros(len(rows), dtype=bool)
-    grouped = rows[(rows["by"] == "group").to_numpy()]
-    if grouped.empty:
-        return also
-    column = grouped["group"].str.split("=").str[0]
-    keys = [grouped["variant"], grouped["metric"], grouped["task"].fillna(""), column]
-    for _, part in grouped.groupby(keys, sort=False):
-        places = part.index.to_numpy()
-        if hidden[places].sum() == 1 and len(places) > 1:
-            open_places = places[~hidden[places]]
-            also[open_places[np.argmin(rows.loc[open_places, "n"].to_numpy(dtype=float))]] = True
-    return also
+def _hidden_names(
+    data: pd.DataFrame, single_columns: tuple[str, ...], least: int
+) -> set[tuple[str | None, str | None]]:
+    """(group, class) pairs to hide: the small ones, and one more where a lone one would show."""
+    hidden: set[tuple[str | None, str | None]] = set()
+    test = data[(data["split"] == "test") & data["by"].isin(["class", "group", "group*class"])]
+    columns = [_column_of(group, single_columns) for group in test["group"]]
+    keys: list[Any] = [test["task"].fillna("").to_numpy(), test["by"].to_numpy(), columns]
+    crossed = test["by"] == "group*class"
+    keys.append(np.where(crossed, test["group"].fillna(""), ""))
+    for _, part in test.groupby(keys, sort=False):
+        few = part["n"] < least
+        away = part[few]
+        if len(away) == 1 and len(part) > 1:
+            away = part.nsmallest(2, "n")
+        hidden |= set(zip(away["group"], away["class"], strict=True))
+    return {(_text(group), _text(cls)) for group, cls in hidden}
+
+
+def _column_of(group: object, single_columns: tuple[str, ...]) -> str:
+    """The column (or intersection) that a level belongs to; '' for classes."""
+    text = _text(group)
+    if text is None:
+        return ""
+    owners = [name for name in single_columns if text.startswith(f"{name}=")]
+    if " & " not in text and owners:
+        return max(owners, key=len)
+    return "*".join(part.split("=")[0] for part in text.split(" & "))
+
+
+def _named(frame: pd.DataFrame, hidden: set[tuple[str | None, str | None]]) -> NDArray[np.bool_]:
+    """Rows that speak of a hidden group, class, or class within a group."""
+    nothing = [None] * len(frame)
+    groups = [_text(g) for g in frame["group"]] if "group" in frame else nothing
+    classes = [_text(k) for k in frame["class"]] if "class" in frame else nothing
+    return np.array(
+        [
+            (group, cls) in hidden or (cls is not None and (group, None) in hidden and bool(group))
+            for group, cls in zip(groups, classes, strict=True)
+        ],
+        dtype=bool,
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

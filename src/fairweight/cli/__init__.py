@@ -23,9 +23,10 @@ def run(arguments: list[str] | None = None) -> int:
     from fairweight.cli.app import app
     from fairweight.errors import FairweightError
 
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         code = typer.main.get_command(app).main(
-            args=arguments, prog_name="fairweight", standalone_mode=False
+            args=list(words), prog_name="fairweight", standalone_mode=False, obj=words
         )
     except KeyboardInterrupt:
         _say("interrupted; nothing was left half-written.")
@@ -48,9 +49,14 @@ def _say(sentence: str) -> None:
 
 def _unforeseen(error: Exception) -> int:
     """Usage errors of the parser, its aborts, and our own mistakes."""
-    show = getattr(error, "show", None)
-    if callable(show):  # a click exception: wrong flags, wrong arguments
-        show()
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(getattr(error, "message", ""))
+        return BAD_INPUT
+    if hasattr(error, "format_message"):  # of the parser: wrong flags, wrong arguments
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "fairweight"
+        message = error.format_message().rstrip(". \n")
+        _say(f"{message}; see {command} --help.")
         return BAD_INPUT
     if type(error).__name__ == "Abort":
         _say("interrupted; nothing was left half-written.")

@@ -11,6 +11,7 @@ from fairweight.cli import options as o
 
 
 def audit(
+    context: typer.Context,
     files: o.Files,
     baseline: o.Baseline = None,
     examples: o.Examples = None,
@@ -101,9 +102,9 @@ def audit(
         ),
     ] = False,
     out: Annotated[
-        Path,
+        str,
         typer.Option(metavar="DIR", help="Where the report goes.", rich_help_panel=o.OUTPUT),
-    ] = Path("fairweight-audit"),
+    ] = "fairweight-audit",
     suppress_small: Annotated[
         bool,
         typer.Option(
@@ -156,7 +157,7 @@ def audit(
             zero_baseline=zero_baseline,
             fixed_side=fixed_side,
             filters=not no_filters,
-            command=o.shell_command(),
+            command=o.shell_command(context),
             progress=progress,
         )
         if suppress_small:
@@ -164,4 +165,4 @@ def audit(
         progress("writing the report", 1, 1)
         made.save(out)
     if not quiet:
-        show(made.result, Console(), report=str(out / "report.html"))
+        show(made.result, Console(), report=str(Path(out, "report.html")))

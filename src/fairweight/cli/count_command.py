@@ -15,7 +15,7 @@ SUPPRESS = 10
 def count(
     files: o.Files,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The cube, a Parquet file.", show_default=False)
+        str, typer.Option(metavar="FILE", help="The cube, a Parquet file.", show_default=False)
     ],
     baseline: o.Baseline = None,
     examples: o.Examples = None,
@@ -64,7 +64,7 @@ def count(
     from fairweight.tables.align import align
     from fairweight.tables.write import check_writable
 
-    check_writable(out.parent)
+    check_writable(Path(out).parent if out.strip() else out)
     options = o.table_options(values)
     with (
         bar() as progress,

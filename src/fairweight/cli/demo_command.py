@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +20,8 @@ def demo(
     ] = True,
     seed: Annotated[int, typer.Option(help="Another seed gives other numbers.")] = 0,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where predictions and report go.")
-    ] = Path("fairweight-demo"),
+        str, typer.Option(metavar="DIR", help="Where predictions and report go.")
+    ] = "fairweight-demo",
 ) -> None:
     """Train a small classifier of handwritten digits, prune and quantise it, and audit the copies.
 
@@ -44,34 +45,36 @@ def demo(
     if seed < 0:
         raise InputError(f"--seed {seed} cannot be used; give a whole number of at least 0.")
     check_writable(out)
+    room = Path(out)
     console = Console()
     with bar() as progress:
         progress("training and compressing", 0, 3)
         from fairweight.studies.quick_demo import predictions
 
         tables = predictions(seed=seed)
-        out.mkdir(parents=True, exist_ok=True)
+        room.mkdir(parents=True, exist_ok=True)
         names = {
             "predictions": tables.predictions,
             "examples": tables.examples,
             "train": tables.train,
         }
         for name, table in names.items():
-            with atomic_file(out / f"{name}.parquet", "wb") as file:
+            with atomic_file(room / f"{name}.parquet", "wb") as file:
                 table.to_parquet(file)
         progress("auditing", 1, 3)
-        command = (
-            f"fairweight audit {out / 'predictions.parquet'} --examples {out / 'examples.parquet'}"
-            f" --train {out / 'train.parquet'} --random-state {seed} --out {out / 'audit'}"
+        command = shlex.join(
+            ["fairweight", "audit", str(room / "predictions.parquet")]
+            + ["--examples", str(room / "examples.parquet"), "--train", str(room / "train.parquet")]
+            + ["--random-state", str(seed), "--out", str(room / "audit")]
         )
         made = audit_table(
-            str(out / "predictions.parquet"),
-            examples=str(out / "examples.parquet"),
-            train=str(out / "train.parquet"),
+            str(room / "predictions.parquet"),
+            examples=str(room / "examples.parquet"),
+            train=str(room / "train.parquet"),
             random_state=seed,
             command=command,
         )
         progress("writing the report", 2, 3)
-        made.save(out / "audit")
-    show(made.result, console, report=str(out / "audit" / "report.html"))
+        made.save(room / "audit")
+    show(made.result, console, report=str(room / "audit" / "report.html"))
     console.print(f"The same again, from the tables: {command}", markup=False, soft_wrap=True)

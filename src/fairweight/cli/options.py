@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -182,9 +181,8 @@ def table_options(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def shell_command() -> str:
+def shell_command(context: typer.Context) -> str:
     """The command as it was typed, quoted so that it can be typed again."""
     import shlex
-    import sys
 
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    return shlex.join(["fairweight", *(context.obj or [])])

@@ -10,7 +10,8 @@ FRAMES: dict[str, tuple[str, ...]] = {
     "confusion": ("variant", "seed", "task", "label", "prediction", "count"),
     "reliability": (
         "variant", "seed", "task", "definition", "group", "bin", "low", "high", "n",
-        "mean_score", "mean_outcome", "contribution",
+        "mean_score", "mean_outcome", "contribution", "expected_if_calibrated",
+        "calibration_in_the_large",
     ),
     "data": ("split", "task", "by", "group", "class", "n", "share"),
     "power": (

@@ -32,10 +32,10 @@ def to_json(result: AuditResult) -> str:
         "positive": result.positive,
         "tasks": list(result.tasks),
         "groupings": list(result.groupings),
+        "single_columns": list(result.single_columns),
         "n_examples": result.n_examples,
         "notes": list(result.notes),
         "provenance": asdict(result.provenance),
-        "extra": result.extra,
     }
     document = _plain(document)
     for name in FRAMES:
@@ -117,6 +117,7 @@ def from_json(text: str) -> AuditResult:
             positive=document["positive"],
             tasks=tuple(document["tasks"]),
             groupings=tuple(document["groupings"]),
+            single_columns=tuple(document["single_columns"]),
             n_examples=document["n_examples"],
             notes=tuple(document["notes"]),
             provenance=Provenance(
@@ -127,7 +128,6 @@ def from_json(text: str) -> AuditResult:
                 options=origin["options"],
             ),
             variants_table=_table(document["variants_table"]),
-            extra=document["extra"],
             **{name: _frame(document[name], columns) for name, columns in FRAMES.items()},
         )
     except (KeyError, TypeError) as error:

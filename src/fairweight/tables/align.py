@@ -38,6 +38,7 @@ from fairweight.tables.roles import (
 from fairweight.tables.sources import Source, open_source
 from fairweight.tables.sql import is_list, is_number, one_row, quote
 from fairweight.tables.training import Training, count_training
+from fairweight.tables.words import counted
 
 if TYPE_CHECKING:
     import duckdb
@@ -165,6 +166,12 @@ def _aligned(
     beside: Mapping[str, Source | None],
     score_classes: Sequence[Any] | None,
 ) -> Aligned:
+    for part in layout.parts:
+        if layout.kind == "wide" and part.prediction == request.names.label:
+            raise InputError(
+                f"The column '{part.prediction}' is both the label and the prediction of "
+                f"'{part.variant}'; name the right one with --label or --prediction."
+            )
     notes = list(layout.notes)
     parts, baseline = order_members(layout, request.baseline, notes)
     examples = beside["examples"]
@@ -328,7 +335,7 @@ def _check_examples_label(
         first = differing[0]
         raise InputError(
             f"The label differs between the predictions and the examples table {examples.shown} "
-            f"for {sum(row[2] for row in differing):,} examples, for example {first[3]!r} has "
+            f"for {counted(sum(row[2] for row in differing), 'example')}: example {first[3]!r} has "
             f"{first[0]!r} and {first[1]!r}; correct one of the tables."
         )
 
@@ -480,6 +487,6 @@ def _count_examples(request: Request, view: str) -> int:
 def _variants_table(request: Request, table: Source | None) -> pd.DataFrame | None:
     if table is None:
         return None
-    require(table, request.names.variant, "variant=")
+    require(table, request.names.variant, "--variant-column (variant=)")
     with reading(f"the variants table {table.shown}"):
         return request.connection.execute(f"SELECT * FROM {quote(table.view)}").df()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairweight.errors import InputError
 from fairweight.tables.identity import SHOWN_EXAMPLES, named
 from fairweight.tables.sql import is_float, missing, one_row, quote
+from fairweight.tables.words import counted, have
 
 if TYPE_CHECKING:
     import duckdb
@@ -86,7 +87,7 @@ def check_values(
     if result["label"]:
         examples = some(missing("label", kinds["label"]))
         raise InputError(
-            f"{result['label']:,} rows have no label ('{label}'), for example "
+            f"{counted(result['label'], 'row')} {have(result['label'])} no label ('{label}'), such as "
             f"{examples}; fill the labels or leave those examples out."
         )
     _check_weights(result, columns, some, bad)
@@ -101,14 +102,14 @@ def check_values(
                 continue
             if result[name]:
                 raise InputError(
-                    f"The score column '{columns[name]}' has {result[name]:,} values outside "
-                    f"[0, 1], for example of {some(bad[name])}; give probabilities, not logits."
+                    f"The score column '{columns[name]}' has {counted(result[name], 'value')} outside "
+                    f"[0, 1], such as {some(bad[name])}; give probabilities, not logits."
                 )
             if result[f"{name}_absent"]:
                 gap = "IS NULL" if name[0] == "v" else f"IS NULL OR isnan({name})"
                 raise InputError(
                     f"The score column '{columns[name]}' is missing for "
-                    f"{result[f'{name}_absent']:,} predictions, for example of "
+                    f"{counted(result[f'{name}_absent'], 'prediction')}, such as "
                     f"{some(f'({name} {gap}) AND p{number} IS NOT NULL')}; give a score for every "
                     "prediction, or leave the column out."
                 )
@@ -130,7 +131,7 @@ def _check_weights(
     if result["weight"]:
         raise InputError(
             f"The weight column '{columns['weight']}' is negative, infinite or missing in "
-            f"{result['weight']:,} rows, for example of {some(bad['weight'])}; "
+            f"{counted(result['weight'], 'row')}, such as {some(bad['weight'])}; "
             "weights are numbers of at least 0."
         )
     if not result["total_weight"]:

@@ -8,6 +8,7 @@ from fairweight.tables.connection import Workspace
 from fairweight.tables.identity import SHOWN_EXAMPLES, check_unique, named
 from fairweight.tables.sources import Source
 from fairweight.tables.sql import one_row, quote
+from fairweight.tables.words import are, counted
 
 
 def check_examples(workspace: Workspace, identity: Identity, examples: Source, view: str) -> None:
@@ -35,6 +36,6 @@ def check_examples(workspace: Workspace, identity: Identity, examples: Source, v
             f"SELECT DISTINCT example_id {absent} ORDER BY 1 LIMIT {SHOWN_EXAMPLES}"
         ).fetchall()
         raise InputError(
-            f"{total:,} examples are not in the examples table {examples.shown}, for example "
+            f"{counted(total, 'example')} {are(total)} not in the examples table {examples.shown}, such as "
             f"{named([row[0] for row in some])}; add them to it."
         )

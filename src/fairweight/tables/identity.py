@@ -97,7 +97,7 @@ def check_unique(
     total, some = duplicate_keys(connection, view, has_task)
     raise InputError(
         f"{where} has {total:,} duplicate {'key' if total == 1 else 'keys'} (the same {key}), "
-        f"for example of {named(some)}; keep one row of each."
+        f"such as {named(some)}; keep one row of each."
     )
 
 

@@ -179,11 +179,11 @@ def _single(
     if has_variant and has_prediction:
         return _long(workspace, table, (table,), names)
     if not has_variant and names.variant != "variant":
-        require(table, names.variant, "variant=")
+        require(table, names.variant, "--variant-column (variant=)")
     if _recognised(table):
         return _wide(table, (table,), names, None, scores)
     if has_variant:
-        require(table, names.prediction, "prediction=")
+        require(table, names.prediction, "--prediction-column (prediction=)")
     if has_prediction:
         raise InputError(
             f"{table.shown} has the predictions of one model only ('{names.prediction}', no "
@@ -211,7 +211,7 @@ def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names
             f"FROM {quote(table.view)}) GROUP BY ALL ORDER BY first"
         ).fetchall()
     if not has_seed and names.seed != "seed":
-        require(table, names.seed, "seed=")
+        require(table, names.seed, "--seed-column (seed=)")
     conditions: dict[tuple[str, str | int], list[str]] = {}
     for variant, seed_value, _ in rows:
         name = canonical(variant)
@@ -261,7 +261,7 @@ def _score_columns(table: Source, names: Names) -> dict[str, str | None]:
     score = names.score if names.score in table.columns else None
     scores = names.scores if names.scores in table.columns else None
     if score is None and names.score != "score":
-        require(table, names.score, "score=")
+        require(table, names.score, "--score-column (score=)")
     if score is not None and is_list(table.columns[score]):
         score, scores = None, score
     rank = names.label_rank if names.label_rank in table.columns else None
@@ -380,7 +380,7 @@ def _files(
     parts: list[Part] = []
     taken: dict[str, int] = {}
     for name, table in opened:
-        require(table, names.prediction, "prediction=")
+        require(table, names.prediction, "--prediction-column (prediction=)")
         variant = name
         if variant is None:
             variant = _stem(table)

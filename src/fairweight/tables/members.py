@@ -20,6 +20,7 @@ from fairweight.tables.identity import SHOWN_EXAMPLES, check_unique, named
 from fairweight.tables.layout import Part
 from fairweight.tables.sources import Source
 from fairweight.tables.sql import one_row, quote
+from fairweight.tables.words import are, counted, have
 
 _VALUE_ROLES = (("p", "prediction"), ("s", "score"), ("v", "scores"), ("r", "label_rank"))
 
@@ -197,9 +198,9 @@ class Assembly:
             some = self._execute(
                 f"SELECT DISTINCT example_id {absent} ORDER BY 1 LIMIT {SHOWN_EXAMPLES}"
             ).fetchall()
-            what = "examples" if self.identity.task is None else "examples (per task)"
+            what = counted(total, "example") + ("" if self.identity.task is None else " (per task)")
             raise InputError(
-                f"{total:,} {what} of {holder} are missing from {lacker}, for example "
+                f"{what} of {holder} {are(total)} missing from {lacker}, such as "
                 f"{named([row[0] for row in some])}; add them, or keep only the common ones "
                 "with --missing drop (missing='drop')."
             )
@@ -216,13 +217,13 @@ class Assembly:
                 continue
             total, example, values = conflict
             told = (
-                f"'{attribute.column}' differs between variants for {total:,} examples, for "
-                f"example {example!r} has {values[0]!r} in one and {values[1]!r} in "
+                f"'{attribute.column}' differs between variants for {counted(total, 'example')}: "
+                f"{named([example])} has {values[0]!r} in one and {values[1]!r} in "
                 f"'{part.variant}'"
             )
             if role == "label" and None in values:
                 raise InputError(
-                    f"{total:,} rows have no label ('{attribute.column}'), for example "
+                    f"{counted(total, 'row')} {have(total)} no label ('{attribute.column}'), such as "
                     f"{named([example])}; fill the labels or leave those examples out."
                 )
             if role in ("label", "weight", "cluster"):

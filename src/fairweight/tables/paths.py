@@ -35,6 +35,8 @@ class Place:
 
 
 def find_files(text: str) -> Place:
+    if not text.strip():
+        raise InputError("An empty file name was given; name a file, a glob or a folder.")
     path, separator, query = text.partition("::")
     if "://" in path:
         raise InputError(

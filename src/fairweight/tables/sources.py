@@ -57,6 +57,11 @@ def open_source(workspace: Workspace, given: Any, *, name: str | None = None) ->
     """
     if isinstance(given, Source):
         return given
+    if is_cube(given):
+        raise InputError(
+            f"'{given}' is a cube already, not a table; audit it as it is (fairweight audit "
+            "CUBE...), or give the tables it was made from."
+        )
     source = (
         _open_path(workspace, str(given), name)
         if isinstance(given, str | Path)

@@ -38,6 +38,8 @@ def atomic_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     with _writing(target):
         if target.is_dir():
             raise OutputError(f"'{target}' is a folder; give the name of a file.")
+        if target.exists() and not target.is_file():
+            raise OutputError(f"'{target}' is not an ordinary file; give the name of one.")
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name}.", suffix=".tmp"
@@ -92,6 +94,8 @@ def atomic_directory(path: str | Path, *, completion: Sequence[str] = COMPLETION
 
 def check_writable(path: str | Path) -> None:
     """Raise before long work if the folder `path` could not be written at its end."""
+    if not str(path).strip():
+        raise OutputError("The output folder (--out) has an empty name; name a folder.")
     target = Path(path)
     with _writing(target):
         place = target if _check_folder(target) else target.parent

@@ -74,12 +74,8 @@ def test_an_audit_of_cubes_is_the_audit_of_the_rows(
     write(frame[first], tmp_path / "cube-1.parquet", **options)
     write(frame[~first], tmp_path / "cube-2.parquet", **options)
     rows = fw.audit_table(frame, baseline="dense", predictions=COLUMNS, n_boot=40, **options)
-    for source in (
-        [tmp_path / "cube-1.parquet", tmp_path / "cube-2.parquet"],
-        str(tmp_path / "cube-*.parquet"),
-    ):
-        cubes = fw.audit_table(source, n_boot=40)
-        pd.testing.assert_frame_equal(rows.results, cubes.results)
+    cubes = fw.audit_table(str(tmp_path / "cube-*.parquet"), n_boot=40)
+    pd.testing.assert_frame_equal(rows.results, cubes.results)
     for name in ("per_seed", "confusion", "data", "power", "concentration"):
         pd.testing.assert_frame_equal(getattr(rows, name), getattr(cubes, name))
     assert cubes.result.n_examples == rows.result.n_examples

@@ -147,26 +147,3 @@ def test_the_only_cluster_of_a_level_is_one_of_41():
         unit, level, 0 * unit, difference, n_draws=4999, rng=np.random.default_rng(6)
     )
     assert found.p_value == pytest.approx(1 / 41, abs=0.008)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mixed", [False, True])
-def test_level_of_the_cluster_test(mixed):
-    rng = np.random.default_rng(7)
-    p = [
-        heterogeneity_clusters(*clusters(rng, 0.0, mixed), n_draws=199, rng=rng).p_value
-        for _ in range(600)
-    ]
-    assert 0.03 <= np.mean(np.array(p) <= 0.05) <= 0.075
-
-
-@pytest.mark.slow
-def test_level_of_the_test_under_a_uniform_drop():
-    rng = np.random.default_rng(8)
-    size = rng.integers(20, 400, size=(8, 3))
-    p = []
-    for _ in range(1000):
-        lost = rng.binomial(size, [0.01, 0.05, 0.2])
-        gained = rng.binomial(size - lost, 0.02)
-        p.append(heterogeneity(size, lost, gained, n_draws=199, rng=rng).p_value)
-    assert 0.03 <= np.mean(np.array(p) <= 0.05) <= 0.07

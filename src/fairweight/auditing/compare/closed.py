@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import Limits, RateEstimate
-from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
+from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, kept_slots, slots_of
 from fairweight.auditing.counts.pairs import Pairs
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
@@ -54,7 +54,7 @@ def closed_rates(c: Comparison, event: Event, kind: str) -> RateEstimate | None:
         flat = table.each(lambda part: part.reshape(-1))
         names = slots_of(c, grouping, kind)
         keep = flat.n > 0 if kind == "group*class" else np.ones(len(flat.n), bool)
-        slots.append(Slots(names.by, kind, names.group[keep], names.cls[keep]))
+        slots.append(kept_slots(names, keep))
         inside.append(flat.each(lambda part, keep=keep: part[keep]))  # type: ignore[misc]
     # Rows share out the examples unless every class's row counts the examples of all the others.
     shared = not _crossed(kind) or event.happens in ("correct", "wrong")
@@ -144,13 +144,13 @@ def _estimate(
         low, high = nothing.copy(), nothing.copy()
         if defined.any():
             low[defined], high[defined] = excess_interval(
-                n, lost, gained, n_rest, lost_rest, gained_rest, alpha=alpha
+                n, lost, gained, n_rest, lost_rest, gained_rest, alpha, p=excess_p[defined]
             )
         return low, high
 
     p_value = mcnemar(t.baseline_only, t.compressed_only, exact=c.options.exact)
     return RateEstimate(
-        slots=join_slots(list(slots), kind),
+        slots=join_slots(slots, kind),
         n=t.n,
         n_clusters=nothing,
         baseline=rates[0],
@@ -161,8 +161,8 @@ def _estimate(
         excess_p=excess_p,
         discordance=discordance,
         design_effect=np.ones(len(t.n)),
-        baseline_limits=lambda alpha: wilson(t.baseline, t.n, alpha),
-        compressed_limits=lambda alpha: wilson(t.compressed, t.n, alpha),
+        baseline_limits=lambda alpha: wilson(t.baseline, t.n, alpha, modified=True),
+        compressed_limits=lambda alpha: wilson(t.compressed, t.n, alpha, modified=True),
         limits=lambda alpha: tango(t.n, t.baseline_only, t.compressed_only, alpha),
         excess_limits=excess_limits,
         interval="tango",

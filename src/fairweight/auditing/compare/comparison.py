@@ -42,6 +42,7 @@ class Comparison:
     whole: Grouping
     groupings: tuple[Grouping, ...]  # single columns and intersections
     options: Options
+    stream: str | None = None  # comparisons with one stream share their random numbers
 
     @property
     def n_compressed(self) -> int:
@@ -97,7 +98,8 @@ class Comparison:
         They depend on names, not on order, so a variant's numbers are the same whichever other
         variants are audited beside it.
         """
-        key = f"{self.variant}\x00{self.task or ''}\x00{purpose}"
+        stream = f"task {self.task or ''}" if self.stream is None else self.stream
+        key = f"{self.variant}\x00{stream}\x00{purpose}"
         return np.random.default_rng([self.options.random_state, zlib.crc32(key.encode())])
 
     def usable(self, grouping: Grouping) -> NDArray[np.bool_]:
@@ -117,10 +119,16 @@ def comparison(
     positive: int | None,
     options: Options,
     keep_scores: bool = False,
+    keep_units: bool = False,
+    stream: str | None = None,
 ) -> Comparison:
-    """Project the cube on the members of two variants, and merge the cells that become equal."""
+    """Project the cube on the members of two variants, and merge the cells that become equal.
+
+    Within one task an example is one row again, so only clusters still bind rows together; with
+    `keep_units` examples stay units, so that several tasks can be drawn together.
+    """
     members = cube.member_indices(baseline) + cube.member_indices(variant)
-    single_task = task is not None
+    loose = task is not None and not cube.unit_is_cluster and not keep_units
     projected = replace(
         cube.of_task(task),
         members=tuple(cube.members[m] for m in members),
@@ -129,9 +137,8 @@ def comparison(
         projected,
         prediction=projected.prediction[:, members],
         scores=_project(projected.scores, members) if keep_scores else None,
-        # Within one task an example is one row again; only clusters still bind rows together.
-        unit=None if single_task and not cube.unit_is_cluster else projected.unit,
-        unit_names=() if single_task and not cube.unit_is_cluster else projected.unit_names,
+        unit=None if loose else projected.unit,
+        unit_names=() if loose else projected.unit_names,
     )
     projected = compact(with_own_classes(projected))
     return Comparison(
@@ -143,6 +150,7 @@ def comparison(
         whole=whole(projected),
         groupings=groupings(projected, grouping_names),
         options=options,
+        stream=stream,
     )
 
 

@@ -8,6 +8,7 @@ are confirmatory (Holm); everything else is exploratory (Benjamini–Hochberg) a
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.auditing.compare.rows import Block
 
@@ -30,8 +31,13 @@ NAMES = {
 
 
 def family_size(block: Block) -> int:
-    """Rows that are tested: large enough and estimable."""
-    return max(1, int(np.sum(block["status"] == "ok")))
+    """Rows that are tested: large enough, estimable, and not of missing values."""
+    return max(1, int(np.sum(_inside(block))))
+
+
+def _inside(block: Block) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = (block["status"] == "ok") & ~block["outside"]
+    return inside
 
 
 def corrected(block: Block, *, correction: str) -> Block:
@@ -44,13 +50,14 @@ def corrected(block: Block, *, correction: str) -> Block:
     metric, kind = str(block["metric"][0]), str(block["kind"][0])
     confirmatory = (metric, kind) in CONFIRMATORY
     method = correction if confirmatory else ("bh" if correction != "none" else "none")
-    inside = block["status"] == "ok"
+    inside = _inside(block)
     p = np.asarray(block.get("p_value", np.full(len(inside), np.nan)), dtype=float)
     tested = np.where(inside, p, np.nan)
     role = "confirmatory" if confirmatory else "exploratory"
     name = f"{role}: {metric} {NAMES[kind]} ({method})"
     if not np.isfinite(tested).any():  # nothing here is tested (shares of lost answers, flips)
-        return {**block, "p_adjusted": tested}
+        nothing = np.full(len(tested), np.nan)
+        return {**block, "p_adjusted": tested, "n_family": nothing}
     return {
         **block,
         "p_adjusted": adjust(tested, method),

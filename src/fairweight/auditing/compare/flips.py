@@ -23,7 +23,7 @@ NAMES = ("flips", "harmful_flips", "helpful_flips")
 def flip_rows(c: Comparison) -> Iterator[Block]:
     """Rows of all three shares, overall, by class and by group; means over pairs of members."""
     for name in NAMES:
-        share = _share_of_pairs(c, name)
+        share = share_of_pairs(c, name)
         for kind in ("overall", "class", "group", "intersection"):
             chosen = groupings_of(c, kind)
             if not chosen:
@@ -44,7 +44,7 @@ def flip_rows(c: Comparison) -> Iterator[Block]:
             yield corrected(rows, correction=c.options.correction)
 
 
-def _share_of_pairs(c: Comparison, name: str) -> Floats:
+def share_of_pairs(c: Comparison, name: str) -> Floats:
     """Per cell, the share of the pairs of members in which its prediction flipped."""
     pairs = paired_members(c)
     flipped = [_event(c.cube, name, first, second) for first, second in pairs]
@@ -65,7 +65,9 @@ def _estimate(
     n, hits = sums(row, cube.count, size), sums(row, weight * share, size)
     value = ratio(hits, sums(row, weight, size))
     low, high = (
-        wilson(hits, n, alpha) if c.closed_form else share_limits(c, share, row, size, alpha)
+        wilson(hits, n, alpha, modified=True)
+        if c.closed_form
+        else share_limits(c, share, row, size, alpha)
     )
     return n, value, low, high
 

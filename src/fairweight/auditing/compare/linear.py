@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
 from fairweight.auditing.compare.estimate import Limits, RateEstimate
-from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
+from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, plain_slots, slots_of
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
@@ -69,8 +69,7 @@ def share_limits(
     happens[:, c.n_baseline :] = share[:, None]
     u = _contributions(c, cells, row, n_rows, happens)
     n = sums(row, c.cube.count, n_rows)
-    nobody = np.full(n_rows, None, dtype=object)
-    slots = Slots("overall", "overall", nobody, nobody)
+    slots = plain_slots("overall", "overall", n_rows)
     return _estimate(c, slots, u, n, False, kind="overall").compressed_limits(alpha)
 
 
@@ -327,10 +326,8 @@ def _concatenate(parts: list[RateEstimate], kind: str) -> RateEstimate:
         return np.concatenate([getattr(part, name) for part in parts])
 
     def limits_of(name: str, alpha: float | Floats) -> Limits:
-        ends = np.cumsum([len(part.n) for part in parts])[:-1]
-        levels = np.split(alpha, ends) if isinstance(alpha, np.ndarray) else [alpha] * len(parts)
-        both = [getattr(p, name)(a) for p, a in zip(parts, levels, strict=True)]
-        return np.concatenate([b[0] for b in both]), np.concatenate([b[1] for b in both])
+        both = [getattr(part, name)(alpha) for part in parts]
+        return tuple(np.concatenate([b[i] for b in both], axis=-1) for i in (0, 1))  # type: ignore[return-value]
 
     return RateEstimate(
         slots=join_slots([part.slots for part in parts], kind),

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.replicates import Both, Evaluate, Values
-from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
+from fairweight.auditing.compare.slots import (
+    Slots,
+    groupings_of,
+    join_slots,
+    kept_slots,
+    plain_slots,
+    slots_of,
+)
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Counts, Floats
@@ -193,7 +200,7 @@ def _gaps(c: Comparison, entry: Metric) -> Iterator[Quantity]:
 
 def grouping_slots(grouping: Grouping) -> Slots:
     name = np.array([grouping.name], dtype=object)
-    return Slots("grouping", "grouping", name, np.full(1, None, dtype=object))
+    return plain_slots("grouping", "grouping", 1, group=name)
 
 
 def _gap(entry: Metric, name: str, usable: Any) -> Evaluate:
@@ -350,7 +357,7 @@ def _amplification(
             slots = slots_of(c, grouping, "group")
             yield Quantity(
                 name,
-                replace(slots, group=slots.group[present], cls=slots.cls[present]),
+                kept_slots(slots, present),
                 sizes(c, grouping)[present],
                 _identity(function, grouping.name, present, sides),
                 status=np.array(

@@ -53,10 +53,14 @@ def rates(c: Comparison, metric: Metric, kind: str) -> RateEstimate | None:
 
 def rate_block(c: Comparison, metric: str, e: RateEstimate) -> Block:
     alpha = c.options.alpha
-    low, high = e.limits(alpha)
     baseline_low, baseline_high = e.baseline_limits(alpha)
     compressed_low, compressed_high = e.compressed_limits(alpha)
     excess_low, excess_high = e.excess_limits(alpha)
+    unlimited = block(
+        c, metric, e.slots, n=e.n, n_clusters=e.n_clusters
+    )  # who is in the family is decided by sizes alone
+    both = np.array([[alpha], [alpha / family_size(unlimited)]])
+    (low, sim_low), (high, sim_high) = e.limits(both)
     rows = block(
         c,
         metric,
@@ -79,8 +83,9 @@ def rate_block(c: Comparison, metric: str, e: RateEstimate) -> Block:
         excess_low=excess_low,
         excess_high=excess_high,
         excess_p=e.excess_p,
+        sim_low=sim_low,
+        sim_high=sim_high,
     )
-    rows["sim_low"], rows["sim_high"] = e.limits(alpha / family_size(rows))
     present = np.asarray(rows["n"]) > 0
     if e.slots.kind == "group*class":
         rows = {name: values[present] for name, values in rows.items()}

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.counts.draws import coins, resample
 from fairweight.auditing.counts.stats import Counts, Floats
 from fairweight.auditing.counts.tally import Tally
 
@@ -76,15 +78,14 @@ def replicate(
     named = [None if level is None else level(counted) for level in levels]
     rows = sum(part.shape[1] for values in observed for part in values.parts)
     n_draws = min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_VALUES // max(rows, 1)))
-    total = int(tally.multiplicity.sum())
-    shares = tally.multiplicity / total
+    movable = _movable(c)
 
     def bootstrap(rng: np.random.Generator, size: int) -> Floats:
-        return tally.flat(rng.multinomial(total, shares, size=size).astype(np.float64))
+        return tally.flat(resample(rng, tally.multiplicity, size).astype(np.float64))
 
     def swap(rng: np.random.Generator, size: int) -> Floats:
-        swapped = rng.binomial(tally.multiplicity, 0.5, size=(size, len(multiplicity)))
-        return _exchanged(tally, data, tally.flat(swapped.astype(np.float64)))
+        swapped = coins(rng, tally.multiplicity[movable], size)
+        return _exchanged(tally, data, tally.flat(swapped.astype(np.float64), movable))
 
     width = max(tally.size, len(multiplicity))
     boot = _blocks(c, "bootstrap", bootstrap, both, evaluations, observed, n_draws, width)
@@ -92,6 +93,13 @@ def replicate(
     if c.one_pair:
         null = _blocks(c, "swap", swap, both, evaluations, observed, n_draws, width)
     return [Replicated(*parts) for parts in zip(observed, boot, null, named, strict=True)]
+
+
+def _movable(c: Comparison) -> NDArray[np.intp]:
+    """Items whose exchange changes anything: where the two answers differ, or whole clusters."""
+    if c.cube.unit is not None or not c.one_pair:
+        return np.arange(len(c.cube.unit_names) or c.cube.n_cells)
+    return np.flatnonzero(c.cube.prediction[:, 0] != c.cube.prediction[:, 1])
 
 
 def _members(counts: Counts, which: slice) -> Counts:

@@ -33,6 +33,7 @@ def block(c: Comparison, metric: str, slots: Slots, **columns: Any) -> Block:
         "n_seeds_baseline": np.full(size, float(c.n_baseline)),
         "n_seeds_compressed": np.full(size, float(c.n_compressed)),
         "kind": np.full(size, slots.kind, dtype=object),
+        "outside": slots.outside,
     }
     for name, value in columns.items():
         array = np.asarray(value, dtype=object if name in TEXT_COLUMNS else float)

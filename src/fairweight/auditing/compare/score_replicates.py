@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.replicates import Replicated, Values, in_batches
+from fairweight.auditing.counts.draws import coins, resample
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.metrics.ratio import ratio
@@ -191,7 +192,6 @@ def replicate_scores(
     multiplicity = (
         cube.count if cube.unit is None else np.ones(len(cube.unit_names), dtype=np.int64)
     )
-    total, shares = int(multiplicity.sum()), multiplicity / multiplicity.sum()
     stacked = [vstack([s.matrices[m] for s in statistics]).tocsr() for m in members]
     ends = np.cumsum([s.matrices[0].shape[0] for s in statistics])
 
@@ -222,18 +222,12 @@ def replicate_scores(
     width = max(len(multiplicity), int(ends[-1]))
     observed = drawn(multiplicity[None, :])
     boot = _batches(
-        c, "scores bootstrap", width, lambda rng, n: drawn(rng.multinomial(total, shares, n))
+        c, "scores bootstrap", width, lambda rng, n: drawn(resample(rng, multiplicity, n))
     )
     null: list[Values | None] = [None] * len(statistics)
     if c.one_pair:
-        size = len(multiplicity)
         null = list(
-            _batches(
-                c,
-                "scores swap",
-                width,
-                lambda rng, n: swapped(rng.binomial(multiplicity, 0.5, size=(n, size))),
-            )
+            _batches(c, "scores swap", width, lambda rng, n: swapped(coins(rng, multiplicity, n)))
         )
     made: dict[tuple[str, str], list[Replicated]] = {}
     for statistic, data, drawn_again, exchanged in zip(

@@ -27,9 +27,10 @@ from fairweight.auditing.compare.score_replicates import (
 )
 from fairweight.auditing.compare.slots import groupings_of, join_slots, slots_of
 from fairweight.auditing.compare.values import family_block
-from fairweight.auditing.counts.cube import select
+from fairweight.auditing.counts.cube import Cube, select
 from fairweight.auditing.counts.groupings import groupings, whole
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.metrics.rates import is_uncertain
 from fairweight.auditing.metrics.registry import metric
 
@@ -98,7 +99,7 @@ def score_rows(c: Comparison) -> Iterator[Block]:
     p = probabilities(c)
     yield from _flag_rows(c, "top5_accuracy", None if p.rank is None else p.rank <= 5)
     yield from _flag_rows(c, "uncertainty", None if p.confidence is None else _uncertain(p))
-    statistics = list(_statistics(c, p))
+    statistics = list(score_statistics(c, p))
     for (name, kind), found in replicate_scores(c, statistics).items():
         chosen = groupings_of(c, kind)
         slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
@@ -111,7 +112,7 @@ def score_rows(c: Comparison) -> Iterator[Block]:
             yield _no_value(c, name, reason)
 
 
-def _statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
+def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
     """Every metric of scores that these probabilities allow, for each kind of rows."""
     right = (c.cube.prediction == c.cube.label[:, None]).astype(float)
     one_hot = np.eye(len(c.classes))[c.cube.label][:, None, :]
@@ -135,11 +136,46 @@ def _statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
                 yield ranking(c, "auc", kind, grouping, problems)
 
 
+def flag_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
+    """Uncertainty and top-5 accuracy as means to be drawn: no closed form across tasks."""
+    flags = {
+        "top5_accuracy": None if p.rank is None else p.rank <= 5,
+        "uncertainty": None if p.confidence is None else _uncertain(p),
+    }
+    for name, flag in flags.items():
+        if flag is None:
+            continue
+        for kind in KINDS:
+            for grouping in groupings_of(c, kind):
+                yield mean_loss(c, name, kind, grouping, flag.astype(float))
+
+
 def no_score_rows(c: Comparison) -> Iterator[Block]:
     """Rows that say which metrics would need scores."""
     for name in ("auc", "ece", "ece_top_label", "brier", "uncertainty"):
         yield _no_value(c, name, "not_estimable: no scores")
     yield _no_value(c, "top5_accuracy", "not_estimable: no label ranks or score vectors")
+
+
+def most_tied_share(scored: Cube, positive: dict[str | None, int | None]) -> float:
+    """Largest share, over tasks and members, of (positive, negative) pairs with equal scores.
+
+    Rounding puts at most these pairs out of order, and an equal pair counts one half.
+    """
+    most = 0.0
+    for task in scored.tasks or (None,):
+        cube = scored.of_task(task)
+        if cube.scores is None or cube.scores.score is None or positive[task] is None:
+            continue
+        is_positive = cube.label == positive[task]
+        for column in cube.scores.score.T:
+            known = np.isfinite(column)
+            values, place = np.unique(column[known], return_inverse=True)
+            count, truth = cube.count[known], is_positive[known]
+            up = sums(place.reshape(-1), count * truth, len(values))
+            down = sums(place.reshape(-1), count * ~truth, len(values))
+            most = max(most, float((up * down).sum() / max(up.sum() * down.sum(), 1.0)))
+    return most
 
 
 def _uncertain(p: Probabilities) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -22,6 +23,7 @@ class Slots:
     kind: str  # overall, class, group, intersection, group*class: rows of one kind are a family
     group: Names
     cls: Names
+    outside: NDArray[np.bool_]  # never in a family: the level stands for missing values
 
     def __len__(self) -> int:
         return len(self.group)
@@ -40,22 +42,41 @@ def groupings_of(c: Comparison, kind: str) -> list[Grouping]:
 def slots_of(c: Comparison, grouping: Grouping, kind: str) -> Slots:
     classes = np.array(c.classes, dtype=object)
     levels = np.array(grouping.levels, dtype=object)
-    nobody = np.full(len(levels), None, dtype=object)
-    if kind == "overall":
-        return Slots("overall", kind, nobody, nobody)
     if kind == "class":
-        return Slots("class", kind, np.full(len(classes), None, dtype=object), classes)
+        return plain_slots("class", kind, len(classes), cls=classes)
+    if kind == "overall":
+        return plain_slots("overall", kind, len(levels))
     if kind == "group*class":
-        return Slots(
-            "group*class", kind, np.repeat(levels, len(classes)), np.tile(classes, len(levels))
-        )
-    return Slots("group", kind, levels, nobody)
+        size = len(classes)
+        missing = np.repeat(grouping.missing, size)
+        return Slots(kind, kind, np.repeat(levels, size), np.tile(classes, len(levels)), missing)
+    return Slots("group", kind, levels, np.full(len(levels), None, dtype=object), grouping.missing)
 
 
-def join_slots(slots: list[Slots], kind: str) -> Slots:
-    def joined(parts: list[Names]) -> Names:
-        return np.concatenate(parts) if parts else np.zeros(0, dtype=object)
-
+def plain_slots(
+    by: str, kind: str, size: int, *, group: Names | None = None, cls: Names | None = None
+) -> Slots:
+    """Slots that all may belong to a family; names that are not given are empty."""
+    empty = np.full(size, None, dtype=object)
     return Slots(
-        slots[0].by, kind, joined([s.group for s in slots]), joined([s.cls for s in slots])
+        by,
+        kind,
+        empty if group is None else group,
+        empty if cls is None else cls,
+        np.zeros(size, dtype=bool),
+    )
+
+
+def kept_slots(slots: Slots, keep: NDArray[np.bool_]) -> Slots:
+    """The slots where `keep` is true."""
+    return Slots(slots.by, slots.kind, slots.group[keep], slots.cls[keep], slots.outside[keep])
+
+
+def join_slots(slots: Sequence[Slots], kind: str) -> Slots:
+    return Slots(
+        slots[0].by,
+        kind,
+        np.concatenate([s.group for s in slots]),
+        np.concatenate([s.cls for s in slots]),
+        np.concatenate([s.outside for s in slots]),
     )

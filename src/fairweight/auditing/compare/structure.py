@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
 from fairweight.auditing.compare.estimate import RateEstimate
@@ -82,12 +83,25 @@ def _hardest_hit(grouping: Grouping, h: Heterogeneity) -> str | None:
 
 
 def _heterogeneity(c: Comparison, grouping: Grouping) -> Heterogeneity:
-    from fairweight.auditing.intervals.heterogeneity import heterogeneity, heterogeneity_clusters
+    from fairweight.auditing.intervals.heterogeneity import heterogeneity
 
     rng = c.rng(f"heterogeneity {grouping.name}")
     if c.closed_form:
         p = c.pairs[grouping.name]
         return heterogeneity(p.label, p.lost, p.gained, n_draws=c.options.n_boot, rng=rng)
+    return clustered_test(c, grouping, c.cube.label, rng=rng)
+
+
+def clustered_test(
+    c: Comparison,
+    grouping: Grouping,
+    strata: NDArray[np.int32],
+    *,
+    rng: np.random.Generator | None = None,
+) -> Heterogeneity:
+    """The test by examples, or by whole clusters; differences are centred within `strata`."""
+    from fairweight.auditing.intervals.heterogeneity import heterogeneity_clusters
+
     cube = c.cube
     # Every example is an item of its own, or of its cluster; weights scale its difference.
     examples = np.repeat(np.arange(cube.n_cells), cube.count)
@@ -96,10 +110,10 @@ def _heterogeneity(c: Comparison, grouping: Grouping) -> Heterogeneity:
     return heterogeneity_clusters(
         unit,
         grouping.code[examples],
-        cube.label[examples],
+        strata[examples],
         differences(c)[examples] * weight,
         n_draws=c.options.n_boot,
-        rng=rng,
+        rng=c.rng(f"heterogeneity {grouping.name}") if rng is None else rng,
     )
 
 
@@ -258,7 +272,7 @@ def concentration_rows(c: Comparison) -> Iterator[Block]:
 
 
 def _lost_and_gained(c: Comparison) -> tuple[Floats, Floats]:
-    """Lost and gained answers of each cell, all its examples together; means over pairs."""
+    """Lost and gained answers (or weight) of each cell, all its examples; means over pairs."""
     cube = c.cube
     right = cube.prediction == cube.label[:, None]
     lost, gained = np.zeros(cube.n_cells), np.zeros(cube.n_cells)
@@ -266,7 +280,8 @@ def _lost_and_gained(c: Comparison) -> tuple[Floats, Floats]:
     for first, second in pairs:
         lost += right[:, first] & ~right[:, second]
         gained += ~right[:, first] & right[:, second]
-    return lost * cube.count / len(pairs), gained * cube.count / len(pairs)
+    amount = cube.count / len(pairs) * (1.0 if cube.weight is None else cube.weight)
+    return lost * amount, gained * amount
 
 
 def group_error_table(c: Comparison, by_group: Sequence[RateEstimate]) -> list[dict[str, Any]]:

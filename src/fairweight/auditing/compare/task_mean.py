@@ -7,23 +7,34 @@ averaged over tasks before an interval is made of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
-from fairweight.auditing.compare.quantities import Quantity, quantities, sizes
+from fairweight.auditing.compare.flips import NAMES, share_of_pairs
+from fairweight.auditing.compare.quantities import Quantity, grouping_slots, quantities, sizes
 from fairweight.auditing.compare.replicates import Both, Replicated, Values, replicate
-from fairweight.auditing.compare.rows import Block
+from fairweight.auditing.compare.rows import Block, block
+from fairweight.auditing.compare.score_replicates import mean_loss, replicate_scores
+from fairweight.auditing.compare.scored import (
+    flag_statistics,
+    probabilities,
+    score_statistics,
+    with_scores_only,
+)
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
+from fairweight.auditing.compare.structure import clustered_test, heterogeneity_rows
 from fairweight.auditing.compare.training import Training
-from fairweight.auditing.compare.values import family_block
-from fairweight.auditing.counts.cube import Cube, compact
-from fairweight.auditing.counts.groupings import groupings, whole
+from fairweight.auditing.compare.values import family_block, shift_or_value
+from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.metrics.registry import Metric, metrics
 from fairweight.auditing.metrics.summarise import summary_of
+
+Family: TypeAlias = tuple[Quantity, Replicated]
 
 MOST_REPLICATES = 500  # every replicate costs all tasks
 KINDS = ("overall", "group", "intersection", "grouping")
@@ -31,70 +42,153 @@ KINDS = ("overall", "group", "intersection", "grouping")
 
 def task_mean_rows(
     cube: Cube,
+    scored: Cube | None,
     baseline: str,
     variant: str,
     grouping_names: tuple[str, ...],
     positive: dict[str | None, int | None],
     options: Options,
     training: Training | None,
+    *,
+    filters: bool = True,
+    fixed_side: str | None = None,
 ) -> list[Block]:
     """Mean over tasks of every metric with overall, group or column rows."""
     limited = replace(options, n_boot=min(options.n_boot, MOST_REPLICATES))
-    parts = [
-        _of_task(cube, baseline, variant, task, grouping_names, positive[task], limited)
-        for task in cube.tasks
-    ]
-    found: dict[tuple[str, str], list[tuple[Quantity, Replicated]]] = {}
-    for c in parts:
-        wanted = [q for q in (*_rates(c), *quantities(c, training)) if q.slots.kind in KINDS]
-        alive = [q for q in wanted if q.evaluate is not None]
-        made = replicate(
-            c, [q.evaluate for q in alive if q.evaluate is not None], [None] * len(alive)
+
+    def of_task(task: str, source: Cube, *, scores: bool) -> Comparison:
+        return comparison(
+            source,
+            baseline=baseline,
+            variant=variant,
+            task=task,
+            grouping_names=grouping_names,
+            positive=positive[task],
+            options=limited,
+            keep_scores=scores,
+            keep_units=True,
+            stream="mean over tasks",
         )
-        grouped: dict[tuple[str, str], list[tuple[Quantity, Replicated]]] = {}
-        for quantity, replicated in zip(alive, made, strict=True):
-            grouped.setdefault((quantity.metric, quantity.slots.kind), []).append(
-                (quantity, replicated)
+
+    found: dict[tuple[str, str], list[Family]] = {}
+    for task in cube.tasks:
+        c = of_task(task, cube, scores=False)
+        made = _counted(c, quantities(c, training, filters=filters, fixed_side=fixed_side))
+        if scored is not None:
+            made |= _scored(of_task(task, scored, scores=True))
+        for key, family in made.items():
+            found.setdefault(key, []).append(family)
+    together = replace(of_task(cube.tasks[0], cube, scores=False), task=None)
+    averaged = {key: _averaged(tasks) for key, tasks in found.items()}
+    blocks = [family_block(together, [family]) for family in averaged.values()]
+    blocks += _worst_shift(together, averaged.get(("accuracy", "group")))
+    blocks += _heterogeneity(cube, baseline, variant, grouping_names, limited)
+    return blocks
+
+
+def _counted(c: Comparison, own: Iterable[Quantity]) -> dict[tuple[str, str], Family]:
+    """Families of one task that are functions of counts, and its flips."""
+    wanted = [q for q in (*_rates(c), *own) if q.slots.kind in KINDS]
+    alive = [q for q in wanted if q.evaluate is not None]
+    made = replicate(c, [q.evaluate for q in alive if q.evaluate is not None], [None] * len(alive))
+    grouped: dict[tuple[str, str], list[Family]] = {}
+    for quantity, replicated in zip(alive, made, strict=True):
+        key = (quantity.metric, quantity.slots.kind)
+        grouped.setdefault(key, []).append((quantity, replicated))
+    return {key: _joined(members) for key, members in grouped.items()} | _flips(c)
+
+
+def _scored(found: Comparison) -> dict[tuple[str, str], Family]:
+    """Families of one task that are functions of scores."""
+    c, _ = with_scores_only(found)
+    if not c.cube.n_cells:
+        return {}
+    p = probabilities(c)
+    made = replicate_scores(c, [*score_statistics(c, p), *flag_statistics(c, p)])
+    return {key: (_table(c, *key), replicated) for key, replicated in made.items()}
+
+
+def _flips(c: Comparison) -> dict[tuple[str, str], Family]:
+    """Shares of flipped predictions, as means whose baseline is nothing."""
+    statistics = []
+    for name in NAMES:
+        share = np.zeros((c.cube.n_cells, len(c.cube.members)))
+        share[:, c.n_baseline :] = share_of_pairs(c, name)[:, None]
+        for kind in ("overall", "group", "intersection"):
+            statistics += [mean_loss(c, name, kind, g, share) for g in groupings_of(c, kind)]
+    return {
+        key: (
+            replace(_table(c, *key), aggregation="pairs"),
+            Replicated(
+                Values(None, made.observed.compressed),
+                Values(None, made.bootstrap.compressed),
+                None,
+            ),
+        )
+        for key, made in replicate_scores(c, statistics).items()
+    }
+
+
+def _table(c: Comparison, name: str, kind: str) -> Quantity:
+    chosen = groupings_of(c, kind)
+    slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
+    return Quantity(name, slots, np.concatenate([sizes(c, g) for g in chosen]), None)
+
+
+def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
+    """`worst_group_shift` of the mean over tasks, limits simultaneous over a column's levels."""
+    from fairweight.auditing.intervals.bootstrap import simultaneous
+
+    if accuracy is None:
+        return []
+    quantity, made = accuracy
+    shift, replicates = shift_or_value(made.observed, made.bootstrap)
+    place = {name: i for i, name in enumerate(quantity.slots.group)}
+    rows = []
+    for grouping in c.groupings:
+        usable = [
+            place[level]
+            for level, enough in zip(grouping.levels, c.usable(grouping), strict=True)
+            if enough and level in place
+        ]
+        if not grouping.single or not usable:
+            continue
+        low, high = simultaneous(shift[usable], replicates[:, usable], c.options.alpha, len(usable))
+        worst = int(np.argmin(shift[usable]))
+        rows.append(
+            block(
+                c,
+                "worst_group_shift",
+                grouping_slots(grouping),
+                aggregation="seeds_first",
+                n=sizes(c, grouping).sum(),
+                compressed=shift[usable][worst],
+                ci_low=low.min(),
+                ci_high=high.min(),
+                interval="minimum of simultaneous percentile limits",
+                level=quantity.slots.group[usable[worst]],
             )
-        for key, members in grouped.items():
-            found.setdefault(key, []).append(_joined(members))
-    together = replace(parts[0], task=None)
-    return [family_block(together, [_averaged(tasks)]) for tasks in found.values()]
+        )
+    return rows
 
 
-def _of_task(
-    cube: Cube,
-    baseline: str,
-    variant: str,
-    task: str,
-    grouping_names: tuple[str, ...],
-    positive: int | None,
-    options: Options,
-) -> Comparison:
-    """One task's comparison on units that all tasks share."""
-    alone = comparison(
+def _heterogeneity(
+    cube: Cube, baseline: str, variant: str, grouping_names: tuple[str, ...], options: Options
+) -> list[Block]:
+    """Do groups pay differently over all tasks? Examples (clusters) keep their tasks together."""
+    c = comparison(
         cube,
         baseline=baseline,
         variant=variant,
-        task=task,
+        task=None,
         grouping_names=grouping_names,
-        positive=positive,
+        positive=None,
         options=options,
     )
-    members = cube.member_indices(baseline) + cube.member_indices(variant)
-    part = cube.of_task(task)
-    shared = compact(
-        replace(
-            part, members=alone.cube.members, prediction=part.prediction[:, members], scores=None
-        )
-    )
-    return replace(
-        alone,
-        task=None,  # the same random numbers for every task
-        cube=shared,
-        whole=whole(shared),
-        groupings=groupings(shared, grouping_names),
-    )
+    assert c.cube.task is not None
+    # Labels of different tasks are different strata.
+    strata = c.cube.task * len(c.classes) + c.cube.label
+    return list(heterogeneity_rows(c, [(g, clustered_test(c, g, strata)) for g in c.groupings]))
 
 
 def _rates(c: Comparison) -> list[Quantity]:
@@ -130,7 +224,7 @@ def _rates(c: Comparison) -> list[Quantity]:
     return made
 
 
-def _joined(members: Sequence[tuple[Quantity, Replicated]]) -> tuple[Quantity, Replicated]:
+def _joined(members: Sequence[Family]) -> Family:
     """Quantities of one family in one task as a single table."""
     first = members[0][0]
     if len(members) == 1:
@@ -157,7 +251,7 @@ def _joined(members: Sequence[tuple[Quantity, Replicated]]) -> tuple[Quantity, R
     )
 
 
-def _averaged(tasks: Sequence[tuple[Quantity, Replicated]]) -> tuple[Quantity, Replicated]:
+def _averaged(tasks: Sequence[Family]) -> Family:
     """Mean over the tasks in which a row is defined; rows are matched by name."""
     keys = list(
         dict.fromkeys(
@@ -196,11 +290,15 @@ def _averaged(tasks: Sequence[tuple[Quantity, Replicated]]) -> tuple[Quantity, R
     observed, bootstrap = values("observed"), values("bootstrap")
     assert observed is not None
     assert bootstrap is not None
+    outside = np.zeros(len(keys), dtype=bool)
+    for (quantity, _), where in zip(tasks, at, strict=True):
+        outside[where] |= quantity.slots.outside
     slots = Slots(
         first.slots.by,
         kind,
         np.array([g for g, _ in keys], dtype=object),
         np.array([k for _, k in keys], dtype=object),
+        outside,
     )
     return (
         replace(first, slots=slots, n=n, status=None, level=None),

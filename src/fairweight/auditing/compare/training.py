@@ -29,7 +29,7 @@ class Training:
         rows = self.table
         if c.task is not None and "task" in rows:
             rows = rows[rows["task"] == c.task]
-        names = grouping.name.split("*") if grouping.name else []
+        names = grouping.columns
         if any(name not in rows for name in names) or rows.empty:
             return None
         if names:

@@ -97,12 +97,13 @@ def _block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
     nothing = np.full(size, np.nan)
     debiased = nothing
     interval = f"percentile bootstrap ({len(replicates)} replicates)"
+    withheld = False
     if quantity.never_negative:
         low, high = basic(estimate, replicates, alpha, floor=0.0)
         debiased = bias_corrected(estimate, replicates, drop_negative=True)
         interval = f"basic bootstrap ({len(replicates)} replicates)"
         if c.pairs[""].label[0].min() < ENOUGH_PER_CLASS:
-            low, high = nothing, nothing
+            withheld = True
             interval = f"none below {ENOUGH_PER_CLASS:,} examples per class"
     else:
         low, high = percentile(replicates, alpha)
@@ -112,9 +113,14 @@ def _block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
     elif found.swapped is not None:
         _, null = shift_or_value(observed, found.swapped)
         p_value = exceedance_p(estimate, null, two_sided=not quantity.never_negative)
+    if quantity.never_negative:
+        # The basic interval of a mean of absolute noise excludes 0 even where nothing changed
+        # (SDE: in half of all such audits); whether 0 is possible is what the test is for.
+        low = np.where(p_value > alpha, 0.0, low)
     unstable = share_undefined(replicates) > UNSTABLE
     state = _state(c, quantity, estimate, unstable)
     shown = ~unstable & ~np.char.startswith(state.astype(str), "not_estimable")
+    limits_shown = shown & (not withheld)
     columns: dict[str, Floats] = {}
     if observed.baseline is not None and boot.baseline is not None:
         base_low, base_high = percentile(boot.baseline, alpha)
@@ -141,8 +147,8 @@ def _block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
         aggregation=quantity.aggregation,
         n=quantity.n,
         compressed=observed.compressed[0],
-        ci_low=np.where(shown, low, np.nan),
-        ci_high=np.where(shown, high, np.nan),
+        ci_low=np.where(limits_shown, low, np.nan),
+        ci_high=np.where(limits_shown, high, np.nan),
         interval=interval,
         p_value=np.where(shown, p_value, np.nan),
         debiased=debiased,

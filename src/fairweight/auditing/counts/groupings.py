@@ -22,15 +22,16 @@ class Grouping:
     levels: tuple[str, ...]  # "sex=Female", "sex=Female & age=old"; ("",) for the whole
     code: Codes  # (cells,)
     missing: NDArray[np.bool_]  # (levels,): the level stands for missing values
+    columns: tuple[str, ...]  # the columns it is made of, () for the whole
 
     @property
     def single(self) -> bool:
-        return "*" not in self.name
+        return len(self.columns) == 1
 
 
 def whole(cube: Cube) -> Grouping:
     """Everyone, as a grouping with one level."""
-    return Grouping("", ("",), np.zeros(cube.n_cells, np.int32), np.zeros(1, bool))
+    return Grouping("", ("",), np.zeros(cube.n_cells, np.int32), np.zeros(1, bool), ())
 
 
 def grouping(cube: Cube, name: str) -> Grouping:
@@ -58,7 +59,9 @@ def grouping(cube: Cube, name: str) -> Grouping:
         texts.insert(0, [level_name(column.name, column.values[i]) for i in at])
         missing |= np.array([column.values[i] is None for i in at])
     levels = tuple(" & ".join(parts) for parts in zip(*texts, strict=True))
-    return Grouping("*".join(parts), levels, code.reshape(-1).astype(np.int32), missing)
+    return Grouping(
+        "*".join(parts), levels, code.reshape(-1).astype(np.int32), missing, tuple(parts)
+    )
 
 
 def level_name(column: str, value: str | None) -> str:

@@ -89,15 +89,16 @@ def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]
     """The sum of cubes, the baseline and the groupings that they were counted with."""
     made = [_read(Path(path)) for path in paths]
     cubes, baselines, groupings = zip(*made, strict=True)
-    if len(set(baselines)) > 1:
-        raise InputError(
-            f"The cubes name different baselines: {', '.join(sorted(set(baselines)))}. Count all "
-            "parts with the same --baseline."
-        )
-    if len(set(groupings)) > 1:
-        raise InputError(
-            "The cubes were counted with different groups. Count all parts with the same --groups."
-        )
+    for what, values, option in (
+        ("baseline", baselines, "--baseline"),
+        ("groups", [", ".join(names) or "none" for names in groupings], "--groups"),
+    ):
+        for path, value in zip(paths, values, strict=True):
+            if value != values[0]:
+                raise InputError(
+                    f"'{paths[0]}' was counted with the {what} {values[0]}, '{path}' with {value}; "
+                    f"count all parts with the same {option}."
+                )
     return add(cubes), baselines[0], groupings[0]
 
 
@@ -108,23 +109,30 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
     try:
         table = parquet.read_table(path)
         meta = json.loads((table.schema.metadata or {})[KEY])
-    except (OSError, KeyError, ValueError, pa.ArrowInvalid) as error:
+        schema = meta["schema"]
+        members = tuple(CubeMember(str(v), str(s)) for v, s in meta["members"])
+        baseline, groupings = str(meta["baseline"]), tuple(map(str, meta["groupings"]))
+        n_examples, clustered = int(meta["n_examples"]), bool(meta["unit_is_cluster"])
+        notes = tuple(map(str, meta["notes"]))
+        answers = ("label", *(f"prediction:{m}" for m in range(len(members))))
+        coded = {name: _codes(table, name) for name in answers}
+        count = table.column("count").to_numpy().astype(np.int64)
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
         raise InputError(
             f"'{path}' is not a readable cube; make one with: "
             "fairweight count FILE --out cube.parquet"
         ) from error
-    if meta.get("schema") != SCHEMA:
+    if schema != SCHEMA:
         raise InputError(
-            f"'{path}' is a cube of schema {meta.get('schema')!r}, and this version reads "
-            f"{SCHEMA}; count the data again with this version."
+            f"'{path}' is a cube of schema {schema!r}, and this version reads {SCHEMA}; count the "
+            "data again with this version."
+        )
+    if (count < 0).any() or not np.array_equal(count, table.column("count").to_numpy()):
+        raise InputError(
+            f"The cube '{path}' has counts that are negative or not whole; count the data again."
         )
     if table.num_rows == 0:
         raise InputError(f"The cube '{path}' has no cells, so there is nothing to audit.")
-    members = tuple(CubeMember(str(v), str(s)) for v, s in meta["members"])
-    coded = {
-        name: _codes(table, name)
-        for name in ("label", *(f"prediction:{m}" for m in range(len(members))))
-    }
     classes = class_order(v for values, _ in coded.values() for v in values if v is not None)
     place: dict[str | None, int] = {name: i for i, name in enumerate(classes)} | {None: -1}
 
@@ -156,16 +164,16 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         tasks=tasks,
         label=as_classes("label"),
         prediction=np.stack([as_classes(f"prediction:{m}") for m in range(len(members))], axis=1),
-        count=table.column("count").to_numpy().astype(np.int64),
-        n_examples=int(meta["n_examples"]),
+        count=count,
+        n_examples=n_examples,
         task=task,
         weight=table.column("weight").to_numpy() if "weight" in table.column_names else None,
         unit=None if unit is None else unit.astype(np.int64),
         unit_names=unit_names,
-        unit_is_cluster=bool(meta["unit_is_cluster"]),
-        notes=tuple(meta["notes"]),
+        unit_is_cluster=clustered,
+        notes=notes,
     )
-    return compact(with_own_classes(cube)), str(meta["baseline"]), tuple(meta["groupings"])
+    return compact(with_own_classes(cube)), baseline, groupings
 
 
 def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:

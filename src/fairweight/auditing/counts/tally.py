@@ -100,9 +100,10 @@ class Tally:
         flat = self._per_cell @ self._cell_count.astype(np.float64)
         return [self._read(flat, i) for i in range(len(self.layouts))]
 
-    def flat(self, weights: Floats) -> Floats:
-        """Flat statistics (R, size) under weights (R, items)."""
-        return np.ascontiguousarray((self._per_item @ weights.T).T)
+    def flat(self, weights: Floats, items: NDArray[np.intp] | None = None) -> Floats:
+        """Flat statistics (R, size) under weights (R, items), of all items or of those named."""
+        per_item = self._per_item if items is None else self._per_item[:, items]
+        return np.ascontiguousarray((per_item @ weights.T).T)
 
     def read(self, flat: Floats) -> list[Counts]:
         return [self._read(flat, i) for i in range(len(self.layouts))]

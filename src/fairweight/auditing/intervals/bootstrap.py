@@ -24,7 +24,8 @@ def percentile(
     >>> float(low), float(high)
     (5.0, 95.0)
     """
-    ordered = np.sort(np.moveaxis(np.asarray(replicates, dtype=np.float64), axis, 0), axis=0)
+    draws = np.moveaxis(np.asarray(replicates, dtype=np.float64), axis, -1)
+    ordered = np.moveaxis(np.sort(np.ascontiguousarray(draws), axis=-1), -1, 0)  # sorts fastest
     defined = np.asarray(np.count_nonzero(~np.isnan(ordered), axis=0), dtype=np.intp)
     tail = np.asarray(alpha, dtype=np.float64) / 2
     return _quantile(ordered, defined, tail), _quantile(ordered, defined, 1 - tail)

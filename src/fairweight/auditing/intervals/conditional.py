@@ -19,6 +19,11 @@ from fairweight.auditing.counts.stats import Floats
 # below 1e-15 (8.5 standard deviations, and a constant for the skewed tails of small means).
 _DEVIATIONS = 8.5
 _EXTRA = 10.0
+# Where both numbers spread over this many standard deviations and more, sums over `lost` are sums
+# over a smooth bell: every step-th term gives the same share of the whole up to 1e-19 if the
+# step is at most 1/1.5 of the smaller deviation (Poisson's summation formula).
+_SMOOTH = 6.0
+_STEPS_PER_DEVIATION = 1.5
 # Cells of the (lost, gained) grids that are held in memory at once.
 _CELLS = 2_000_000
 
@@ -46,18 +51,23 @@ def tails(
     >>> float(below[0]), float(equal[0].round(4)), float(above[0].round(4))
     (0.0, 0.1667, 0.8333)
     """
-    lost_low, lost_width = _window(n, size, lost)
-    gained_low, gained_width = _window(n, size, gained)
+    lost_low, lost_width, lost_deviation = _window(n, size, lost)
+    gained_low, gained_width, gained_deviation = _window(n, size, gained)
+    narrower = np.minimum(lost_deviation, gained_deviation)
+    smooth = np.where(narrower < _SMOOTH, 1.0, narrower / _STEPS_PER_DEVIATION)
+    step = 2 ** np.floor(np.log2(smooth)).astype(np.intp)
+    lost_width = -(-lost_width // step)
     masses = np.zeros((3, n.size))
     # Levels with windows of about the same size share a padded grid.
-    order = np.lexsort((gained_width, np.ceil(np.log2(lost_width))))
+    order = np.lexsort((gained_width, np.ceil(np.log2(lost_width)), step))
     start = 0
     while start < order.size:
-        batch = _batch(order[start : start + _CELLS], lost_width, gained_width)
-        lost_grid = lost_low[batch, None] + np.arange(lost_width[batch].max())
+        batch = _batch(order[start : start + _CELLS], lost_width, gained_width, step)
+        every = int(step[batch[0]])
+        lost_grid = lost_low[batch, None] + every * np.arange(lost_width[batch].max())
         gained_grid = gained_low[batch, None] + np.arange(gained_width[batch].max())
         for probability, change in _grid(
-            n[batch], size[batch], lost[batch], gained[batch], lost_grid, gained_grid
+            n[batch], size[batch], lost[batch], gained[batch], lost_grid, gained_grid, every
         ):
             change -= observed[batch, None, None]
             masses[0, batch] += np.where(change < 0, probability, 0.0).sum(axis=(1, 2))
@@ -69,21 +79,26 @@ def tails(
     return below, equal, above
 
 
-def _window(n: Floats, size: Floats, marked: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Least value and width of the plausible numbers of marked examples among n of size."""
+def _window(n: Floats, size: Floats, marked: Floats) -> tuple[Floats, NDArray[np.intp], Floats]:
+    """Least plausible number of marked examples among n of size, width of the window, deviation."""
     share = marked / size
     mean = n * share
     variance = mean * (1 - share) * (size - n) / np.maximum(size - 1, 1.0)
-    reach = _DEVIATIONS * np.sqrt(variance) + _EXTRA
+    deviation = np.sqrt(variance)
+    reach = _DEVIATIONS * deviation + _EXTRA
     least = np.maximum(np.maximum(0.0, n + marked - size), np.floor(mean - reach))
     most = np.minimum(np.minimum(n, marked), np.ceil(mean + reach))
-    return least, (most - least + 1).astype(np.intp)
+    return least, (most - least + 1).astype(np.intp), deviation
 
 
 def _batch(
-    order: NDArray[np.intp], lost_width: NDArray[np.intp], gained_width: NDArray[np.intp]
+    order: NDArray[np.intp],
+    lost_width: NDArray[np.intp],
+    gained_width: NDArray[np.intp],
+    step: NDArray[np.intp],
 ) -> NDArray[np.intp]:
-    """As many of the first levels as fit into one padded grid, at least one."""
+    """As many of the first levels as share a step and fit into one padded grid, at least one."""
+    order = order[step[order] == step[order[0]]]
     cells = (
         np.arange(1, order.size + 1)
         * np.maximum.accumulate(lost_width[order])
@@ -93,7 +108,13 @@ def _batch(
 
 
 def _grid(
-    n: Floats, size: Floats, lost: Floats, gained: Floats, lost_grid: Floats, gained_grid: Floats
+    n: Floats,
+    size: Floats,
+    lost: Floats,
+    gained: Floats,
+    lost_grid: Floats,
+    gained_grid: Floats,
+    step: int,
 ) -> Iterator[tuple[Floats, Floats]]:
     """Slices of (probability, gained − lost) over the grid, of shape (levels, lost, gained).
 
@@ -103,14 +124,15 @@ def _grid(
     width = gained_grid.shape[1]
     log_lost = _log_choose(lost[:, None], lost_grid)
     log_gained = _log_choose(gained[:, None], gained_grid)
-    together = lost_grid[:, :1] + gained_grid[:, :1] + np.arange(lost_grid.shape[1] + width - 1)
+    length = step * (lost_grid.shape[1] - 1) + width
+    together = lost_grid[:, :1] + gained_grid[:, :1] + np.arange(length)
     log_same = _log_choose((size - lost - gained)[:, None], n[:, None] - together)
     log_same -= _log_choose(size, n)[:, None]
     rows = max(1, _CELLS // (n.size * width))
     for first in range(0, lost_grid.shape[1], rows):
         part = slice(first, first + rows)
-        line = log_same[:, first : first + rows + width - 1]
-        joint = np.lib.stride_tricks.sliding_window_view(line, width, axis=1)
+        line = log_same[:, step * first : step * (first + rows - 1) + width]
+        joint = np.lib.stride_tricks.sliding_window_view(line, width, axis=1)[:, ::step]
         probability = np.exp(log_lost[:, part, None] + log_gained[:, None, :] + joint)
         yield probability, gained_grid[:, None, :] - lost_grid[:, part, None]
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 # Cosines evaluated for one column before the exact distribution gives way to draws.
-_MOST_COSINES = 50_000_000
-# Signs held in memory at once by the Monte Carlo.
-_CHUNK = 4_000_000
+_MOST_COSINES = 20_000_000
+# Numbers held in memory at once.
+_CHUNK = 2_000_000
 
 
 def sign_flip(
@@ -58,50 +58,75 @@ def sign_flip(
     from scipy.sparse import csc_matrix
 
     matrix = csc_matrix(differences, dtype=np.float64)
-    p = np.ones(matrix.shape[1])
-    drawn: list[int] = []
-    for column in range(matrix.shape[1]):
-        values = matrix.data[matrix.indptr[column] : matrix.indptr[column + 1]]
-        values = values[values != 0]
-        if np.isnan(values).any():
-            p[column] = np.nan
-        elif not np.equal(values, np.round(values)).all() or _cosines(values) > _MOST_COSINES:
-            drawn.append(column)
-        elif values.size:
-            p[column] = _exact(values)
-    if drawn:
+    matrix.eliminate_zeros()
+    n_columns = matrix.shape[1]
+    column = np.repeat(np.arange(n_columns), np.diff(matrix.indptr))
+    size = np.abs(matrix.data)
+    undefined = np.bincount(column[np.isnan(size)], minlength=n_columns) > 0
+    broken = np.bincount(column[size != np.round(size)], minlength=n_columns) > 0
+    total = np.bincount(column, weights=size, minlength=n_columns)
+    large = total * _distinct(column, size, n_columns) / 2 > _MOST_COSINES
+    drawn = ~undefined & (broken | large)
+    whole = ~undefined & ~drawn & (total > 0)
+    p = np.where(undefined, np.nan, 1.0)
+    if whole.any():
+        p[whole] = _exact(matrix[:, np.flatnonzero(whole)])
+    if drawn.any():
         rng = np.random.default_rng() if rng is None else rng
-        p[drawn] = _monte_carlo(matrix[:, drawn], n_draws, rng)
+        p[drawn] = _monte_carlo(matrix[:, np.flatnonzero(drawn)], n_draws, rng)
     return p
 
 
-def _cosines(values: Floats) -> float:
-    sizes = np.abs(values)
-    return float(sizes.sum()) * np.unique(sizes).size / 2
+def _distinct(column: NDArray[np.intp], size: Floats, n_columns: int) -> NDArray[np.intp]:
+    """Different sizes in each column."""
+    order = np.lexsort((size, column))
+    column, size = column[order], size[order]
+    new = np.ones(size.size, dtype=np.bool_)
+    new[1:] = (column[1:] != column[:-1]) | (size[1:] != size[:-1])
+    return np.bincount(column[new], minlength=n_columns)
 
 
-def _exact(values: Floats) -> float:
-    from scipy.fft import irfft, next_fast_len
+def _exact(matrix: Any) -> Floats:
+    n_columns = matrix.shape[1]
+    column = np.repeat(np.arange(n_columns), np.diff(matrix.indptr))
+    size = np.abs(matrix.data)
+    total = np.bincount(column, weights=size)
+    observed = np.abs(np.bincount(column, weights=matrix.data))
+    units = np.diff(matrix.indptr)
+    largest = np.maximum.reduceat(size, matrix.indptr[:-1])
+    equal = total == units * largest
+    against = (total - observed) / 2
+    p = mcnemar(against / largest, (total - against) / largest)  # right where all are equal
+    length = 2 ** np.ceil(np.log2(total + 1)).astype(np.int64)
+    for transform in np.unique(length[~equal]):
+        rows = np.flatnonzero(~equal & (length == transform))
+        for part in np.array_split(rows, -(-rows.size * transform // _CHUNK)):
+            p[part] = _by_fourier(matrix[:, part], int(transform))
+    return np.clip(p, 0.5**units, 1.0)
 
-    sizes, counts = np.unique(np.abs(values).astype(np.int64), return_counts=True)
-    step = np.gcd.reduce(sizes)
-    sizes //= step
-    total = int(sizes @ counts)
-    observed = abs(round(values.sum() / step))
-    if sizes.size == 1:
-        against = (total - observed) // 2
-        return float(mcnemar(against, total - against))
-    # (S + total) / 2 = Σ size · coin runs over 0 … total; its transform about the centre is real.
-    length = next_fast_len(total + 1, real=True)
+
+def _by_fourier(matrix: Any, length: int) -> Floats:
+    """The exact p of columns with sums of sizes below `length`."""
+    from scipy.fft import irfft
+
+    n_columns = matrix.shape[1]
+    column = np.repeat(np.arange(n_columns), np.diff(matrix.indptr))
+    sizes, code = np.unique(np.abs(matrix.data), return_inverse=True)
+    counts = np.zeros((n_columns, sizes.size))
+    np.add.at(counts, (column, code), 1.0)
+    total = counts @ sizes
+    observed = np.abs(np.bincount(column, weights=matrix.data))
+    # (S + total) / 2 = Σ size · coin runs over 0 … total; about its centre the transform is the
+    # product of cos(size · half_angle) over units: a sum of logarithms and a parity of signs.
     half_angle = np.pi * np.arange(length // 2 + 1) / length
-    transform = np.ones(half_angle.size)
-    for size, count in zip(sizes, counts, strict=True):
-        transform *= np.cos(size * half_angle) ** count
-    # exp(−i · half_angle · total) moves the centre back to total / 2.
-    probability = irfft(transform * np.exp(-1j * half_angle * total), n=length)[: total + 1]
-    at = (total + observed) // 2
-    p = 2 * probability[at + 1 :].sum() + probability[at]
-    return float(np.clip(p, 0.5 ** float(counts.sum()), 1.0))
+    cosine = np.cos(sizes[:, None] * half_angle)
+    log = np.log(np.maximum(np.abs(cosine), 1e-300))
+    sign = 1.0 - 2.0 * ((counts @ (cosine < 0)) % 2)
+    centred = sign * np.exp(counts @ log)
+    probability = irfft(centred * np.exp(-1j * total[:, None] * half_angle), n=length, axis=1)
+    beyond = np.arange(length) - ((total + observed) / 2)[:, None]
+    p: Floats = np.where(beyond > 0, 2 * probability, np.where(beyond == 0, probability, 0)).sum(1)
+    return p
 
 
 def _monte_carlo(matrix: Any, n_draws: int, rng: np.random.Generator) -> NDArray[np.float64]:

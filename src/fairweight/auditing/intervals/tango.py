@@ -8,8 +8,9 @@ from scipy.special import ndtri
 
 from fairweight.auditing.counts.stats import Floats
 
-# The bracket [shift, 1] is at most 2 wide; 60 halvings leave less than 1e-17.
-_HALVINGS = 60
+# Every third step halves the bracket, so this many steps end below the precision for any data.
+_MOST_STEPS = 160
+_PRECISION = 1e-15
 
 
 def tango(
@@ -29,7 +30,7 @@ def tango(
     Notes
     -----
     Examples are sampled, both models are fixed. The limits are the shifts δ at which the score
-    statistic of `tango_test` is ±z. It falls in δ, so halving a bracket finds them for any n.
+    statistic of `tango_test` is ±z. It falls in δ, so a bracket that shrinks finds them for any n.
     Without a discordant pair they are ±z² / (n + z²). NaN where n = 0.
 
     Measured coverage: docs/interval-coverage.md.
@@ -53,8 +54,14 @@ def tango(
         np.asarray(alpha, dtype=np.float64),
     )
     z = -ndtri(level / 2)
-    # Exchanging the models mirrors the problem, so one function serves both limits.
-    return -_upper(size, compressed, base, z), _upper(size, base, compressed, z)
+    # Exchanging the models mirrors the problem, so both limits are upper limits, found together.
+    upper = _upper(
+        np.stack([size, size]),
+        np.stack([compressed, base]),
+        np.stack([base, compressed]),
+        np.stack([z, z]),
+    )
+    return -upper[0], upper[1]
 
 
 def tango_test(
@@ -107,14 +114,26 @@ def _score(n: Floats, base: Floats, compressed: Floats, delta: Floats) -> Floats
 
 
 def _upper(n: Floats, base: Floats, compressed: Floats, z: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
+    """The shift at which the statistic is −z: secant steps inside a bracket that always shrinks."""
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         size = np.where(n > 0, n, np.nan)
         low = (compressed - base) / size
         high = np.ones_like(low)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            inside = tango_test(size, base, compressed, middle) > -z
-            low = np.where(inside, middle, low)
-            high = np.where(inside, high, middle)
+        above, below = z.copy(), np.full_like(low, -np.inf)  # statistic + z at low and at high
+        for step in range(_MOST_STEPS):
+            width = high - low
+            if not (width > _PRECISION).any():
+                break
+            middle = low + width / 2
+            secant = low + width * (above / (above - below))
+            usable = (secant > low) & (secant < high) & (step % 3 != 2)
+            point = np.where(usable, secant, middle)
+            value = tango_test(size, base, compressed, point) + z
+            inside = value > 0
+            # Illinois: the end that stays put loses half its weight, so that both ends move.
+            below = np.where(inside, below / 2, value)
+            above = np.where(inside, value, above / 2)
+            low, high = np.where(inside, point, low), np.where(inside, high, point)
+        found = np.where(np.abs(high - low) <= _PRECISION, (low + high) / 2, np.nan)
     undefined = np.isnan(size + base + compressed + z)
-    return np.where(undefined, np.nan, (low + high) / 2)
+    return np.where(undefined, np.nan, found)

@@ -1,0 +1,95 @@
+"""`fairweight count`, and audits of cubes: the same numbers without the rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from .conftest import FEW, Run, document, numbers, process, value, wide_frame
+
+GROUPS = ("--groups", "sex,age,sex*age")
+
+
+def table(name: str = "preds.parquet") -> str:
+    wide_frame().drop(columns=["score_dense", "score_int8"]).to_parquet(name)
+    return name
+
+
+def direct_and_by_cube(run: Run, *flags: Any) -> None:
+    """Audit the table, and audit the cubes of its three parts."""
+    run("audit", table(), *GROUPS, *flags, *FEW, "--out", "direct").done()
+    whole = pd.read_parquet("preds.parquet")
+    for third, part in whole.groupby(whole["person"] % 3):
+        part.to_parquet(f"part-{third}.parquet")
+        words = ("count", f"part-{third}.parquet", *GROUPS, *flags)
+        run(*words, "--out", f"cube-{third}.parquet", "--quiet").done()
+    run("audit", "cube-*.parquet", *FEW, "--out", "by-cube").done()
+
+
+@pytest.mark.parametrize("flags", [(), ("--weight", "w"), ("--cluster", "person")], ids=str)
+def test_cubes_give_the_numbers_of_the_table(run: Run, no_page: None, flags: Any) -> None:
+    direct_and_by_cube(run, *flags)
+    direct, cubes = numbers("direct"), numbers("by-cube")
+    assert len(direct) == len(cubes)
+    for one, other in zip(direct, cubes, strict=True):
+        assert other == pytest.approx(one, rel=1e-9, abs=1e-12, nan_ok=True)
+    assert document("direct")["n_examples"] == document("by-cube")["n_examples"] == 240
+
+
+def test_a_list_of_cubes_is_the_glob_of_them(run: Run, no_page: None) -> None:
+    direct_and_by_cube(run)
+    files = [f"cube-{third}.parquet" for third in (2, 0, 1)]
+    run("audit", *files, *FEW, "--out", "listed").done()
+    assert numbers("listed") == numbers("by-cube")
+    names = [given["name"] for given in document("listed")["provenance"]["inputs"]]
+    assert names == files
+
+
+def test_what_count_says_and_writes(run: Run) -> None:
+    told = run("count", table(), "--groups", "sex", "--out", "new/cube.parquet").done().out
+    cube = pq.read_table("new/cube.parquet")
+    assert told == f"240 examples in {cube.num_rows} cells: new/cube.parquet\n"
+    assert cube.column_names == ["group:sex", "label", "prediction:0", "prediction:1", "count"]
+    assert sum(cube.column("count").to_pylist()) == 240
+    assert cube.num_rows < 20
+
+
+def test_a_cube_holds_no_example(run: Run) -> None:
+    wide = wide_frame()
+    wide["example_id"] = [f"secret-{i}" for i in range(len(wide))]
+    wide.to_parquet("preds.parquet")
+    run("count", "preds.parquet", "--groups", "sex", "--out", "cube.parquet", "-q").done()
+    assert b"secret-" not in Path("cube.parquet").read_bytes()
+
+
+def test_small_cells_are_left_out_on_request(run: Run, no_page: None) -> None:
+    told = run("count", table(), *GROUPS, "--out", "c.parquet", "--suppress-small").done().out
+    cube = pq.read_table("c.parquet")
+    assert min(cube.column("count").to_pylist()) >= 10
+    assert "small cells left out" in told
+    run("audit", "c.parquet", *FEW).done()
+    assert document()["n_examples"] == sum(cube.column("count").to_pylist())
+    assert any("fewer than 10 examples were left out" in note for note in document()["notes"])
+
+
+def test_the_baseline_and_the_groups_of_a_cube(run: Run, no_page: None) -> None:
+    run("count", table(), *GROUPS, "--baseline", "int8", "--out", "c.parquet", "-q").done()
+    run("audit", "c.parquet", *FEW).done()
+    assert document()["baseline"] == "int8"
+    assert document()["groupings"] == ["sex", "age", "sex*age"]
+    shift = value("fairweight-audit", "shift", metric="accuracy")
+    assert shift == pytest.approx(0.15)
+    run("audit", "c.parquet", *FEW, "--baseline", "dense", "--groups", "sex").done()
+    assert document()["groupings"] == ["sex"]
+    assert value("fairweight-audit", "shift", metric="accuracy") == pytest.approx(-0.15)
+
+
+def test_counting_in_a_process_of_its_own(folder: Path) -> None:
+    table()
+    outcome = process("count", "preds.parquet", *GROUPS, "--out", "cube.parquet", cwd=folder)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "240 examples" in outcome.out

@@ -1,0 +1,71 @@
+"""Help that teaches: an example in every command, a sentence for every option."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+import fairweight as fw
+from fairweight.cli.app import app
+
+from .conftest import Run, process
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def test_the_commands_of_the_design() -> None:
+    assert set(COMMANDS) == {"audit", "count", "metrics", "demo"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_an_example_and_every_option(run: Run, name: str) -> None:
+    told = run(name, "--help").done().out
+    assert f"fairweight {name}" in told.replace("Usage: fairweight", "")
+    for parameter in COMMANDS[name].params:
+        for option in parameter.opts:
+            if option.startswith("--"):
+                assert option in told
+    assert run(name, "-h").done().out == told
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_help(name: str) -> None:
+    silent = [p.name for p in COMMANDS[name].params if not (p.help or "").strip()]
+    assert silent == []
+    for parameter in COMMANDS[name].params:
+        assert parameter.help[0].isupper()
+        assert parameter.help.rstrip().endswith((".", ")"))
+
+
+def test_the_front_page(run: Run) -> None:
+    told = run("--help").done().out
+    for name in COMMANDS:
+        assert name in told
+    for panel in ("Audit", "Look"):
+        assert f"─ {panel} ─" in told
+    assert "fairweight demo --quick" in " ".join(told.split())
+
+
+def test_no_command_shows_the_front_page(run: Run) -> None:
+    outcome = run()
+    assert "Usage: fairweight" in outcome.out + outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_version(run: Run, folder: Path) -> None:
+    assert run("--version").done().out == f"fairweight {fw.__version__}\n"
+    assert process("--version", cwd=folder).out == f"fairweight {fw.__version__}\n"
+
+
+def test_help_does_not_wait(folder: Path) -> None:
+    """A generous bound: it catches a heavy import, not a busy machine."""
+    fastest = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        assert process("--help", cwd=folder).code == 0
+        fastest = min(fastest, time.perf_counter() - start)
+    assert fastest < 2

@@ -1,0 +1,41 @@
+"""Single parts of an audit, called as the audit calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.quantities import Quantity, quantities
+from fairweight.auditing.compare.rates import RateRows, rate_block, rates
+from fairweight.auditing.compare.replicates import Replicated, replicate
+from fairweight.auditing.metrics.registry import metric
+
+from .latent import Floats
+
+
+def rate(c: Comparison, name: str, kind: str) -> RateRows:
+    """The rows of one rate and kind, with intervals, tests and corrections."""
+    estimate = rates(c, metric(name), kind)
+    assert estimate is not None
+    return RateRows(name, rate_block(c, name, estimate), estimate)
+
+
+def chosen(c: Comparison, wanted: Sequence[tuple[str, str]]) -> list[Quantity]:
+    """The bootstrapped quantities with these metrics and kinds, in this order."""
+    made = {(q.metric, q.slots.kind): q for q in quantities(c, None)}
+    return [made[key] for key in wanted]
+
+
+def replicated(c: Comparison, wanted: Sequence[Quantity]) -> list[Replicated]:
+    evaluations = [q.evaluate for q in wanted if q.evaluate is not None]
+    assert len(evaluations) == len(wanted)
+    return replicate(c, evaluations, [q.level for q in wanted])
+
+
+def covers(low: Floats, truth: Floats, high: Floats) -> Floats:
+    """1 where the limits hold the truth, 0 where not, NaN where there are none."""
+    slack = 1e-9
+    inside = (low <= truth + slack) & (truth - slack <= high)
+    return np.where(np.isnan(low) | np.isnan(high), np.nan, inside.astype(float))

@@ -1,0 +1,180 @@
+"""Clusters and weights: coverage of linearised intervals, level of the tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from fairweight.auditing.compare.structure import heterogeneities
+from fairweight.auditing.compare.values import family_block, shift_or_value
+from fairweight.auditing.counts.cube import Cube
+
+from .audits import chosen, covers, rate, replicated
+from .latent import HARD, Floats, compared, cube, world
+from .measured import Share, share
+
+ICC = 0.05
+LABELS = 5
+
+
+def spread_of_skill(mean: float) -> float:
+    """Correlation of the compressed model's answers to hard examples of one cluster.
+
+    It is chosen so that the *change* (compressed right − dense right) has the intraclass
+    correlation ICC: with H the cluster's share of hard examples and Q its skill, the variance
+    between clusters is E[H²] Var(Q) + (mean − ½)² Var(H).
+    """
+    variance_hard = ICC * HARD * (1 - HARD)
+    shift = HARD * (mean - 0.5)
+    total = HARD * 0.5 - shift**2
+    between = ICC * total - (mean - 0.5) ** 2 * variance_hard
+    return between / (HARD**2 + variance_hard) / (mean * (1 - mean))
+
+
+def people(
+    clusters: int, skill: float, rng: np.random.Generator, *, levels: int, mixed: bool
+) -> Cube:
+    """Clusters of 10 to 60 examples that share a difficulty and a loss.
+
+    Clusters lie in one level each, equally many in every level; `mixed` ones hold all levels.
+    """
+    hard = _beta(HARD, ICC, clusters, rng)
+    right = _beta(skill, spread_of_skill(skill), clusters, rng)
+    unit = np.repeat(np.arange(clusters), rng.integers(10, 61, clusters))
+    n = len(unit)
+    confusion = world(1, LABELS).confusion
+    label = rng.integers(0, LABELS, n)
+
+    def answers(wrong: np.ndarray) -> np.ndarray:
+        until = np.cumsum(confusion, axis=1)
+        other = (rng.random(n)[:, None] > until[label]).sum(axis=1)
+        return np.where(wrong, other, label)
+
+    is_hard = rng.random(n) < hard[unit]
+    dense = answers(is_hard & (rng.random(n) < 0.5))
+    compressed = answers(is_hard & (rng.random(n) >= right[unit]))
+    level = rng.integers(0, levels, n) if mixed else unit % levels
+    return cube(level, label, np.stack([dense, compressed], axis=1), cluster=unit)
+
+
+def _beta(mean: float, icc: float, size: int, rng: np.random.Generator) -> Floats:
+    scale = 1 / icc - 1
+    return rng.beta(mean * scale, (1 - mean) * scale, size=size)
+
+
+def measured_icc(number: int = 20_000, seed: int = 1300) -> tuple[float, float]:
+    """Intraclass correlations of the dense model's answers and of the change.
+
+    Analysis of variance: (B − W) / (B + (n0 − 1) W), B and W the mean squares between and within
+    clusters, n0 the adjusted mean size.
+    """
+    sample = people(number, 0.4, np.random.default_rng(seed), levels=1, mixed=False)
+    assert sample.unit is not None
+    right = (sample.prediction == sample.label[:, None]).astype(float)
+    size = np.bincount(sample.unit)
+    n0 = (size.sum() - (size**2).sum() / size.sum()) / (number - 1)
+    found = []
+    for value in (right[:, 0], right[:, 1] - right[:, 0]):
+        mean = np.bincount(sample.unit, weights=value) / size
+        between = (size * (mean - value.mean()) ** 2).sum() / (number - 1)
+        within = ((value - mean[sample.unit]) ** 2).sum() / (len(value) - number)
+        found.append(float((between - within) / (between + (n0 - 1) * within)))
+    return found[0], found[1]
+
+
+@cache
+def clusters(number: int, audits: int = 800, seed: int = 1301) -> dict[str, Share]:
+    """Everyone loses 2 points on average: coverage with clusters, and as if there were none.
+
+    "accuracy" and "shift" are the dense accuracy and its shift, "i.i.d." the same data with
+    examples taken as independent, "level" the shift within the first of the levels.
+    """
+    rng = np.random.default_rng([seed, number])
+    found: dict[str, list[float]] = {
+        name: [] for name in ("accuracy", "shift", "accuracy, i.i.d.", "shift, i.i.d.", "level")
+    }
+    for i in range(audits):
+        sample = people(number, 0.4, rng, levels=max(1, number // 25), mixed=False)
+        alone = replace(sample, unit=None, unit_names=(), unit_is_cluster=False)
+        for ending, data in (("", sample), (", i.i.d.", alone)):
+            c = compared(data, i)
+            row = rate(c, "accuracy", "overall").block
+            dense = covers(row["baseline_low"], np.array(1 - HARD / 2), row["baseline_high"])
+            shift = covers(row["ci_low"], np.array(-0.02), row["ci_high"])
+            found[f"accuracy{ending}"].append(float(dense[0]))
+            found[f"shift{ending}"].append(float(shift[0]))
+            if data is sample and number >= 50:
+                rows = rate(c, "accuracy", "group").block
+                inside = covers(rows["ci_low"], np.array(-0.02), rows["ci_high"])
+                found["level"].append(float(inside[0]))
+    return {name: share(values) for name, values in found.items() if values}
+
+
+@cache
+def sign_flips(number: int, audits: int = 800, seed: int = 1302) -> dict[str, Share]:
+    """P(p <= .05) for the accuracy shift where nobody loses on average."""
+    rng = np.random.default_rng([seed, number])
+    clustered, alone = [], []
+    for i in range(audits):
+        sample = people(number, 0.5, rng, levels=1, mixed=False)
+        row = rate(compared(sample, i), "accuracy", "overall").block
+        clustered.append(row["p_value"][0] <= 0.05)
+        plain = replace(sample, unit=None, unit_names=(), unit_is_cluster=False)
+        row = rate(compared(plain, i), "accuracy", "overall").block
+        alone.append(row["p_value"][0] <= 0.05)
+    return {"sign flips": share(clustered), "McNemar, i.i.d.": share(alone)}
+
+
+@cache
+def cluster_heterogeneity(
+    number: int, levels: int, mixed: bool, audits: int = 500, seed: int = 1303
+) -> Share:
+    """P(p <= .05) where everyone loses 2 points on average."""
+    rng = np.random.default_rng([seed, number, levels, mixed])
+    found = []
+    for i in range(audits):
+        sample = people(number, 0.4, rng, levels=levels, mixed=mixed)
+        ((_, test),) = heterogeneities(compared(sample, i))
+        found.append(test.p_value <= 0.05)
+    return share(found)
+
+
+@cache
+def cluster_kappa(
+    number: int, audits: int = 300, n_boot: int = 500, seed: int = 1304
+) -> dict[str, Share]:
+    """Shift of kappa: coverage of the bootstrap of whole clusters."""
+    rng = np.random.default_rng([seed, number])
+    # Clusters are alike on average: the cells of the world of single examples give the truth.
+    everyone = compared(world(1, LABELS, compressed=0.4).whole(), 0, n_boot=1)
+    (true,) = replicated(everyone, chosen(everyone, [("kappa", "overall")]))
+    truth = shift_or_value(true.observed, true.observed)[0]
+    found: dict[str, list[float]] = {"whole clusters": [], "single examples": []}
+    for i in range(audits):
+        sample = people(number, 0.4, rng, levels=1, mixed=False)
+        alone = replace(sample, unit=None, unit_names=(), unit_is_cluster=False)
+        for name, data in (("whole clusters", sample), ("single examples", alone)):
+            c = compared(data, i, n_boot=n_boot)
+            (q,) = chosen(c, [("kappa", "overall")])
+            row = family_block(c, [(q, replicated(c, [q])[0])])
+            found[name].append(float(covers(row["ci_low"], truth, row["ci_high"])[0]))
+    return {name: share(values) for name, values in found.items()}
+
+
+@cache
+def weights(spread: float, n: int = 500, audits: int = 1000, seed: int = 1305) -> Share:
+    """Shift with log-normal weights that are larger in the groups that lose more."""
+    rng = np.random.default_rng([seed, n])
+    factor = np.array([1.0, 1.5, 2.0, 3.0])
+    hurt = world(4, LABELS, compressed=0.5 - np.array([[0.0], [0.05], [0.1], [0.2]]))
+    truth = np.array(np.average(hurt.shift, weights=factor))  # groups are equally large
+    found = []
+    for i in range(audits):
+        group, label, dense, compressed = np.unravel_index(hurt.draw(n, rng), hurt.shape)
+        weight = factor[group] * rng.lognormal(0, spread, n)
+        sample = cube(group, label, np.stack([dense, compressed], axis=1), weight=weight)
+        row = rate(compared(sample, i), "accuracy", "overall").block
+        found.append(covers(row["ci_low"], truth, row["ci_high"]))
+    return share(found)

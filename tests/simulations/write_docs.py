@@ -1,0 +1,203 @@
+"""Put the simulated figures into the documentation.
+
+    python -m tests.simulations.write_docs --out docs/statistics.md
+
+Every table of the page stands between the markers `simulated: NAME` and `end`. The numbers are
+those that the slow tests judge: same functions, same seeds. About half an hour on one core;
+`--only NAME` makes one table anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from . import composites, dependent, excesses, families
+from .measured import Figures
+
+SIZES = (100, 300, 1000)
+
+
+def null() -> Figures:
+    rows = []
+    for family in families.FAMILIES:
+        found = families.all_null(family)
+        rows.append((family, found["shift"], found["excess"]))
+    return Figures("null", ("20 rows × 500", "any shift found", "any excess found"), rows)
+
+
+def power() -> Figures:
+    found = families.planted()
+    delta = f"{100 * families.least_detectable():.1f} points"
+    return Figures(
+        "power",
+        ("planted in one of 20 groups of 500", "test", "found"),
+        [
+            (f"a loss of {delta}", "shift ≠ 0, Holm", found["shift"]),
+            (f"{delta} beyond everyone's 2", "excess, Holm", found["excess"]),
+            (f"{delta} beyond everyone's 2", "heterogeneity", found["heterogeneity"]),
+        ],
+    )
+
+
+def uniform() -> Figures:
+    found = families.uniform_drop()
+    return Figures(
+        "uniform",
+        ("everyone loses 2 points, 20 groups × 500", "share"),
+        [
+            ("groups with p ≤ .05 for shift ≠ 0", found["shift, rows"]),
+            ("audits with a shift after Holm", found["shift, any"]),
+            ("audits with an excess after Holm", found["excess, any"]),
+            ("audits in which heterogeneity rejects", found["heterogeneity"]),
+        ],
+    )
+
+
+def composition() -> Figures:
+    found = families.composition()
+    return Figures(
+        "composition",
+        ("groups differ in their labels alone, 4 × 1,000", "audits that find something"),
+        [
+            ("excess, Holm", found["excess, any"]),
+            ("standardised excess, Benjamini–Hochberg", found["standardised excess, any"]),
+            ("heterogeneity", found["heterogeneity"]),
+        ],
+    )
+
+
+def bootstrap() -> Figures:
+    names = [name for name, _ in composites.WANTED]
+    rows = []
+    for world in composites.WORLDS:
+        for size in SIZES if world == "uneven" else SIZES[-1:]:
+            found = composites.coverage(world, size)
+            rows.append((world, f"{size:,}", *(found[name] for name in names)))
+    return Figures("bootstrap", ("world", "per class", *(f"`{n}`" for n in names)), rows)
+
+
+def inflation() -> Figures:
+    rows = []
+    for size in SIZES:
+        truth, plain, corrected = composites.inflation(size)
+        rows.append((f"{size:,}", f"{truth:.0f}", f"{plain:.0f}", f"{corrected:.0f}"))
+    return Figures(
+        "inflation",
+        ("per class", "true CEV", "mean of the estimates", "mean of 2T − mean(T*)"),
+        rows,
+    )
+
+
+def swap() -> Figures:
+    found = composites.swap_level()
+    return Figures("swap", tuple(f"`{name}`" for name in found), [tuple(found.values())])
+
+
+def worst() -> Figures:
+    rows = []
+    for name in composites.TEN_GROUPS:
+        found = composites.worst_group(name)
+        rows.append((name, found["simultaneous"], found["pointwise"]))
+    head = ("ten groups of 500", "`worst_group_shift`", "plain interval of the observed worst")
+    return Figures("worst", head, rows)
+
+
+def clusters() -> Figures:
+    rows = []
+    for number in (20, 100):
+        found, flips = dependent.clusters(number), dependent.sign_flips(number)
+        kappa = dependent.cluster_kappa(number)
+        rows += [
+            (
+                number,
+                "with clusters",
+                *(found[name] for name in ("accuracy", "shift")),
+                kappa["whole clusters"],
+                flips["sign flips"],
+            ),
+            (
+                number,
+                "as if independent",
+                *(found[f"{name}, i.i.d."] for name in ("accuracy", "shift")),
+                kappa["single examples"],
+                flips["McNemar, i.i.d."],
+            ),
+        ]
+    head = (
+        "clusters",
+        "examples taken",
+        "accuracy",
+        "shift",
+        "shift of kappa",
+        "level of the test",
+    )
+    return Figures("clusters", head, rows)
+
+
+def cluster_heterogeneity() -> Figures:
+    designs = {
+        "100 clusters, each in one of 4 levels": (100, 4, False),
+        "100 clusters with all 4 levels inside": (100, 4, True),
+        "20 clusters, each in one of 2 levels": (20, 2, False),
+    }
+    rows = [(name, dependent.cluster_heterogeneity(*design)) for name, design in designs.items()]
+    return Figures("cluster-heterogeneity", ("design", "rejections at 5 %"), rows)
+
+
+def weights() -> Figures:
+    rows = [(spread, dependent.weights(spread)) for spread in (0.5, 1.0)]
+    return Figures("weights", ("standard deviation of log weight", "coverage of the shift"), rows)
+
+
+def excess() -> Figures:
+    rows = []
+    for n in (300, 1000, 5000):
+        found = excesses.excess_coverage(n)
+        standardised = "" if n == 300 else excesses.standardised_coverage(n)
+        rows.append((f"{n:,}", found["all rows"], found["smallest group"], standardised))
+    head = ("examples", "excess, all groups", "smallest group (10 %)", "standardised excess")
+    return Figures("excess", head, rows)
+
+
+TABLES: dict[str, Callable[[], Figures]] = {
+    "null": null,
+    "power": power,
+    "uniform": uniform,
+    "composition": composition,
+    "excess": excess,
+    "bootstrap": bootstrap,
+    "inflation": inflation,
+    "swap": swap,
+    "worst": worst,
+    "clusters": clusters,
+    "cluster-heterogeneity": cluster_heterogeneity,
+    "weights": weights,
+}
+
+
+def with_figures(page: str, figures: Figures) -> str:
+    """The page with this table between its markers."""
+    start, end = f"<!-- simulated: {figures.name} -->", "<!-- end -->"
+    pattern = re.compile(f"({re.escape(start)}\n).*?({re.escape(end)})", re.DOTALL)
+    if not pattern.search(page):
+        raise ValueError(f"the page has no place for '{figures.name}': {start} … {end}")
+    return pattern.sub(lambda m: f"{m[1]}{figures.markdown()}\n{m[2]}", page)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="the page to bring up to date")
+    parser.add_argument("--only", choices=list(TABLES), action="append", help="just this table")
+    options = parser.parse_args()
+    for name in options.only or TABLES:
+        figures = TABLES[name]()
+        page = options.out.read_text(encoding="utf-8")
+        options.out.write_text(with_figures(page, figures), encoding="utf-8")
+        print(f"{name}\n{figures.markdown()}\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,7 +14,18 @@ import fairweight as fw
 from fairweight.api import Audit
 
 # Names that break code which joins, splits, quotes or escapes names.
-HOSTILE = ("<b>&amp;</b>", "a,b", 'say "no"', "O'Neil", "two\nlines", "x=y", "p & q", "50 %", "ß€", "-")
+HOSTILE = (
+    "<b>&amp;</b>",
+    "a,b",
+    'say "no"',
+    "O'Neil",
+    "two\nlines",
+    "x=y",
+    "p & q",
+    "50 %",
+    "ß€",
+    "-",
+)
 
 KEYS = ["variant", "metric", "by", "group", "class", "task"]
 ESTIMATES = ["baseline", "compressed", "shift", "excess_shift"]
@@ -26,7 +37,7 @@ CLOSED_COLUMNS = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predictions:
     """A wide table: labels, two models, group columns."""
 
@@ -37,6 +48,15 @@ class Predictions:
 
     def __len__(self) -> int:
         return len(self.label)
+
+    def __repr__(self) -> str:
+        """Short: `.frame()` of a failing example shows its rows."""
+        levels = {name: sorted(map(str, set(values))) for name, values in self.groups.items()}
+        return f"<{len(self)} examples of {sorted(set(self.label))}, groups {levels}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What Hypothesis prints."""
+        printer.text(repr(self))
 
     def frame(self) -> pd.DataFrame:
         columns = {"label": self.label, "dense": self.dense, "small": self.small, **self.groups}

@@ -60,9 +60,7 @@ def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run(
-    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Run:
+def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run a command in this process: `run("audit", "preds.csv")`."""
 
     def called(*arguments: Any) -> Outcome:
@@ -162,3 +160,15 @@ def value(out: str | Path, column: str, **where: Any) -> Any:
     rows = [r for r in numbers(out) if all(r[k] == v for k, v in wanted.items())]
     assert len(rows) == 1, f"{len(rows)} rows for {wanted}"
     return rows[0][column]
+
+
+def same(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> None:
+    """Equal rows: text, counts and nulls exactly, fractions to the last digits."""
+    assert len(left) == len(right)
+    for one, other in zip(left, right, strict=True):
+        assert one.keys() == other.keys()
+        for column, held in one.items():
+            expected = other[column]
+            if isinstance(held, float) and isinstance(expected, float):
+                expected = pytest.approx(expected, rel=1e-9, abs=1e-12)
+            assert held == expected, (column, one)

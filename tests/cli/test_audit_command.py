@@ -26,6 +26,7 @@ from .conftest import (
     model_frames,
     numbers,
     process,
+    same,
     value,
     wide_frame,
 )
@@ -40,13 +41,6 @@ def reference() -> list[dict[str, Any]]:
 
     made = fw.audit_table(wide_frame(), groups=["sex", "age"], n_boot=40)
     return records(made.results)
-
-
-def same(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> None:
-    """Equal rows: text and counts exactly, numbers to the last digits."""
-    assert len(left) == len(right)
-    for one, other in zip(left, right, strict=True):
-        assert one == pytest.approx(other, rel=1e-12, abs=1e-15, nan_ok=True)
 
 
 # --- layouts and formats -------------------------------------------------------------------------
@@ -326,9 +320,7 @@ def test_training_table(run: Run, no_page: None) -> None:
 
 def test_variants_table(run: Run, no_page: None) -> None:
     wide_frame().to_csv("wide.csv", index=False)
-    about = pd.DataFrame(
-        {"variant": ["dense", "int8"], "seed": [0, 0], "size_bytes": [4000, 1000]}
-    )
+    about = pd.DataFrame({"variant": ["dense", "int8"], "seed": [0, 0], "size_bytes": [4000, 1000]})
     about.to_csv("variants.csv", index=False)
     run("audit", "wide.csv", *GROUPS, *FEW, "--variants", "variants.csv").done()
     assert document()["variants_table"] == about.to_dict("records")

@@ -599,7 +599,7 @@ def test_a_cube_asked_for_what_it_does_not_have(cube: str, refuse: Callable[...,
 def test_flags_that_a_cube_cannot_follow_are_not_ignored(
     cube: str, refuse: Callable[..., str], flags: list[str]
 ) -> None:
-    """An audit that looks clustered, weighted or signed by training data and is not would mislead."""
+    """An audit that looks clustered or weighted and is not would mislead."""
     said(refuse("audit", cube, *flags), flags[0])
 
 
@@ -609,7 +609,9 @@ def test_a_cube_is_not_counted_again(cube: str, run: Run) -> None:
 
 
 def test_a_count_that_is_refused_writes_nothing(run: Run) -> None:
-    said(run("count", csv(wide_frame()), "--label", "lable", "--out", "c.parquet").refused(), "lable")
+    said(
+        run("count", csv(wide_frame()), "--label", "lable", "--out", "c.parquet").refused(), "lable"
+    )
     assert not list(Path().glob("*c.parquet*"))
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ def test_a_full_disk_while_the_tables_are_written(
 
 
 def test_a_full_disk_and_a_cube(run: Run, preds: str, tiny_disk: Path) -> None:
-    with pytest.raises(OSError, match="No space left"), open("disk/filler", "wb", 0) as filler:
+    with open("disk/filler", "wb", 0) as filler, suppress(OSError):  # until nothing fits
         while True:
             filler.write(bytes(4096))
     assert "no space left" in run("count", preds, "--out", "disk/cube.parquet").refused()

@@ -86,7 +86,7 @@ def test_missing_examples() -> None:
     assert "--missing drop" in message
     frames = model_frames()
     frames["dense"] = frames["dense"].iloc[1:]
-    refused(frames, "1 examples of 'int8' are missing from 'dense'.*example 10")
+    refused(frames, "1 example of 'int8' is missing from 'dense'.*example 10")
     refused(lacking, "missing= must be 'error' or 'drop'", missing="ignore")
 
 
@@ -99,7 +99,7 @@ def test_nothing_in_common() -> None:
 def test_labels_that_differ() -> None:
     long = long_frame()
     long.loc[7, "label"] = "cat"  # example 11 in int8; it is a dog in dense
-    message = refused(long, "'label' differs between variants for 1 examples")
+    message = refused(long, "'label' differs between variants for 1 example")
     assert "11 has 'dog' in one and 'cat' in 'int8'" in message
     refused(long.sample(frac=1, random_state=0), "'label' differs between variants")
     examples = wide_frame()[["example_id", "label"]]
@@ -114,12 +114,12 @@ def test_missing_labels(row: int, absent: Any) -> None:
     long = long_frame()
     long["label"] = long["label"].astype(object)
     long.loc[row, "label"] = absent
-    refused(long, r"1 rows have no label \('label'\), for example example 11")
+    refused(long, r"1 row has no label \('label'\), such as example 11")
     if row == 1:
         wide = wide_frame()
         wide["label"] = wide["label"].astype(object)
         wide.loc[row, "label"] = absent
-        refused(wide, r"1 rows have no label \('label'\), for example example 11")
+        refused(wide, r"1 row has no label \('label'\), such as example 11")
 
 
 def test_nan_labels_of_arrays() -> None:
@@ -151,10 +151,10 @@ def test_unrecognisable_predictions_show_the_columns() -> None:
 def test_scores() -> None:
     wide = wide_frame()
     wide.loc[2, "score_int8"] = 3.2
-    message = refused(wide, "'score_int8' has 1 values outside")
+    message = refused(wide, "'score_int8' has 1 value outside")
     assert "example 12" in message
     assert "not logits" in message
-    refused(long_frame(wide), "'score' has 1 values outside")
+    refused(long_frame(wide), "'score' has 1 value outside")
     wide.loc[2, "score_int8"] = None
     refused(wide, "'score_int8' is missing for 1 predictions, for example of example 12")
     refused(wide.assign(score_int8="high"), "score column 'score_int8' must hold numbers")
@@ -186,15 +186,15 @@ def test_lists_of_scores() -> None:
     wide["scores_int8"] = [[0.5, 0.5]] * 5 + [[0.2, 0.3, 0.5]]
     refused(wide, r"different lengths \(2 to 3\)")
     wide["scores_int8"] = [[0.5, 0.5]] * 5 + [[-1.0, 2.0]]
-    refused(wide, "'scores_int8' has 1 values outside")
+    refused(wide, "'scores_int8' has 1 value outside")
 
 
 @pytest.mark.parametrize(
     ("weights", "sentence"),
     [
-        ([1, 1, -1, 1, 1, 1], "negative, infinite or missing in 1 rows.*example 12"),
-        ([1, 1, None, 1, 1, 1], "negative, infinite or missing in 1 rows"),
-        ([1, 1, float("inf"), 1, 1, 1], "negative, infinite or missing in 1 rows"),
+        ([1, 1, -1, 1, 1, 1], "negative, infinite or missing in 1 row.*example 12"),
+        ([1, 1, None, 1, 1, 1], "negative, infinite or missing in 1 row"),
+        ([1, 1, float("inf"), 1, 1, 1], "negative, infinite or missing in 1 row"),
         ([0] * 6, "zero everywhere"),
         (["a"] * 6, "weight column 'weight' must hold numbers; it holds text"),
     ],

@@ -298,10 +298,11 @@ def _score_notes(scored: Cube, positive: dict[str | None, int | None]) -> list[s
         return []
     from fairweight.auditing.compare.scored import most_tied_share
 
+    tied = most_tied_share(scored, positive)
     return [
         f"There are more than a million distinct scores, so they were rounded to {bins:,} bins: "
-        f"AUC is off by at most {most_tied_share(scored, positive) / 2:.1g}, calibration errors by at most "
-        f"{0.5 / bins:.1g}, Brier scores by at most {1 / bins:.1g}."
+        f"AUC is off by at most {tied / 2:.1g}, calibration errors by at most {0.5 / bins:.1g}, "
+        f"Brier scores by at most {1 / bins:.1g}."
     ]
 
 

@@ -36,6 +36,14 @@ def audit(
             metavar="X", help="Positive class of binary labels.", rich_help_panel=o.COLUMNS
         ),
     ] = None,
+    score_classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="a,b,c",
+            help="Class of each entry of the score vectors, if the file does not say.",
+            rich_help_panel=o.COLUMNS,
+        ),
+    ] = None,
     alpha: Annotated[
         float, typer.Option(help="Level of intervals and tests.", rich_help_panel=o.STATISTICS)
     ] = 0.05,
@@ -146,6 +154,7 @@ def audit(
             files if len(files) > 1 else files[0],
             **o.table_options(values),
             positive=positive,
+            score_classes=o.split_names(score_classes, "--score-classes"),
             alpha=alpha,
             n_boot=n_boot,
             correction=correction,

@@ -47,13 +47,14 @@ def count(
 ) -> None:
     """Count predictions into a cube: how many examples share groups, label and predictions.
 
-    Cubes add up, hold no example, and are audited like tables:
+    Cubes add up, hold counts instead of rows, and are audited like tables:
 
         fairweight count part-1.parquet --groups sex,age --out cube-1.parquet
 
         fairweight audit cube-1.parquet cube-2.parquet
 
-    Scores are not in a cube, so AUC and calibration need the tables themselves.
+    Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
+    or with several tasks, the cube has a column `unit` that tells clusters or examples apart.
     """
     values = dict(locals())
     from contextlib import closing

@@ -62,11 +62,14 @@ def demo(
             with atomic_file(room / f"{name}.parquet", "wb") as file:
                 table.to_parquet(file)
         progress("auditing", 1, 3)
-        command = shlex.join(
-            ["fairweight", "audit", str(room / "predictions.parquet")]
-            + ["--examples", str(room / "examples.parquet"), "--train", str(room / "train.parquet")]
-            + ["--random-state", str(seed), "--out", str(room / "audit")]
-        )
+        words = {
+            "--examples": room / "examples.parquet",
+            "--train": room / "train.parquet",
+            "--random-state": seed,
+            "--out": room / "audit",
+        }
+        flags = [str(word) for pair in words.items() for word in pair]
+        command = shlex.join(["fairweight", "audit", str(room / "predictions.parquet"), *flags])
         made = audit_table(
             str(room / "predictions.parquet"),
             examples=str(room / "examples.parquet"),

@@ -18,9 +18,11 @@ def metrics(
 ) -> None:
     """List every metric, or define one: formula, direction, range, source, undefined cases.
 
-    fairweight metrics
+    All of them in one line each, then one in full:
 
-    fairweight metrics cev
+        fairweight metrics
+
+        fairweight metrics cev
     """
     import fairweight.auditing.metrics as registered
     from fairweight.auditing.metrics.registry import metric

@@ -125,20 +125,20 @@ Quiet: TypeAlias = Annotated[
 ]
 
 
-def split_groups(text: str | None) -> list[str] | None:
-    """`a,b,a*b` as names; a column whose name has a comma is written twice quoted: `"a,b"`.
+def split_names(text: str | None, option: str) -> list[str] | None:
+    """`a,b,a*b` as names; a name with a comma is quoted: `"a,b"`.
 
-    >>> split_groups('sex, age,sex*age'), split_groups('"age, years",sex')
+    >>> split_names('sex, age,sex*age', "--groups"), split_names('"age, years",sex', "--groups")
     (['sex', 'age', 'sex*age'], ['age, years', 'sex'])
     """
     if text is None:
         return None
     import csv
 
-    names = next(csv.reader([text], skipinitialspace=True), [])
-    if not [name for name in names if name.strip()]:
-        raise InputError(f"--groups {text!r} names no column; write: --groups sex,age,sex*age")
-    return [name.strip() for name in names if name.strip()]
+    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not any(names):
+        raise InputError(f"{option} {text!r} names nothing; write names with commas: a,b,c")
+    return [name for name in names if name]
 
 
 def named_columns(given: list[str] | None, option: str) -> dict[str, list[str]] | None:
@@ -166,7 +166,7 @@ def table_options(values: dict[str, Any]) -> dict[str, Any]:
         "scores": named_columns(values["score"], "--score"),
         "label": values["label"],
         "id": values["id_"],
-        "groups": split_groups(values["groups"]),
+        "groups": split_names(values["groups"], "--groups"),
         "task": values["task"],
         "examples": values["examples"],
         "train": values["train"],

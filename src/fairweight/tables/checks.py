@@ -87,8 +87,8 @@ def check_values(
     if result["label"]:
         examples = some(missing("label", kinds["label"]))
         raise InputError(
-            f"{counted(result['label'], 'row')} {have(result['label'])} no label ('{label}'), such as "
-            f"{examples}; fill the labels or leave those examples out."
+            f"{counted(result['label'], 'row')} {have(result['label'])} no label ('{label}'), "
+            f"such as {examples}; fill the labels or leave those examples out."
         )
     _check_weights(result, columns, some, bad)
     empty: set[str] = set()
@@ -102,8 +102,8 @@ def check_values(
                 continue
             if result[name]:
                 raise InputError(
-                    f"The score column '{columns[name]}' has {counted(result[name], 'value')} outside "
-                    f"[0, 1], such as {some(bad[name])}; give probabilities, not logits."
+                    f"The score column '{columns[name]}' has {counted(result[name], 'value')} "
+                    f"outside [0, 1], such as {some(bad[name])}; give probabilities, not logits."
                 )
             if result[f"{name}_absent"]:
                 gap = "IS NULL" if name[0] == "v" else f"IS NULL OR isnan({name})"

@@ -36,6 +36,7 @@ def check_examples(workspace: Workspace, identity: Identity, examples: Source, v
             f"SELECT DISTINCT example_id {absent} ORDER BY 1 LIMIT {SHOWN_EXAMPLES}"
         ).fetchall()
         raise InputError(
-            f"{counted(total, 'example')} {are(total)} not in the examples table {examples.shown}, such as "
+            f"{counted(total, 'example')} {are(total)} not in the examples table "
+            f"{examples.shown}, such as "
             f"{named([row[0] for row in some])}; add them to it."
         )

@@ -217,14 +217,15 @@ class Assembly:
                 continue
             total, example, values = conflict
             told = (
-                f"'{attribute.column}' differs between variants for {counted(total, 'example')}: "
+                f"'{attribute.column}' differs between variants for "
+                f"{counted(total, 'example')}: "
                 f"{named([example])} has {values[0]!r} in one and {values[1]!r} in "
                 f"'{part.variant}'"
             )
             if role == "label" and None in values:
                 raise InputError(
-                    f"{counted(total, 'row')} {have(total)} no label ('{attribute.column}'), such as "
-                    f"{named([example])}; fill the labels or leave those examples out."
+                    f"{counted(total, 'row')} {have(total)} no label ('{attribute.column}'), "
+                    f"such as {named([example])}; fill the labels or leave those examples out."
                 )
             if role in ("label", "weight", "cluster"):
                 raise InputError(f"{told}; an example has one {role}: correct the tables.")

@@ -41,7 +41,9 @@ def test_every_row_keeps_the_contract(table: Predictions, min_group: int) -> Non
     r = audit.results
     assert tuple(r.columns) == RESULT_COLUMNS
     for name in r.columns:
-        kind = "object" if name in TEXT_COLUMNS else "Int64" if name in INTEGER_COLUMNS else "float64"
+        kind = (
+            "object" if name in TEXT_COLUMNS else "Int64" if name in INTEGER_COLUMNS else "float64"
+        )
         assert str(r[name].dtype) == kind, name
     keyed(r)  # no two rows speak of the same thing
     assert set(r["metric"]) == {m.name for m in metrics()}  # none is dropped in silence
@@ -191,14 +193,21 @@ def test_swapping_the_models_negates_shifts_and_mirrors_intervals(table: Predict
     np.testing.assert_allclose(there["excess_shift"], -back["excess_shift"], rtol=0, atol=1e-12)
     mirrored = there.index.isin(keyed(closed(there.reset_index())).index)
     metric = there.index.get_level_values("metric")
-    mirrored &= ~metric.isin([*NOT_MIRRORED, "worst_group_shift"]) & there["shift"].notna().to_numpy()
+    mirrored &= (
+        ~metric.isin([*NOT_MIRRORED, "worst_group_shift"]) & there["shift"].notna().to_numpy()
+    )
     assert mirrored.sum() > 3
     mine, theirs = there[mirrored], back[mirrored]
-    for low, high in (("ci_low", "ci_high"), ("sim_low", "sim_high"), ("excess_low", "excess_high")):
+    for low, high in (
+        ("ci_low", "ci_high"),
+        ("sim_low", "sim_high"),
+        ("excess_low", "excess_high"),
+    ):
         np.testing.assert_allclose(mine[low], -theirs[high], atol=1e-10)
         np.testing.assert_allclose(mine[high], -theirs[low], atol=1e-10)
     for name in ("p_value", "p_adjusted", "excess_p"):
         np.testing.assert_allclose(mine[name], theirs[name], rtol=1e-9, atol=1e-12)
+
     # lost answers are the other direction's gained ones; flips are flips
     def values(frame: pd.DataFrame, name: str) -> np.ndarray:
         return frame[metric == name]["compressed"].to_numpy()
@@ -306,10 +315,10 @@ def test_two_columns_may_make_the_same_level_names() -> None:
         fw.audit(list(table.label), models, sensitive_features=g, n_boot=20).results
         for g in (groups, plain)
     )
-    worst = [r[r["metric"] == "worst_group_shift"]["compressed"].tolist() for r in (hostile, simple)]
+    worst = [
+        r[r["metric"] == "worst_group_shift"]["compressed"].tolist() for r in (hostile, simple)
+    ]
     assert worst[0] == worst[1]
-    pd.testing.assert_frame_equal(
-        closed(hostile)[CLOSED_COLUMNS], closed(simple)[CLOSED_COLUMNS]
-    )
+    pd.testing.assert_frame_equal(closed(hostile)[CLOSED_COLUMNS], closed(simple)[CLOSED_COLUMNS])
     assert len(hostile.columns) == len(RESULT_COLUMNS)
     assert KEYS[0] in hostile

@@ -81,9 +81,7 @@ CASES: list[tuple[str, str, Callable[..., float]]] = [
 
 
 def arrays(table: Predictions) -> Arrays:
-    return tuple(
-        np.array(c) for c in (table.label, table.dense, table.small, table.groups["sex"])
-    )  # type: ignore[return-value]
+    return tuple(np.array(c) for c in (table.label, table.dense, table.small, table.groups["sex"]))  # type: ignore[return-value]
 
 
 def assert_same_distribution(first: NDArray[Any], second: NDArray[Any]) -> None:
@@ -155,7 +153,9 @@ def test_clusters_are_swapped_whole() -> None:
     theirs = np.empty(1_500)
     for r in range(len(theirs)):
         turn = (rng.random(25) < 0.5)[person]
-        theirs[r] = gap_shift(label, np.where(turn, small, dense), np.where(turn, dense, small), sex)
+        theirs[r] = gap_shift(
+            label, np.where(turn, small, dense), np.where(turn, dense, small), sex
+        )
     assert_same_distribution(ours, theirs)
 
 

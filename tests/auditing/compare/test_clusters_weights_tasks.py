@@ -16,7 +16,7 @@ from ..strategies import closed, keyed, random_table, row
 
 
 def arrays(seed: int = 20, n: int = 400) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1000 + seed)  # not the table's: persons would follow labels
     table = random_table(seed, n)
     person = rng.integers(0, 40, n)
     return {
@@ -236,8 +236,8 @@ def assert_mean_of_tasks(results: pd.DataFrame) -> set[str]:
         same = frame[frame["task"].notna()]
         for key in ("metric", "by", "group", "class"):
             same = same[same[key].isna() if pd.isna(found[key]) else same[key] == found[key]]
-        if found["metric"] == "worst_group_shift":
-            continue  # the least of the mean shifts, not the mean of the least: see below
+        if found["metric"] in ("worst_group_shift", "heterogeneity"):
+            continue  # the least of the mean shifts, a test of the mean change: no means
         if found["status"] != "ok" or len(same) < 3 or same["compressed"].isna().any():
             continue
         for name in ("baseline", "compressed", "shift"):

@@ -60,7 +60,7 @@ def in_chunks(frame: pd.DataFrame, cuts: list[int], **options: Any) -> Cube:
 
 def full_frame(seed: int = 1, n: int = 200) -> pd.DataFrame:
     """Weights, clusters, missing groups, abstentions and a class that nobody has as a label."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1000 + seed)
     frame = random_table(seed, n).frame()
     frame.loc[rng.random(n) < 0.1, "small"] = None
     frame.loc[:2, "small"] = "9"
@@ -129,7 +129,10 @@ def test_cubes_of_different_questions_do_not_add() -> None:
         (cube_of(frame, groups=["site"]), "group columns"),
         (cube_of(frame, groups=["sex"], weight="mass"), "weights"),
         (cube_of(frame, groups=["sex"], cluster="person"), "clusters"),
-        (cube_of(frame, groups=["sex"], predictions={"dense": "dense", "tiny": "small"}), "members"),
+        (
+            cube_of(frame, groups=["sex"], predictions={"dense": "dense", "tiny": "small"}),
+            "members",
+        ),
     ):
         with pytest.raises(InputError, match=word):
             add([plain, other])

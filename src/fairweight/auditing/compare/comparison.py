@@ -72,25 +72,21 @@ class Comparison:
             g.name: pairs(self.cube, g, 0, self.n_baseline) for g in (self.whole, *self.groupings)
         }
 
-    @cached_property
-    def _clusters(self) -> dict[str | None, float]:
-        """Number of clusters in every level of every grouping, and (None) in all."""
+    @property
+    def n_clusters(self) -> float:
+        """Number of clusters; NaN without clusters."""
         unit = self.cube.unit
         if unit is None or not self.cube.unit_is_cluster:
-            return {}
-        found: dict[str | None, float] = {None: float(len(np.unique(unit)))}
-        for grouping in self.groupings:
-            size = len(grouping.levels)
-            level = np.unique(unit * size + grouping.code) % size
-            counted = np.bincount(level, minlength=size)
-            found |= {name: float(n) for name, n in zip(grouping.levels, counted, strict=True)}
-        return found
+            return np.nan
+        return float(len(np.unique(unit)))
 
-    def clusters_in(self, groups: NDArray[np.object_]) -> NDArray[np.float64]:
-        """Clusters behind rows of these groups (whole columns count all); NaN without clusters."""
-        if not self._clusters:
-            return np.full(len(groups), np.nan)
-        return np.array([self._clusters.get(name, self._clusters[None]) for name in groups])
+    def clusters_by_level(self, grouping: Grouping) -> NDArray[np.float64]:
+        """Number of clusters in every level of a grouping; NaN without clusters."""
+        unit, size = self.cube.unit, len(grouping.levels)
+        if unit is None or not self.cube.unit_is_cluster:
+            return np.full(size, np.nan)
+        level = np.unique(unit * size + grouping.code) % size
+        return np.bincount(level, minlength=size).astype(np.float64)
 
     def rng(self, purpose: str) -> np.random.Generator:
         """Random numbers of their own for each variant, task and purpose.

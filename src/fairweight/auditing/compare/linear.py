@@ -69,7 +69,7 @@ def share_limits(
     happens[:, c.n_baseline :] = share[:, None]
     u = _contributions(c, cells, row, n_rows, happens)
     n = sums(row, c.cube.count, n_rows)
-    slots = plain_slots("overall", "overall", n_rows)
+    slots = plain_slots(c, "overall", "overall", n_rows)
     return _estimate(c, slots, u, n, False, kind="overall").compressed_limits(alpha)
 
 

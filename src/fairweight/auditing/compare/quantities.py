@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,7 @@ def _values(c: Comparison, entry: Metric, training: Training | None) -> Iterator
                 entry.name,
                 join_slots([slots_of(c, g, kind) for g in chosen], kind),
                 np.concatenate([sizes(c, g) for g in chosen]),
-                _per_slice(entry, function, chosen, rest=kind != "overall"),
+                _per_slice(c, entry, function, chosen, rest=kind != "overall"),
             )
 
 
@@ -139,45 +139,51 @@ def _per_class(function: Callable[[Counts], Floats]) -> Evaluate:
 
 
 def _per_slice(
-    entry: Metric, function: Callable[[Counts], Floats], chosen: list[Grouping], *, rest: bool
+    c: Comparison,
+    entry: Metric,
+    function: Callable[[Counts], Floats],
+    chosen: list[Grouping],
+    *,
+    rest: bool,
 ) -> Evaluate:
-    """The metric in every slice, and its excess over everyone outside the slice."""
+    """The metric in every slice, and its excess over everyone outside the slice.
+
+    Slices below `min_group` get a value but no interval, so replicates leave them out.
+    """
+    large = [sizes(c, g) >= c.options.min_group for g in chosen]
 
     def value(counts: Counts) -> Floats:
         summary: Floats = summary_of(entry, function(counts), counts).mean(axis=-2)
         return summary
 
+    def spread(parts: list[Floats], keep: list[NDArray[np.bool_]]) -> Floats:
+        """Values of the kept slices in the places of all of them."""
+        if all(k.all() for k in keep):
+            return np.concatenate(parts, axis=-1)
+        everyone = np.full((*parts[0].shape[:-1], sum(len(k) for k in keep)), np.nan)
+        everyone[..., np.concatenate(keep)] = np.concatenate(parts, axis=-1)
+        return everyone
+
     def evaluate(both: Both) -> Values:
-        sides = [both[g.name] for g in chosen]
-        base, compressed = (
-            np.concatenate([value(pair[i]) for pair in sides], axis=-1) for i in (0, 1)
-        )
+        keep = [np.ones_like(k) for k in large] if both.observed else large
+        sides = [both.levels(g.name, k) for g, k in zip(chosen, keep, strict=True)]
+        base, compressed = (spread([value(pair[i]) for pair in sides], keep) for i in (0, 1))
         if not rest:
             return Values(base, compressed)
+        others = [both.other_levels(g.name, k) for g, k in zip(chosen, keep, strict=True)]
         other_base, other_compressed = (
-            np.concatenate([value(_others(pair[i])) for pair in sides], axis=-1) for i in (0, 1)
+            spread([value(pair[i]) for pair in others], keep) for i in (0, 1)
         )
         return Values(base, compressed, (compressed - base) - (other_compressed - other_base))
 
     return evaluate
 
 
-def _others(counts: Counts) -> Counts:
-    """For every slice, the counts of everyone outside it."""
-    return replace(
-        counts,
-        label=counts.label.sum(axis=-2, keepdims=True) - counts.label,
-        predicted=counts.predicted.sum(axis=-2, keepdims=True) - counts.predicted,
-        correct=counts.correct.sum(axis=-2, keepdims=True) - counts.correct,
-        abstained=counts.abstained.sum(axis=-1, keepdims=True) - counts.abstained,
-    )
-
-
 def _gaps(c: Comparison, entry: Metric) -> Iterator[Quantity]:
     reason = impossible(c, entry)
     by_group = entry.name == "ppv_ratio" and "group" in entry.by
     for grouping in c.groupings:
-        slots = grouping_slots(grouping)
+        slots = grouping_slots(c, grouping)
         n = np.array([sizes(c, grouping).sum()])
         usable = c.usable(grouping)
         if reason is None and usable.sum() < 2:
@@ -198,16 +204,16 @@ def _gaps(c: Comparison, entry: Metric) -> Iterator[Quantity]:
             yield _ppv_ratios(c, grouping)
 
 
-def grouping_slots(grouping: Grouping) -> Slots:
+def grouping_slots(c: Comparison, grouping: Grouping) -> Slots:
     name = np.array([grouping.name], dtype=object)
-    return plain_slots("grouping", "grouping", 1, group=name)
+    return plain_slots(c, "grouping", "grouping", 1, group=name)
 
 
 def _gap(entry: Metric, name: str, usable: Any) -> Evaluate:
     def evaluate(both: Both) -> Values:
         base, compressed = (
-            np.asarray(entry.function(side.levels(usable))).mean(axis=-1)[..., None]
-            for side in both[name]
+            np.asarray(entry.function(side)).mean(axis=-1)[..., None]
+            for side in both.levels(name, usable)
         )
         return Values(base, compressed)
 
@@ -233,13 +239,13 @@ def _ppv_ratios(c: Comparison, grouping: Grouping) -> Quantity:
 
     def ratios(side: Counts) -> Floats:
         """Against the highest of the usable levels; one tiny level must not decide for all."""
-        found = ppv_ratios(side.levels(usable)).mean(axis=-2)
+        found = ppv_ratios(side).mean(axis=-2)
         everyone = np.full((*found.shape[:-1], len(usable)), np.nan)
         everyone[..., usable] = found
         return everyone
 
     def evaluate(both: Both) -> Values:
-        base, compressed = (ratios(side) for side in both[grouping.name])
+        base, compressed = (ratios(side) for side in both.levels(grouping.name, usable))
         return Values(base, compressed)
 
     return Quantity("ppv_ratio", slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
@@ -378,7 +384,7 @@ def _amplification(
         highest = []
         for i in (0, 1):
             parts = [
-                np.asarray(amplification(both[g.name][i].levels(present), sides))[
+                np.asarray(amplification(both.levels(g.name, present)[i], sides))[
                     ..., sides.estimable
                 ]
                 for g, present, sides in watched
@@ -397,7 +403,7 @@ def _amplification(
 def _identity(function: Any, name: str, present: Any, sides: Sides) -> Evaluate:
     def evaluate(both: Both) -> Values:
         base, compressed = (
-            np.asarray(function(side.levels(present), sides)).mean(axis=-2) for side in both[name]
+            np.asarray(function(side, sides)).mean(axis=-2) for side in both.levels(name, present)
         )
         return Values(base, compressed)
 

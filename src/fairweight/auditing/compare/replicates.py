@@ -22,14 +22,47 @@ from fairweight.auditing.counts.draws import coins, resample
 from fairweight.auditing.counts.stats import Counts, Floats
 from fairweight.auditing.counts.tally import Tally
 
-# name of the grouping ("" for the whole) → Counts of baseline and compressed, (R, members, S, C)
-Both: TypeAlias = dict[str, tuple[Counts, Counts]]
-Evaluate: TypeAlias = Callable[[Both], "Values"]
+Evaluate: TypeAlias = Callable[["Both"], "Values"]
 
 MOST_VALUES = 60_000_000  # replicates × rows kept in memory
 FEWEST_REPLICATES = 200
-BLOCK_VALUES = 4_000_000  # numbers per array that a thread works on
+BLOCK_VALUES = 250_000  # numbers per array that a thread works on: they should fit the cache
 BATCH = 25  # draws that share a generator
+
+
+class Both(dict[str, tuple[Counts, Counts]]):
+    """Counts of baseline and compressed, (R, members, S, C), by the grouping's name ("": whole).
+
+    What several metrics ask for is made once: everyone outside each slice, and chosen levels.
+    """
+
+    def __init__(self, counts: dict[str, tuple[Counts, Counts]], *, observed: bool) -> None:
+        super().__init__(counts)
+        self.observed = observed  # the data as they are, not replicates
+        self._made: dict[tuple[str, str], tuple[Counts, Counts]] = {}
+
+    def others(self, name: str) -> tuple[Counts, Counts]:
+        """For every slice, everyone outside it."""
+        return self._once((name, "others"), lambda side: side.others())
+
+    def levels(self, name: str, keep: NDArray[np.bool_]) -> tuple[Counts, Counts]:
+        """The slices where `keep` is true."""
+        if keep.all():
+            return self[name]
+        return self._once((name, keep.tobytes().hex()), lambda side: side.levels(keep))
+
+    def other_levels(self, name: str, keep: NDArray[np.bool_]) -> tuple[Counts, Counts]:
+        """For the slices where `keep` is true, everyone outside each."""
+        first, second = self.others(name)
+        return (first, second) if keep.all() else (first.levels(keep), second.levels(keep))
+
+    def _once(
+        self, key: tuple[str, str], make: Callable[[Counts], Counts]
+    ) -> tuple[Counts, Counts]:
+        if key not in self._made:
+            first, second = self[key[0]]
+            self._made[key] = (make(first), make(second))
+        return self._made[key]
 
 
 @dataclass(frozen=True)
@@ -63,17 +96,20 @@ def replicate(
     """Evaluate all quantities on the data, on bootstrap draws and on swaps."""
     tally = Tally(c.cube, (c.whole, *c.groupings), range(len(c.cube.members)), positive=c.positive)
 
-    def both(flat: Floats) -> Both:
+    def both(flat: Floats, *, observed: bool = False) -> Both:
         counts = tally.read(flat)
         k = c.n_baseline
-        return {
-            g.name: (_members(found, slice(0, k)), _members(found, slice(k, None)))
-            for g, found in zip((c.whole, *c.groupings), counts, strict=True)
-        }
+        return Both(
+            {
+                g.name: (_members(found, slice(0, k)), _members(found, slice(k, None)))
+                for g, found in zip((c.whole, *c.groupings), counts, strict=True)
+            },
+            observed=observed,
+        )
 
     multiplicity = tally.multiplicity.astype(np.float64)
     data = tally.flat(multiplicity[None, :])
-    counted = both(data)
+    counted = both(data, observed=True)
     observed = [evaluate(counted) for evaluate in evaluations]
     named = [None if level is None else level(counted) for level in levels]
     rows = sum(part.shape[1] for values in observed for part in values.parts)

@@ -211,14 +211,11 @@ def replicate_scores(
         return both([finished(stacked[m] @ times) for m in members])
 
     def swapped(moved: NDArray[np.int64]) -> list[Values]:
-        goes, stays = moved.T.astype(float), (multiplicity - moved).T.astype(float)
-        return both(
-            [
-                finished(stacked[0] @ stays + stacked[1] @ goes),
-                finished(stacked[0] @ goes + stacked[1] @ stays),
-            ]
-        )
+        goes = moved.T.astype(np.float64)
+        change = stacked[1] @ goes - stacked[0] @ goes
+        return both([finished(whole[0] + change), finished(whole[1] - change)])
 
+    whole = [(matrix @ multiplicity.astype(np.float64))[:, None] for matrix in stacked]
     width = max(len(multiplicity), int(ends[-1]))
     observed = drawn(multiplicity[None, :])
     boot = _batches(

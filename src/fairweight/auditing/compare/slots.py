@@ -24,6 +24,7 @@ class Slots:
     group: Names
     cls: Names
     outside: NDArray[np.bool_]  # never in a family: the level stands for missing values
+    clusters: NDArray[np.float64]  # clusters behind each row, NaN without clusters
 
     def __len__(self) -> int:
         return len(self.group)
@@ -43,18 +44,32 @@ def slots_of(c: Comparison, grouping: Grouping, kind: str) -> Slots:
     classes = np.array(c.classes, dtype=object)
     levels = np.array(grouping.levels, dtype=object)
     if kind == "class":
-        return plain_slots("class", kind, len(classes), cls=classes)
+        return plain_slots(c, "class", kind, len(classes), cls=classes)
     if kind == "overall":
-        return plain_slots("overall", kind, len(levels))
+        return plain_slots(c, "overall", kind, len(levels))
+    clusters = c.clusters_by_level(grouping)
     if kind == "group*class":
         size = len(classes)
-        missing = np.repeat(grouping.missing, size)
-        return Slots(kind, kind, np.repeat(levels, size), np.tile(classes, len(levels)), missing)
-    return Slots("group", kind, levels, np.full(len(levels), None, dtype=object), grouping.missing)
+        return Slots(
+            kind,
+            kind,
+            np.repeat(levels, size),
+            np.tile(classes, len(levels)),
+            np.repeat(grouping.missing, size),
+            np.repeat(clusters, size),
+        )
+    nobody = np.full(len(levels), None, dtype=object)
+    return Slots("group", kind, levels, nobody, grouping.missing, clusters)
 
 
 def plain_slots(
-    by: str, kind: str, size: int, *, group: Names | None = None, cls: Names | None = None
+    c: Comparison,
+    by: str,
+    kind: str,
+    size: int,
+    *,
+    group: Names | None = None,
+    cls: Names | None = None,
 ) -> Slots:
     """Slots that all may belong to a family; names that are not given are empty."""
     empty = np.full(size, None, dtype=object)
@@ -64,12 +79,20 @@ def plain_slots(
         empty if group is None else group,
         empty if cls is None else cls,
         np.zeros(size, dtype=bool),
+        np.full(size, c.n_clusters),
     )
 
 
 def kept_slots(slots: Slots, keep: NDArray[np.bool_]) -> Slots:
     """The slots where `keep` is true."""
-    return Slots(slots.by, slots.kind, slots.group[keep], slots.cls[keep], slots.outside[keep])
+    return Slots(
+        slots.by,
+        slots.kind,
+        slots.group[keep],
+        slots.cls[keep],
+        slots.outside[keep],
+        slots.clusters[keep],
+    )
 
 
 def join_slots(slots: Sequence[Slots], kind: str) -> Slots:
@@ -79,4 +102,5 @@ def join_slots(slots: Sequence[Slots], kind: str) -> Slots:
         np.concatenate([s.group for s in slots]),
         np.concatenate([s.cls for s in slots]),
         np.concatenate([s.outside for s in slots]),
+        np.concatenate([s.clusters for s in slots]),
     )

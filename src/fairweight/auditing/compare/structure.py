@@ -15,7 +15,7 @@ from fairweight.auditing.compare.flips import paired_members
 from fairweight.auditing.compare.quantities import Quantity, grouping_slots, sizes
 from fairweight.auditing.compare.replicates import Both, Values
 from fairweight.auditing.compare.rows import Block, block
-from fairweight.auditing.compare.slots import join_slots, slots_of
+from fairweight.auditing.compare.slots import groupings_of, join_slots, slots_of
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
@@ -65,7 +65,7 @@ def heterogeneity_rows(
     rows = block(
         c,
         "heterogeneity",
-        join_slots([grouping_slots(g) for g, _ in found], "grouping"),
+        join_slots([grouping_slots(c, g) for g, _ in found], "grouping"),
         aggregation="seeds_first",
         n=[sizes(c, g).sum() for g, _ in found],
         compressed=[h.statistic for _, h in found],
@@ -147,14 +147,13 @@ def standardised_quantities(
 
 def worst_shift_rows(c: Comparison, by_group: Sequence[RateEstimate]) -> Iterator[Block]:
     """`worst_group_shift` of every column: the least shift, limits simultaneous over its levels."""
-    by_level = {name: (e, i) for e in by_group for i, name in enumerate(e.slots.group)}
     columns: dict[str, list[Any]] = {
         k: [] for k in ("n", "compressed", "ci_low", "ci_high", "level", "status", "interval")
     }
-    chosen = [g for g in c.groupings if g.levels[0] in by_level]
-    for grouping in chosen:
+    chosen: list[Grouping] = []
+    for estimate, grouping, first in _with_offsets(c, by_group):
+        chosen.append(grouping)
         usable = np.flatnonzero(c.usable(grouping))
-        estimate, first = by_level[grouping.levels[0]]
         place = first + usable
         columns["n"].append(sizes(c, grouping).sum())
         if len(usable) == 0 or not np.isfinite(estimate.shift[place]).any():
@@ -180,11 +179,22 @@ def worst_shift_rows(c: Comparison, by_group: Sequence[RateEstimate]) -> Iterato
         rows = block(
             c,
             "worst_group_shift",
-            join_slots([grouping_slots(g) for g in chosen], "grouping"),
+            join_slots([grouping_slots(c, g) for g in chosen], "grouping"),
             aggregation="seeds_first",
             **columns,
         )
         yield corrected(rows, correction=c.options.correction)
+
+
+def _with_offsets(
+    c: Comparison, by_group: Sequence[RateEstimate]
+) -> Iterator[tuple[RateEstimate, Grouping, int]]:
+    """Each grouping with the table that holds its levels and the place of the first of them."""
+    for estimate in by_group:
+        first = 0
+        for grouping in groupings_of(c, estimate.slots.kind):
+            yield estimate, grouping, first
+            first += len(grouping.levels)
 
 
 def concentration_table(c: Comparison) -> list[dict[str, Any]]:

@@ -159,7 +159,7 @@ def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
             block(
                 c,
                 "worst_group_shift",
-                grouping_slots(grouping),
+                grouping_slots(c, grouping),
                 aggregation="seeds_first",
                 n=sizes(c, grouping).sum(),
                 compressed=shift[usable][worst],
@@ -290,15 +290,17 @@ def _averaged(tasks: Sequence[Family]) -> Family:
     observed, bootstrap = values("observed"), values("bootstrap")
     assert observed is not None
     assert bootstrap is not None
-    outside = np.zeros(len(keys), dtype=bool)
+    outside, clusters = np.zeros(len(keys), dtype=bool), np.full(len(keys), np.nan)
     for (quantity, _), where in zip(tasks, at, strict=True):
         outside[where] |= quantity.slots.outside
+        clusters[where] = quantity.slots.clusters
     slots = Slots(
         first.slots.by,
         kind,
         np.array([g for g, _ in keys], dtype=object),
         np.array([k for _, k in keys], dtype=object),
         outside,
+        clusters,
     )
     return (
         replace(first, slots=slots, n=n, status=None, level=None),

@@ -13,6 +13,7 @@ from fairweight.auditing.compare.quantities import Quantity
 from fairweight.auditing.compare.replicates import Replicated, Values, replicate
 from fairweight.auditing.compare.rows import Block, block, status
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.result import TEXT_COLUMNS
 
 UNSTABLE = 0.05  # share of undefined replicates above which a row is called unstable
 ENOUGH_PER_CLASS = 1_000  # below this the basic interval of CEV and SDE does not cover
@@ -40,7 +41,8 @@ def family_block(c: Comparison, members: Sequence[tuple[Quantity, Replicated | N
     joined: Block = {}
     names = dict.fromkeys(name for b in blocks for name in b)
     for name in names:
-        parts = [b[name] if name in b else np.full(len(b["metric"]), np.nan) for b in blocks]
+        empty: object = None if name in TEXT_COLUMNS else np.nan
+        parts = [b[name] if name in b else np.full(len(b["metric"]), empty) for b in blocks]
         joined[name] = np.concatenate(parts)
     m = family_size(joined)
     from fairweight.auditing.intervals.bootstrap import simultaneous
@@ -153,7 +155,7 @@ def _block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
         p_value=np.where(shown, p_value, np.nan),
         debiased=debiased,
         status=state,
-        n_clusters=c.clusters_in(quantity.slots.group),
+        n_clusters=quantity.slots.clusters,
         level=found.level,
         **columns,
     )
@@ -165,7 +167,7 @@ def _state(
     estimate: Floats,
     unstable: NDArray[np.bool_],
 ) -> NDArray[np.object_]:
-    state = status(c, quantity.n, c.clusters_in(quantity.slots.group)).copy()
+    state = status(c, quantity.n, quantity.slots.clusters).copy()
     if quantity.status is not None:
         state = np.where(quantity.status == "ok", state, quantity.status)
     open_rows = state == "ok"

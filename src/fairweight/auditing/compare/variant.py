@@ -73,6 +73,7 @@ def compare(
         *standardised_quantities(c, tests),
     ]
     made.blocks += [_zero_baseline(c, b, made.notes) for b in value_rows(c, wanted)]
+    made.notes += _fewer_replicates(c, made.blocks)
     made.blocks += worst_shift_rows(c, by_group)
     made.blocks += concentration_rows(c)
     made.blocks += class_impact_rows(c)
@@ -80,6 +81,20 @@ def compare(
     made.concentration = concentration_table(c)
     made.group_error = group_error_table(c, by_group)
     return made
+
+
+def _fewer_replicates(c: Comparison, blocks: list[Block]) -> list[str]:
+    """Many rows are bootstrapped with fewer replicates than were asked for: that must be said."""
+    used = {text for b in blocks for text in set(b.get("interval", ())) if text is not None}
+    short = sorted(
+        text for text in used if "bootstrap (" in text and f"({c.options.n_boot} " not in text
+    )
+    if not short:
+        return []
+    return [
+        f"There are so many groups that {c.variant} was bootstrapped with fewer than the "
+        f"{c.options.n_boot:,} replicates asked for: {', '.join(short)}."
+    ]
 
 
 def _zero_baseline(c: Comparison, rows: Block, notes: list[str]) -> Block:

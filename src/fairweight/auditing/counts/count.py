@@ -140,6 +140,7 @@ def _from_arrow(
         unit_names = class_order(v for v in values if v is not None)
         at_unit = {name: i for i, name in enumerate(unit_names)}
         unit_code = np.array([at_unit[str(v)] for v in values], dtype=np.int64)[code]
+    labels = class_order(v for v in label_values if v is not None)
     cube = Cube(
         members=tuple(CubeMember(m.variant, str(m.seed)) for m in aligned.members),
         label_classes=classes,
@@ -155,7 +156,7 @@ def _from_arrow(
         unit=unit_code,
         unit_names=unit_names,
         unit_is_cluster=aligned.has_cluster,
-        scores=_scores(table, aligned, bins) if scores else None,
+        scores=_scores(table, aligned, bins, labels) if scores else None,
     )
     return compact(with_own_classes(cube))
 
@@ -186,20 +187,41 @@ def _numbers(table: pa.Table, name: str) -> Floats:
     return numbers
 
 
-def _scores(table: pa.Table, aligned: Aligned, bins: int | None) -> Scores:
+def _scores(table: pa.Table, aligned: Aligned, bins: int | None, labels: tuple[str, ...]) -> Scores:
     def stack(names: list[str | None]) -> Floats | None:
         if not any(names):
             return None
         nothing = np.full(table.num_rows, np.nan)
         return np.stack([_numbers(table, n) if n else nothing for n in names], axis=1)
 
+    vector = _vectors(table, [m.scores for m in aligned.members])
     return Scores(
         score=stack([m.score for m in aligned.members]),
-        vector=_vectors(table, [m.scores for m in aligned.members]),
+        vector=vector,
         rank=stack([m.label_rank for m in aligned.members]),
-        vector_classes=aligned.score_classes or (),
+        vector_classes=() if vector is None else _vector_classes(vector, aligned, labels),
         bins=bins,
     )
+
+
+def _vector_classes(vector: Floats, aligned: Aligned, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Which class each entry of a score vector is of: as said, or the labels in their order."""
+    length = vector.shape[2]
+    named = aligned.score_classes
+    if named is None:
+        if length != len(labels):
+            raise InputError(
+                f"The score vectors have {length} entries, but {len(labels)} classes occur as "
+                "labels; say which class each entry is of with score_classes=."
+            )
+        return labels
+    absent = [name for name in labels if name not in named]
+    if absent:
+        raise InputError(
+            f"The score vectors have no entry for the label '{absent[0]}'; score_classes= must "
+            "name every class that occurs as a label."
+        )
+    return named
 
 
 def _vectors(table: pa.Table, names: list[str | None]) -> Floats | None:

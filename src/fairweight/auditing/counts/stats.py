@@ -48,8 +48,20 @@ class Counts:
             abstained=self.abstained.mean(axis=axis),
         )
 
+    def others(self) -> Counts:
+        """For every slice (second last axis), the counts of everyone outside it."""
+        return replace(
+            self,
+            label=self.label.sum(axis=-2, keepdims=True) - self.label,
+            predicted=self.predicted.sum(axis=-2, keepdims=True) - self.predicted,
+            correct=self.correct.sum(axis=-2, keepdims=True) - self.correct,
+            abstained=self.abstained.sum(axis=-1, keepdims=True) - self.abstained,
+        )
+
     def levels(self, keep: NDArray[np.bool_]) -> Counts:
         """The slices (second last axis) where `keep` is true."""
+        if keep.all():
+            return self
         return replace(
             self,
             label=self.label[..., keep, :],

@@ -358,7 +358,13 @@ def expected_ece_if_calibrated(
     binned = _Binned.of(column, definition)
     score = column.score[binned.order]
     times = np.ones(len(score), dtype=np.int64) if counts is None else counts[binned.order]
-    outcomes = rng.binomial(times, score, size=(n_draws, len(score)))
+    shape = (n_draws, len(score))
+    # One coin per row is a comparison, ten times cheaper than a general binomial.
+    outcomes = (
+        (rng.random(shape) < score).astype(np.float64)
+        if (times == 1).all()
+        else rng.binomial(times, score, size=shape)
+    )
     gaps = np.abs(binned.sums(times * score - outcomes)).sum(axis=-1)
     total = binned.sums(times[None, :].astype(np.float64)).sum(axis=-1)
     mean: Floats = ratio(gaps, total).mean(axis=0)

@@ -1,0 +1,194 @@
+"""Write docs/reference/metrics.md and docs/reference/command-line.md from the code itself.
+
+    python docs/generate_reference.py
+
+A test fails when a page is not what the code says.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+REFERENCE = Path(__file__).parent / "reference"
+MADE = "<!-- Made by docs/generate_reference.py from the code: do not edit. -->"
+
+KINDS = {
+    "rate": (
+        "Rates",
+        "Each model's rate has a Wilson interval; the shift has Tango's score interval and the "
+        "mid-p McNemar test (with `--cluster` or `--weight` the interval column says what "
+        "replaced them).",
+    ),
+    "value": (
+        "Smooth functions of counts",
+        "Percentile bootstrap over the cells of the count cube; the test exchanges the two "
+        "predictions of examples at random.",
+    ),
+    "score": (
+        "Metrics of scores",
+        "They need a `score` column (or `scores`, the list of class probabilities). Percentile "
+        "bootstrap; the test exchanges the two scores of examples at random.",
+    ),
+    "grouping": (
+        "Differences between the groups of one column",
+        "Rows with `by = grouping`. They run over the groups that are large enough; missing "
+        "values are not a group here. Percentile bootstrap; the test exchanges predictions.",
+    ),
+    "identity": (
+        "Metrics of a group as an identity",
+        "Percentile bootstrap; sign and skip rules are fixed on the data.",
+    ),
+    "comparison": (
+        "Comparisons of two models",
+        "Only `compressed` is filled: it is the value of the comparison. Basic bootstrap cut at "
+        "0; the test exchanges the two predictions of examples.",
+    ),
+    "table": (
+        "Descriptions of a whole comparison",
+        "Each has its own interval or test, which the interval column names.",
+    ),
+}
+BETTER = {
+    "higher": "higher is better",
+    "lower": "lower is better",
+    "zero": "0 is best",
+    "one": "1 is best",
+    "none": "neither direction is better",
+}
+
+
+def metrics_page() -> str:
+    """Every metric of the registry, by kind."""
+    from fairweight.auditing.metrics import metrics
+    from fairweight.auditing.metrics.plain import offered
+
+    entries = metrics()
+    index = ", ".join(f"[`{e.name}`](#{e.name})" for e in sorted(entries, key=lambda e: e.name))
+    lines = [
+        MADE,
+        "# Metrics",
+        "Every number of an audit is a registered function of counts (or of scores). "
+        "`fairweight metrics NAME` prints the same entry; [your own metric]"
+        "(../how-to/write-a-metric.md) is one function more. Undefined is never 0: the row says "
+        "`not_estimable` with the reason.",
+        index,
+    ]
+    for kind, (title, text) in KINDS.items():
+        lines += [f"## {title}", text]
+        for entry in (e for e in entries if e.kind == kind):
+            call = f"`fw.metrics.{entry.name}(...)`" if offered(entry) else "in audits only"
+            rows = {
+                "formula": _cell(entry.formula),
+                "direction": BETTER[entry.better],
+                "range": f"{_end(entry.low)} to {_end(entry.high)}",
+                "rows": ", ".join(f"`{by}`" for by in entry.by),
+                "needs": ", ".join(sorted(entry.needs)) or "labels and predictions",
+                "undefined": _cell(entry.undefined),
+                "source": _cell(entry.source),
+                "on arrays": call,
+            }
+            summary = entry.summary[0].upper() + entry.summary[1:]
+            lines += [f"### {entry.name}", f"{_text(summary)}."]
+            lines.append(_table(("", ""), rows.items()))
+    return "\n\n".join(lines) + "\n"
+
+
+def command_line_page() -> str:
+    """Every command with its options, as `--help` shows them."""
+    import typer.main
+
+    from fairweight.cli.app import app
+
+    group: Any = typer.main.get_command(app)
+    lines = [
+        MADE,
+        "# Command line",
+        inspect.cleandoc(group.help),
+        "| exit code | meaning |\n|---|---|\n"
+        "| 0 | done |\n"
+        "| 2 | bad input: one sentence on standard error says what and how to repair it |\n"
+        "| 70 | an error of ours: please report it |\n"
+        "| 130 | interrupted |",
+        "Outputs appear whole or not at all: a run that is refused, interrupted or killed leaves "
+        "no report that looks finished.",
+        "`fairweight --version` shows the version, `fairweight COMMAND --help` the text below.",
+    ]
+    for name, command in group.commands.items():
+        lines += [f"## fairweight {name}", _help(command.help)]
+        panels: dict[str, list[Any]] = {}
+        for parameter in command.params:
+            arguments = parameter.param_type_name == "argument"
+            panel = "Arguments" if arguments else parameter.rich_help_panel or "Options"
+            panels.setdefault(panel, []).append(parameter)
+        for panel, parameters in panels.items():
+            lines += [f"**{panel}**", _options(parameters)]
+    return "\n\n".join(lines) + "\n"
+
+
+def _help(text: str) -> str:
+    """The command's own text, with its indented examples as fenced commands."""
+    shown: list[str] = []
+    for line in inspect.cleandoc(text).splitlines():
+        if line.startswith("    "):
+            shown += ["```console", f"$ {line.strip()}", "```"]
+        else:
+            shown.append(line)
+    return "\n".join(shown)
+
+
+def _options(parameters: list[Any]) -> str:
+    rows = []
+    for p in parameters:
+        argument = p.param_type_name == "argument"
+        names = [p.metavar or p.name] if argument else p.opts
+        value = "" if argument or p.is_flag else f" {p.metavar or 'NUMBER'}"
+        told = ", ".join(f"`{name}{value}`" for name in names).replace("|", "\\|")
+        default = "" if argument or p.is_flag or p.default in (None, ...) else f"`{p.default}`"
+        rows.append((told, "required" if p.required else default, _cell(p.help or "")))
+    return _table(("", "default", ""), rows)
+
+
+def _table(head: tuple[str, ...], rows: Any) -> str:
+    shown = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    shown += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(shown)
+
+
+def _cell(text: str) -> str:
+    return _text(text).replace("|", "\\|")
+
+
+def _text(text: str) -> str:
+    """Plain text in Markdown: what would be taken for markup outside `code` is escaped."""
+    parts = " ".join(text.split()).split("`")
+    for i in range(0, len(parts), 2):
+        for mark in ("*", "_", "<"):
+            parts[i] = parts[i].replace(mark, f"\\{mark}")
+    return "`".join(parts)
+
+
+def _end(end: float) -> str:
+    if math.isinf(end):
+        return "∞" if end > 0 else "−∞"
+    return f"{end:g}".replace("-", "−")
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "metrics.md": metrics_page,
+    "command-line.md": command_line_page,
+}
+
+
+def main() -> None:
+    """Write both pages."""
+    REFERENCE.mkdir(exist_ok=True)
+    for name, page in PAGES.items():
+        (REFERENCE / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Families in the results: sizes from n alone, corrections that statsmodels confirms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+import fairweight as fw
+
+from ..strategies import Predictions, audited, random_table, row
+
+
+def with_small_groups(seed: int = 40, n: int = 300) -> Predictions:
+    """Twelve sites, two of them below ten examples; four rows without a site."""
+    table = random_table(seed, n)
+    site = np.array([f"s{i % 10:02d}" for i in range(n)], dtype=object)
+    site[:5], site[5:9], site[9:13] = "tiny", "rare", None
+    return Predictions(table.label, table.dense, table.small,
+                       {"sex": table.groups["sex"], "site": tuple(site)})  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def results() -> pd.DataFrame:
+    return audited(with_small_groups(), n_boot=60, groups=["sex", "site", "sex*site"]).results
+
+
+@pytest.mark.parametrize("correction", ["holm", "bh", "none"])
+def test_corrections_are_those_of_statsmodels(correction: str) -> None:
+    frame = audited(with_small_groups(), n_boot=60, correction=correction).results
+    tested = frame[frame["p_adjusted"].notna()]
+    checked = set()
+    for family, part in tested.groupby("family"):
+        assert part["n_family"].nunique() == 1
+        role, method = family.split(":")[0], family.rsplit("(", 1)[1].rstrip(")")
+        confirmatory = role == "confirmatory"
+        expected = correction if confirmatory or correction == "none" else "bh"
+        assert method == expected, family
+        name = {"holm": "holm", "bh": "fdr_bh"}.get(method)
+        adjusted = (
+            part["p_value"] if name is None else multipletests(part["p_value"], method=name)[1]
+        )
+        np.testing.assert_allclose(part["p_adjusted"], adjusted, rtol=0, atol=1e-12)
+        checked.add(role)
+    assert checked == {"confirmatory", "exploratory"}
+
+
+def test_which_families_are_confirmatory(results: pd.DataFrame) -> None:
+    named = set(results["family"].dropna())
+    confirmatory = {name for name in named if name.startswith("confirmatory")}
+    assert confirmatory == {
+        "confirmatory: accuracy overall (holm)",
+        "confirmatory: accuracy by group (holm)",
+        "confirmatory: accuracy by intersection (holm)",
+        "confirmatory: recall by class (holm)",
+    }
+
+
+def test_a_family_holds_all_single_columns_and_intersections_are_their_own(
+    results: pd.DataFrame,
+) -> None:
+    groups = results[(results["metric"] == "accuracy") & (results["by"] == "group")]
+    single = groups[~groups["group"].str.contains("&")]
+    crossed = groups[groups["group"].str.contains("&")]
+    inside = single[single["family"].notna()]
+    assert set(inside["family"]) == {"confirmatory: accuracy by group (holm)"}
+    # 2 sexes and 10 sites; not the two small ones, not the missing one
+    assert set(inside["n_family"]) == {12}
+    assert len(inside) == 12
+    assert crossed["family"].dropna().nunique() == 1
+    assert set(crossed["n_family"].dropna()) == {int((crossed["n"] >= 10).sum())}
+
+
+def test_small_groups_stay_outside(results: pd.DataFrame) -> None:
+    for group in ("site=tiny", "site=rare"):
+        found = row(results, "accuracy", "group", group=group)
+        assert found["status"] == "small_group: n < 10"
+        assert pd.isna(found["family"])
+        assert pd.isna(found["n_family"])
+        assert np.isnan(found["p_adjusted"])
+        assert found["p_value"] <= 1  # its own test is shown
+
+
+def test_membership_depends_on_sizes_not_on_results() -> None:
+    """Other predictions, same labels and groups: every rate family has the same members."""
+    table, other = with_small_groups(), with_small_groups(41)
+    changed = Predictions(table.label, table.dense, other.small, table.groups)
+    rates = ["accuracy", "error_rate", "recall", "fnr", "fpr", "selection_rate"]
+    families = []
+    for t in (table, changed):
+        frame = audited(t).results
+        frame = frame[frame["metric"].isin(rates) & (frame["by"] != "overall")]
+        families.append(frame[["metric", "by", "group", "class", "family", "n_family"]])
+    pd.testing.assert_frame_equal(*families)
+
+
+def test_simultaneous_limits_are_limits_at_alpha_over_the_family(results: pd.DataFrame) -> None:
+    from fairweight.auditing.intervals.tango import tango
+
+    table = with_small_groups()
+    right = [np.array(p) == np.array(table.label) for p in (table.dense, table.small)]
+    site = np.array(table.groups["site"], dtype=object)
+    for level in ("s03", "s07"):
+        here = site == level
+        lost, gained = (right[0] & ~right[1])[here].sum(), (~right[0] & right[1])[here].sum()
+        found = row(results, "accuracy", "group", group=f"site={level}")
+        expected = tango(here.sum(), lost, gained, 0.05 / 12)
+        np.testing.assert_allclose([found["sim_low"], found["sim_high"]], expected, atol=1e-12)
+
+
+def test_each_variant_is_its_own_family() -> None:
+    table, other = random_table(1, 200), random_table(2, 200)
+    models = {"dense": list(table.dense), "one": list(table.small), "two": list(other.small)}
+    groups = {k: list(v) for k, v in table.groups.items()}
+    frame = fw.audit(list(table.label), models, sensitive_features=groups, n_boot=20).results
+    sizes = frame[(frame["metric"] == "accuracy") & (frame["by"] == "group")]
+    assert (sizes.groupby("variant")["n_family"].max() == 5).all()
+
+
+def test_power_uses_the_family_and_never_the_rows_own_result() -> None:
+    table = with_small_groups()
+    audit = audited(table)
+    power = audit.power
+    sites = power[power["group"].isin([f"site=s{i:02d}" for i in range(10)])]
+    assert set(sites["n_family"]) == {12}
+    pooled = np.mean(
+        (np.array(table.dense) == np.array(table.label))
+        != (np.array(table.small) == np.array(table.label))
+    )
+    np.testing.assert_allclose(power["discordance"], pooled, atol=1e-12)
+    # equal n, equal least detectable shift, whatever happened in the group
+    by_n = sites.groupby("n")["min_detectable_shift"].nunique()
+    assert (by_n == 1).all()
+    large = power[power["by"] == "overall"].iloc[0]
+    assert large["min_detectable_shift"] < sites["min_detectable_shift"].min()

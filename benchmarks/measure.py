@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -45,6 +46,18 @@ def interleaved(jobs: Mapping[str, Callable[[], object]], rounds: int) -> dict[s
         for name, work in jobs.items():
             taken[name].append(seconds(work))
     return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def processor_seconds(work: Callable[[], object]) -> float:
+    """Processor time of the processes that one call starts and waits for."""
+    before = os.times()
+    work()
+    after = os.times()
+    return (
+        after.children_user
+        + after.children_system
+        - (before.children_user + before.children_system)
+    )
 
 
 def python(*arguments: str) -> str:

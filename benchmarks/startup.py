@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.lines import Line
-from benchmarks.measure import Settings, interleaved, python
+from benchmarks.measure import Settings, interleaved, processor_seconds, python
 
 TITLE = "Starting"
 SETTING = (
@@ -28,21 +28,24 @@ def run(settings: Settings) -> list[Line]:
         folder = Path(name)
         table = _csv(folder / "predictions.csv", settings.rows_or(ROWS))
         python("-c", CACHE_BUNDLE)
+        audit = _audit(table, folder, settings.n_boot)
         taken = interleaved(
             {
                 "help": lambda: python("-c", COMMAND, "--help"),
                 "fairweight": lambda: python("-c", "import fairweight"),
                 "numpy": lambda: python("-c", "import numpy"),
                 "libraries": lambda: python("-c", LIBRARIES),
-                "audit": _audit(table, folder, settings.n_boot),
+                "audit": audit,
             },
             rounds,
         )
+        processor = processor_seconds(audit)
     return [
         Line("fairweight --help", taken["help"], "limit", 0.3, target=1.0),
         Line("import fairweight", taken["fairweight"], "import numpy", taken["numpy"], target=2.0),
         Line("CSV to report", taken["audit"], "limit", 3.0, target=1.0),
         Line("CSV to report", taken["audit"], LIBRARIES, taken["libraries"]),
+        Line("CSV to report: processor time", processor, "its wall time", taken["audit"]),
     ]
 
 

@@ -10,13 +10,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given
 
 import fairweight as fw
 from fairweight.auditing.result import RESULT_COLUMNS
 from fairweight.errors import InputError
 
-from .auditing.strategies import Predictions, audited, prediction_tables, random_table, row
+from .auditing.strategies import (
+    FEW_AUDITS,
+    Predictions,
+    audited,
+    prediction_tables,
+    random_table,
+    row,
+)
 
 
 def one_number(table: Predictions, **options: Any) -> float:
@@ -31,7 +38,7 @@ def one_number(table: Predictions, **options: Any) -> float:
 # ---------------------------------------------------------------- one number
 
 
-@settings(max_examples=10, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@FEW_AUDITS
 @given(table=prediction_tables(max_rows=150))
 def test_worst_group_shift_is_the_audits(table: Predictions) -> None:
     assert one_number(table) == pytest.approx(

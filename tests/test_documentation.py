@@ -229,8 +229,10 @@ RUN = [page for page in PAGES if "reference" not in page.parts and "```python" i
 
 @pytest.fixture
 def few_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Documentation shows defaults; the test needs no 2,000 replicates."""
+    """Documentation shows defaults; the tests need no 2,000 replicates and no drawn page."""
     from fairweight import api
+
+    monkeypatch.setattr("fairweight.report.html.render", lambda result: "<!doctype html>")
 
     for function in (api.audit, api.audit_table):
         monkeypatch.setitem(function.__kwdefaults__, "n_boot", 40)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
 import fairweight as fw
@@ -141,6 +142,14 @@ def prediction_tables(
         choices: list[str | None] = [*levels, *([None] if draw(st.booleans()) else [])]
         columns[name] = tuple(choices[i] for i in rng.integers(0, len(choices), n))
     return Predictions(tuple(classes[i] for i in label), model(), model(), columns)
+
+
+# An audit takes some tenths of a second: few examples (more under the profile `explore`), and none
+# spent on shrinking a failure.
+FEW_AUDITS = settings(
+    max_examples=settings.default.max_examples // 16,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
 
 
 def keyed(results: pd.DataFrame) -> pd.DataFrame:

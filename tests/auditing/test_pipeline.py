@@ -80,8 +80,9 @@ def test_the_table_of_examples_adds_up() -> None:
     table = random_table(4, 120)
     data = audited(table).data
     assert (data["split"] == "test").all()
-    for by, where in (("class", data["by"] == "class"), ("sex", data["group"].fillna("").str.startswith("sex") & (data["by"] == "group"))):  # fmt: skip
-        assert data.loc[where, "n"].sum() == 120, by
+    of_sex = data["group"].fillna("").str.startswith("sex=") & (data["by"] == "group")
+    for where in (data["by"] == "overall", data["by"] == "class", of_sex):
+        assert data.loc[where, "n"].sum() == 120
         assert data.loc[where, "share"].sum() == pytest.approx(1.0)
     crossed = data[data["by"] == "group*class"]
     women_0 = crossed[(crossed["group"] == "sex=F") & (crossed["class"] == "0")]["n"].item()

@@ -133,7 +133,7 @@ def test_a_prediction_without_its_column(refuse: Callable[..., str], given: str)
 
 
 def test_groups_that_name_nothing(refuse: Callable[..., str]) -> None:
-    said(refuse("audit", csv(wide_frame()), "--groups", " , "), "--groups", "names no column")
+    said(refuse("audit", csv(wide_frame()), "--groups", " , "), "--groups", "names nothing")
 
 
 # --- rows --------------------------------------------------------------------------------------
@@ -347,8 +347,8 @@ def test_missing_group_values_are_a_group_of_their_own(run: Run, no_page: None) 
 
 
 def test_group_columns_with_thousands_of_values(run: Run, no_page: None) -> None:
-    wide = wide_frame(4200).drop(columns=["score_dense", "score_int8", "person", "w", "age"])
-    wide["town"] = [f"town {i % 2100}" for i in range(len(wide))]
+    wide = wide_frame(2200).drop(columns=["score_dense", "score_int8", "person", "w", "age"])
+    wide["town"] = [f"town {i % 1100}" for i in range(len(wide))]
     name = csv(wide)
     run("audit", name, *FEW).done()
     audit = json.loads(Path("fairweight-audit/audit.json").read_text())
@@ -357,10 +357,10 @@ def test_group_columns_with_thousands_of_values(run: Run, no_page: None) -> None
 
     run("audit", name, "--groups", "town", *FEW).done()
     audit = json.loads(Path("fairweight-audit/audit.json").read_text())
-    said(" ".join(audit["notes"]), "'town' has 2,100 values", "tables")
+    said(" ".join(audit["notes"]), "'town' has 1,100 values", "tables")
     table = pd.read_csv("fairweight-audit/tables/by_group.csv")
     accuracy = table[table["metric"] == "accuracy"]
-    assert accuracy["group"].nunique() == 2100
+    assert accuracy["group"].nunique() == 1100
     assert accuracy["status"].str.startswith("small_group: ").all()  # two examples each
 
 
@@ -565,7 +565,7 @@ def test_cubes_mixed_with_tables(cube: str, refuse: Callable[..., str]) -> None:
 
 def test_cubes_with_different_groups(cube: str, refuse: Callable[..., str], run: Run) -> None:
     run("count", "preds.parquet", "--groups", "sex", "--out", "other.parquet").done()
-    said(refuse("audit", cube, "other.parquet"), "different groups", "--groups", "other.parquet")
+    said(refuse("audit", cube, "other.parquet"), f"'{cube}'", "'other.parquet'", "same --groups")
 
 
 def test_cubes_with_different_baselines_and_variants(
@@ -573,7 +573,7 @@ def test_cubes_with_different_baselines_and_variants(
 ) -> None:
     words = ("count", "preds.parquet", "--groups", "sex,age")
     run(*words, "--baseline", "int8", "--out", "other.parquet").done()
-    said(refuse("audit", cube, "other.parquet"), "different baselines", "dense, int8", "--baseline")
+    said(refuse("audit", cube, "other.parquet"), "dense", "int8", "same --baseline")
     renamed = wide_frame().rename(columns={"pred_int8": "pred_int4", "score_int8": "score_int4"})
     renamed.to_parquet("int4.parquet")
     run("count", "int4.parquet", "--groups", "sex,age", "--out", "int4-cube.parquet").done()

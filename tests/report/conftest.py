@@ -229,7 +229,7 @@ def build(
                         share = inside.mean() * abs(mean - hit)
                         reliability.append(
                             (variant, "0", None, definition, None, b, b / 10, (b + 1) / 10,
-                             int(inside.sum()), mean, hit, share)
+                             int(inside.sum()), mean, hit, share, 0.01, mean - hit)
                         )  # fmt: skip
     data = [("test", None, "overall", None, None, n, 1.0)]
     data += [
@@ -271,6 +271,8 @@ def build(
                 "mean_score",
                 "mean_outcome",
                 "contribution",
+                "expected_if_calibrated",
+                "calibration_in_the_large",
             ],
         ),
         data=pd.DataFrame(data, columns=["split", "task", "by", "group", "class", "n", "share"]),

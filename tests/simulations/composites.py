@@ -13,7 +13,7 @@ from fairweight.auditing.compare.values import family_block, shift_or_value
 from fairweight.auditing.intervals.bootstrap import bias_corrected
 
 from .audits import chosen, covers, rate, replicated
-from .latent import HARD, World, compared, world
+from .latent import HARD, Floats, World, compared, world
 from .measured import Share, share
 
 CLASSES = 10
@@ -74,15 +74,14 @@ def coverage(
     rng = np.random.default_rng([seed, per_class])
     sampled = WORLDS[name]()
     truth = truths(sampled)
-    covered: dict[str, list[float]] = {metric: [] for metric, _ in WANTED}
+    covered: dict[str, list[Floats]] = {metric: [] for metric, _ in WANTED}
     for i in range(audits):
         c = compared(sampled.cube(sampled.draw(per_class * CLASSES, rng)), i, n_boot=n_boot)
         wanted = chosen(c, WANTED)
         for q, r in zip(wanted, replicated(c, wanted), strict=True):
             with patch.object(values, "ENOUGH_PER_CLASS", 0):
                 row = family_block(c, [(q, r)])
-            inside = covers(row["ci_low"], truth[q.metric], row["ci_high"])
-            covered[q.metric].append(float(np.nanmean(inside)))
+            covered[q.metric].append(covers(row["ci_low"], truth[q.metric], row["ci_high"]))
     return {metric: share(found) for metric, found in covered.items()}
 
 

@@ -19,18 +19,21 @@ ICC = 0.05
 LABELS = 5
 
 
-def spread_of_skill(mean: float) -> float:
-    """Correlation of the compressed model's answers to hard examples of one cluster.
+# The dense model is wrong on half of a cluster's share H of hard examples, so its answers have the
+# intraclass correlation ICC if Var(H) / 4 = ICC · a (1 − a), a = 1 − HARD / 2 the accuracy.
+VARIANCE_HARD = 4 * ICC * (1 - HARD / 2) * (HARD / 2)
+
+
+def variance_of_skill(mean: float) -> float:
+    """Variance over clusters of the chance Q that the compressed model is right on a hard example.
 
     It is chosen so that the *change* (compressed right − dense right) has the intraclass
-    correlation ICC: with H the cluster's share of hard examples and Q its skill, the variance
-    between clusters is E[H²] Var(Q) + (mean − ½)² Var(H).
+    correlation ICC: its variance between clusters is E[H²] Var(Q) + (mean − ½)² Var(H).
     """
-    variance_hard = ICC * HARD * (1 - HARD)
     shift = HARD * (mean - 0.5)
     total = HARD * 0.5 - shift**2
-    between = ICC * total - (mean - 0.5) ** 2 * variance_hard
-    return between / (HARD**2 + variance_hard) / (mean * (1 - mean))
+    between = ICC * total - (mean - 0.5) ** 2 * VARIANCE_HARD
+    return between / (HARD**2 + VARIANCE_HARD)
 
 
 def people(
@@ -40,8 +43,8 @@ def people(
 
     Clusters lie in one level each, equally many in every level; `mixed` ones hold all levels.
     """
-    hard = _beta(HARD, ICC, clusters, rng)
-    right = _beta(skill, spread_of_skill(skill), clusters, rng)
+    hard = _beta(HARD, VARIANCE_HARD, clusters, rng)
+    right = _beta(skill, variance_of_skill(skill), clusters, rng)
     unit = np.repeat(np.arange(clusters), rng.integers(10, 61, clusters))
     n = len(unit)
     confusion = world(1, LABELS).confusion
@@ -59,8 +62,8 @@ def people(
     return cube(level, label, np.stack([dense, compressed], axis=1), cluster=unit)
 
 
-def _beta(mean: float, icc: float, size: int, rng: np.random.Generator) -> Floats:
-    scale = 1 / icc - 1
+def _beta(mean: float, variance: float, size: int, rng: np.random.Generator) -> Floats:
+    scale = mean * (1 - mean) / variance - 1
     return rng.beta(mean * scale, (1 - mean) * scale, size=size)
 
 

@@ -41,8 +41,12 @@ class Share:
 
 
 def share(happened: Iterable[Any]) -> Share:
-    """The share of audits in which it happened; arrays count with their mean, NaN left out."""
-    values = [np.nanmean(np.asarray(x, dtype=float)) for x in happened]
+    """The share of audits in which it happened; an array counts with its mean.
+
+    NaN (a row that the audit calls not estimable) is left out, and so are audits with nothing else.
+    """
+    arrays = [np.asarray(x, dtype=float) for x in happened]
+    values = [np.nanmean(x) for x in arrays if not np.isnan(x).all()]
     return Share(float(np.mean(values)), len(values))
 
 

@@ -81,7 +81,7 @@ def test_covering_is_counted_per_audit_and_without_undefined_limits() -> None:
     low, high = np.array([0.0, 0.2, np.nan]), np.array([0.1, 0.3, 1.0])
     inside = covers(low, np.array(0.05), high)
     np.testing.assert_array_equal(inside, [1.0, 0.0, np.nan])
-    assert share([inside, [1.0]]) == Share(0.75, 2)
+    assert share([inside, [1.0], [np.nan]]) == Share(0.75, 2)
 
 
 def test_a_table_takes_the_place_of_the_old_one() -> None:

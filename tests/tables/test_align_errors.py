@@ -156,7 +156,7 @@ def test_scores() -> None:
     assert "not logits" in message
     refused(long_frame(wide), "'score' has 1 value outside")
     wide.loc[2, "score_int8"] = None
-    refused(wide, "'score_int8' is missing for 1 predictions, for example of example 12")
+    refused(wide, "'score_int8' is missing for 1 prediction, such as example 12")
     refused(wide.assign(score_int8="high"), "score column 'score_int8' must hold numbers")
     wide["score_int8"] = None
     wide["score_int8"] = wide["score_int8"].astype(float)

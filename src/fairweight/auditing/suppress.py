@@ -33,7 +33,8 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     for column in rows.columns:
         if column not in TEXT_COLUMNS and column not in NOT_ABOUT_PEOPLE:
             rows.loc[away, column] = pd.NA if column in INTEGER_COLUMNS else np.nan
-    rows.loc[away, "level"] = None
+    groups = {group for group, cls in hidden if cls is None}
+    rows.loc[away | rows["level"].isin(groups).to_numpy(dtype=bool), "level"] = None
     rows.loc[away, "status"] = f"suppressed: n < {least}"
 
     def shown(frame: pd.DataFrame, count: str | None = "n") -> pd.DataFrame:

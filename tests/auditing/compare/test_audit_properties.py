@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import Phase, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fairweight as fw
@@ -17,6 +17,7 @@ from fairweight.auditing.result import INTEGER_COLUMNS, RESULT_COLUMNS, TEXT_COL
 from ..strategies import (
     CLOSED_COLUMNS,
     ESTIMATES,
+    FEW_AUDITS,
     KEYS,
     Predictions,
     audited,
@@ -26,15 +27,11 @@ from ..strategies import (
     random_table,
 )
 
-# An audit takes some tenths of a second: few examples, and none spent on shrinking a failure.
-UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
-FEW = settings(max_examples=8, phases=UNSHRUNK)
-
 ALLOWED_STATUS = ("ok", "small_group: n < ", "not_estimable: ")
 BY = {"overall", "class", "group", "group*class", "grouping"}
 
 
-@settings(max_examples=20, phases=UNSHRUNK)
+@settings(FEW_AUDITS, max_examples=2 * FEW_AUDITS.max_examples)
 @given(table=prediction_tables(), min_group=st.sampled_from([1, 10]))
 def test_every_row_keeps_the_contract(table: Predictions, min_group: int) -> None:
     audit = audited(table, min_group=min_group)
@@ -119,14 +116,14 @@ def test_every_row_keeps_the_contract(table: Predictions, min_group: int) -> Non
         assert (r[name][defined] <= high[defined] + 1e-9).all()
 
 
-@FEW
+@FEW_AUDITS
 @given(table=prediction_tables(max_rows=80), data=st.data())
 def test_the_order_of_rows_does_not_matter(table: Predictions, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(table))))
     pd.testing.assert_frame_equal(audited(table).results, audited(table.taken(order)).results)
 
 
-@FEW
+@FEW_AUDITS
 @given(table=prediction_tables(max_rows=120))
 def test_names_in_the_same_order_change_nothing_but_names(table: Predictions) -> None:
     """A prefix keeps the order of texts, so even the random numbers are the same."""
@@ -142,7 +139,7 @@ def test_names_in_the_same_order_change_nothing_but_names(table: Predictions) ->
     assert (first["class"].dropna().map(lambda c: f"K {c}") == second["class"].dropna()).all()
 
 
-@FEW
+@FEW_AUDITS
 @given(table=prediction_tables(max_rows=120), seed=st.integers(0, 99))
 def test_other_names_change_no_estimate_and_no_closed_form(table: Predictions, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -181,14 +178,14 @@ NOT_MIRRORED = {
 }  # fmt: skip
 
 
-@FEW
+@FEW_AUDITS
 @given(table=prediction_tables(max_rows=120))
 def test_swapping_the_models_negates_shifts_and_mirrors_intervals(table: Predictions) -> None:
     there, back = (keyed(audited(table, swap=s, min_group=1).results) for s in (False, True))
     common = there.index.intersection(back.index)  # labels decide which rows there are
     assert list(there.index) == list(back.index) == list(common)
-    np.testing.assert_allclose(there["baseline"], back["compressed"].where(there["baseline"].notna()),
-                               rtol=1e-12, atol=1e-12)  # fmt: skip
+    mirror = back["compressed"].where(there["baseline"].notna())  # comparisons have no baseline
+    np.testing.assert_allclose(there["baseline"], mirror, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(there["shift"], -back["shift"], rtol=0, atol=1e-12)
     np.testing.assert_allclose(there["excess_shift"], -back["excess_shift"], rtol=0, atol=1e-12)
     mirrored = there.index.isin(keyed(closed(there.reset_index())).index)
@@ -216,7 +213,7 @@ def test_swapping_the_models_negates_shifts_and_mirrors_intervals(table: Predict
     np.testing.assert_allclose(values(there, "flips"), values(back, "flips"))
 
 
-@FEW
+@FEW_AUDITS
 @given(table=prediction_tables(max_rows=120))
 def test_identical_predictions_are_no_change_but_no_certainty(table: Predictions) -> None:
     same = Predictions(table.label, table.dense, table.dense, table.groups)
@@ -243,7 +240,7 @@ def test_identical_predictions_are_no_change_but_no_certainty(table: Predictions
 GROWS = {"heterogeneity", "bias", "bias_amplification", "worst_case_bias_amplification"}
 
 
-@FEW
+@FEW_AUDITS
 @given(table=prediction_tables(max_rows=100))
 def test_every_row_twice_gives_the_same_estimates(table: Predictions) -> None:
     once = keyed(audited(table, min_group=1).results)

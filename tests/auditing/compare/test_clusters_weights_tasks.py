@@ -193,6 +193,22 @@ def test_weighted_intervals_say_what_they_are() -> None:
     )
 
 
+def test_n_counts_examples_not_weight() -> None:
+    t = arrays(28, 200)
+    made = fw.audit(
+        t["label"], {"dense": t["dense"], "small": t["small"]},
+        sensitive_features={"sex": t["sex"]}, sample_weight=t["weight"], n_boot=20,
+    )  # fmt: skip
+    women = int((t["sex"] == "F").sum())
+    assert row(made.results, "accuracy", "group", group="sex=F")["n"] == women
+    members = made.per_seed
+    found = members[(members["group"] == "sex=F") & (members["variant"] == "small")]
+    assert found["n"].item() == women
+    right = (t["small"] == t["label"])[t["sex"] == "F"]
+    expected = np.average(right, weights=t["weight"][t["sex"] == "F"])
+    assert found["value"].item() == pytest.approx(expected, abs=1e-12)
+
+
 # ---------------------------------------------------------------- tasks
 
 

@@ -49,7 +49,8 @@ def test_small_scores_by_hand() -> None:
     scores = {"dense": [0.95, 0.7, 0.35, 0.05] * 5, "small": [0.65, 0.35, 0.65, 0.05] * 5}
     models = {name: [int(p > 0.5) for p in values] for name, values in scores.items()}
     results = fw.audit(label, models, y_score=scores, n_boot=40).results
-    # dense: every 1 above every 0; small: pairs (.65, .65) ½, (.65, .05) 1, (.35, .65) 0, (.35, .05) 1
+    # dense: every 1 above every 0
+    # small: pairs (.65, .65) ½, (.65, .05) 1, (.35, .65) 0, (.35, .05) 1
     found = row(results, "auc")
     assert (found["baseline"], found["compressed"]) == pytest.approx((1.0, 2.5 / 4), abs=1e-12)
     found = row(results, "brier")
@@ -236,7 +237,7 @@ def test_a_predicted_class_without_examples_has_its_own_probability() -> None:
 def test_a_class_without_probabilities_is_an_error_in_words() -> None:
     t = multiclass()
     short = {name: v[:, :2] for name, v in t["scores"].items()}
-    with pytest.raises(InputError, match="cat|classes|score_classes"):
+    with pytest.raises(InputError, match="cat"):
         audit({**t, "scores": short}, score_classes=["ant", "bee"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def assert_same(first: Cube, second: Cube) -> None:
 
 def in_chunks(frame: pd.DataFrame, cuts: list[int], **options: Any) -> Cube:
     edges = [0, *sorted(cuts), len(frame)]
-    parts = [frame.iloc[a:b] for a, b in zip(edges, edges[1:], strict=False) if b > a]
+    parts = [frame.iloc[a:b] for a, b in pairwise(edges) if b > a]
     return add([cube_of(part, **options) for part in parts])
 
 

@@ -256,7 +256,6 @@ def _changes(c: Comparison, entry: Metric) -> Iterator[Quantity]:
     if entry.per_class or entry.name == "normalized_error_change":
         yield from _normalised(c, entry)
         return
-    kept = _kept(c)
 
     def evaluate(both: Both) -> Values:
         first, second = (side.mean_over(-3) for side in both[""])
@@ -264,7 +263,9 @@ def _changes(c: Comparison, entry: Metric) -> Iterator[Quantity]:
 
     policy: dict[str, Any] = {}
     if entry.name in ("cev", "sde"):
-        policy = {"zero_baseline": c.options.zero_baseline, "kept": kept}
+        policy = {"zero_baseline": c.options.zero_baseline}
+        if c.options.zero_baseline == "drop":
+            policy["kept"] = kept_by_baseline(c)  # fixed on the data, held in replicates
 
     yield Quantity(
         entry.name,
@@ -276,14 +277,12 @@ def _changes(c: Comparison, entry: Metric) -> Iterator[Quantity]:
     )
 
 
-def _kept(c: Comparison) -> Any:
-    """Classes that CEV and SDE use, fixed on the data; None: whatever the policy says."""
+def kept_by_baseline(c: Comparison) -> NDArray[np.bool_]:
+    """Classes in which the baseline's mean FPR and FNR are above 0: those CEV and SDE can use."""
     from fairweight.auditing.metrics.change import kept_classes
 
-    if c.options.zero_baseline != "drop":
-        return None
     tally = Tally(c.cube, (c.whole,), range(c.n_baseline), positive=c.positive)
-    kept: Any = kept_classes(tally.observed()[0].mean_over(0))[0]
+    kept: NDArray[np.bool_] = kept_classes(tally.observed()[0].mean_over(0))[0]
     return kept
 
 

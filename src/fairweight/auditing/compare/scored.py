@@ -27,7 +27,7 @@ from fairweight.auditing.compare.score_replicates import (
 )
 from fairweight.auditing.compare.slots import groupings_of, join_slots, slots_of
 from fairweight.auditing.compare.values import family_block
-from fairweight.auditing.counts.cube import Cube, select
+from fairweight.auditing.counts.cube import Cube, Scores, select
 from fairweight.auditing.counts.groupings import groupings, whole
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
@@ -61,10 +61,8 @@ def probabilities(c: Comparison) -> Probabilities:
         positive = vector[:, :, c.positive]
     elif c.positive is not None and scores.score is not None:
         positive = scores.score
-    if vector is not None:
-        known = np.clip(prediction, 0, len(c.classes) - 1)
-        picked = np.take_along_axis(vector, known[:, :, None], axis=2)[:, :, 0]
-        confidence = np.where((prediction >= 0) & (prediction < len(c.classes)), picked, np.nan)
+    if scores.vector is not None:
+        confidence = _of_the_prediction(c, scores)
     elif positive is not None:
         confidence = np.where(prediction == c.positive, positive, 1 - positive)
     elif scores.score is not None and len(c.classes) != 2:
@@ -76,6 +74,19 @@ def probabilities(c: Comparison) -> Probabilities:
     return Probabilities(positive, confidence, vector, rank)
 
 
+def _of_the_prediction(c: Comparison, scores: Scores) -> Floats:
+    """The vectors' entry for the class that each member predicts; NaN where they have none."""
+    assert scores.vector is not None
+    place = {name: i for i, name in enumerate(scores.vector_classes)}
+    # One more entry, for abstentions (-1) and for classes that the vectors do not know.
+    nowhere = len(scores.vector_classes)
+    at = np.array([*(place.get(name, nowhere) for name in c.cube.classes), nowhere])
+    room = np.concatenate([scores.vector, np.full((*scores.vector.shape[:2], 1), np.nan)], axis=2)
+    entry = at[c.cube.prediction][:, :, None]
+    picked: Floats = np.take_along_axis(room, entry, axis=2)[:, :, 0]
+    return picked
+
+
 def with_scores_only(c: Comparison) -> tuple[Comparison, int]:
     """The examples that every member scores and answers, and how many others were left out."""
     scores = c.cube.scores
@@ -85,6 +96,7 @@ def with_scores_only(c: Comparison) -> tuple[Comparison, int]:
         keep = keep & np.isfinite(scores.score).all(axis=1)
     if scores.vector is not None:
         keep = keep & np.isfinite(scores.vector).all(axis=(1, 2))
+        keep = keep & np.isfinite(_of_the_prediction(c, scores)).all(axis=1)
     left_out = int(c.cube.count[~keep].sum())
     if not left_out:
         return c, 0

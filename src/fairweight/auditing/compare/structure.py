@@ -72,14 +72,15 @@ def heterogeneity_rows(
         p_value=np.where(state == "ok", [h.p_value for _, h in found], np.nan),
         interval=None,
         status=state,
-        level=[_hardest_hit(g, h) for g, h in found],
+        level=[_hardest_hit(c, g, h) for g, h in found],
     )
     yield corrected(rows, correction=c.options.correction)
 
 
-def _hardest_hit(grouping: Grouping, h: Heterogeneity) -> str | None:
-    """The level whose excess stands out most."""
-    return grouping.levels[int(np.nanargmax(np.abs(h.t)))] if np.isfinite(h.t).any() else None
+def _hardest_hit(c: Comparison, grouping: Grouping, h: Heterogeneity) -> str | None:
+    """The level, of those that are large enough, whose excess stands out most."""
+    size = np.where(c.usable(grouping), np.abs(h.t), np.nan)
+    return grouping.levels[int(np.nanargmax(size))] if np.isfinite(size).any() else None
 
 
 def _heterogeneity(c: Comparison, grouping: Grouping) -> Heterogeneity:

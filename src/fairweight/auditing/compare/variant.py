@@ -12,7 +12,7 @@ from fairweight.auditing.compare.estimate import RateEstimate
 from fairweight.auditing.compare.families import CONFIRMATORY
 from fairweight.auditing.compare.flips import flip_rows
 from fairweight.auditing.compare.power import power_table
-from fairweight.auditing.compare.quantities import quantities
+from fairweight.auditing.compare.quantities import kept_by_baseline, quantities
 from fairweight.auditing.compare.rates import RateRows, rate_rows
 from fairweight.auditing.compare.rows import Block
 from fairweight.auditing.compare.structure import (
@@ -107,10 +107,9 @@ def _zero_baseline(c: Comparison, rows: Block, notes: list[str]) -> Block:
     from fairweight.auditing.intervals.mcnemar import mcnemar
 
     p = c.pairs[""]
-    wrong = (p.label - p.correct[0])[0]
-    false = (p.predicted[0] - p.correct[0])[0]
     others = p.n[0] - p.label[0]
-    dropped = np.flatnonzero(((wrong == 0) | (false == 0)) & (p.label[0] > 0) & (others > 0))
+    estimable = (p.label[0] > 0) & (others > 0)
+    dropped = np.flatnonzero(estimable & ~kept_by_baseline(c))
     harmed = []
     changes = []
     for k in dropped:

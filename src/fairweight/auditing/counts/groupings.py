@@ -57,7 +57,7 @@ def grouping(cube: Cube, name: str) -> Grouping:
     for column in reversed(columns):
         rest, at = np.divmod(rest, len(column.values))
         texts.insert(0, [level_name(column.name, column.values[i]) for i in at])
-        missing |= np.array([column.values[i] is None for i in at])
+        missing |= np.array([column.values[i] is None for i in at], dtype=bool)
     levels = tuple(" & ".join(parts) for parts in zip(*texts, strict=True))
     return Grouping(
         "*".join(parts), levels, code.reshape(-1).astype(np.int32), missing, tuple(parts)

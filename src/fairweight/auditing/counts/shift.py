@@ -10,6 +10,7 @@ import numpy as np
 from fairweight.auditing.counts.arrays import count_arrays
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.arrays import wide_table
+from fairweight.tables.canonical import canonical
 
 
 def least_shift(
@@ -35,9 +36,14 @@ def least_shift(
     shifts: list[float] = []
     for group in columns.groups:
         accuracies = {}
+        # Examples without a value are no group that could pay.
+        known = np.array([canonical(value) is not None for value in table[group]])
+        if not known.any():
+            continue
+        level, label = np.asarray(table[group])[known], np.asarray(table["label"])[known]
         for name in names:
             members = [
-                count_arrays(table["label"], table[column], table[group], None, None)
+                count_arrays(label, np.asarray(table[column])[known], level, None, None)
                 for column in columns.predictions[name]
             ]
             n = members[0].n

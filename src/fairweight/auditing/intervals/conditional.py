@@ -21,7 +21,8 @@ _DEVIATIONS = 8.5
 _EXTRA = 10.0
 # Where both numbers spread over this many standard deviations and more, sums over `lost` are sums
 # over a smooth bell: every step-th term gives the same share of the whole up to 1e-19 if the
-# step is at most 1/1.5 of the smaller deviation (Poisson's summation formula).
+# step is at most 1/1.5 of the smaller deviation of one given the other (Poisson's summation
+# formula).
 _SMOOTH = 6.0
 _STEPS_PER_DEVIATION = 1.5
 # Cells of the (lost, gained) grids that are held in memory at once.
@@ -53,7 +54,7 @@ def tails(
     """
     lost_low, lost_width, lost_deviation = _window(n, size, lost)
     gained_low, gained_width, gained_deviation = _window(n, size, gained)
-    narrower = np.minimum(lost_deviation, gained_deviation)
+    narrower = np.minimum(lost_deviation, gained_deviation) * _independence(size, lost, gained)
     smooth = np.where(narrower < _SMOOTH, 1.0, narrower / _STEPS_PER_DEVIATION)
     step = 2 ** np.floor(np.log2(smooth)).astype(np.intp)
     lost_width = -(-lost_width // step)
@@ -77,6 +78,14 @@ def tails(
     # The sum is 1 up to the rounding of log-factorials, which grows with the size of the table.
     below, equal, above = masses / masses.sum(axis=0)
     return below, equal, above
+
+
+def _independence(size: Floats, lost: Floats, gained: Floats) -> Floats:
+    """√(1 − ρ²) of the numbers of lost and gained answers; 0 where one determines the other."""
+    same = size - lost - gained
+    with np.errstate(invalid="ignore", divide="ignore"):
+        left = size * same / ((size - lost) * (size - gained))  # 1 − ρ²
+    return np.sqrt(np.clip(np.nan_to_num(left), 0.0, 1.0))
 
 
 def _window(n: Floats, size: Floats, marked: Floats) -> tuple[Floats, NDArray[np.intp], Floats]:

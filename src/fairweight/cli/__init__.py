@@ -18,13 +18,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; no traceback for what a user can repair."""
-    import typer.main
-
-    from fairweight.cli.app import app
     from fairweight.errors import FairweightError
 
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        import typer.main
+
+        from fairweight.cli.app import app
+
         code = typer.main.get_command(app).main(
             args=list(words), prog_name="fairweight", standalone_mode=False, obj=words
         )
@@ -40,6 +41,8 @@ def run(arguments: list[str] | None = None) -> int:
         return DONE
     except Exception as error:
         return _unforeseen(error)
+    if code == INTERRUPTED:  # the parser turns Ctrl-C into an exit code of its own
+        _say("interrupted; nothing was left half-written.")
     return code if isinstance(code, int) else DONE
 
 
@@ -49,6 +52,9 @@ def _say(sentence: str) -> None:
 
 def _unforeseen(error: Exception) -> int:
     """Usage errors of the parser, its aborts, and our own mistakes."""
+    if "interrupted" in str(error).lower() and not hasattr(error, "format_message"):
+        _say("interrupted; nothing was left half-written.")  # DuckDB was asked to stop
+        return INTERRUPTED
     if type(error).__name__ == "NoArgsIsHelpError":
         print(getattr(error, "message", ""))
         return BAD_INPUT

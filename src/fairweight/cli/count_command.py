@@ -43,6 +43,14 @@ def count(
             rich_help_panel=o.OUTPUT,
         ),
     ] = False,
+    unit_key: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="Secret that keeps cluster names from being guessed; the same for all parts.",
+            rich_help_panel=o.OUTPUT,
+        ),
+    ] = "",
     quiet: o.Quiet = False,
 ) -> None:
     """Count predictions into a cube: how many examples share groups, label and predictions.
@@ -54,7 +62,7 @@ def count(
         fairweight audit cube-1.parquet cube-2.parquet
 
     Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
-    or with several tasks, the cube has a column `unit` that tells clusters or examples apart.
+    or with several tasks, a column `unit` tells clusters or examples apart by digests.
     """
     values = dict(locals())
     from contextlib import closing
@@ -79,6 +87,7 @@ def count(
             groupings=aligned.groupings,
             baseline=aligned.baseline,
             suppress=SUPPRESS if suppress_small else 0,
+            key=unit_key,
         )
     if not quiet:
         note = f", {left_out:,} small cells left out" if left_out else ""

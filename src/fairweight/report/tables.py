@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable
@@ -9,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.errors import OutputError
 from fairweight.report.frames import FRAMES
 
 if TYPE_CHECKING:
@@ -40,20 +40,14 @@ def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tupl
     frames |= {name: result.results[keep(result.results)] for name, keep in _VIEWS.items()}
     if result.variants_table is not None:
         frames["variants"] = result.variants_table
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with duckdb.connect() as connection:
-            written = [
-                _copy(connection, _guarded(frame), folder / f"{name}.csv", "FORMAT csv, HEADER")
-                for name, frame in frames.items()
-            ]
-            whole = folder / "results.parquet"
-            written.append(_copy(connection, result.results, whole, "FORMAT parquet"))
-    except OSError as error:
-        raise OutputError(
-            f"The tables could not be written to '{folder}' ({error.strerror or error}); choose "
-            "another folder or make room."
-        ) from error
+    folder.mkdir(parents=True, exist_ok=True)
+    with duckdb.connect() as connection:
+        written = [
+            _copy(connection, _guarded(frame), folder / f"{name}.csv", "FORMAT csv, HEADER")
+            for name, frame in frames.items()
+        ]
+        whole = folder / "results.parquet"
+        written.append(_copy(connection, result.results, whole, "FORMAT parquet"))
     return tuple(written)
 
 
@@ -68,7 +62,9 @@ def _copy(connection: duckdb.DuckDBPyConnection, frame: pd.DataFrame, path: Path
         connection.execute(f"COPY (SELECT {columns} FROM frame) TO ? ({how})", [str(temporary)])
         os.replace(temporary, path)
     except duckdb.IOException as error:
-        raise OSError(str(error)) from error
+        # DuckDB says only in words what the system answered; whoever writes the folder needs both.
+        code = errno.ENOSPC if "No space left" in str(error) else errno.EIO
+        raise OSError(code, os.strerror(code), str(path)) from error
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()

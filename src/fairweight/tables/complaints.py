@@ -15,6 +15,8 @@ def reading(what: str) -> Iterator[None]:
 
     try:
         yield
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
     except duckdb.Error as error:
         raise InputError(_sentence(what, str(error))) from error
     except UnicodeDecodeError as error:

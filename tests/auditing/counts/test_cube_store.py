@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 import fairweight as fw
 from fairweight.auditing.counts.count import count
 from fairweight.auditing.counts.store import read_cubes, write_cube
+from fairweight.auditing.counts.units import digest
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 
@@ -55,7 +57,8 @@ def test_round_trip(options: dict[str, Any], tmp_path: Path) -> None:
     cube = cube_of(frame, **options)
     assert write(frame, tmp_path / "cube.parquet", **options) == 0
     found, baseline, groupings = read_cubes([tmp_path / "cube.parquet"])
-    assert_same(cube, found)
+    # Names of people and examples stay at home; their digests keep the same order.
+    assert_same(replace(cube, unit_names=tuple(digest(n) for n in cube.unit_names)), found)
     assert baseline == "dense"
     assert groupings == tuple(options["groups"])
 

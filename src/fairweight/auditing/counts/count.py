@@ -17,6 +17,7 @@ from fairweight.auditing.counts.cube import (
     with_own_classes,
 )
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.units import unit_order
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.sql import one_row, quote
@@ -137,7 +138,7 @@ def _from_arrow(
                 f"Some rows have no value in the cluster column '{unit}'. Fill them in, or give "
                 "every lone example a cluster of its own."
             )
-        unit_names = class_order(v for v in values if v is not None)
+        unit_names = unit_order(v for v in values if v is not None)
         at_unit = {name: i for i, name in enumerate(unit_names)}
         unit_code = np.array([at_unit[str(v)] for v in values], dtype=np.int64)[code]
     labels = class_order(v for v in label_values if v is not None)

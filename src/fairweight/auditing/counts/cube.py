@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.units import unit_order
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
 
@@ -215,7 +216,7 @@ def add(cubes: Sequence[Cube]) -> Cube:
         name for cube in cubes for name in cube.other_classes if name not in set(labels)
     )
     tasks = class_order(name for cube in cubes for name in cube.tasks)
-    unit_names = class_order(name for cube in cubes for name in cube.unit_names)
+    unit_names = unit_order(name for cube in cubes for name in cube.unit_names)
 
     def recode(
         names: Sequence[str | None], to: dict[str | None, int], code: NDArray[np.integer]

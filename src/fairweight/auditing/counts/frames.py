@@ -59,7 +59,9 @@ def per_seed(
         part = cube.of_task(task)
         chosen = (whole(part), *groupings(part, grouping_names))
         tally = Tally(part, chosen, range(len(part.members)), positive=positive.get(task))
+        in_class = sums(part.label, part.count, len(part.label_classes))
         for grouping, counts in zip(chosen, tally.observed(), strict=True):
+            in_level = sums(grouping.code, part.count, len(grouping.levels))
             with np.errstate(invalid="ignore", divide="ignore"):
                 accuracy = counts.correct.sum(-1) / counts.n
                 recall = counts.correct[:, 0] / counts.label[:, 0]
@@ -74,7 +76,7 @@ def per_seed(
                             "by": by,
                             "group": list(grouping.levels) if grouping.name else [None],
                             "class": None,
-                            "n": counts.n[m],
+                            "n": in_level,
                             "value": accuracy[m],
                         }
                     )
@@ -88,7 +90,7 @@ def per_seed(
                                 "by": "class",
                                 "group": None,
                                 "class": list(part.label_classes),
-                                "n": counts.label[m, 0],
+                                "n": in_class,
                                 "value": recall[m],
                             }
                         )
@@ -187,4 +189,7 @@ def _training_rows(train: pd.DataFrame, grouping_names: Sequence[str]) -> list[d
             )
             for group, n in part.groupby(level, sort=False)["n"].sum().items():
                 row("group", str(group), None, n)
+            crossed = part.groupby([level.rename("level"), "label"], sort=False)["n"].sum()
+            for group, cls, n in crossed.reset_index().itertuples(index=False):
+                row("group*class", str(group), str(cls), float(n))
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from fairweight.auditing.counts.cube import (
     compact,
     with_own_classes,
 )
+from fairweight.auditing.counts.units import digest, unit_order
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
 from fairweight.tables.write import atomic_file
@@ -30,9 +31,19 @@ SCHEMA = 1
 
 
 def write_cube(
-    cube: Cube, path: str | Path, *, groupings: Sequence[str], baseline: str, suppress: int = 0
+    cube: Cube,
+    path: str | Path,
+    *,
+    groupings: Sequence[str],
+    baseline: str,
+    suppress: int = 0,
+    key: str = "",
 ) -> int:
     """Write a cube; cells with fewer than `suppress` examples are left out. Returns how many were.
+
+    Names of clusters (and of examples, where tasks bind them) are written as digests: equal names
+    stay equal, so parts still add up, and nobody is named. Give all parts one secret `key` where
+    names could be guessed.
 
     Columns: `task`, `group:<name>`, `label`, `prediction:<i>` (in the order of the members in the
     metadata), `weight`, `unit`, `count`.
@@ -53,7 +64,7 @@ def write_cube(
     if cube.weight is not None:
         columns["weight"] = cube.weight
     if cube.unit is not None:
-        columns["unit"] = np.array(cube.unit_names, dtype=object)[cube.unit]
+        columns["unit"] = np.array([digest(n, key) for n in cube.unit_names], object)[cube.unit]
     columns["count"] = cube.count
     table = pa.table(
         {
@@ -155,7 +166,7 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
                 )
             )
     task, tasks = _optional(table, "task")
-    unit, unit_names = _optional(table, "unit")
+    unit, unit_names = _optional(table, "unit", unit_order)
     cube = Cube(
         members=members,
         label_classes=classes,
@@ -183,10 +194,14 @@ def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int32)
 
 
-def _optional(table: pa.Table, name: str) -> tuple[Codes | None, tuple[str, ...]]:
+def _optional(
+    table: pa.Table,
+    name: str,
+    order: Callable[[Iterable[str]], tuple[str, ...]] = class_order,
+) -> tuple[Codes | None, tuple[str, ...]]:
     if name not in table.column_names:
         return None, ()
     values, code = _codes(table, name)
-    names = class_order(v for v in values if v is not None)
+    names = order(v for v in values if v is not None)
     at = {value: i for i, value in enumerate(names)}
     return np.array([at[str(v)] for v in values], dtype=np.int32)[code], names

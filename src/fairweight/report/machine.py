@@ -61,7 +61,21 @@ def _cells(column: pd.Series) -> list[Any]:
         plain = values.astype(object)
         plain[~np.isfinite(values)] = None
         return plain.tolist()
-    return [_cell(value) for value in column.tolist()]
+    # Text repeats: each distinct value is looked at once.
+    known: dict[Any, Any] = {}
+    cells = []
+    for value in column.tolist():
+        if isinstance(value, str):
+            cells.append(value)
+            continue
+        try:
+            key = (type(value), value)  # 1, 1.0 and True are equal, and not the same in JSON
+            if key not in known:
+                known[key] = _cell(value)
+            cells.append(known[key])
+        except TypeError:  # a list or another value that cannot be a key
+            cells.append(_cell(value))
+    return cells
 
 
 def _cell(value: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.counts.draws import coins, resample
+from fairweight.auditing.counts.draws import coins, resampler
 from fairweight.auditing.counts.stats import Counts, Floats
 from fairweight.auditing.counts.tally import Tally
 
@@ -115,9 +115,10 @@ def replicate(
     rows = sum(part.shape[1] for values in observed for part in values.parts)
     n_draws = min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_VALUES // max(rows, 1)))
     movable = _movable(c)
+    resample = resampler(tally.multiplicity)
 
     def bootstrap(rng: np.random.Generator, size: int) -> Floats:
-        return tally.flat(resample(rng, tally.multiplicity, size).astype(np.float64))
+        return tally.flat(resample(rng, size).astype(np.float64))
 
     def swap(rng: np.random.Generator, size: int) -> Floats:
         swapped = coins(rng, tally.multiplicity[movable], size)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.replicates import Replicated, Values, in_batches
-from fairweight.auditing.counts.draws import coins, resample
+from fairweight.auditing.counts.draws import coins, resampler
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.metrics.ratio import ratio
@@ -218,9 +218,8 @@ def replicate_scores(
     whole = [(matrix @ multiplicity.astype(np.float64))[:, None] for matrix in stacked]
     width = max(len(multiplicity), int(ends[-1]))
     observed = drawn(multiplicity[None, :])
-    boot = _batches(
-        c, "scores bootstrap", width, lambda rng, n: drawn(resample(rng, multiplicity, n))
-    )
+    resample = resampler(multiplicity)
+    boot = _batches(c, "scores bootstrap", width, lambda rng, n: drawn(resample(rng, n)))
     null: list[Values | None] = [None] * len(statistics)
     if c.one_pair:
         null = list(

@@ -85,12 +85,12 @@ def _without_value(c: Comparison, quantity: Quantity) -> Block:
 
 def _block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
     from fairweight.auditing.intervals.bootstrap import (
-        basic,
         bias_corrected,
         exceedance_p,
         percentile,
         share_undefined,
     )
+    from fairweight.auditing.intervals.composite import inflated_limits
 
     alpha = c.options.alpha
     observed, boot = found.observed, found.bootstrap
@@ -101,7 +101,10 @@ def _block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
     interval = f"percentile bootstrap ({len(replicates)} replicates)"
     withheld = False
     if quantity.never_negative:
-        low, high = basic(estimate, replicates, alpha, floor=0.0)
+        null = None if found.swapped is None else found.swapped.compressed
+        low, high = inflated_limits(
+            estimate, replicates, null, alpha, absolute=quantity.metric.startswith("sde")
+        )
         debiased = bias_corrected(estimate, replicates, drop_negative=True)
         interval = f"basic bootstrap ({len(replicates)} replicates)"
         if c.pairs[""].label[0].min() < ENOUGH_PER_CLASS:
@@ -116,8 +119,7 @@ def _block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
         _, null = shift_or_value(observed, found.swapped)
         p_value = exceedance_p(estimate, null, two_sided=not quantity.never_negative)
     if quantity.never_negative:
-        # The basic interval of a mean of absolute noise excludes 0 even where nothing changed
-        # (SDE: in half of all such audits); whether 0 is possible is what the test is for.
+        # Whether nothing changed is what the test is for; the interval must not contradict it.
         low = np.where(p_value > alpha, 0.0, low)
     unstable = share_undefined(replicates) > UNSTABLE
     state = _state(c, quantity, estimate, unstable)

@@ -2,44 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
-Counts64 = NDArray[np.int64]
+Numbers: TypeAlias = NDArray[np.int64]
+Draw: TypeAlias = Callable[[np.random.Generator, int], Numbers]
 
-DENSE = 16  # items per cell from which a multinomial costs less than drawing every item
+SPARSE = 16  # below this many items per cell, drawing items costs less than drawing cells
+FEW_CELLS = 2_000  # up to here a multinomial is cheap enough
+MARGIN = 4.0  # standard deviations by which the Poisson total stays below the total
+MOST_ITEMS = 100_000_000  # items whose cells are kept in a list
 WORD = 64
 
 
-def resample(rng: np.random.Generator, multiplicity: Counts64, size: int) -> Counts64:
-    """Bootstrap draws (size, cells) of as many items as there are, with replacement.
+def resampler(multiplicity: Numbers) -> Draw:
+    """A function (generator, size) → bootstrap draws (size, cells) with replacement.
 
-    A multinomial over cells is the bootstrap over items. Where cells hold few items each, the
-    items are drawn one by one instead, which is the same distribution and costs less.
+    Every draw takes as many items as there are. A multinomial over cells is the bootstrap over
+    items; it is made in the cheapest of three ways, all exact: item by item where cells hold few;
+    as it stands where cells are few; and else as independent Poisson numbers, whose law given
+    their total is multinomial, with the items that are lacking drawn one by one.
 
-    >>> drawn = resample(np.random.default_rng(0), np.array([3, 0, 7]), 4)
+    >>> draw = resampler(np.array([3, 0, 7]))
+    >>> drawn = draw(np.random.default_rng(0), 4)
     >>> drawn.sum(axis=1).tolist(), drawn[:, 1].tolist()
     ([10, 10, 10, 10], [0, 0, 0, 0])
     """
-    total = int(multiplicity.sum())
-    n_cells = len(multiplicity)
-    if total >= DENSE * n_cells:
-        return rng.multinomial(total, multiplicity / total, size=size)
+    total, n_cells = int(multiplicity.sum()), len(multiplicity)
+    if total < SPARSE * n_cells:
+        return _by_items(multiplicity)
+    if n_cells > FEW_CELLS and total <= MOST_ITEMS:
+        return _by_poisson(multiplicity)
+    shares = multiplicity / total
+    return lambda rng, size: rng.multinomial(total, shares, size=size)
+
+
+def _by_items(multiplicity: Numbers) -> Draw:
+    total, n_cells = int(multiplicity.sum()), len(multiplicity)
     cell = np.repeat(np.arange(n_cells), multiplicity)
-    offset = (np.arange(size) * n_cells)[:, None]
-    places = cell[rng.integers(0, total, size=(size, total), dtype=np.int32)] + offset
-    counted = np.bincount(places.reshape(-1), minlength=size * n_cells)
-    return counted.reshape(size, n_cells).astype(np.int64, copy=False)
+
+    def draw(rng: np.random.Generator, size: int) -> Numbers:
+        offset = (np.arange(size) * n_cells)[:, None]
+        places = cell[rng.integers(0, total, size=(size, total))] + offset
+        counted = np.bincount(places.reshape(-1), minlength=size * n_cells)
+        return counted.reshape(size, n_cells).astype(np.int64, copy=False)
+
+    return draw
 
 
-def coins(rng: np.random.Generator, multiplicity: Counts64, size: int) -> Counts64:
+def _by_poisson(multiplicity: Numbers) -> Draw:
+    total, n_cells = int(multiplicity.sum()), len(multiplicity)
+    cell = np.repeat(np.arange(n_cells, dtype=np.int32), multiplicity)
+    rate = multiplicity * (1 - MARGIN / np.sqrt(total))
+
+    def draw(rng: np.random.Generator, size: int) -> Numbers:
+        drawn = np.empty((size, n_cells), dtype=np.int64)
+        for row in drawn:
+            row[:] = rng.poisson(rate)
+            while (lacking := total - int(row.sum())) < 0:  # once in tens of thousands of draws
+                row[:] = rng.poisson(rate)
+            row += np.bincount(cell[rng.integers(0, total, lacking)], minlength=n_cells)
+        return drawn
+
+    return draw
+
+
+def coins(rng: np.random.Generator, multiplicity: Numbers, size: int) -> Numbers:
     """Heads (size, cells) among `multiplicity` fair coins per cell.
 
     Up to 64 coins are the bits of one random word.
 
     >>> heads = coins(np.random.default_rng(0), np.array([0, 1, 64, 1000]), 2000)
-    >>> heads[:, 0].max(), bool(abs(heads[:, 2].mean() - 32) < 0.5)
-    (np.int64(0), True)
+    >>> int(heads[:, 0].max()), bool(abs(heads[:, 2].mean() - 32) < 0.5)
+    (0, True)
     """
     few = multiplicity <= WORD
     heads = np.empty((size, len(multiplicity)), dtype=np.int64)

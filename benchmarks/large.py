@@ -19,7 +19,7 @@ SETTING = (
     "file in the same process."
 )
 ROWS, GROUPS = 10_000_000, 100
-LIMIT_S, LIMIT_MB, MOST_OVER_BARE = 10.0, 1024.0, 3.0
+LIMIT_S, LIMIT_MB, MOST_OVER_BARE = 10.0, 1000.0, 3.0
 STAGES = ("load", "align", "count", "compare", "tables", "report")
 
 

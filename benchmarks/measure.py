@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -49,15 +49,15 @@ def interleaved(jobs: Mapping[str, Callable[[], object]], rounds: int) -> dict[s
 
 
 def processor_seconds(work: Callable[[], object]) -> float:
-    """Processor time of the processes that one call starts and waits for."""
-    before = os.times()
+    """Processor time of one call: of this process and of those it starts and waits for."""
+    before = time.process_time() + _children_seconds()
     work()
-    after = os.times()
-    return (
-        after.children_user
-        + after.children_system
-        - (before.children_user + before.children_system)
-    )
+    return time.process_time() + _children_seconds() - before
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def python(*arguments: str) -> str:
@@ -87,7 +87,5 @@ def peak_memory_mb() -> float:
         for line in status.read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
-    import resource
-
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / (2**20 if sys.platform == "darwin" else 1024)

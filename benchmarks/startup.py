@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -29,23 +30,23 @@ def run(settings: Settings) -> list[Line]:
         table = _csv(folder / "predictions.csv", settings.rows_or(ROWS))
         python("-c", CACHE_BUNDLE)
         audit = _audit(table, folder, settings.n_boot)
+        processor: list[float] = []
         taken = interleaved(
             {
                 "help": lambda: python("-c", COMMAND, "--help"),
                 "fairweight": lambda: python("-c", "import fairweight"),
                 "numpy": lambda: python("-c", "import numpy"),
                 "libraries": lambda: python("-c", LIBRARIES),
-                "audit": audit,
+                "audit": lambda: processor.append(processor_seconds(audit)),
             },
             rounds,
         )
-        processor = processor_seconds(audit)
     return [
         Line("fairweight --help", taken["help"], "limit", 0.3, target=1.0),
         Line("import fairweight", taken["fairweight"], "import numpy", taken["numpy"], target=2.0),
         Line("CSV to report", taken["audit"], "limit", 3.0, target=1.0),
         Line("CSV to report", taken["audit"], LIBRARIES, taken["libraries"]),
-        Line("CSV to report: processor time", processor, "its wall time", taken["audit"]),
+        Line("CSV to report: processor time", median(processor), "its wall time", taken["audit"]),
     ]
 
 

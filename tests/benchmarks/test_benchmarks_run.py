@@ -87,6 +87,20 @@ def test_long_and_wide_tables_hold_the_same_answers(benchmarks: Any, tmp_path: P
         assert rows.tolist() == wide.set_index("example_id")[f"pred_{name}"].sort_index().tolist()
 
 
+def test_the_timed_replicates_are_those_of_the_metrics(benchmarks: Any, tmp_path: Path) -> None:
+    import pandas as pd
+
+    tables = sys.modules["benchmarks.tables"]
+    bootstrap = benchmarks.bootstrap
+    table = pd.read_parquet(tables.parquet(tmp_path, tables.Shape(4_000, 2, 2)))
+    drawn = bootstrap.replicates(bootstrap._cube(table), 500)
+    assert drawn.shape == (5, 500, 2, 3)  # metrics, replicates, models, everyone and two groups
+    right = table["label"] == table["pred_int8"]
+    wanted = [right.mean(), *right.groupby(table["grp"]).mean().sort_index()]
+    # A mean of 500 replicates has a standard error of about .006 / sqrt(500) = .0003.
+    assert drawn[0, :, 1].mean(axis=0) == pytest.approx(wanted, abs=0.0015)
+
+
 def test_the_page_names_versions_targets_and_verdicts(benchmarks: Any) -> None:
     line = benchmarks.Line("replicates", 2.0, "peer", 300.0, target=100.0, faster=True)
     late = benchmarks.Line("start", 0.4, "limit", 0.3, target=1.0)

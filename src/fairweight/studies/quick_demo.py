@@ -187,6 +187,7 @@ def fit(
 ) -> Network:
     """Train one hidden layer with Adam for a fixed number of epochs."""
     from sklearn.neural_network import MLPClassifier
+    from threadpoolctl import threadpool_limits
 
     # A RandomState, not the seed: partial_fit would start the same shuffle again in every epoch.
     model = MLPClassifier(
@@ -196,8 +197,10 @@ def fit(
         learning_rate_init=0.002,
         random_state=np.random.RandomState(seed),
     )
-    for _ in range(epochs):
-        model.partial_fit(pixels, labels, classes=np.unique(labels))
+    # Batches this small are slower on several threads than on one.
+    with threadpool_limits(1):
+        for _ in range(epochs):
+            model.partial_fit(pixels, labels, classes=np.unique(labels))
     return Network(tuple(model.coefs_), tuple(model.intercepts_))
 
 

@@ -48,7 +48,8 @@ def inflated_limits(
     if not absolute or null is None:
         return low, high
     _, reach = percentile(null, alpha)
-    with np.errstate(invalid="ignore"):
-        low = np.minimum(low, np.sqrt(np.maximum(estimate**2 - reach**2, 0.0)))
-        high = np.maximum(high, estimate + np.nanstd(replicates, axis=0))
-    return low, high
+    spread = np.full(np.shape(estimate), np.nan)
+    defined = np.isfinite(replicates).any(axis=0)
+    spread[defined] = np.nanstd(replicates[:, defined], axis=0)
+    low = np.minimum(low, np.sqrt(np.maximum(estimate**2 - reach**2, 0.0)))
+    return low, np.maximum(high, estimate + spread)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -27,12 +28,21 @@ class Counts:
     abstained: Floats  # (...)
     classes: tuple[str, ...]
     positive: int | None = None  # index into classes; only ever set where there are two classes
+    _made: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def n(self) -> Floats:
         """Examples (or weight) in each slice."""
-        total: Floats = self.label.sum(axis=-1)
-        return total
+        return self.once("n", lambda: self.label.sum(axis=-1))
+
+    def once(self, name: str, make: Callable[[], Floats]) -> Floats:
+        """What several metrics need of the same counts (recall, FPR, ...) is computed once.
+
+        The array is shared: whoever takes it must not change it.
+        """
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
 
     @property
     def binary(self) -> bool:

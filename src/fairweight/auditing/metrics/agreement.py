@@ -33,7 +33,7 @@ def precision(counts: Counts) -> Floats:
     >>> precision(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).round(3).tolist()
     [1.0, 0.667]
     """
-    return ratio(counts.correct, counts.predicted)
+    return counts.once("precision", lambda: ratio(counts.correct, counts.predicted))
 
 
 @register(
@@ -57,7 +57,7 @@ def balanced_accuracy(counts: Counts) -> Floats:
     >>> float(balanced_accuracy(counts_of([0, 0, 1, 1], [0, 1, 1, 1])))
     0.75
     """
-    return mean_over_present(recall(counts), counts)
+    return counts.once("balanced", lambda: mean_over_present(recall(counts), counts))
 
 
 @register(
@@ -80,8 +80,10 @@ def kappa(counts: Counts) -> Floats:
     >>> float(kappa(counts_of([0, 0, 1, 1], [0, 1, 1, 1])))  # p_o = 3/4, p_e = 2*1/16 + 2*3/16
     0.5
     """
-    n = counts.n
-    observed = ratio(counts.correct.sum(axis=-1), n)
-    shares = ratio(counts.label, n[..., None]) * ratio(counts.predicted, n[..., None])
-    expected = shares.sum(axis=-1)
+    return counts.once("kappa", lambda: _kappa(counts))
+
+
+def _kappa(counts: Counts) -> Floats:
+    observed = ratio(counts.correct.sum(axis=-1), counts.n)
+    expected = ratio((counts.label * counts.predicted).sum(axis=-1), counts.n**2)
     return ratio(observed - expected, 1.0 - expected)

@@ -32,7 +32,7 @@ def accuracy(counts: Counts) -> Floats:
     >>> float(accuracy(counts_of([0, 0, 1, 1], [0, 1, 1, 1])))
     0.75
     """
-    return ratio(counts.correct.sum(axis=-1), counts.n)
+    return counts.once("accuracy", lambda: ratio(counts.correct.sum(axis=-1), counts.n))
 
 
 @register(
@@ -81,7 +81,7 @@ def recall(counts: Counts) -> Floats:
     >>> recall(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.5, 1.0]
     """
-    return ratio(counts.correct, counts.label)
+    return counts.once("recall", lambda: ratio(counts.correct, counts.label))
 
 
 @register(
@@ -106,7 +106,8 @@ def fnr(counts: Counts) -> Floats:
     >>> fnr(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.5, 0.0]
     """
-    return ratio(counts.label - counts.correct, counts.label)
+    missed: Floats = 1 - recall(counts)
+    return missed
 
 
 @register(
@@ -131,7 +132,10 @@ def fpr(counts: Counts) -> Floats:
     >>> fpr(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.0, 0.5]
     """
-    return ratio(counts.predicted - counts.correct, counts.n[..., None] - counts.label)
+    return counts.once(
+        "fpr",
+        lambda: ratio(counts.predicted - counts.correct, counts.n[..., None] - counts.label),
+    )
 
 
 @register(

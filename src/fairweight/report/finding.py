@@ -87,6 +87,16 @@ class Small:
 
 
 @dataclass(frozen=True)
+class Allowed:
+    """The excess of a group, as observed and corrected for wrong group labels."""
+
+    name: str
+    task: str | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Finding:
     """Everything the summary of one variant says."""
 
@@ -104,6 +114,8 @@ class Finding:
     n_watched: int  # classes and groups whose power is known
     small: tuple[Small, ...]
     clustered: bool
+    label_error: float = 0.0  # declared share of wrong group labels
+    allowed: tuple[Allowed, ...] = ()  # excess allowing for it, the most harmed first
 
 
 def findings(result: AuditResult) -> tuple[Finding, ...]:
@@ -133,6 +145,20 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         n_watched=n_watched,
         small=_small(result, name),
         clustered=bool(result.results["n_clusters"].notna().any()),
+        label_error=float(result.provenance.options.get("group_error") or 0.0),
+        allowed=_allowed(result, name),
+    )
+
+
+def _allowed(result: AuditResult, variant: str) -> tuple[Allowed, ...]:
+    """Groups whose excess is harmful, with its range if some group labels are wrong."""
+    frame = result.group_error
+    if frame.empty:
+        return ()
+    rows = frame[(frame["variant"] == variant) & (frame["corrected_low"] < 0)]
+    return tuple(
+        Allowed(str(row["group"]), text(row["task"]), row["corrected_low"], row["corrected_high"])
+        for row in records(rows.sort_values("corrected_low", kind="stable"))
     )
 
 
@@ -222,7 +248,7 @@ def _losers(result: AuditResult, variant: str) -> tuple[list[Payer], list[Payer]
     gains: list[Payer] = []
     for metric, kind in CONFIRMATORY:
         rows = select(result, variant, metric, kind)
-        rows = rows[is_ok(rows)]
+        rows = rows[is_ok(rows) & rows["family"].notna()]  # not the level of missing values
         for side, keep in ((loses, rows["sim_high"] < 0), (gains, rows["sim_low"] > 0)):
             side += [
                 _payer(row, kind, "shift", "sim_low", "sim_high", "p_adjusted")
@@ -240,7 +266,7 @@ def _pays_more(result: AuditResult, variant: str, alpha: float) -> list[Payer]:
     found: list[Payer] = []
     for metric, kind in CONFIRMATORY:
         rows = select(result, variant, metric, kind)
-        rows = rows[is_ok(rows) & rows["excess_p"].notna()]
+        rows = rows[is_ok(rows) & rows["excess_p"].notna() & rows["family"].notna()]
         for _, family in rows.groupby(["task", "family"], dropna=False, sort=False):
             corrected = np.asarray(holm(family["excess_p"].to_numpy(dtype=float)))
             family = family.assign(excess_holm=corrected)

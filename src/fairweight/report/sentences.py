@@ -11,9 +11,19 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from fairweight.report.finding import Blind, Column, Finding, Payer, Small
-from fairweight.report.numbers import count, missing, p_value, percent, points_interval, shown
+from fairweight.report.numbers import (
+    count,
+    missing,
+    p_value,
+    percent,
+    points,
+    points_interval,
+    shown,
+)
 
-Topic = Literal["pair", "accuracy", "groups", "loses", "pays more", "gains", "cannot tell", "scope"]
+Topic = Literal[
+    "pair", "accuracy", "groups", "loses", "pays more", "labels", "gains", "cannot tell", "scope"
+]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 
 ONE_PAIR = (
@@ -41,6 +51,7 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
     said += [Sentence("groups", line) for line in columns(finding)]
     said += [Sentence("loses", line) for line in loses(finding, limit)]
     said += [Sentence("pays more", line) for line in pays_more(finding, limit)]
+    said += [Sentence("labels", line) for line in wrong_labels(finding)]
     if finding.gains:
         said.append(Sentence("gains", gains(finding, limit)))
     said += [Sentence("cannot tell", line) for line in cannot_tell(finding, limit)]
@@ -132,6 +143,19 @@ def pays_more(finding: Finding, limit: int = 5) -> list[str]:
         for payer in finding.pays_more[:limit]
     ]
     return lines + _and_more(len(finding.pays_more), limit)
+
+
+def wrong_labels(finding: Finding, limit: int = 3) -> list[str]:
+    """What a declared share of wrong group labels may hide of an excess."""
+    if not finding.label_error:
+        return []
+    if not finding.allowed:
+        return ["No group has a harmful excess that wrong group labels could hide a part of."]
+    some = "; ".join(
+        f"{shown(a.name)} {points(a.low)} to {points(a.high)}" for a in finding.allowed[:limit]
+    )
+    wrong = percent(finding.label_error, 0)
+    return [f"If {wrong} of the group labels are wrong, the excess is: {some}."]
 
 
 def gains(finding: Finding, limit: int = 5) -> str:

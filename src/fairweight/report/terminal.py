@@ -19,6 +19,7 @@ _HEADINGS: dict[Topic, str] = {
     "groups": "Groups",
     "loses": "Loses",
     "pays more": "Pays more",
+    "labels": "Labels",
     "gains": "Gains",
     "cannot tell": "Cannot tell",
 }

@@ -192,3 +192,32 @@ def test_tasks_are_named(result: AuditResult) -> None:
     assert "Groups of sex (smiling) pay differently" in text
     assert finding.blind
     assert not {b.name for b in finding.blind} & {p.name for p in finding.loses}
+
+
+def test_wrong_group_labels_are_spoken_of_only_when_declared(result: AuditResult) -> None:
+    assert not [s for s in sentences(find(result)) if s.topic == "labels"]
+    declared = replace(
+        result.provenance, options={**result.provenance.options, "group_error": 0.05}
+    )
+    table = pd.DataFrame(
+        [
+            (result.variants[0], None, "sex=F", 0.05, -0.02, -0.0246, -0.02),
+            (result.variants[0], None, "sex=M", 0.05, 0.02, 0.02, 0.0246),
+        ],
+        columns=list(result.group_error.columns),
+    )
+    said = sentences(find(replace(result, group_error=table, provenance=declared)))
+    (line,) = [s.text for s in said if s.topic == "labels"]
+    assert line.startswith("If 5 % of the group labels are wrong")
+    assert "sex=F −2.5 points to −2.0 points" in line
+    assert "sex=M" not in line
+
+
+def test_the_level_of_missing_values_is_no_headline(result: AuditResult) -> None:
+    rows = result.results
+    losers = find(result).loses
+    assert losers
+    name = losers[0].name
+    where = (rows["group"] == name) | (rows["class"] == name)
+    outside = edited(result, where, family=None)
+    assert name not in [payer.name for payer in find(outside).loses]

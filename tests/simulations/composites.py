@@ -27,7 +27,7 @@ WANTED = (
 
 
 def uneven(strength: float = 1.0) -> World:
-    """Ten classes and four groups: some are harder, and some lose more (0 to 12 points)."""
+    """Ten classes and four groups: some are harder, and some lose more (0 to 10 points)."""
     class_harm = np.linspace(0, 0.25, CLASSES)[[3, 7, 0, 9, 5, 1, 8, 2, 6, 4]]
     group_harm = np.array([[0.0], [0.02], [0.05], [0.1]])
     return world(

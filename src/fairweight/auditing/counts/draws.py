@@ -43,12 +43,14 @@ def resampler(multiplicity: Numbers) -> Draw:
 def _by_items(multiplicity: Numbers) -> Draw:
     total, n_cells = int(multiplicity.sum()), len(multiplicity)
     cell = np.repeat(np.arange(n_cells), multiplicity)
+    alone = total == n_cells and bool((multiplicity == 1).all())
 
     def draw(rng: np.random.Generator, size: int) -> Numbers:
-        offset = (np.arange(size) * n_cells)[:, None]
-        places = cell[rng.integers(0, total, size=(size, total))] + offset
-        counted = np.bincount(places.reshape(-1), minlength=size * n_cells)
-        return counted.reshape(size, n_cells).astype(np.int64, copy=False)
+        drawn = np.empty((size, n_cells), dtype=np.int64)
+        for row in drawn:
+            items = rng.integers(0, total, total, dtype=np.int32)
+            row[:] = np.bincount(items if alone else cell[items], minlength=n_cells)
+        return drawn
 
     return draw
 
@@ -81,11 +83,17 @@ def coins(rng: np.random.Generator, multiplicity: Numbers, size: int) -> Numbers
     """
     few = multiplicity <= WORD
     heads = np.empty((size, len(multiplicity)), dtype=np.int64)
-    words = rng.integers(0, 2**WORD, size=(size, int(few.sum())), dtype=np.uint64)
-    spare = (WORD - multiplicity[few]).astype(np.uint64)
-    # Shifting a word by its full width is not defined, so no coins at all is a case of its own.
-    kept = np.where(spare == WORD, 0, words >> np.minimum(spare, np.uint64(WORD - 1)))
-    heads[:, few] = np.bitwise_count(kept.astype(np.uint64))
+    heads[:, few] = _bits(rng, multiplicity[few], size)
     if not few.all():
         heads[:, ~few] = rng.binomial(multiplicity[~few], 0.5, size=(size, int((~few).sum())))
+    return heads
+
+
+def _bits(rng: np.random.Generator, multiplicity: Numbers, size: int) -> NDArray[np.uint8]:
+    """Ones among the first `multiplicity` bits of random words, no wider than needed."""
+    most = int(multiplicity.max(initial=0))
+    kind = np.dtype(np.uint8 if most <= 8 else np.uint64)
+    words = rng.integers(0, 256**kind.itemsize, size=(size, len(multiplicity)), dtype=kind)
+    mask = np.array([(1 << n) - 1 for n in range(most + 1)], dtype=kind)
+    heads: NDArray[np.uint8] = np.bitwise_count(words & mask[multiplicity])
     return heads

@@ -311,8 +311,9 @@ def audit_table(
     >>> import fairweight as fw
     >>> table = {"example_id": range(40), "label": ["a", "b"] * 20, "pred_dense": ["a", "b"] * 20,
     ...          "pred_int8": ["a", "b"] * 19 + ["b", "b"], "site": ["x"] * 20 + ["y"] * 20}
-    >>> fw.audit_table(table, n_boot=200)
-    <Audit of int8 against dense: 40 examples, 239 rows of results>
+    >>> result = fw.audit_table(table, n_boot=200)
+    >>> result.by_group.query("metric == 'accuracy'")[["group", "shift"]].values.tolist()
+    [['site=x', 0.0], ['site=y', -0.05]]
     """
     from fairweight.auditing.pipeline import silent
 

@@ -123,14 +123,18 @@ class Audit:
 
     def save(self, directory: str | Path) -> Path:
         """Write report.html, tables/ and audit.json; audit.json comes last and marks completion."""
+        from concurrent.futures import ThreadPoolExecutor
+
         from fairweight.report.html import render
         from fairweight.report.machine import to_json, write_tables
         from fairweight.tables.write import atomic_directory
 
-        with atomic_directory(Path(directory)) as room:
+        with atomic_directory(Path(directory)) as room, ThreadPoolExecutor(1) as beside:
+            # DuckDB writes the tables while the page is made.
+            tables = beside.submit(write_tables, self.result, room / "tables")
             (room / "report.html").write_text(render(self.result), encoding="utf-8")
-            write_tables(self.result, room / "tables")
             (room / "audit.json").write_text(to_json(self.result), encoding="utf-8")
+            tables.result()
         return Path(directory)
 
     def suppressed(self, least: int = 10) -> Audit:

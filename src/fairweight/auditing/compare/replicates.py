@@ -26,7 +26,7 @@ Evaluate: TypeAlias = Callable[["Both"], "Values"]
 
 MOST_VALUES = 60_000_000  # replicates × rows kept in memory
 FEWEST_REPLICATES = 200
-BLOCK_VALUES = 250_000  # numbers per array that a thread works on: they should fit the cache
+BLOCK_VALUES = 1_000_000  # numbers per array that a thread works on: few calls, still in cache
 BATCH = 25  # draws that share a generator
 
 
@@ -177,7 +177,10 @@ def in_batches(
     """
     sizes = [min(BATCH, n_draws - start) for start in range(0, n_draws, BATCH)]
     seeds = rng.bit_generator.seed_seq.spawn(len(sizes))  # type: ignore[attr-defined]
-    together = max(1, BLOCK_VALUES // max(width * BATCH, 1))
+    workers = os.cpu_count() or 1
+    # Large blocks, because small ones spend their time in calls; yet work for every thread.
+    share = -(-len(sizes) // (2 * workers))
+    together = max(1, min(BLOCK_VALUES // max(width * BATCH, 1), share))
 
     def run(first: int) -> None:
         last = min(first + together, len(sizes))
@@ -185,7 +188,7 @@ def in_batches(
         work(generators, sizes[first:last], first * BATCH)
 
     jobs = range(0, len(sizes), together)
-    with ThreadPoolExecutor(max_workers=min(len(jobs), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(max_workers=min(len(jobs), workers)) as pool:
         list(pool.map(run, jobs))
 
 

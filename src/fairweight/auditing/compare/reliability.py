@@ -24,7 +24,8 @@ RELIABILITY_COLUMNS = (
     "mean_score", "mean_outcome", "contribution", "expected_if_calibrated",
     "calibration_in_the_large",
 )  # fmt: skip
-CALIBRATED_DRAWS = 50  # their mean is off by a few percent of itself, which is enough to compare
+CALIBRATED_DRAWS = (20, 200)  # fewest and most; a mean of 20 is off by a few percent of itself
+DRAWN_OUTCOMES = 200_000
 MOST_LEVELS = 200  # columns with more levels have no reliability table of their own
 
 
@@ -80,7 +81,7 @@ def reliability_table(
                         )
                         bins = reliability(column, definition, weight[None, :].astype(float))
                         expected = expected_ece_if_calibrated(
-                            column, definition, CALIBRATED_DRAWS,
+                            column, definition, _draws(c.cube.n_cells),
                             c.rng(f"calibrated {definition} {grouping.name}"), c.cube.count,
                         )  # fmt: skip
                         parts.append(
@@ -97,6 +98,12 @@ def reliability_table(
     if not parts:
         return pd.DataFrame(columns=list(RELIABILITY_COLUMNS))
     return pd.concat(parts, ignore_index=True).astype({"task": object, "group": object})
+
+
+def _draws(n_cells: int) -> int:
+    """Draws of a calibrated model: fewer where there are many scores."""
+    fewest, most = CALIBRATED_DRAWS
+    return int(np.clip(DRAWN_OUTCOMES // max(n_cells, 1), fewest, most))
 
 
 def _frame(

@@ -118,11 +118,11 @@ def replicate(
     resample = resampler(tally.multiplicity)
 
     def bootstrap(rng: np.random.Generator, size: int) -> Floats:
-        return tally.flat(resample(rng, size).astype(np.float64))
+        return tally.flat(resample(rng, size))
 
     def swap(rng: np.random.Generator, size: int) -> Floats:
         swapped = coins(rng, tally.multiplicity[movable], size)
-        return _exchanged(tally, data, tally.flat(swapped.astype(np.float64), movable))
+        return _exchanged(tally, data, tally.flat(swapped, movable))
 
     width = max(tally.size, len(multiplicity))
     boot = _blocks(c, "bootstrap", bootstrap, both, evaluations, observed, n_draws, width)
@@ -152,7 +152,7 @@ def _members(counts: Counts, which: slice) -> Counts:
 
 def _exchanged(tally: Tally, data: Floats, swapped: Floats) -> Floats:
     """Statistics after the swapped items' answers of the two members changed places."""
-    result = np.repeat(data, len(swapped), axis=0)
+    result = np.repeat(data.T, len(swapped), axis=1).T  # in the same order of memory as `swapped`
     for layout in tally.layouts:
         cells = layout.n_slices * layout.n_classes
         size = 2 * cells + layout.n_slices

@@ -207,11 +207,11 @@ def replicate_scores(
         ]
 
     def drawn(items: NDArray[np.int64]) -> list[Values]:
-        times = items.T.astype(np.float64)
+        times = np.ascontiguousarray(items.T, dtype=np.float64)
         return both([finished(stacked[m] @ times) for m in members])
 
     def swapped(moved: NDArray[np.int64]) -> list[Values]:
-        goes = moved.T.astype(np.float64)
+        goes = np.ascontiguousarray(moved.T, dtype=np.float64)
         change = stacked[1] @ goes - stacked[0] @ goes
         return both([finished(whole[0] + change), finished(whole[1] - change)])
 

@@ -14,6 +14,7 @@ def ratio(part: Floats, whole: Floats) -> Floats:
     [0.25, nan]
     """
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
-    out = np.full(np.broadcast_shapes(part.shape, whole.shape), np.nan)
-    np.divide(part, whole, out=out, where=whole > 0)
-    return out
+    with np.errstate(invalid="ignore", divide="ignore"):
+        quotient: Floats = np.asarray(part / whole)
+    undefined = ~(whole > 0)
+    return np.where(undefined, np.nan, quotient) if undefined.any() else quotient

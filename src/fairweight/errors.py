@@ -26,7 +26,7 @@ class UnknownNameError(InputError):
 
     def __init__(self, what: str, given: str, known: Iterable[str], *, remedy: str = "") -> None:
         names = [str(name) for name in known]
-        nearest = difflib.get_close_matches(str(given), names, n=1, cutoff=0.5)
+        nearest = difflib.get_close_matches(str(given), names, n=1, cutoff=0.6)
         hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
         shown = ", ".join(f"'{name}'" for name in names[:20]) or "none"
         more = f" and {len(names) - 20} more" if len(names) > 20 else ""

@@ -108,6 +108,7 @@ def run(
     if scored is not None:
         notes += _score_notes(scored, positive)
     notes += _sign_notes(request, positive, training)
+    notes += _reversed_notes(cube, blocks, positive)
     return AuditResult(
         baseline=request.baseline,
         variants=request.variants,
@@ -274,7 +275,8 @@ def _general_notes(
         if index is None and len(part.label_classes) == 2:
             notes.append(
                 "Metrics of a positive class are not estimable: the labels are "
-                f"{_some(part.label_classes)}, and none is named as positive."
+                f"{_some(part.label_classes)}, and none is named as positive. Name it: --positive "
+                f"{part.label_classes[-1]} (positive=)."
             )
             break
     for column in cube.columns:
@@ -284,12 +286,44 @@ def _general_notes(
                 f"{missing:,} rows have no value in '{column.name}'; they are a group of their "
                 "own, outside gaps and families."
             )
-        if len(column.values) > 1_000:
+        if 50 < len(column.values) and all(_is_number(v) for v in column.values if v is not None):
+            notes.append(
+                f"'{column.name}' has {len(column.values):,} different numbers, each a group of its "
+                "own; bin them into a few ranges to learn more about each."
+            )
+        elif len(column.values) > 1_000:
             notes.append(
                 f"'{column.name}' has {len(column.values):,} values; all of them are in the "
                 "tables, most are too small to tell anything."
             )
     return notes
+
+
+def _reversed_notes(
+    cube: Cube, blocks: list[Block], positive: dict[str | None, int | None]
+) -> list[str]:
+    """Scores that rank worse than chance are most likely those of the other class."""
+    for b in blocks:
+        if b["metric"][0] != "auc" or b["by"][0] != "overall" or "baseline" not in b:
+            continue
+        task, value = b["task"][0], float(b["baseline"][0])
+        index = positive.get(task)
+        if value < 0.5 and index is not None:
+            name = cube.of_task(task).label_classes[index]
+            return [
+                f"The baseline's scores rank worse than chance (AUC {value:.2f}): are they the "
+                f"probability of the other class than '{name}'? Scores of binary labels are read "
+                "as the probability of the positive class."
+            ]
+    return []
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _score_notes(scored: Cube, positive: dict[str | None, int | None]) -> list[str]:

@@ -52,7 +52,8 @@ def metrics(
     if name:
         grid = Table.grid(padding=(0, 2))
         for key, value in rows[0].items():
-            shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            parts = value if isinstance(value, list) else [value]
+            shown = ", ".join("∞" if part is None else str(part) for part in parts)
             grid.add_row(Text(key, style="bold"), Text(shown))
         console.print(grid)
         return

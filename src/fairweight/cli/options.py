@@ -71,7 +71,8 @@ Scores: TypeAlias = Annotated[
     typer.Option(
         "--score",
         metavar="NAME=COL",
-        help="The same for scores (probability of the positive or of the predicted class).",
+        help="The same for scores: probability of the positive class (two classes) or of the "
+        "predicted one (more classes).",
         rich_help_panel=COLUMNS,
     ),
 ]

@@ -288,7 +288,8 @@ def _blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
             (frame["variant"] == variant) & (frame["metric"] == metric) & (frame["by"] == kind)
         ]
         watched += len(power)
-        seen = _significant(select(result, variant, metric, kind), kind)
+        reference = float(frame["reference_shift"].iloc[0]) if len(frame) else 0.0
+        seen = _settled(select(result, variant, metric, kind), kind, reference)
         for row in records(power):
             if (text(row["task"]), str(row[kind])) in seen:
                 continue
@@ -310,8 +311,9 @@ def _blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
     return tuple(sorted(found, key=lambda b: b.n if b.n is not None else -1)), watched
 
 
-def _significant(rows: pd.DataFrame, kind: Kind) -> set[tuple[str | None, str]]:
-    found = rows[(rows["sim_high"] < 0) | (rows["sim_low"] > 0)]
+def _settled(rows: pd.DataFrame, kind: Kind, reference: float) -> set[tuple[str | None, str]]:
+    """Rows that are told: limits beside 0, or above a loss of the reference size."""
+    found = rows[(rows["sim_high"] < 0) | (rows["sim_low"] >= -abs(reference))]
     return {(text(task), str(name)) for task, name in zip(found["task"], found[kind], strict=True)}
 
 

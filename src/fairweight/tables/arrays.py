@@ -29,6 +29,9 @@ def wide_table(
     sample_weight: Any = None,
 ) -> tuple[dict[str, Any], WideColumns]:
     """A dict of equally long columns, and their roles; lengths are checked with their names."""
+    y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight = _in_one_order(
+        y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight
+    )
     label = _one_dimensional(y_true, "y_true")
     n = len(label)
     if n == 0:
@@ -38,7 +41,7 @@ def wide_table(
             f"y_pred is a {type(y_pred).__name__}; give a dict from variant to predictions, as in "
             "{'dense': ..., 'int8': ...}."
         )
-    table: dict[str, Any] = {"label": label}
+    table: dict[str, Any] = {"example_id": range(n), "label": label}
     if sample_id is not None:
         table["example_id"] = _of_length(_one_dimensional(sample_id, "sample_id"), n, "sample_id")
     predictions: dict[str, list[str]] = {}
@@ -75,6 +78,34 @@ def wide_table(
                 raise InputError(f"A group is named '{column}', as a column in use; rename it.")
             table[column] = _of_length(_one_dimensional(given, column), n, column)
     return table, WideColumns(predictions, scores, groups)
+
+
+def _in_one_order(*inputs: Any) -> tuple[Any, ...]:
+    """The inputs with every pandas object in the row order of the first of them.
+
+    An index says which example a row is; ignoring it would pair predictions with other examples.
+    """
+    first: Any = None
+
+    def ordered(given: Any) -> Any:
+        nonlocal first
+        if isinstance(given, Mapping):
+            return {name: ordered(values) for name, values in given.items()}
+        if type(given).__module__.partition(".")[0] != "pandas" or not hasattr(given, "index"):
+            return given
+        if first is None:
+            first = given.index
+        if given.index.equals(first):
+            return given
+        same = len(given) == len(first) and given.index.is_unique and first.is_unique
+        if same and not len(first.difference(given.index)):
+            return given.reindex(first)
+        raise InputError(
+            "The pandas objects have different indexes, so it is unclear which rows belong "
+            "together; give all of them the same index, or plain arrays (.to_numpy()) in one order."
+        )
+
+    return tuple(ordered(given) for given in inputs)
 
 
 def _one_dimensional(given: Any, name: str) -> Any:

@@ -57,7 +57,7 @@ def chosen_groups(
             raise InputError(f"The grouping '{name}' names a column twice; name each once.")
         for part in parts:
             if part not in offers:
-                raise UnknownNameError("The group column", part, offers)
+                raise UnknownNameError("In --groups (groups=), the column", part, offers)
             columns[part] = None
         groupings["*".join(parts)] = None
     notes = []

@@ -28,7 +28,7 @@ from fairweight.auditing.metrics.amplification import Sides, rarer_value, sides_
 from fairweight.auditing.metrics.registry import Metric, metric, metrics
 from fairweight.auditing.metrics.summarise import summary_of
 
-NO_POSITIVE = "not_estimable: no positive class (name it with positive=)"
+NO_POSITIVE = "not_estimable: no positive class (name it: --positive, positive=)"
 
 
 @dataclass(frozen=True)
@@ -181,6 +181,8 @@ def _per_slice(
 
 def _gaps(c: Comparison, entry: Metric) -> Iterator[Quantity]:
     reason = impossible(c, entry)
+    if reason is None and c.positive is None and len(c.classes) == 2 and _of_a_class(entry):
+        reason = NO_POSITIVE
     by_group = entry.name == "ppv_ratio" and "group" in entry.by
     for grouping in c.groupings:
         slots = grouping_slots(c, grouping)
@@ -202,6 +204,12 @@ def _gaps(c: Comparison, entry: Metric) -> Iterator[Quantity]:
         )
         if by_group:
             yield _ppv_ratios(c, grouping)
+
+
+def _of_a_class(entry: Metric) -> bool:
+    """Whether a gap is of a rate that binary labels have for the positive class only."""
+    of = entry.name.removesuffix("_group_gap")
+    return of != entry.name and metric(of).per_class
 
 
 def grouping_slots(c: Comparison, grouping: Grouping) -> Slots:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairweight.auditing.compare.closed import closed_flags
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.linear import linear_flags
-from fairweight.auditing.compare.quantities import Quantity, impossible, sizes
+from fairweight.auditing.compare.quantities import NO_POSITIVE, Quantity, impossible, sizes
 from fairweight.auditing.compare.rates import rate_block
 from fairweight.auditing.compare.rows import Block
 from fairweight.auditing.compare.score_replicates import (
@@ -109,8 +109,11 @@ def with_scores_only(c: Comparison) -> tuple[Comparison, int]:
 def score_rows(c: Comparison) -> Iterator[Block]:
     """Blocks of rows of every score metric that the scores allow."""
     p = probabilities(c)
-    yield from _flag_rows(c, "top5_accuracy", None if p.rank is None else p.rank <= 5)
-    yield from _flag_rows(c, "uncertainty", None if p.confidence is None else _uncertain(p))
+    top5, unsure = None if p.rank is None else p.rank <= 5, None
+    if p.confidence is not None:
+        unsure = _uncertain(p)
+    yield from _flag_rows(c, "top5_accuracy", top5, "not_estimable: no ranks or score vectors")
+    yield from _flag_rows(c, "uncertainty", unsure, _no_scores(c))
     statistics = list(score_statistics(c, p))
     for (name, kind), found in replicate_scores(c, statistics).items():
         chosen = groupings_of(c, kind)
@@ -120,8 +123,7 @@ def score_rows(c: Comparison) -> Iterator[Block]:
     made = {statistic.metric for statistic in statistics}
     for name in ("auc", "brier", "ece", "ece_top_label"):
         if name not in made:
-            reason = impossible(c, metric(name)) or "not_estimable: no scores of the kind it needs"
-            yield _no_value(c, name, reason)
+            yield _no_value(c, name, impossible(c, metric(name)) or _no_scores(c))
 
 
 def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
@@ -207,9 +209,18 @@ def _no_value(c: Comparison, name: str, reason: str) -> Block:
     return family_block(c, [(quantity, None)])
 
 
-def _flag_rows(c: Comparison, name: str, flags: NDArray[np.bool_] | None) -> Iterator[Block]:
+def _no_scores(c: Comparison) -> str:
+    """Why scores that were given do not serve."""
+    if len(c.classes) == 2 and c.positive is None:
+        return NO_POSITIVE
+    return "not_estimable: no scores of the kind it needs"
+
+
+def _flag_rows(
+    c: Comparison, name: str, flags: NDArray[np.bool_] | None, reason: str
+) -> Iterator[Block]:
     if flags is None:
-        yield _no_value(c, name, "not_estimable: no scores of the kind it needs")
+        yield _no_value(c, name, reason)
         return
     for kind in KINDS:
         made = closed_flags if c.closed_form else linear_flags

@@ -102,11 +102,11 @@ def _block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
     withheld = False
     if quantity.never_negative:
         null = None if found.swapped is None else found.swapped.compressed
-        low, high = inflated_limits(
-            estimate, replicates, null, alpha, absolute=quantity.metric.startswith("sde")
-        )
+        absolute = quantity.metric.startswith("sde")
+        low, high = inflated_limits(estimate, replicates, null, alpha, absolute=absolute)
         debiased = bias_corrected(estimate, replicates, drop_negative=True)
         interval = f"basic bootstrap ({len(replicates)} replicates)"
+        interval += ", ends moved to what noise allows" if absolute else ""
         if c.pairs[""].label[0].min() < ENOUGH_PER_CLASS:
             withheld = True
             interval = f"none below {ENOUGH_PER_CLASS:,} examples per class"

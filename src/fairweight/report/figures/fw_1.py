@@ -94,9 +94,11 @@ def _values(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
 def _domain(values: list[dict[str, Any]]) -> list[float]:
     """What the axis covers: every shift, and every limit except of far wider intervals.
 
-    The interval of one tiny group would else squeeze all others into a line.
+    The interval of one tiny group would else squeeze all others into a line. Whoever loses or
+    gains is drawn whole.
 
-    >>> row = {"shift": -2.0, "low": -3.0, "high": -1.0, "sim_low": -4.0, "sim_high": 0.5}
+    >>> row = {"shift": -2.0, "low": -3.0, "high": -1.0, "sim_low": -4.0, "sim_high": 0.5,
+    ...        "verdict": "undecided"}
     >>> _domain([row, row | {"sim_low": -90.0, "sim_high": 80.0}, row])
     [-4.0, 0.5]
     """
@@ -108,7 +110,13 @@ def _domain(values: list[dict[str, Any]]) -> list[float]:
     known = [(low, high) for low, high in spans if low is not None and high is not None]
     widths = sorted(high - low for low, high in known)
     limit = 4 * widths[len(widths) // 2] if widths else 0.0
-    ends = [end for low, high in known if high - low <= limit for end in (low, high)]
+    decided = [v["verdict"] != "undecided" for v in values]
+    ends = [
+        end
+        for (low, high), shown in zip(spans, decided, strict=True)
+        if low is not None and high is not None and (high - low <= limit or shown)
+        for end in (low, high)
+    ]
     ends += [v["shift"] for v in values] + [0.0]
     return [min(ends), max(ends)]
 

@@ -34,7 +34,10 @@ def reliability(
     frame = at_task(frame, result, task)
     frame = frame[frame["n"] > 0]
     if frame.empty:
-        return Absent("the tables have no scores")
+        return Absent(
+            "there are no scores, or it is not known whose probability they are (binary labels "
+            "without a positive class)"
+        )
     panels: list[Spec] = []
     errors: list[str] = []
     for definition, meaning in _DEFINITIONS.items():

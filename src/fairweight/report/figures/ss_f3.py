@@ -46,6 +46,8 @@ def class_error_changes(
     found = {c: rates for c, rates in changes.items() if len(rates) == 2}
     if not found:
         return Absent("there is no class with both a false positive and a false negative rate")
+    if len(result.classes) < 3:
+        return Absent("with two classes the rates of one are those of the other")
     x = [rates["fpr"] for rates in found.values()]
     y = [rates["fnr"] for rates in found.values()]
     points = [

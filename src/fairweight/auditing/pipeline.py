@@ -24,6 +24,7 @@ from fairweight.auditing.counts.groupings import level_name
 from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.canonical import canonical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +70,7 @@ def run(
     _check_answers(cube, notes)
     _check_fixed_side(cube, request.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
-    positive = {task: _positive(cube.of_task(task), request.positive) for task in tasks}
+    positive = _positives(cube, tasks, request.positive)
     train = None if training is None else Training(training)
     made: list[Compared] = []
     steps = len(tasks) * len(request.variants)
@@ -202,8 +203,26 @@ def _reliability(
     )
 
 
-def _positive(cube: Cube, asked: Any) -> int | None:
-    return resolve_positive(cube.label_classes, asked)
+def _positives(
+    cube: Cube, tasks: tuple[str | None, ...], asked: Any
+) -> dict[str | None, int | None]:
+    """The positive class of every task; a task without it, or with more classes, has none."""
+    classes = {task: cube.of_task(task).label_classes for task in tasks}
+    if len(tasks) == 1 or asked is None:
+        return {task: resolve_positive(names, asked) for task, names in classes.items()}
+    fitting = {
+        task: names
+        for task, names in classes.items()
+        if len(names) == 2 and {canonical(asked), canonical(asked, truth_as_number=True)} & {*names}
+    }
+    if not fitting:
+        raise UnknownNameError(
+            "Positive class", str(asked), cube.label_classes, remedy="Name one of the labels."
+        )
+    return {
+        task: resolve_positive(names, asked) if task in fitting else None
+        for task, names in classes.items()
+    }
 
 
 def _named_positive(cube: Cube, positive: dict[str | None, int | None]) -> str | None:
@@ -286,10 +305,10 @@ def _general_notes(
                 f"{missing:,} rows have no value in '{column.name}'; they are a group of their "
                 "own, outside gaps and families."
             )
-        if 50 < len(column.values) and all(_is_number(v) for v in column.values if v is not None):
+        if len(column.values) > 50 and all(_is_number(v) for v in column.values if v is not None):
             notes.append(
-                f"'{column.name}' has {len(column.values):,} different numbers, each a group of its "
-                "own; bin them into a few ranges to learn more about each."
+                f"'{column.name}' has {len(column.values):,} different numbers, each a group of "
+                "its own; bin them into a few ranges to learn more about each."
             )
         elif len(column.values) > 1_000:
             notes.append(

@@ -16,7 +16,7 @@ RESULT_COLUMNS: tuple[str, ...] = (
     "shift", "ci_low", "ci_high", "interval",
     "p_value", "p_adjusted", "family", "n_family", "sim_low", "sim_high",
     "excess_shift", "excess_low", "excess_high", "excess_p",
-    "debiased", "matched", "noise_floor", "p_retraining", "status", "level",
+    "debiased", "matched", "noise_floor", "p_retraining", "status", "level", "excess_p_adjusted",
 )  # fmt: skip
 
 TEXT_COLUMNS: frozenset[str] = frozenset(

@@ -102,6 +102,8 @@ class Comparison:
         """Levels that enter gaps and families: large enough, and not the missing one."""
         n = sums(grouping.code, self.cube.count, len(grouping.levels))
         enough: NDArray[np.bool_] = (n >= self.options.min_group) & ~grouping.missing
+        if self.cube.unit_is_cluster and self.cube.unit is not None:
+            enough &= self.clusters_by_level(grouping) >= MIN_CLUSTERS
         return enough
 
 

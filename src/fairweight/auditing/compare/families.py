@@ -31,12 +31,12 @@ NAMES = {
 
 
 def family_size(block: Block) -> int:
-    """Rows that are tested: large enough, estimable, and not of missing values."""
+    """Rows that are tested: large enough, and not of missing values; whatever came out."""
     return max(1, int(np.sum(_inside(block))))
 
 
 def _inside(block: Block) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (block["status"] == "ok") & ~block["outside"]
+    inside: NDArray[np.bool_] = block["sized"] & ~block["outside"]
     return inside
 
 
@@ -58,9 +58,11 @@ def corrected(block: Block, *, correction: str) -> Block:
     if not np.isfinite(tested).any():  # nothing here is tested (shares of lost answers, flips)
         nothing = np.full(len(tested), np.nan)
         return {**block, "p_adjusted": tested, "n_family": nothing}
+    excess = np.asarray(block.get("excess_p", np.full(len(inside), np.nan)), dtype=float)
     return {
         **block,
         "p_adjusted": adjust(tested, method),
+        "excess_p_adjusted": adjust(np.where(inside, excess, np.nan), method),
         "family": np.array([name if here else None for here in inside], dtype=object),
         "n_family": np.where(inside, float(family_size(block)), np.nan),
     }

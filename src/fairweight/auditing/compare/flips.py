@@ -41,6 +41,7 @@ def flip_rows(c: Comparison) -> Iterator[Block]:
                 ci_high=high,
                 interval="wilson" if c.closed_form else "linearised t",
             )
+            rows["status"][(rows["status"] == "ok") & np.isnan(value)] = "not_estimable: no weight"
             yield corrected(rows, correction=c.options.correction)
 
 

@@ -102,7 +102,7 @@ def _values(c: Comparison, entry: Metric, training: Training | None) -> Iterator
                 entry.name,
                 join_slots([slots_of(c, g, kind) for g in chosen], kind),
                 np.concatenate([sizes(c, g) for g in chosen]),
-                _per_slice(c, entry, function, chosen, rest=kind != "overall"),
+                per_slice(c, entry, function, chosen, rest=kind != "overall"),
             )
 
 
@@ -124,10 +124,12 @@ def _labels(c: Comparison, grouping: Grouping) -> Counts:
 
 
 def _class_sizes(c: Comparison) -> Floats:
-    """Examples that either model predicts as the class: the denominators of precision."""
-    p = c.pairs[""]
-    either: Floats = (p.predicted[0] + p.gained + p.fp_gained)[0]
-    return either
+    """Examples that any member predicts as the class: the denominators of precision."""
+    cube, n_classes = c.cube, len(c.classes)
+    cells = np.arange(cube.n_cells)
+    known = (cube.prediction >= 0) & (cube.prediction < n_classes)
+    pairs = np.unique((cells[:, None] * n_classes + cube.prediction)[known])
+    return sums(pairs % n_classes, cube.count[pairs // n_classes], n_classes)
 
 
 def _per_class(function: Callable[[Counts], Floats]) -> Evaluate:
@@ -138,7 +140,7 @@ def _per_class(function: Callable[[Counts], Floats]) -> Evaluate:
     return evaluate
 
 
-def _per_slice(
+def per_slice(
     c: Comparison,
     entry: Metric,
     function: Callable[[Counts], Floats],

@@ -12,7 +12,7 @@ from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import RateEstimate
 from fairweight.auditing.compare.families import corrected, family_size
 from fairweight.auditing.compare.linear import linear_rates
-from fairweight.auditing.compare.rows import Block, block
+from fairweight.auditing.compare.rows import Block, block, status
 from fairweight.auditing.metrics.registry import Metric
 
 KINDS = ("overall", "class", "group", "intersection", "group*class")
@@ -56,9 +56,9 @@ def rate_block(c: Comparison, metric: str, e: RateEstimate) -> Block:
     baseline_low, baseline_high = e.baseline_limits(alpha)
     compressed_low, compressed_high = e.compressed_limits(alpha)
     excess_low, excess_high = e.excess_limits(alpha)
-    unlimited = block(
-        c, metric, e.slots, n=e.n, n_clusters=e.n_clusters
-    )  # who is in the family is decided by sizes alone
+    state = status(c, e.n, e.n_clusters)
+    state[(state == "ok") & np.isnan(e.baseline)] = "not_estimable: no weight"
+    unlimited = block(c, metric, e.slots, n=e.n, n_clusters=e.n_clusters, status=state)
     both = np.array([[alpha], [alpha / family_size(unlimited)]])
     (low, sim_low), (high, sim_high) = e.limits(both)
     rows = block(
@@ -85,6 +85,7 @@ def rate_block(c: Comparison, metric: str, e: RateEstimate) -> Block:
         excess_p=e.excess_p,
         sim_low=sim_low,
         sim_high=sim_high,
+        status=state,
     )
     present = np.asarray(rows["n"]) > 0
     if e.slots.kind == "group*class":

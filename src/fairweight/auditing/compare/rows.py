@@ -19,8 +19,18 @@ if TYPE_CHECKING:
 Block: TypeAlias = dict[str, Any]  # column → array of the block's length
 
 
-def block(c: Comparison, metric: str, slots: Slots, **columns: Any) -> Block:
-    """One metric's rows for the slots; columns that are not given stay empty."""
+def block(
+    c: Comparison,
+    metric: str,
+    slots: Slots,
+    *,
+    sized: NDArray[np.bool_] | None = None,
+    **columns: Any,
+) -> Block:
+    """One metric's rows for the slots; columns that are not given stay empty.
+
+    `sized` says which rows could be tested, where the status also tells of results.
+    """
     size = len(slots)
     made: Block = {
         "variant": np.full(size, c.variant, dtype=object),
@@ -38,7 +48,11 @@ def block(c: Comparison, metric: str, slots: Slots, **columns: Any) -> Block:
     for name, value in columns.items():
         array = np.asarray(value, dtype=object if name in TEXT_COLUMNS else float)
         made[name] = np.broadcast_to(array, (size,)).copy()
-    made.setdefault("status", status(c, made.get("n"), made.get("n_clusters")))
+    made.setdefault("n_clusters", slots.clusters)
+    by_size = np.broadcast_to(status(c, made.get("n"), made["n_clusters"]), (size,))
+    made.setdefault("status", by_size.copy())
+    # Who belongs to a family is decided on sizes and on what a metric needs, never on results.
+    made["sized"] = np.asarray(made["status"] == "ok") if sized is None else sized
     return made
 
 

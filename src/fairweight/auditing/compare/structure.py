@@ -86,35 +86,64 @@ def _hardest_hit(c: Comparison, grouping: Grouping, h: Heterogeneity) -> str | N
 def _heterogeneity(c: Comparison, grouping: Grouping) -> Heterogeneity:
     from fairweight.auditing.intervals.heterogeneity import heterogeneity
 
-    rng = c.rng(f"heterogeneity {grouping.name}")
-    if c.closed_form:
-        p = c.pairs[grouping.name]
-        return heterogeneity(p.label, p.lost, p.gained, n_draws=c.options.n_boot, rng=rng)
-    return clustered_test(c, grouping, c.cube.label, rng=rng)
+    if not c.closed_form:
+        return clustered_test(c, grouping, c.cube.label)
+    usable = c.usable(grouping)
+    p = c.pairs[grouping.name]
+    found = heterogeneity(
+        p.label[usable],
+        p.lost[usable],
+        p.gained[usable],
+        n_draws=c.options.n_boot,
+        rng=c.rng(f"heterogeneity {grouping.name}"),
+    )
+    return _of_all_levels(found, usable)
 
 
-def clustered_test(
-    c: Comparison,
-    grouping: Grouping,
-    strata: NDArray[np.int32],
-    *,
-    rng: np.random.Generator | None = None,
-) -> Heterogeneity:
+def clustered_test(c: Comparison, grouping: Grouping, strata: NDArray[np.int32]) -> Heterogeneity:
     """The test by examples, or by whole clusters; differences are centred within `strata`."""
     from fairweight.auditing.intervals.heterogeneity import heterogeneity_clusters
 
-    cube = c.cube
-    # Every example is an item of its own, or of its cluster; weights scale its difference.
-    examples = np.repeat(np.arange(cube.n_cells), cube.count)
-    weight = np.ones(len(examples)) if cube.weight is None else cube.weight[examples]
-    unit = np.arange(len(examples)) if cube.unit is None else cube.unit[examples]
-    return heterogeneity_clusters(
-        unit,
-        grouping.code[examples],
-        strata[examples],
-        differences(c)[examples] * weight,
+    cube, usable = c.cube, c.usable(grouping)
+    # Every example is an item of its own, or of its cluster. Levels that are too small, and
+    # missing values, are nobody's group here, as in gaps.
+    cells = np.flatnonzero(usable[grouping.code])
+    if usable.sum() < 2 or not len(cells):
+        return _of_all_levels(None, usable)
+    examples = np.repeat(cells, cube.count[cells])
+    place = np.cumsum(usable) - 1
+    found = heterogeneity_clusters(
+        np.arange(len(examples)) if cube.unit is None else cube.unit[examples],
+        place[grouping.code[examples]],
+        np.unique(strata[examples], return_inverse=True)[1].reshape(-1),
+        differences(c)[examples],
+        weight=None if cube.weight is None else cube.weight[examples],
         n_draws=c.options.n_boot,
-        rng=c.rng(f"heterogeneity {grouping.name}") if rng is None else rng,
+        rng=c.rng(f"heterogeneity {grouping.name}"),
+    )
+    return _of_all_levels(found, usable)
+
+
+def _of_all_levels(found: Heterogeneity | None, usable: NDArray[np.bool_]) -> Heterogeneity:
+    """The test of the usable levels with a place for every level."""
+    from fairweight.auditing.intervals.heterogeneity import Heterogeneity
+
+    def placed(values: Floats | None) -> Floats:
+        everyone = np.full(len(usable), np.nan)
+        if values is not None:
+            everyone[usable] = values
+        return everyone
+
+    if found is None:
+        nothing = placed(None)
+        return Heterogeneity(np.nan, np.nan, nothing, nothing, nothing, 0)
+    return Heterogeneity(
+        found.statistic,
+        found.p_value,
+        placed(found.t),
+        placed(found.excess),
+        placed(found.excess_p),
+        found.n_draws,
     )
 
 
@@ -148,7 +177,7 @@ def standardised_quantities(
 
 def worst_shift_rows(c: Comparison, by_group: Sequence[RateEstimate]) -> Iterator[Block]:
     """`worst_group_shift` of every column: the least shift, limits simultaneous over its levels."""
-    columns: dict[str, list[Any]] = {
+    columns: dict[str, Any] = {
         k: [] for k in ("n", "compressed", "ci_low", "ci_high", "level", "status", "interval")
     }
     chosen: list[Grouping] = []

@@ -15,9 +15,15 @@ import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
 from fairweight.auditing.compare.flips import NAMES, share_of_pairs
-from fairweight.auditing.compare.quantities import Quantity, grouping_slots, quantities, sizes
-from fairweight.auditing.compare.replicates import Both, Replicated, Values, replicate
-from fairweight.auditing.compare.rows import Block, block
+from fairweight.auditing.compare.quantities import (
+    Quantity,
+    grouping_slots,
+    per_slice,
+    quantities,
+    sizes,
+)
+from fairweight.auditing.compare.replicates import Replicated, Values, replicate
+from fairweight.auditing.compare.rows import Block, block, status
 from fairweight.auditing.compare.score_replicates import mean_loss, replicate_scores
 from fairweight.auditing.compare.scored import (
     flag_statistics,
@@ -29,14 +35,20 @@ from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, s
 from fairweight.auditing.compare.structure import clustered_test, heterogeneity_rows
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.values import family_block, shift_or_value
+from fairweight.auditing.compare.zero_baseline import (
+    LeftOut,
+    refused_if_harmed,
+    without_baseline_errors,
+)
 from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.metrics.registry import Metric, metrics
-from fairweight.auditing.metrics.summarise import summary_of
 
 Family: TypeAlias = tuple[Quantity, Replicated]
 
-MOST_REPLICATES = 500  # every replicate costs all tasks
+FEWEST_REPLICATES = 500
+MOST_DRAWN = 600_000_000  # replicates × tasks × units: every replicate costs all tasks
 KINDS = ("overall", "group", "intersection", "grouping")
 
 
@@ -54,7 +66,8 @@ def task_mean_rows(
     fixed_side: str | None = None,
 ) -> list[Block]:
     """Mean over tasks of every metric with overall, group or column rows."""
-    limited = replace(options, n_boot=min(options.n_boot, MOST_REPLICATES))
+    affordable = MOST_DRAWN // max(1, len(cube.tasks) * len(cube.unit_names))
+    limited = replace(options, n_boot=min(options.n_boot, max(FEWEST_REPLICATES, affordable)))
 
     def of_task(task: str, source: Cube, *, scores: bool) -> Comparison:
         return comparison(
@@ -71,8 +84,10 @@ def task_mean_rows(
         )
 
     found: dict[tuple[str, str], list[Family]] = {}
+    left_out: list[LeftOut] = []
     for task in cube.tasks:
         c = of_task(task, cube, scores=False)
+        left_out += without_baseline_errors(c)
         made = _counted(c, quantities(c, training, filters=filters, fixed_side=fixed_side))
         if scored is not None:
             made |= _scored(of_task(task, scored, scores=True))
@@ -80,9 +95,20 @@ def task_mean_rows(
             found.setdefault(key, []).append(family)
     together = replace(of_task(cube.tasks[0], cube, scores=False), task=None)
     averaged = {key: _averaged(tasks) for key, tasks in found.items()}
-    blocks = [family_block(together, [family]) for family in averaged.values()]
-    blocks += _worst_shift(together, averaged.get(("accuracy", "group")))
+    blocks = [
+        refused_if_harmed(family_block(together, [family]), left_out)
+        for family in averaged.values()
+    ]
+    for kind in ("group", "intersection"):
+        blocks += _worst_shift(together, averaged.get(("accuracy", kind)))
     blocks += _heterogeneity(cube, baseline, variant, grouping_names, limited)
+    present = {str(b["metric"][0]) for b in blocks}
+    why = np.array(["not_estimable: no mean over tasks"], dtype=object)
+    place = slots_of(together, together.whole, "overall")
+    for entry in metrics():
+        if entry.name not in present:
+            quantity = Quantity(entry.name, place, sizes(together, together.whole), None, why)
+            blocks.append(family_block(together, [(quantity, None)]))
     return blocks
 
 
@@ -143,15 +169,14 @@ def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
         return []
     quantity, made = accuracy
     shift, replicates = shift_or_value(made.observed, made.bootstrap)
-    place = {name: i for i, name in enumerate(quantity.slots.group)}
+    state = status(c, quantity.n, quantity.slots.clusters)
+    inside = (state == "ok") & ~quantity.slots.outside & np.isfinite(shift)
     rows = []
-    for grouping in c.groupings:
-        usable = [
-            place[level]
-            for level, enough in zip(grouping.levels, c.usable(grouping), strict=True)
-            if enough and level in place
-        ]
-        if not grouping.single or not usable:
+    for grouping in groupings_of(c, quantity.slots.kind):
+        # Levels by name: a level may be absent from some tasks.
+        own = np.array([_level_of(str(name), grouping) for name in quantity.slots.group])
+        usable = np.flatnonzero(inside & own)
+        if not len(usable):
             continue
         low, high = simultaneous(shift[usable], replicates[:, usable], c.options.alpha, len(usable))
         worst = int(np.argmin(shift[usable]))
@@ -161,7 +186,7 @@ def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
                 "worst_group_shift",
                 grouping_slots(c, grouping),
                 aggregation="seeds_first",
-                n=sizes(c, grouping).sum(),
+                n=quantity.n[own].sum(),
                 compressed=shift[usable][worst],
                 ci_low=low.min(),
                 ci_high=high.min(),
@@ -170,6 +195,14 @@ def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
             )
         )
     return rows
+
+
+def _level_of(name: str, grouping: Grouping) -> bool:
+    """Whether a level's name is one of a grouping's: `a=x & b=y` of `a*b`."""
+    parts = name.split(" & ") if len(grouping.columns) > 1 else [name]
+    return len(parts) == len(grouping.columns) and all(
+        part.startswith(f"{column}=") for part, column in zip(parts, grouping.columns, strict=True)
+    )
 
 
 def _heterogeneity(
@@ -205,23 +238,20 @@ def _rates(c: Comparison) -> list[Quantity]:
             chosen = groupings_of(c, kind)
             if not chosen:
                 continue
-            names = [g.name for g in chosen]
-
-            def evaluate(both: Both, names: list[str] = names, entry: Metric = entry) -> Values:
-                sides = []
-                for i in (0, 1):
-                    parts = []
-                    for name in names:
-                        counts = both[name][i]
-                        value = summary_of(entry, entry.function(counts), counts)
-                        parts.append(value.mean(axis=-2))
-                    sides.append(np.concatenate(parts, axis=-1))
-                return Values(sides[0], sides[1])
-
-            n = np.concatenate([sizes(c, g) for g in chosen])
             slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
+            n = np.concatenate([_denominator(c, entry, g) for g in chosen])
+            evaluate = per_slice(c, entry, entry.function, chosen, rest=kind != "overall")
             made.append(Quantity(entry.name, slots, n, evaluate))
     return made
+
+
+def _denominator(c: Comparison, entry: Metric, grouping: Grouping) -> Floats:
+    """Examples that a rate is a share of, per level."""
+    everyone = sizes(c, grouping)
+    if entry.event is None or c.positive is None or entry.event.given == "all":
+        return everyone
+    positives = c.pairs[grouping.name].label[:, c.positive]
+    return positives if entry.event.given == "label" else everyone - positives
 
 
 def _joined(members: Sequence[Family]) -> Family:
@@ -236,10 +266,10 @@ def _joined(members: Sequence[Family]) -> Family:
         chosen = [getattr(r, pick) for _, r in members]
         if any(v is None for v in chosen):
             return None
-        base = [v.baseline for v in chosen]
         return Values(
-            None if any(b is None for b in base) else np.concatenate(base, axis=1),
+            _beside([v.baseline for v in chosen]),
             np.concatenate([v.compressed for v in chosen], axis=1),
+            _beside([v.excess for v in chosen]),
         )
 
     observed, bootstrap = values("observed"), values("bootstrap")
@@ -249,6 +279,11 @@ def _joined(members: Sequence[Family]) -> Family:
         replace(first, slots=slots, n=n, status=None),
         Replicated(observed, bootstrap, values("swapped")),
     )
+
+
+def _beside(parts: Sequence[Floats | None]) -> Floats | None:
+    given = [part for part in parts if part is not None]
+    return np.concatenate(given, axis=1) if len(given) == len(parts) else None
 
 
 def _averaged(tasks: Sequence[Family]) -> Family:
@@ -285,7 +320,9 @@ def _averaged(tasks: Sequence[Family]) -> Family:
 
     def values(pick: str) -> Values | None:
         compressed = mean(pick, "compressed")
-        return None if compressed is None else Values(mean(pick, "baseline"), compressed)
+        if compressed is None:
+            return None
+        return Values(mean(pick, "baseline"), compressed, mean(pick, "excess"))
 
     observed, bootstrap = values("observed"), values("bootstrap")
     assert observed is not None

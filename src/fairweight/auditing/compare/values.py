@@ -157,10 +157,17 @@ def _block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
         p_value=np.where(shown, p_value, np.nan),
         debiased=debiased,
         status=state,
+        sized=_sized(c, quantity),
         n_clusters=quantity.slots.clusters,
         level=found.level,
         **columns,
     )
+
+
+def _sized(c: Comparison, quantity: Quantity) -> NDArray[np.bool_]:
+    """Rows that could be tested, by their size and by what the metric needs."""
+    sized: NDArray[np.bool_] = status(c, quantity.n, quantity.slots.clusters) == "ok"
+    return sized if quantity.status is None else sized & (quantity.status == "ok")
 
 
 def _state(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import RateEstimate
 from fairweight.auditing.compare.families import CONFIRMATORY
 from fairweight.auditing.compare.flips import flip_rows
+from fairweight.auditing.compare.linear import MOST_ENTRIES
 from fairweight.auditing.compare.power import power_table
-from fairweight.auditing.compare.quantities import kept_by_baseline, quantities
+from fairweight.auditing.compare.quantities import quantities
 from fairweight.auditing.compare.rates import RateRows, rate_rows
 from fairweight.auditing.compare.rows import Block
 from fairweight.auditing.compare.structure import (
@@ -27,6 +26,11 @@ from fairweight.auditing.compare.structure import (
 )
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.values import value_rows
+from fairweight.auditing.compare.zero_baseline import (
+    left_out_notes,
+    refused_if_harmed,
+    without_baseline_errors,
+)
 from fairweight.auditing.metrics.registry import metrics
 
 
@@ -72,8 +76,15 @@ def compare(
         *quantities(c, training, filters=filters, fixed_side=fixed_side),
         *standardised_quantities(c, tests),
     ]
-    made.blocks += [_zero_baseline(c, b, made.notes) for b in value_rows(c, wanted)]
+    left_out = without_baseline_errors(c)
+    made.notes += left_out_notes(c, left_out)
+    made.blocks += [refused_if_harmed(b, left_out) for b in value_rows(c, wanted)]
     made.notes += _fewer_replicates(c, made.blocks)
+    if not c.closed_form and c.cube.n_cells * len(c.classes) > MOST_ENTRIES:
+        made.notes.append(
+            f"FPR and selection rate by class of {c.variant} were left out: {c.cube.n_cells:,} "
+            f"different examples × {len(c.classes):,} classes are too many for clusters or weights."
+        )
     made.blocks += worst_shift_rows(c, by_group)
     made.blocks += concentration_rows(c)
     made.blocks += class_impact_rows(c)
@@ -95,43 +106,3 @@ def _fewer_replicates(c: Comparison, blocks: list[Block]) -> list[str]:
         f"There are so many groups that {c.variant} was bootstrapped with fewer than the "
         f"{c.options.n_boot:,} replicates asked for: {', '.join(short)}."
     ]
-
-
-def _zero_baseline(c: Comparison, rows: Block, notes: list[str]) -> Block:
-    """CEV and SDE drop classes whose baseline makes no errors: list them, and refuse if it matters.
-
-    A class that goes from 0 errors to many must never vanish from the sum.
-    """
-    if rows["metric"][0] not in ("cev", "sde") or c.options.zero_baseline != "drop":
-        return rows
-    from fairweight.auditing.intervals.mcnemar import mcnemar
-
-    p = c.pairs[""]
-    others = p.n[0] - p.label[0]
-    estimable = (p.label[0] > 0) & (others > 0)
-    dropped = np.flatnonzero(estimable & ~kept_by_baseline(c))
-    harmed = []
-    changes = []
-    for k in dropped:
-        fnr = (p.lost[0, k] - p.gained[0, k]) / p.label[0, k]
-        fpr = (p.fp_gained[0, k] - p.fp_lost[0, k]) / others[k]
-        changes.append(f"'{c.classes[k]}' (FNR {100 * fnr:+.2f}, FPR {100 * fpr:+.2f} points)")
-        worse = (
-            mcnemar(p.gained[0, k], p.lost[0, k]) < c.options.alpha and fnr > 0,
-            mcnemar(p.fp_lost[0, k], p.fp_gained[0, k]) < c.options.alpha and fpr > 0,
-        )
-        if any(worse):
-            harmed.append(c.classes[k])
-    if changes and rows["metric"][0] == "cev":
-        more = f" and {len(changes) - 10} more" if len(changes) > 10 else ""
-        notes.append(
-            f"CEV and SDE of {c.variant} leave out classes in which the baseline makes no false "
-            f"positives or no false negatives: {', '.join(changes[:10])}{more}."
-        )
-    if harmed:
-        shown = ", ".join(harmed[:5]) + (f" and {len(harmed) - 5} more" if len(harmed) > 5 else "")
-        rows = {**rows, "status": np.full(len(rows["status"]), None, dtype=object)}
-        rows["status"][:] = f"not_estimable: zero baseline in {shown}"
-        for name in ("ci_low", "ci_high", "p_value", "p_adjusted", "debiased"):
-            rows[name] = np.full(len(rows["status"]), np.nan)
-    return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,6 +114,7 @@ def heterogeneity_clusters(
     label: ArrayLike,
     difference: ArrayLike,
     *,
+    weight: ArrayLike | None = None,
     n_draws: int = 2_000,
     rng: np.random.Generator | None = None,
 ) -> Heterogeneity:
@@ -123,14 +125,16 @@ def heterogeneity_clusters(
     unit, level, label
         Codes 0, 1, 2 … of the cluster, level and label of each example.
     difference
-        Compressed right − baseline right of each example: −1, 0 or 1 (or weighted).
+        Compressed right − baseline right of each example: −1, 0 or 1 (or a mean over members).
+    weight
+        Weight of each example; all alike if not given.
     n_draws, rng
         Permutations and their source.
 
     Notes
     -----
-    Differences are centred by label, r = difference − mean of the label, so that labels that
-    everybody loses do not count.
+    Differences are centred by label, r = weight · (difference − weighted mean of the label), so
+    that neither labels that everybody loses count nor weights that differ between levels.
 
     *Pure* clusters lie in one level and are moved whole: levels are permuted over them. Clusters
     are exchangeable if the level does not matter and has nothing to do with their size. To hold
@@ -151,14 +155,16 @@ def heterogeneity_clusters(
     change = np.asarray(difference, dtype=np.float64)
     n_levels, n_labels = int(group.max()) + 1, int(kind.max()) + 1
     cells = group * n_labels + kind
-    size = np.bincount(cells, minlength=n_levels * n_labels).reshape(n_levels, n_labels)
-    total = np.bincount(cells, weights=change, minlength=n_levels * n_labels)
-    total = total.reshape(n_levels, n_labels)
+    mass = np.ones(change.size) if weight is None else np.asarray(weight, dtype=np.float64)
+    shape = (n_levels, n_labels)
+    size = np.bincount(cells, weights=mass, minlength=n_levels * n_labels).reshape(shape)
+    total = np.bincount(cells, weights=mass * change, minlength=n_levels * n_labels).reshape(shape)
     excess = standardised_excess(size, np.zeros_like(total), total)
     if not change.any():
         return _no_change(size, excess)
-    with np.errstate(invalid="ignore"):
-        centred = change - (total.sum(axis=0) / size.sum(axis=0))[kind]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nan_to_num(total.sum(axis=0) / size.sum(axis=0))
+    centred = mass * (change - mean[kind])
     lowest = np.full(int(cluster.max()) + 1, n_levels, dtype=np.int64)
     highest = np.full(lowest.size, -1, dtype=np.int64)
     np.minimum.at(lowest, cluster, group)
@@ -188,7 +194,7 @@ def heterogeneity_clusters(
     return Heterogeneity(statistic, (1 + reached) / (1 + n_draws), t, excess, excess_p, n_draws)
 
 
-def _no_change(size: NDArray[np.int64], excess: Floats) -> Heterogeneity:
+def _no_change(size: NDArray[Any], excess: Floats) -> Heterogeneity:
     """Identical answers everywhere: nothing differs, and that is known without a draw."""
     t = np.where(size.any(axis=1), 0.0, np.nan)
     return Heterogeneity(0.0, 1.0, t, excess, np.where(np.isnan(excess), np.nan, 1.0), 0)

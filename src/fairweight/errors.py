@@ -27,6 +27,9 @@ class UnknownNameError(InputError):
     def __init__(self, what: str, given: str, known: Iterable[str], *, remedy: str = "") -> None:
         names = [str(name) for name in known]
         nearest = difflib.get_close_matches(str(given), names, n=1, cutoff=0.6)
+        if not nearest:  # `pred` for `prediction`: too short to be near, but a part of it
+            low = str(given).lower()
+            nearest = [n for n in names if len(n) > 2 and (n.lower() in low or low in n.lower())]
         hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
         shown = ", ".join(f"'{name}'" for name in names[:20]) or "none"
         more = f" and {len(names) - 20} more" if len(names) > 20 else ""

@@ -91,9 +91,12 @@ def test_every_row_keeps_the_contract(table: Predictions, min_group: int) -> Non
     assert (r["sim_low"][pair] <= r["ci_low"][pair] + 1e-9).all()
     assert (r["ci_high"][pair] <= r["sim_high"][pair] + 1e-9).all()
 
-    # a family has a size, a name and members that are ok
+    # a family has a size, a name and members that are large enough, whatever came out for them
     assert (r["family"].notna() == r["n_family"].notna()).all()
-    assert ok[r["family"].notna()].all()
+    by_result = r["status"].isin(
+        ["not_estimable: unstable", "not_estimable: undefined in the data"]
+    ) | r["status"].str.startswith("not_estimable: zero baseline")
+    assert (ok | by_result)[r["family"].notna()].all()
     for _, part in r[r["family"].notna()].groupby(["variant", "family"]):
         assert part["n_family"].nunique() == 1
 

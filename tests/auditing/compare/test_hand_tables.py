@@ -219,7 +219,9 @@ def test_binary_without_a_positive_class_says_so() -> None:
     for metric in ("recall", "fpr", "fnr", "precision", "selection_rate"):
         found = row(audit.results, metric)
         assert math.isnan(found["compressed"])
-        assert found["status"] == "not_estimable: no positive class (name it with positive=)"
+        assert (
+            found["status"] == "not_estimable: no positive class (name it: --positive, positive=)"
+        )
     assert any("none is named as positive" in note for note in audit.notes)
     # what needs no positive class is there all the same
     assert row(audit.results, "accuracy")["shift"] == pytest.approx(-0.5)

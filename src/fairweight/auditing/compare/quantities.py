@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
 from fairweight.auditing.compare.replicates import Both, Evaluate, Values
 from fairweight.auditing.compare.slots import (
     Slots,
@@ -190,10 +190,7 @@ def _gaps(c: Comparison, entry: Metric) -> Iterator[Quantity]:
         slots = grouping_slots(c, grouping)
         n = np.array([sizes(c, grouping).sum()])
         usable = c.usable(grouping)
-        if reason is None and usable.sum() < 2:
-            why = f"not_estimable: fewer than two levels with {c.options.min_group} examples"
-        else:
-            why = reason or ""
+        why = reason or too_few_levels(c, grouping)
         if why:
             yield _without_value(c, entry.name, "grouping", why, slots=slots, n=n)
             continue
@@ -206,6 +203,16 @@ def _gaps(c: Comparison, entry: Metric) -> Iterator[Quantity]:
         )
         if by_group:
             yield _ppv_ratios(c, grouping)
+
+
+def too_few_levels(c: Comparison, grouping: Grouping) -> str | None:
+    """Why the levels of a column cannot be compared; None where two or more can."""
+    if c.n_clusters < MIN_CLUSTERS:
+        return f"not_estimable: {int(c.n_clusters)} clusters"
+    if c.usable(grouping).sum() >= 2:
+        return None
+    clusters = f" and {MIN_CLUSTERS} clusters" if c.cube.unit_is_cluster else ""
+    return f"not_estimable: fewer than two levels with {c.options.min_group} examples{clusters}"
 
 
 def _of_a_class(entry: Metric) -> bool:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
+from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import RateEstimate
 from fairweight.auditing.compare.families import corrected
 from fairweight.auditing.compare.flips import paired_members
-from fairweight.auditing.compare.quantities import Quantity, grouping_slots, sizes
+from fairweight.auditing.compare.quantities import Quantity, grouping_slots, sizes, too_few_levels
 from fairweight.auditing.compare.replicates import Both, Values
 from fairweight.auditing.compare.rows import Block, block
 from fairweight.auditing.compare.slots import groupings_of, join_slots, slots_of
@@ -47,21 +47,7 @@ def heterogeneity_rows(
     """`heterogeneity` of every column: do its levels pay differently?"""
     if not found:
         return
-    usable = np.array([c.usable(g).sum() >= 2 for g, _ in found])
-    clusters = len(c.cube.unit_names) if c.cube.unit_is_cluster else None
-    state = np.array(
-        [
-            f"not_estimable: fewer than two levels with {c.options.min_group} examples"
-            if not enough
-            else f"not_estimable: {clusters} clusters"
-            if clusters is not None and clusters < MIN_CLUSTERS
-            else "ok"
-            if np.isfinite(h.p_value)
-            else "not_estimable: labels and levels coincide"
-            for enough, (_, h) in zip(usable, found, strict=True)
-        ],
-        dtype=object,
-    )
+    state = np.array([_testable(c, g, h) for g, h in found], dtype=object)
     rows = block(
         c,
         "heterogeneity",
@@ -75,6 +61,14 @@ def heterogeneity_rows(
         level=[_hardest_hit(c, g, h) for g, h in found],
     )
     yield corrected(rows, correction=c.options.correction)
+
+
+def _testable(c: Comparison, grouping: Grouping, h: Heterogeneity) -> str:
+    """`ok`, or why the levels of a column cannot be compared."""
+    why = too_few_levels(c, grouping)
+    if why is None and not np.isfinite(h.p_value):
+        why = "not_estimable: labels and levels coincide"
+    return why or "ok"
 
 
 def _hardest_hit(c: Comparison, grouping: Grouping, h: Heterogeneity) -> str | None:

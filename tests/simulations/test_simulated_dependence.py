@@ -47,7 +47,7 @@ def test_sign_flips_hold_their_level(number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "levels", "mixed"), [(100, 4, False), (100, 4, True), (20, 2, False)]
+    ("number", "levels", "mixed"), [(100, 4, False), (100, 4, True), (50, 2, False)]
 )
 def test_heterogeneity_holds_its_level(number: int, levels: int, mixed: bool) -> None:
     assert cluster_heterogeneity(number, levels, mixed).within(0.02, 0.06)

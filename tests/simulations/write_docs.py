@@ -141,7 +141,7 @@ def cluster_heterogeneity() -> Figures:
     designs = {
         "100 clusters, each in one of 4 levels": (100, 4, False),
         "100 clusters with all 4 levels inside": (100, 4, True),
-        "20 clusters, each in one of 2 levels": (20, 2, False),
+        "50 clusters, each in one of 2 levels": (50, 2, False),
     }
     rows = [(name, dependent.cluster_heterogeneity(*design)) for name, design in designs.items()]
     return Figures("cluster-heterogeneity", ("design", "rejections at 5 %"), rows)

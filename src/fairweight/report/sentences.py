@@ -28,8 +28,8 @@ TOPICS: tuple[Topic, ...] = get_args(Topic)
 
 ONE_PAIR = (
     "This speaks about these models, not about the method that made them: retraining alone moves "
-    "classes too (of 60 dense networks trained on MNIST, 93 % of the pairs differed significantly "
-    "in some class), so one pair is no evidence about a method."
+    "classes too (in the trials behind these rules, 93 % of pairs of retrained dense models also "
+    "differed significantly in some class), so one pair is no evidence about a method."
 )
 INDEPENDENT = (
     "Examples assumed independent: if several come from one person, writer or scene, name that "

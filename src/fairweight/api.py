@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
+    from fairweight.auditing.decide.gate import Require, Verdict
     from fairweight.auditing.result import AuditResult
+    from fairweight.specs.policy import Policy
     from fairweight.tables.align import Aligned
+    from fairweight.tables.sources import Source
 
 Progress = Callable[[str, int, int], None]
 
@@ -85,6 +88,11 @@ class Audit:
         return self.result.group_error
 
     @property
+    def bounds(self) -> pd.DataFrame:
+        """One-sided limits of everything that a gate can ask for."""
+        return self.result.bounds
+
+    @property
     def variants(self) -> pd.DataFrame | None:
         """The variants table that was given."""
         return self.result.variants_table
@@ -103,6 +111,23 @@ class Audit:
         if variant is not None:
             chosen = chosen[chosen["variant"] == variant]
         return float(chosen["compressed"].min())
+
+    def gate(
+        self, policy: Policy | str | Path | Mapping[str, Any], *, require: Require = "all"
+    ) -> Verdict:
+        """Hold the audit against a policy: pass, fail or cannot tell, with a reason per row.
+
+        Parameters
+        ----------
+        policy
+            The path of a TOML file, a dictionary with the same keys, or a Policy.
+        require
+            "all" variants must pass, or "any" one of them.
+        """
+        from fairweight.auditing.decide.gate import decide
+        from fairweight.specs.read_policy import read_policy
+
+        return decide(self.result, read_policy(policy), require)
 
     def save_html(self, path: str | Path) -> Path:
         """Write the report as one page that needs no network."""
@@ -276,6 +301,7 @@ def audit_table(
     exact: bool = False,
     filters: bool = True,
     fixed_side: str | None = None,
+    confirmatory: Sequence[tuple[str, str]] = (),
     command: str | None = None,
     progress: Progress | None = None,
 ) -> Audit:
@@ -284,7 +310,8 @@ def audit_table(
     Parameters
     ----------
     source
-        A path or frame, a list of paths (or `NAME=FILE`), or a dict from name to path or frame.
+        A path or frame, a list of paths (or `NAME=FILE`; a NAME given again is another seed), or
+        a dict from name to path or frame, or to a list of them, one per seed.
     predictions, scores
         For wide tables: variant to column, or to one column per seed.
     label, id, variant, seed, prediction, score, task, cluster, weight
@@ -307,6 +334,9 @@ def audit_table(
         Exact McNemar tests instead of mid-p.
     filters, fixed_side
         The skip rules of bias amplification, and the level whose side is always watched.
+    confirmatory
+        (metric, kind of row) pairs declared before looking, such as ("fnr", "group"): their
+        families are corrected like accuracy by group (`Policy.confirmatory()`).
 
     The other options are those of `audit`.
 
@@ -331,6 +361,7 @@ def audit_table(
         reference_shift=reference_shift,
         group_error=group_error,
         exact=exact,
+        confirmatory=tuple(confirmatory),
     )
     asked = {
         "positive": positive,
@@ -344,10 +375,11 @@ def audit_table(
         _refuse_table_options(
             {
                 "cluster": cluster, "weight": weight, "examples": examples, "train": train,
-                "variants": variants, "task": task, "prediction": predictions, "score": scores,
+                "task": task, "prediction": predictions, "score": scores,
             }
         )  # fmt: skip
-        return _audit_cubes(cubes, baseline, groups, options, asked, report)
+        models = _read_variants(variants, variant, seed)
+        return _audit_cubes(cubes, baseline, groups, models, options, asked, report)
     from fairweight.tables.align import align
 
     report("reading", 0, 1)
@@ -411,6 +443,7 @@ def _audit_cubes(
     paths: list[str],
     baseline: str | None,
     groups: str | Sequence[str] | None,
+    models: tuple[pd.DataFrame, Source] | None,
     options: Any,
     asked: dict[str, Any],
     progress: Progress,
@@ -418,6 +451,7 @@ def _audit_cubes(
     from fairweight.auditing.counts.store import read_cubes
     from fairweight.auditing.pipeline import Request, run
     from fairweight.errors import UnknownNameError
+    from fairweight.tables.parents import parents, stray_note
     from fairweight.tables.sources import Source, provenance
 
     cube, stored_baseline, groupings = read_cubes(paths)
@@ -427,15 +461,26 @@ def _audit_cubes(
         raise UnknownNameError("The baseline", chosen, names)
     if groups is not None:
         groupings = (groups,) if isinstance(groups, str) else tuple(groups)
+    table, beside = (None, []) if models is None else (models[0], [models[1]])
+    stray = stray_note(parents(table), ((m.variant, m.seed) for m in cube.members))
+    inputs = [Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths]
     request = Request(
         baseline=chosen,
         variants=tuple(name for name in names if name != chosen),
         groupings=groupings,
         options=options,
-        inputs=provenance(Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths),
+        notes=() if stray is None else (stray,),
+        inputs=provenance([*inputs, *beside]),
         **asked,
     )
-    return Audit(run(cube, request, progress=progress))
+    return Audit(run(cube, request, variants_table=table, progress=progress))
+
+
+def _read_variants(given: Any, variant: str, seed: str) -> tuple[pd.DataFrame, Source] | None:
+    from fairweight.tables.layout import Names
+    from fairweight.tables.variants import read_variants
+
+    return None if given is None else read_variants(given, Names(variant=variant, seed=seed))
 
 
 def _cube_paths(source: Any) -> list[str]:

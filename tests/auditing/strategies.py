@@ -161,7 +161,8 @@ def keyed(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def row(results: pd.DataFrame, metric: str, by: str = "overall", **where: Any) -> pd.Series:
-    """The one row of a metric; `group=`, `cls=`, `task=`, `variant=` say which."""
+    """The one row of a metric; `group=`, `cls=`, `task=`, `variant=`, `scope=` say which."""
+    where = {"scope": "model", **where}
     chosen = results[(results["metric"] == metric) & (results["by"] == by)]
     for name, value in where.items():
         column = chosen["class" if name == "cls" else name]
@@ -172,7 +173,7 @@ def row(results: pd.DataFrame, metric: str, by: str = "overall", **where: Any) -
 
 def closed(results: pd.DataFrame) -> pd.DataFrame:
     """Rows whose every number is computed without random draws."""
-    drawn = results["interval"].astype(object).fillna("").str.contains("bootstrap|welch|none below")
+    drawn = results["interval"].astype(object).fillna("").str.contains("bootstrap|welch|none")
     own = results["metric"].isin(["heterogeneity", "excess_shift_standardised"])
     return results[~drawn & ~own]
 

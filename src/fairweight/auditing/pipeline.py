@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairweight.auditing.compare.bounds import bounds_frame
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
+from fairweight.auditing.compare.pairing import Parents
+from fairweight.auditing.compare.per_seed import per_seed
 from fairweight.auditing.compare.rows import Block, frame
 from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.cube import Cube
-from fairweight.auditing.counts.frames import confusion, data_table, per_seed
+from fairweight.auditing.counts.frames import confusion, data_table
 from fairweight.auditing.counts.groupings import level_name
 from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.auditing.result import AuditResult, Provenance
@@ -65,7 +68,9 @@ def run(
     import pandas as pd
 
     from fairweight import __version__
+    from fairweight.tables.parents import parents
 
+    lineage = parents(variants_table)
     notes = [*request.notes, *cube.notes]
     _check_answers(cube, notes)
     _check_fixed_side(cube, request.fixed_side)
@@ -78,7 +83,9 @@ def run(
     for task in tasks:
         for variant in request.variants:
             progress(f"{variant}{'' if task is None else f' on {task}'}", done, steps)
-            made.append(_compare(cube, scored, request, variant, task, positive[task], train))
+            made.append(
+                _compare(cube, scored, request, variant, task, positive[task], train, lineage)
+            )
             done += 1
     blocks = [b for part in made for b in part.blocks]
     if cube.tasks:
@@ -95,6 +102,7 @@ def run(
                 train,
                 filters=request.filters,
                 fixed_side=request.fixed_side,
+                parents=lineage,
             )
     progress("tables", steps, steps)
     for part in made:
@@ -122,7 +130,7 @@ def run(
         ),
         n_examples=cube.n_examples,
         results=frame(blocks),
-        per_seed=per_seed(cube, request.groupings, positive),
+        per_seed=per_seed([(part.members, part.blocks) for part in made], request.baseline),
         confusion=confusion(cube),
         reliability=reliability,
         data=data_table(cube, request.groupings, training),
@@ -139,6 +147,11 @@ def run(
             | {"positive": None if request.positive is None else str(request.positive)},
         ),
         variants_table=variants_table,
+        bounds=bounds_frame(blocks),
+        pairing={
+            variant: part.pairing
+            for variant, part in zip(request.variants * len(tasks), made, strict=True)
+        },
     )
 
 
@@ -150,6 +163,7 @@ def _compare(
     task: str | None,
     positive: int | None,
     training: Training | None,
+    parents: Parents,
 ) -> Compared:
     found = comparison(
         cube,
@@ -159,6 +173,7 @@ def _compare(
         grouping_names=request.groupings,
         positive=positive,
         options=request.options,
+        parents=parents,
     )
     made = compare(found, training, filters=request.filters, fixed_side=request.fixed_side)
     made.blocks += _score_blocks(found, scored, request, made.notes)
@@ -181,6 +196,7 @@ def _score_blocks(
         positive=found.positive,
         options=request.options,
         keep_scores=True,
+        parents=found.parents,
     )
     kept, left_out = with_scores_only(with_scores)
     if left_out:

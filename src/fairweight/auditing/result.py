@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,6 +23,14 @@ TEXT_COLUMNS: frozenset[str] = frozenset(
     {"variant", "metric", "by", "group", "class", "task", "scope", "aggregation"}
     | {"interval", "family", "status", "level"}
 )
+# The gate's limits: one-sided errors of GATE_ALPHA / j, for Holm's steps down to j of DIVISORS.
+GATE_ALPHA = 0.05
+DIVISORS: tuple[int, ...] = (1, 2, 3, 4, 6, 10, 20, 50, 200, 1000)
+BOUND_COLUMNS: tuple[str, ...] = (
+    "variant", "task", "metric", "by", "kind", "group", "class", "n", "quantity", "estimate",
+    "status", *(f"{side}_{j}" for j in DIVISORS for side in ("low", "high")),
+)  # fmt: skip
+
 INTEGER_COLUMNS: frozenset[str] = frozenset(
     ("n", "n_clusters", "n_seeds_baseline", "n_seeds_compressed", "n_family")
 )
@@ -57,6 +65,8 @@ class AuditResult:
                    min_detectable_shift, reference_shift, n_needed, status
     concentration  variant, task, column, part (a level, or "top 1 %" ...), n, share_examples,
                    lost, gained, share_lost, share_gained, share_lost_poisson
+    bounds         BOUND_COLUMNS: one-sided limits of what a gate can ask for, scope `model`;
+                   quantity is "shift" (compressed − baseline) or "value" (of the compressed)
     group_error    variant, task, group, error, excess_shift, corrected_low, corrected_high
                    (only with a declared error of the group labels; else empty)
     """
@@ -79,4 +89,13 @@ class AuditResult:
     notes: tuple[str, ...]  # what was dropped, assumed, unused or not estimable, one sentence each
     provenance: Provenance
     variants_table: pd.DataFrame | None = None
+    bounds: pd.DataFrame = field(default_factory=lambda: empty_bounds())
+    pairing: dict[str, str] = field(default_factory=dict)  # variant → parent, seed, independent, …
     single_columns: tuple[str, ...] = ()  # the groupings that are one column: "sex", "age"
+
+
+def empty_bounds() -> pd.DataFrame:
+    """A table of gate limits without rows."""
+    import pandas as pd
+
+    return pd.DataFrame(columns=list(BOUND_COLUMNS))

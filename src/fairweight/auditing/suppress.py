@@ -33,6 +33,12 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     for column in rows.columns:
         if column not in TEXT_COLUMNS and column not in NOT_ABOUT_PEOPLE:
             rows.loc[away, column] = pd.NA if column in INTEGER_COLUMNS else np.nan
+    bounds = result.bounds.copy()
+    few = (bounds["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(bounds, hidden)
+    for column in bounds.columns:
+        if column.startswith(("low_", "high_")) or column in ("estimate", "n"):
+            bounds.loc[few, column] = pd.NA if column == "n" else np.nan
+    bounds.loc[few, "status"] = f"suppressed: n < {least}"
     groups = {group for group, cls in hidden if cls is None}
     rows.loc[away | rows["level"].isin(groups).to_numpy(dtype=bool), "level"] = None
     rows.loc[away, "status"] = f"suppressed: n < {least}"
@@ -56,6 +62,7 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
         power=shown(result.power),
         concentration=parts.rename(columns={"group": "part"}),
         group_error=shown(result.group_error, None),
+        bounds=bounds,
         notes=(
             *result.notes,
             f"Numbers that rest on fewer than {least} examples were left out on request.",

@@ -25,8 +25,9 @@ from fairweight.tables.groups import (
     unused_note,
 )
 from fairweight.tables.identity import check_unique
-from fairweight.tables.layout import Columns, Layout, Names, Part, recognise, require
+from fairweight.tables.layout import Columns, Layout, Names, Part, recognise
 from fairweight.tables.members import Assembled, Assembly
+from fairweight.tables.parents import parents, stray_note
 from fairweight.tables.roles import (
     Request,
     choose_groups,
@@ -38,6 +39,7 @@ from fairweight.tables.roles import (
 from fairweight.tables.sources import Source, open_source
 from fairweight.tables.sql import is_list, is_number, one_row, quote
 from fairweight.tables.training import Training, count_training
+from fairweight.tables.variants import variants_table
 from fairweight.tables.words import counted
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ class Aligned:
     release: Callable[[], None] = field(repr=False, compare=False)
 
     def members_of(self, variant: str) -> tuple[Member, ...]:
-        """The members of one variant, in the order of its seeds' appearance."""
+        """The members of one variant, in the order of their seeds."""
         return tuple(member for member in self.members if member.variant == variant)
 
     def close(self) -> None:
@@ -122,7 +124,8 @@ def align(
     Parameters
     ----------
     source
-        A path, a frame, a list of paths (or `NAME=FILE`), or a dict from name to path or frame.
+        A path, a frame, a list of paths (or `NAME=FILE`; a NAME given again is another seed), or
+        a dict from name to path or frame, or to a list of them, one per seed.
     baseline
         The dense model; by default the first file, or the variant named dense or baseline, or the
         first variant of the table.
@@ -209,7 +212,7 @@ def _aligned(
     members = _members(parts, checked, notes)
     _say_groups(request, choice, everywhere, notes)
     has_task = identity.task is not None
-    training = beside["train"]
+    training, models = beside["train"], beside["variants"]
     described = (
         None
         if training is None
@@ -217,6 +220,11 @@ def _aligned(
             request.workspace, training, request.names.label, identity.task, choice.columns
         )
     )
+    described_models = (
+        None if models is None else variants_table(request.workspace, models, request.names)
+    )
+    stray = stray_note(parents(described_models), ((m.variant, str(m.seed)) for m in members))
+    notes.extend([stray] if stray is not None else [])
     n_examples = _count_examples(request, view) if has_task else checked.rows
     _say_tables(examples, tables, choice, described, n_examples, notes)
     inputs = (*layout.inputs, *(table for table in beside.values() if table is not None))
@@ -237,7 +245,7 @@ def _aligned(
         notes=tuple(notes),
         inputs=inputs,
         train=described,
-        variants_table=_variants_table(request, beside["variants"]),
+        variants_table=described_models,
         release=request.workspace.close,
     )
 
@@ -482,11 +490,3 @@ def _score_classes(
 def _count_examples(request: Request, view: str) -> int:
     sql = f"SELECT count(DISTINCT example_id) FROM {quote(view)}"
     return int(one_row(request.connection, sql)[0])
-
-
-def _variants_table(request: Request, table: Source | None) -> pd.DataFrame | None:
-    if table is None:
-        return None
-    require(table, request.names.variant, "--variant-column (variant=)")
-    with reading(f"the variants table {table.shown}"):
-        return request.connection.execute(f"SELECT * FROM {quote(table.view)}").df()

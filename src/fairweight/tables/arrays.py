@@ -135,14 +135,23 @@ def _members(given: Any, name: str, n: int) -> list[Any]:
     """One column per seed."""
     import numpy as np
 
-    if getattr(given, "ndim", None) == 2 or (
-        isinstance(given, list | tuple) and given and np.ndim(given[0]) == 1
-    ):
-        array = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
-        if array.ndim != 2 or array.shape[0] != n:
-            raise InputError(f"{name} has the shape {array.shape}; give ({n},) or ({n}, seeds).")
-        return [array[:, seed] for seed in range(array.shape[1])]
-    return [_of_length(_one_dimensional(given, name), n, name)]
+    listed = isinstance(given, list | tuple) and bool(given) and np.ndim(given[0]) == 1
+    if not listed and getattr(given, "ndim", 1) < 2:
+        return [_of_length(_one_dimensional(given, name), n, name)]
+    if listed:
+        sizes = {np.shape(row): np.size(row) for row in given}
+        if len(sizes) > 1:
+            least, most = min(sizes.values()), max(sizes.values())
+            raise InputError(
+                f"{name} has rows of {least:,} to {most:,} values; every example needs the "
+                "prediction of every seed: give an array (examples, seeds)."
+            )
+    array = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
+    if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
+        turned = array.ndim == 2 and array.shape[1] == n
+        hint = " (one column per seed: transpose it)" if turned else ""
+        raise InputError(f"{name} has the shape {array.shape}; give ({n},) or ({n}, seeds){hint}.")
+    return [array[:, seed] for seed in range(array.shape[1])]
 
 
 def _scores(given: Any, name: object, n: int, seeds: int) -> list[Any]:

@@ -27,6 +27,8 @@ def read_delimited(workspace: Workspace, files: Sequence[Path], listed: str) -> 
 
     table = workspace.name("source")
     delimiter = delimiter_of(_head(files[0]))
+    for file in files:
+        _refuse_repeated_names(file, delimiter)
     options = [
         "header = true",
         "skip = 0",
@@ -72,6 +74,15 @@ def _head(file: Path) -> str:
     with pa.input_stream(str(file), compression="detect") as stream:
         # The separators are plain ASCII, whatever the encoding of the names around them.
         return bytes(stream.read(HEADER_BYTES)).decode("latin-1")
+
+
+def _refuse_repeated_names(file: Path, delimiter: str) -> None:
+    """Raise where two columns have one name: DuckDB would call the second one NAME_1."""
+    header = next(csv.reader(io.StringIO(_head(file)), delimiter=delimiter), [])
+    repeated = next((name for name in header if name and header.count(name) > 1), None)
+    if repeated is not None:
+        shown = repeated.encode("latin-1").decode("utf-8", errors="replace")
+        raise InputError(f"'{file}' has two columns named '{shown}'; rename one of them.")
 
 
 def _refuse_ragged(file: Path, delimiter: str, error: Exception) -> None:

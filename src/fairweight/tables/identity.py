@@ -75,10 +75,12 @@ def check_unique(
     rows: int,
     where: str,
     key: str,
+    remedy: str = "",
 ) -> None:
     """Raise where identities are missing or occur twice.
 
-    `where` names the table (and the variant) in the message, `key` the columns of the identity.
+    `where` names the table (and the member) in the message, `key` the columns of the identity,
+    `remedy` what else could be meant by rows that repeat.
     """
     nameless = one_row(connection, f"SELECT count(*) FROM {quote(view)} WHERE example_id IS NULL")[
         0
@@ -97,7 +99,7 @@ def check_unique(
     total, some = duplicate_keys(connection, view, has_task)
     raise InputError(
         f"{where} has {total:,} duplicate {'key' if total == 1 else 'keys'} (the same {key}), "
-        f"such as {named(some)}; keep one row of each."
+        f"such as {named(some)}; keep one row of each{f', or {remedy}' if remedy else ''}."
     )
 
 

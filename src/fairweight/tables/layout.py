@@ -17,7 +17,7 @@ from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
-from fairweight.tables.frames import kind_of_frame
+from fairweight.tables.given import named_sources
 from fairweight.tables.sources import Source, open_source
 from fairweight.tables.sql import is_list, literal, quote
 
@@ -72,7 +72,7 @@ def recognise(
     scores: Columns | None = None,
 ) -> Layout:
     """Open the source or sources and find the members in them."""
-    given = _named_sources(source)
+    given = named_sources(source)
     opened = [
         (name, open_source(workspace, item, name=None if isinstance(item, str | Path) else name))
         for name, item in given
@@ -99,44 +99,7 @@ def recognise(
     return _files(workspace, opened, names)
 
 
-# --- what was given ----------------------------------------------------------------------------
-
-
-def split_name(text: str) -> tuple[str | None, str]:
-    """`NAME=FILE` as its two parts; a path that has an equals sign of its own stays whole.
-
-    >>> split_name("int8=runs/int8.csv")
-    ('int8', 'runs/int8.csv')
-    >>> split_name("runs/year=2020/int8.csv")
-    (None, 'runs/year=2020/int8.csv')
-    """
-    name, separator, path = text.partition("=")
-    if not separator or not name or not path or Path(text).exists():
-        return None, text
-    if any(mark in name for mark in ("/", "\\", "::", "*", "?")):
-        return None, text
-    return name.strip(), path
-
-
-def _named_sources(source: Any) -> list[tuple[str | None, Any]]:
-    if isinstance(source, Mapping):
-        if source and all(_is_source(item) for item in source.values()):
-            return [(str(name), item) for name, item in source.items()]
-        return [(None, source)]
-    if isinstance(source, list | tuple):
-        if not source:
-            raise InputError("No table was given; give at least one file or frame.")
-        found: list[tuple[str | None, Any]] = []
-        for item in source:
-            found.append(split_name(item) if isinstance(item, str) else (None, item))
-        return found
-    if isinstance(source, str):
-        return [split_name(source)]
-    return [(None, source)]
-
-
-def _is_source(item: Any) -> bool:
-    return isinstance(item, str | Path) or kind_of_frame(item) is not None
+# --- one table ---------------------------------------------------------------------------------
 
 
 def _union(workspace: Workspace, tables: Sequence[Source]) -> Source:
@@ -302,8 +265,9 @@ def _recognised(table: Source, role: str = "prediction") -> dict[tuple[str, str 
         member = _match(column, role)
         if member is not None:
             if member in found:
+                seed = f" (seed {member[1]})" if ":" in column + found[member] else ""
                 raise InputError(
-                    f"{table.shown} has two columns for the {role} of '{member[0]}': "
+                    f"{table.shown} has two columns for the {role} of '{member[0]}'{seed}: "
                     f"'{found[member]}' and '{column}'; say which with --prediction NAME=COLUMN."
                 )
             found[member] = column
@@ -316,6 +280,12 @@ def _given(table: Source, columns: Columns, option: str) -> dict[tuple[str, str 
         listed = [held] if isinstance(held, str) else list(held)
         if not listed:
             raise InputError(f"{option} names no column for '{variant}'.")
+        twice = next((column for column in listed if listed.count(column) > 1), None)
+        if twice is not None:
+            raise InputError(
+                f"{option} names the column '{twice}' for two seeds of '{variant}'; "
+                "give every member a column of its own."
+            )
         for seed, column in enumerate(listed):
             found[str(variant), seed] = require(table, column, option)
     return found
@@ -378,7 +348,6 @@ def _files(
 ) -> Layout:
     stems: dict[str, Source] = {}
     parts: list[Part] = []
-    taken: dict[str, int] = {}
     for name, table in opened:
         require(table, names.prediction, "--prediction-column (prediction=)")
         variant = name
@@ -387,7 +356,7 @@ def _files(
             if variant in stems:
                 raise InputError(
                     f"{stems[variant].shown} and {table.shown} would both be called '{variant}'; "
-                    "name them: NAME=FILE."
+                    "name them: NAME=FILE (the same NAME for members of one population)."
                 )
             stems[variant] = table
         columns = _score_columns(table, names)
@@ -399,19 +368,42 @@ def _files(
             )
         else:
             # The same NAME given twice: two members of one population.
-            seed = taken.get(variant, 0)
+            seed = sum(part.variant == variant for part in parts)
             parts.append(Part(variant, seed, table, names.prediction, **columns))
-        taken[variant] = taken.get(variant, 0) + 1
-    seen: set[tuple[str, str | int]] = set()
-    for part in parts:
-        if (part.variant, part.seed) in seen:
-            raise InputError(
-                f"Seed {part.seed} of '{part.variant}' is in two tables; give each member once."
-            )
-        seen.add((part.variant, part.seed))
+    _refuse_repeated_members(parts, names)
     used = {names.seed, names.prediction, names.score, names.scores, names.label_rank}
     tables = tuple(table for _, table in opened)
     return Layout("files", tuple(parts), tables, frozenset(used | {names.variant}))
+
+
+def _refuse_repeated_members(parts: Sequence[Part], names: Names) -> None:
+    """Raise where one member is given twice, or where it cannot be told."""
+    held: dict[tuple[str, str], Source] = {}
+    for part in parts:
+        for (variant, _), other in held.items():
+            if variant != part.variant or other is part.source:
+                continue
+            if (names.seed in other.columns) != (names.seed in part.source.columns):
+                raise InputError(
+                    f"Of the tables of '{variant}', {other.shown} and {part.source.shown}, only "
+                    f"one has a column '{names.seed}'; give it to all of them or to none."
+                )
+            if other.files and _place(other) == _place(part.source):
+                raise InputError(
+                    f"{other.shown} was given twice for '{variant}'; give each member once."
+                )
+        member = (part.variant, str(part.seed))
+        if member in held:
+            raise InputError(
+                f"Seed {part.seed} of '{part.variant}' is in {held[member].shown} and in "
+                f"{part.source.shown}; give each member once, with a seed of its own."
+            )
+        held[member] = part.source
+
+
+def _place(table: Source) -> tuple[tuple[Path, ...], str]:
+    """Where a table comes from, however it was written: its files, and the query asked of them."""
+    return tuple(file.resolve() for file in table.files), table.name.partition("::")[2]
 
 
 def _as_variant(workspace: Workspace, table: Source, variant: str, names: Names) -> Source:

@@ -22,6 +22,10 @@ from fairweight.tables.sources import Source
 from fairweight.tables.sql import one_row, quote
 from fairweight.tables.words import are, counted, have
 
+MEMBERS_APART = (
+    "tell the members of a population apart by a seed column (--seed-column) or give each its file "
+    "(dense=a.csv dense=b.csv)"
+)
 _VALUE_ROLES = (("p", "prediction"), ("s", "score"), ("v", "scores"), ("r", "label_rank"))
 
 
@@ -59,13 +63,12 @@ class Assembly:
         extras: list[str] = []
         for number, part in enumerate(parts):
             table = self._copy(number, part, found)
-            where = f"{part.source.shown}, variant '{part.variant}'"
             if number == 0:
-                self._check_unique(table, part, where)
+                self._check_unique(table, part, parts)
                 found.tables.append(table)
                 self._own(found, table, part.source)
                 continue
-            table = self._beside(found, table, part, parts[0], where, extras)
+            table = self._beside(found, table, part, parts, extras)
             self._compare(found, table, part, parts)
             self._slim(found, table, number, part)
         if examples is not None:
@@ -105,7 +108,9 @@ class Assembly:
         )
         return table
 
-    def _check_unique(self, table: str, part: Part, where: str) -> None:
+    def _check_unique(self, table: str, part: Part, parts: Sequence[Part]) -> None:
+        alone = not _in_population(part, parts)
+        member = f"variant '{part.variant}'" + ("" if alone else f", seed {part.seed}")
         column = self.identity.column or ""
         kind = "VARCHAR" if self.identity.as_text else part.source.columns[column]
         keys = [column, "variant", "seed"]
@@ -117,8 +122,9 @@ class Assembly:
             kind,
             has_task=self.identity.task is not None,
             rows=self._count(f"SELECT count(*) FROM {quote(table)}"),
-            where=where,
+            where=f"{part.source.shown}, {member}",
             key=", ".join(keys[:-1]) + " and " + keys[-1],
+            remedy=MEMBERS_APART if alone else "give every member a seed of its own",
         )
 
     def _own(self, found: Assembled, table: str, source: Source) -> None:
@@ -142,15 +148,14 @@ class Assembly:
         found: Assembled,
         table: str,
         part: Part,
-        first: Part,
-        where: str,
+        parts: Sequence[Part],
         extras: list[str],
     ) -> str:
         """The member's table in the order of the first member."""
         base, keys = found.tables[0], self.identity.keys
         if self._same_order(base, table, keys):
             return table
-        self._check_unique(table, part, where)
+        self._check_unique(table, part, parts)
         placed = self._ordered(base, table, keys)
         rows = [self._count(f"SELECT count(*) FROM {quote(t)}") for t in (base, table)]
         matched = self._count(f"SELECT count(*) FROM {quote(placed)} WHERE present")
@@ -160,7 +165,7 @@ class Assembly:
         elif self.drop_missing:
             extras.append(self._beyond(table, base))
         else:
-            self._refuse_missing(base, table, _shown(first), _shown(part))
+            self._refuse_missing(base, table, _shown(parts[0], parts), _shown(part, parts))
         self._execute(f"DROP TABLE {quote(table)}")
         return placed
 
@@ -201,7 +206,8 @@ class Assembly:
             what = counted(total, "example") + ("" if self.identity.task is None else " (per task)")
             raise InputError(
                 f"{what} of {holder} {are(total)} missing from {lacker}, such as "
-                f"{named([row[0] for row in some])}; add them, or keep only the common ones "
+                f"{named([row[0] for row in some])}; add {'it' if total == 1 else 'them'}, or keep "
+                "only the common ones "
                 "with --missing drop (missing='drop')."
             )
 
@@ -311,5 +317,11 @@ class Assembly:
         return lost + (self._count(f"SELECT count(*) FROM ({union})") if union else 0)
 
 
-def _shown(part: Part) -> str:
-    return f"'{part.variant}'" + (f" (seed {part.seed})" if part.seed != 0 else "")
+def _in_population(part: Part, parts: Sequence[Part]) -> bool:
+    return sum(other.variant == part.variant for other in parts) > 1
+
+
+def _shown(part: Part, parts: Sequence[Part]) -> str:
+    """A member as messages name it: with its seed where the variant alone would not tell."""
+    named_by_seed = part.seed != 0 or _in_population(part, parts)
+    return f"'{part.variant}'" + (f" (seed {part.seed})" if named_by_seed else "")

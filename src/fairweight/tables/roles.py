@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.attributes import Identity, same_kind_of_id
+from fairweight.tables.canonical import class_order
 from fairweight.tables.connection import Workspace
 from fairweight.tables.groups import Choice, Offer, chosen_groups, default_groups
 from fairweight.tables.layout import Layout, Names, Part, require
@@ -41,7 +42,10 @@ class Request:
 def order_members(
     layout: Layout, baseline: str | None, notes: list[str]
 ) -> tuple[tuple[Part, ...], str]:
-    """Members with those of the baseline first."""
+    """Members with those of the baseline first, each variant's by seed.
+
+    Not in the order of appearance: the numbers must not depend on how the rows are sorted.
+    """
     variants = list(dict.fromkeys(part.variant for part in layout.parts))
     if baseline is None:
         likely = next((v for v in variants if v.lower() in BASELINE_NAMES), None)
@@ -63,15 +67,12 @@ def order_members(
         raise InputError(
             f"There is no compressed variant, only '{baseline}'; an audit compares at least two."
         )
-    first = tuple(part for part in layout.parts if part.variant == baseline)
-    rest = tuple(
-        part
-        for name in variants
-        if name != baseline
-        for part in layout.parts
-        if part.variant == name
+    ordered = [baseline, *(name for name in variants if name != baseline)]
+    seeds = class_order(str(part.seed) for part in layout.parts)
+    parts = sorted(
+        layout.parts, key=lambda part: (ordered.index(part.variant), seeds.index(str(part.seed)))
     )
-    return first + rest, baseline
+    return tuple(parts), baseline
 
 
 def find_column(

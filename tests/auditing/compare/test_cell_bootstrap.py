@@ -42,8 +42,7 @@ def compared(table: Predictions, *, n_boot: int = DRAWS, positive: int | None = 
 def replicated(c: Comparison, metric: str, by: str) -> Replicated:
     wanted = [q for q in quantities(c, None) if q.metric == metric and q.slots.by == by]
     assert len(wanted) == 1
-    assert wanted[0].evaluate is not None
-    return replicate(c, [wanted[0].evaluate], [None])[0]
+    return replicate(c, wanted)[0]
 
 
 def precision_shift(label: Any, dense: Any, small: Any, sex: Any) -> float:

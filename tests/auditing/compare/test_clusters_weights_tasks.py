@@ -202,7 +202,11 @@ def test_n_counts_examples_not_weight() -> None:
     women = int((t["sex"] == "F").sum())
     assert row(made.results, "accuracy", "group", group="sex=F")["n"] == women
     members = made.per_seed
-    found = members[(members["group"] == "sex=F") & (members["variant"] == "small")]
+    found = members[
+        (members["group"] == "sex=F")
+        & (members["variant"] == "small")
+        & (members["metric"] == "accuracy")
+    ]
     assert found["n"].item() == women
     right = (t["small"] == t["label"])[t["sex"] == "F"]
     expected = np.average(right, weights=t["weight"][t["sex"] == "F"])

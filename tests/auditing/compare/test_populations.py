@@ -1,4 +1,8 @@
-"""Several members per variant: rates are means over members, CEV comes from mean rates."""
+"""Several members per variant: rates are means over members, CEV comes from mean rates.
+
+Rows of scope `model` (what `row` looks up): these members are fixed. Scope `method`:
+test_method_scope.py.
+"""
 
 from __future__ import annotations
 
@@ -183,6 +187,6 @@ def test_class_impact_is_welchs_test() -> None:
             # recall of each member − mean accuracy of the population, as in the authors' code
             sides.append(right[label == cls].mean(axis=0) - right.mean())
         expected = stats.ttest_ind(sides[1], sides[0], equal_var=False)
-        found = row(results, "class_impact", "class", cls=cls)
+        found = row(results, "class_impact", "class", cls=cls, scope="method")
         assert found["compressed"] == pytest.approx(sides[1].mean() - sides[0].mean(), abs=1e-12)
         assert found["p_value"] == pytest.approx(expected.pvalue, rel=1e-9)

@@ -11,7 +11,7 @@ from fairweight.errors import InputError, UnknownNameError
 
 
 def row(results: pd.DataFrame, metric: str, **where: object) -> pd.Series:
-    found = results[results["metric"] == metric]
+    found = results[(results["metric"] == metric) & (results["scope"] == "model")]
     for column, value in where.items():
         same = found[column].isna() if value is None else found[column] == value
         found = found[same]

@@ -166,6 +166,7 @@ def _estimate(
         limits=lambda alpha: tango(t.n, t.baseline_only, t.compressed_only, alpha),
         excess_limits=excess_limits,
         interval="tango",
+        members=np.stack(rates),
     )
 
 

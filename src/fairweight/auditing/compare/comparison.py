@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing.compare.pairing import Pairing, Parents, pair_members
 from fairweight.auditing.counts.cube import Cube, Scores, compact, with_own_classes
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
 from fairweight.auditing.counts.pairs import Pairs, pairs
+from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
+
+if TYPE_CHECKING:
+    from fairweight.auditing.compare.retrained import Retraining
 
 MIN_CLUSTERS = 20
 
@@ -30,6 +36,7 @@ class Options:
     reference_shift: float = 0.02  # the shift that power is stated for
     group_error: float = 0.0  # share of wrong group labels, if the user declares one
     exact: bool = False  # exact instead of mid-p McNemar
+    confirmatory: tuple[tuple[str, str], ...] = ()  # (metric, kind) that a policy names
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,8 @@ class Comparison:
     groupings: tuple[Grouping, ...]  # single columns and intersections
     options: Options
     stream: str | None = None  # comparisons with one stream share their random numbers
+    parents: Parents = field(default_factory=dict)  # (variant, seed) → what it was derived from
+    once: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def n_compressed(self) -> int:
@@ -51,6 +60,35 @@ class Comparison:
     @property
     def one_pair(self) -> bool:
         return self.n_baseline == 1 and self.n_compressed == 1
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        """Which members belong together."""
+        members, k = self.cube.members, self.n_baseline
+        return pair_members(members[:k], members[k:], self.parents)
+
+    @property
+    def has_method(self) -> bool:
+        """Whether there are members enough to speak of the method, not only of these models."""
+        return not self.one_pair and self.pairing.reason is None
+
+    @cached_property
+    def unit_weights(self) -> tuple[Floats, Floats]:
+        """How much each member of either side counts where units are averaged."""
+        k = self.n_baseline
+        return self.pairing.first.mean(axis=0)[:k], self.pairing.second.mean(axis=0)[k:]
+
+    @property
+    def all_alike(self) -> bool:
+        """Whether averaging units counts every member alike."""
+        return all(np.allclose(w, 1 / len(w)) for w in self.unit_weights)
+
+    @cached_property
+    def retraining(self) -> Retraining:
+        """Draws of members for the context from retraining."""
+        from fairweight.auditing.compare.retrained import retraining
+
+        return retraining(self.pairing, self.n_baseline, self.n_compressed, self.rng("retraining"))
 
     @property
     def closed_form(self) -> bool:
@@ -119,6 +157,7 @@ def comparison(
     keep_scores: bool = False,
     keep_units: bool = False,
     stream: str | None = None,
+    parents: Parents | None = None,
 ) -> Comparison:
     """Project the cube on the members of two variants, and merge the cells that become equal.
 
@@ -149,6 +188,7 @@ def comparison(
         groupings=groupings(projected, grouping_names),
         options=options,
         stream=stream,
+        parents=parents or {},
     )
 
 

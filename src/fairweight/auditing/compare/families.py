@@ -2,7 +2,8 @@
 
 A family is variant × task × scope × metric × (classes | all levels of all single columns | all
 intersections). Who belongs to it depends on sizes alone. `accuracy` by group and `recall` by class
-are confirmatory (Holm); everything else is exploratory (Benjamini–Hochberg) and says so.
+are confirmatory (Holm), and so is what a policy names; everything else is exploratory
+(Benjamini–Hochberg) and says so.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing.compare.comparison import Options
 from fairweight.auditing.compare.rows import Block
 
 CONFIRMATORY = frozenset(
@@ -40,7 +42,7 @@ def _inside(block: Block) -> NDArray[np.bool_]:
     return inside
 
 
-def corrected(block: Block, *, correction: str) -> Block:
+def corrected(block: Block, options: Options) -> Block:
     """The block with `p_adjusted`, `family` and `n_family`; small groups stay outside.
 
     One block holds exactly one family.
@@ -48,7 +50,8 @@ def corrected(block: Block, *, correction: str) -> Block:
     from fairweight.auditing.intervals.correction import adjust
 
     metric, kind = str(block["metric"][0]), str(block["kind"][0])
-    confirmatory = (metric, kind) in CONFIRMATORY
+    confirmatory = (metric, kind) in CONFIRMATORY or (metric, kind) in options.confirmatory
+    correction = options.correction
     method = correction if confirmatory else ("bh" if correction != "none" else "none")
     inside = _inside(block)
     p = np.asarray(block.get("p_value", np.full(len(inside), np.nan)), dtype=float)

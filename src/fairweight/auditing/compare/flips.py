@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairweight.auditing.compare.bounds import LEVELS
 from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.estimate import Limits
 from fairweight.auditing.compare.families import corrected
+from fairweight.auditing.compare.flip_pairs import pair_shares, share_statistic
 from fairweight.auditing.compare.linear import share_limits
+from fairweight.auditing.compare.method_rates import interval_name, share_by_unit
+from fairweight.auditing.compare.retrained import context
 from fairweight.auditing.compare.rows import Block, block
-from fairweight.auditing.compare.slots import groupings_of, join_slots, slots_of
+from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
@@ -19,58 +27,171 @@ from fairweight.auditing.metrics.ratio import ratio
 
 NAMES = ("flips", "harmful_flips", "helpful_flips")
 
+Estimate: TypeAlias = tuple[Floats, Floats, Floats, Floats]  # n, value, low and high (levels, rows)
+
 
 def flip_rows(c: Comparison) -> Iterator[Block]:
     """Rows of all three shares, overall, by class and by group; means over pairs of members."""
     for name in NAMES:
         share = share_of_pairs(c, name)
+        each = _mean_by(c, name, np.array([second for _, second in c.pairing.pairs]))
+        units = _by_unit(c, name) if c.has_method else None
         for kind in ("overall", "class", "group", "intersection"):
             chosen = groupings_of(c, kind)
             if not chosen:
                 continue
-            parts = [_estimate(c, share, g, by_class=kind == "class") for g in chosen]
-            n, value, low, high = (np.concatenate(column) for column in zip(*parts, strict=True))
-            rows = block(
-                c,
-                name,
-                join_slots([slots_of(c, g, kind) for g in chosen], kind),
-                aggregation="pairs",
-                n=n,
-                compressed=value,
-                ci_low=low,
-                ci_high=high,
-                interval="wilson" if c.closed_form else "linearised t",
-            )
-            rows["status"][(rows["status"] == "ok") & np.isnan(value)] = "not_estimable: no weight"
-            yield corrected(rows, correction=c.options.correction)
+            slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
+            about = _about(c, name, chosen, kind)
+            parts = [_estimate(c, share, g, kind) for g in chosen]
+            rows = _block(c, name, slots, parts, about, "model")
+            yield rows | {"members": _of_members(c, each, chosen, kind)}
+            if units is not None:
+                parts = [_method_estimate(c, units, g, kind) for g in chosen]
+            elif not c.one_pair:
+                parts = [(n, value, _none_of(low), _none_of(high)) for n, value, low, high in parts]
+            if not c.one_pair:
+                yield _block(c, name, slots, parts, about, "method")
+
+
+def _none_of(limits: Floats) -> Floats:
+    return np.full((1, limits.shape[-1]), np.nan)
+
+
+def _about(c: Comparison, name: str, chosen: list[Grouping], kind: str) -> dict[str, Any]:
+    """Flips between baseline members alone; relabelling says nothing about a symmetric share."""
+    found = c.retraining
+    if c.one_pair or found.splits is None:
+        return {}
+    parts = []
+    for grouping in chosen:
+        shares = pair_shares(c, grouping, by_class=kind == "class")
+        if shares is None:
+            nothing = np.full(rows_of(c, grouping, kind)[1], np.nan)
+            parts.append({"matched": nothing, "noise_floor": nothing})
+            continue
+        statistic = share_statistic(shares[name], shares["total"])
+        parts.append(context(replace(found, relabelled=None), statistic))
+    return {
+        column: np.concatenate([part[column] for part in parts])
+        for column in ("matched", "noise_floor")
+    }
+
+
+def _of_members(c: Comparison, each: Floats, chosen: list[Grouping], kind: str) -> Floats:
+    """Share of flips of every compressed member against its partners, (rows, members)."""
+    parts = []
+    for grouping in chosen:
+        row, size = rows_of(c, grouping, kind)
+        values = [_totals(c, share, row, size)[2] for share in each.T]
+        parts.append(np.stack([*[np.full(size, np.nan)] * c.n_baseline, *values], axis=1))
+    return np.concatenate(parts)
+
+
+def rows_of(c: Comparison, grouping: Grouping, kind: str) -> tuple[NDArray[np.int64], int]:
+    """The row of every cell, and how many rows there are."""
+    if kind == "class":
+        return c.cube.label.astype(np.int64), len(c.classes)
+    return grouping.code.astype(np.int64), len(grouping.levels)
+
+
+def _block(
+    c: Comparison,
+    name: str,
+    slots: Slots,
+    parts: list[Estimate],
+    about: dict[str, Any],
+    scope: str,
+) -> Block:
+    n, value, low, high = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
+    interval: str | None = "wilson" if c.closed_form else "linearised t"
+    if scope == "method":
+        interval = interval_name(c) if c.has_method else None
+    rows = block(
+        c,
+        name,
+        slots,
+        scope=scope,
+        aggregation="pairs",
+        n=n,
+        compressed=value,
+        ci_low=low[0],
+        ci_high=high[0],
+        interval=interval,
+        **about,
+    )
+    state = rows["status"]
+    state[(state == "ok") & np.isnan(value)] = "not_estimable: no weight"
+    if scope == "method" and not c.has_method:
+        state[state == "ok"] = f"not_estimable: {c.pairing.reason}"
+    if scope == "model":
+        rows["bounds_value"] = np.stack([low[1:].T, high[1:].T], axis=-1)
+    return corrected(rows, c.options)
 
 
 def share_of_pairs(c: Comparison, name: str) -> Floats:
     """Per cell, the share of the pairs of members in which its prediction flipped."""
-    pairs = paired_members(c)
-    flipped = [_event(c.cube, name, first, second) for first, second in pairs]
-    share: Floats = np.mean(flipped, axis=0)
-    return share
+    share = np.zeros(c.cube.n_cells)
+    for first, second in c.pairing.pairs:
+        share += _event(c.cube, name, first, second)
+    return share / len(c.pairing.pairs)
 
 
-def _estimate(
-    c: Comparison, share: Floats, grouping: Grouping, *, by_class: bool
-) -> tuple[Floats, Floats, Floats, Floats]:
+def _estimate(c: Comparison, share: Floats, grouping: Grouping, kind: str) -> Estimate:
     """Examples, share of flips and its limits in every row."""
+    row, size = rows_of(c, grouping, kind)
+    n, hits, value = _totals(c, share, row, size)
+    levels = np.append(c.options.alpha, LEVELS)[:, None]
+    low, high = _limits(c, share, n, hits, row, size, levels)
+    return n, value, low, high
+
+
+def _totals(
+    c: Comparison, share: Floats, row: NDArray[np.int64], size: int
+) -> tuple[Floats, Floats, Floats]:
+    weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
+    n, hits = sums(row, c.cube.count, size), sums(row, weight * share, size)
+    return n, hits, ratio(hits, sums(row, weight, size))
+
+
+def _limits(
+    c: Comparison,
+    share: Floats,
+    n: Floats,
+    hits: Floats,
+    row: NDArray[np.int64],
+    size: int,
+    alpha: Floats,
+) -> Limits:
     from fairweight.auditing.intervals.wilson import wilson
 
-    cube, alpha = c.cube, c.options.alpha
-    row = (cube.label if by_class else grouping.code).astype(np.int64)
-    size = len(c.classes) if by_class else len(grouping.levels)
-    weight = cube.count if cube.weight is None else cube.count * cube.weight
-    n, hits = sums(row, cube.count, size), sums(row, weight * share, size)
-    value = ratio(hits, sums(row, weight, size))
-    low, high = (
-        wilson(hits, n, alpha, modified=True)
-        if c.closed_form
-        else share_limits(c, share, row, size, alpha)
-    )
-    return n, value, low, high
+    if c.closed_form:
+        return wilson(hits, n, alpha, modified=True)
+    return share_limits(c, share, row, size, alpha)
+
+
+def _method_estimate(c: Comparison, units: list[Floats], grouping: Grouping, kind: str) -> Estimate:
+    """The same with members sampled too; `units` as from `_by_unit`."""
+    row, size = rows_of(c, grouping, kind)
+    value, low, high = share_by_unit(c, units, row, size, c.options.alpha)
+    return sums(row, c.cube.count, size), value, low[None, :], high[None, :]
+
+
+def _by_unit(c: Comparison, name: str) -> list[Floats]:
+    """Share of flips of every unit, (cells, units): of pairs, or of either side's units."""
+    pairs = np.array(c.pairing.pairs)
+    if c.pairing.paired:
+        return [_mean_by(c, name, pairs[:, 0])]
+    k = c.n_baseline
+    weights = c.pairing.first[:, :k], c.pairing.second[:, k:]
+    return [_mean_by(c, name, pairs[:, side]) @ weights[side].T for side in (0, 1)]
+
+
+def _mean_by(c: Comparison, name: str, unit: NDArray[np.intp]) -> Floats:
+    names, place = np.unique(unit, return_inverse=True)
+    total = np.zeros((c.cube.n_cells, len(names)))
+    for (first, second), at in zip(c.pairing.pairs, place.reshape(-1), strict=True):
+        total[:, at] += _event(c.cube, name, first, second)
+    return total / np.bincount(place.reshape(-1))
 
 
 def _event(cube: Cube, name: str, first: int, second: int) -> Floats:
@@ -79,12 +200,3 @@ def _event(cube: Cube, name: str, first: int, second: int) -> Floats:
         return np.asarray(before != after, dtype=float)
     was, became = before == cube.label, after == cube.label
     return np.asarray(was & ~became if name == "harmful_flips" else ~was & became, dtype=float)
-
-
-def paired_members(c: Comparison) -> list[tuple[int, int]]:
-    """Pairs of equal seeds where both sides have the same seeds, else every pair."""
-    seeds = [member.seed for member in c.cube.members]
-    first, second = seeds[: c.n_baseline], seeds[c.n_baseline :]
-    if sorted(first) == sorted(second):
-        return [(i, c.n_baseline + second.index(seed)) for i, seed in enumerate(first)]
-    return [(i, c.n_baseline + j) for i in range(c.n_baseline) for j in range(c.n_compressed)]

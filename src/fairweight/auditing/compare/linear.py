@@ -7,7 +7,7 @@ population need no assumption of independence within a unit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
 from fairweight.auditing.compare.estimate import Limits, RateEstimate
-from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, plain_slots, slots_of
-from fairweight.auditing.counts.groupings import Grouping
+from fairweight.auditing.compare.events import EventRows
+from fairweight.auditing.compare.slots import Slots, join_slots, plain_slots
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
-from fairweight.auditing.metrics.registry import Event
-
-MOST_ENTRIES = 100_000_000  # rows × cells of a false-positive table that is still worth building
+from fairweight.auditing.metrics.ratio import ratio
 
 
 @dataclass(frozen=True)
@@ -41,104 +39,45 @@ class Contributions:
         return sums(self.row, values * self.copies, self.n_rows)
 
 
-def linear_rates(c: Comparison, event: Event, kind: str) -> RateEstimate | None:
-    """As `closed_rates`, from linearised totals per unit."""
-    found: list[tuple[Slots, Contributions, Floats, bool]] = []
-    for grouping in groupings_of(c, kind):
-        made = _entries(c, grouping, event, kind)
-        if made is None:
-            return None
-        cells, row, n_rows, partition = made
-        slots = slots_of(c, grouping, kind)
-        n = sums(row, c.cube.count[cells], n_rows)
-        contributions = _contributions(c, cells, row, n_rows, _happens(c, event, cells, row, kind))
-        found.append((slots, contributions, n, partition))
-    if not found:
-        return None
-    estimates = [_estimate(c, *parts, kind=kind) for parts in found]
-    return _concatenate(estimates, kind)
+def linear_rates(c: Comparison, rows: Iterable[EventRows], kind: str) -> RateEstimate | None:
+    """As `closed_rates`, from linearised totals per unit; None without rows."""
+    estimates = []
+    for part in rows:
+        n = sums(part.row, c.cube.count[part.cells], part.n_rows)
+        u = contributions(c, part.cells, part.row, part.n_rows, part.happens)
+        members = _of_members(c, part)
+        estimates.append(_estimate(c, part.slots, u, n, part.partition, kind=kind, members=members))
+    return joined_estimates(estimates, kind) if estimates else None
+
+
+def _of_members(c: Comparison, part: EventRows) -> Floats:
+    """Every member's own rate, (members, rows)."""
+    from scipy.sparse import coo_array
+
+    weight = c.cube.count[part.cells].astype(float)
+    if c.cube.weight is not None:
+        weight *= c.cube.weight[part.cells]
+    place = (part.row, np.arange(len(weight)))
+    total = coo_array((weight, place), shape=(part.n_rows, len(weight))).tocsr()
+    size = sums(part.row, weight, part.n_rows)
+    return ratio((total @ part.happens.astype(np.float64)).T, size)
 
 
 def share_limits(
-    c: Comparison, share: Floats, row: NDArray[np.int64], n_rows: int, alpha: float
+    c: Comparison, share: Floats, row: NDArray[np.int64], n_rows: int, alpha: float | Floats
 ) -> Limits:
     """Limits of the mean of a share per cell (such as: flipped pairs of members) in each row."""
     cells = np.arange(c.cube.n_cells)
     # One baseline without the event against members that all have this share of it.
     happens = np.zeros((c.cube.n_cells, len(c.cube.members)))
     happens[:, c.n_baseline :] = share[:, None]
-    u = _contributions(c, cells, row, n_rows, happens)
+    u = contributions(c, cells, row, n_rows, happens)
     n = sums(row, c.cube.count, n_rows)
     slots = plain_slots(c, "overall", "overall", n_rows)
-    return _estimate(c, slots, u, n, False, kind="overall").compressed_limits(alpha)
+    return _estimate(c, slots, u, n, False, kind="overall", members=share).compressed_limits(alpha)
 
 
-def linear_flags(c: Comparison, flags: NDArray[np.bool_], kind: str) -> RateEstimate | None:
-    """Rates of a flag per cell and member (such as: the prediction is uncertain)."""
-    estimates = []
-    for grouping in groupings_of(c, kind):
-        cells, row = np.arange(c.cube.n_cells), grouping.code.astype(np.int64)
-        n_rows = len(grouping.levels)
-        n = sums(row, c.cube.count, n_rows)
-        contributions = _contributions(c, cells, row, n_rows, flags)
-        slots = slots_of(c, grouping, kind)
-        estimates.append(_estimate(c, slots, contributions, n, True, kind=kind))
-    return _concatenate(estimates, kind) if estimates else None
-
-
-def _entries(
-    c: Comparison, grouping: Grouping, event: Event, kind: str
-) -> tuple[NDArray[np.intp], NDArray[np.int64], int, bool] | None:
-    """Which cells count in which rows, and whether the rows share out the examples."""
-    cube, n_classes = c.cube, len(c.classes)
-    cells = np.arange(cube.n_cells)
-    level = grouping.code.astype(np.int64)
-    by_class = kind in ("class", "group*class")
-    if not by_class:
-        if event.happens in ("correct", "wrong", "abstained") and event.given == "all":
-            return cells, level, len(grouping.levels), True
-        if c.positive is None:
-            return None
-        if event.given == "label":
-            keep = cube.label == c.positive
-        elif event.given == "not_label":
-            keep = cube.label != c.positive
-        else:
-            keep = np.ones(cube.n_cells, bool)
-        return cells[keep], level[keep], len(grouping.levels), True
-    n_rows = len(grouping.levels) * n_classes
-    if event.happens in ("correct", "wrong"):
-        return cells, level * n_classes + cube.label, n_rows, True
-    if event.happens == "abstained" or cube.n_cells * n_classes > MOST_ENTRIES:
-        return None
-    every_cell = np.repeat(cells, n_classes)
-    every_class = np.tile(np.arange(n_classes), cube.n_cells)
-    if event.given == "not_label":
-        keep = cube.label[every_cell] != every_class
-        every_cell, every_class = every_cell[keep], every_class[keep]
-    return every_cell, level[every_cell] * n_classes + every_class, n_rows, False
-
-
-def _happens(
-    c: Comparison,
-    event: Event,
-    cells: NDArray[np.intp],
-    row: NDArray[np.int64],
-    kind: str,
-) -> NDArray[np.bool_]:
-    """Whether the event happens, per entry and member."""
-    prediction = c.cube.prediction[cells]
-    if event.happens == "abstained":
-        return prediction < 0
-    if event.happens == "predicted":
-        by_class = kind in ("class", "group*class")
-        target = row % len(c.classes) if by_class else np.full(len(row), c.positive)
-        return np.asarray(prediction == target[:, None])
-    right = prediction == c.cube.label[cells][:, None]
-    return np.asarray(~right if event.happens == "wrong" else right)
-
-
-def _contributions(
+def contributions(
     c: Comparison,
     cells: NDArray[np.intp],
     row: NDArray[np.int64],
@@ -172,7 +111,14 @@ def _contributions(
 
 
 def _estimate(
-    c: Comparison, slots: Slots, u: Contributions, n: Floats, partition: bool, *, kind: str
+    c: Comparison,
+    slots: Slots,
+    u: Contributions,
+    n: Floats,
+    partition: bool,
+    *,
+    kind: str,
+    members: Floats,
 ) -> RateEstimate:
     from fairweight.auditing.intervals.linearised import linearised
 
@@ -204,7 +150,7 @@ def _estimate(
     nothing = np.full(len(n), np.nan)
     excess, excess_error, excess_p, degrees = nothing, nothing, nothing, 1.0
     if partition and kind in ("class", "group", "intersection"):
-        excess, excess_error, excess_p, degrees = _excess(u, difference, shift)
+        excess, excess_error, excess_p, degrees = excess_of(u, difference, shift)
         excess_error = np.where(enough, excess_error, np.nan)
         excess_p = np.where(enough, excess_p, np.nan)
 
@@ -233,6 +179,7 @@ def _estimate(
         limits=limits,
         excess_limits=excess_limits,
         interval="linearised t over clusters" if c.clustered else "linearised t over examples",
+        members=members,
     )
 
 
@@ -257,7 +204,7 @@ def _p_value(
     return sign_flip(per_unit, rng=c.rng("sign flip"))
 
 
-def _excess(
+def excess_of(
     u: Contributions, difference: Floats, shift: Floats
 ) -> tuple[Floats, Floats, Floats, float]:
     """Shift of each row minus the shift of all other rows, its standard error and p (linearised).
@@ -317,7 +264,7 @@ def _spread(
     return moved, np.where(np.isfinite(effect), effect, 1.0)
 
 
-def _concatenate(parts: list[RateEstimate], kind: str) -> RateEstimate:
+def joined_estimates(parts: list[RateEstimate], kind: str) -> RateEstimate:
     """Tables of several groupings as one, so that a family is one table."""
     if len(parts) == 1:
         return parts[0]
@@ -346,4 +293,5 @@ def _concatenate(parts: list[RateEstimate], kind: str) -> RateEstimate:
         limits=lambda alpha: limits_of("limits", alpha),
         excess_limits=lambda alpha: limits_of("excess_limits", alpha),
         interval=parts[0].interval,
+        members=np.concatenate([part.members for part in parts], axis=1),
     )

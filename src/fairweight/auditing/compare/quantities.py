@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
-from fairweight.auditing.compare.replicates import Both, Evaluate, Values
+from fairweight.auditing.compare.sides import Both, Evaluate, PerMember
 from fairweight.auditing.compare.slots import (
     Slots,
     groupings_of,
@@ -44,6 +44,12 @@ class Quantity:
     never_negative: bool = False  # CEV, SDE: basic interval, corrected value, one-sided test
     level: Callable[[Both], str | None] | None = None  # the level that the compressed value is of
     p_value: Floats | None = None  # from a test of its own; else the swap null's
+    members_drawn: bool = False  # scope `method` draws members too, and its p relabels them
+
+    @property
+    def rates_first(self) -> bool:
+        """Whether rates are averaged over members before the metric is computed."""
+        return self.aggregation == "rates_first"
 
 
 def quantities(
@@ -133,9 +139,9 @@ def _class_sizes(c: Comparison) -> Floats:
 
 
 def _per_class(function: Callable[[Counts], Floats]) -> Evaluate:
-    def evaluate(both: Both) -> Values:
-        base, compressed = (function(side)[..., 0, :].mean(axis=-2) for side in both[""])
-        return Values(base, compressed)
+    def evaluate(both: Both) -> PerMember:
+        base, compressed = (function(side)[..., 0, :] for side in both[""])
+        return PerMember(base, compressed)
 
     return evaluate
 
@@ -155,8 +161,7 @@ def per_slice(
     large = [sizes(c, g) >= c.options.min_group for g in chosen]
 
     def value(counts: Counts) -> Floats:
-        summary: Floats = summary_of(entry, function(counts), counts).mean(axis=-2)
-        return summary
+        return summary_of(entry, function(counts), counts)
 
     def spread(parts: list[Floats], keep: list[NDArray[np.bool_]]) -> Floats:
         """Values of the kept slices in the places of all of them."""
@@ -166,17 +171,17 @@ def per_slice(
         everyone[..., np.concatenate(keep)] = np.concatenate(parts, axis=-1)
         return everyone
 
-    def evaluate(both: Both) -> Values:
+    def evaluate(both: Both) -> PerMember:
         keep = [np.ones_like(k) for k in large] if both.observed else large
         sides = [both.levels(g.name, k) for g, k in zip(chosen, keep, strict=True)]
         base, compressed = (spread([value(pair[i]) for pair in sides], keep) for i in (0, 1))
         if not rest:
-            return Values(base, compressed)
+            return PerMember(base, compressed)
         others = [both.other_levels(g.name, k) for g, k in zip(chosen, keep, strict=True)]
         other_base, other_compressed = (
             spread([value(pair[i]) for pair in others], keep) for i in (0, 1)
         )
-        return Values(base, compressed, (compressed - base) - (other_compressed - other_base))
+        return PerMember(base, compressed, other_base, other_compressed)
 
     return evaluate
 
@@ -199,6 +204,7 @@ def _gaps(c: Comparison, entry: Metric) -> Iterator[Quantity]:
             slots,
             n,
             _gap(entry, grouping.name, usable),
+            members_drawn=True,
             level=_named_level(entry, grouping, usable) if entry.level else None,
         )
         if by_group:
@@ -227,12 +233,11 @@ def grouping_slots(c: Comparison, grouping: Grouping) -> Slots:
 
 
 def _gap(entry: Metric, name: str, usable: Any) -> Evaluate:
-    def evaluate(both: Both) -> Values:
+    def evaluate(both: Both) -> PerMember:
         base, compressed = (
-            np.asarray(entry.function(side)).mean(axis=-1)[..., None]
-            for side in both.levels(name, usable)
+            np.asarray(entry.function(side))[..., None] for side in both.levels(name, usable)
         )
-        return Values(base, compressed)
+        return PerMember(base, compressed)
 
     return evaluate
 
@@ -241,7 +246,7 @@ def _named_level(entry: Metric, grouping: Grouping, usable: Any) -> Callable[[Bo
     def name(both: Both) -> str | None:
         assert entry.level is not None
         # Of the members' mean counts: with several members there is one answer, not one each.
-        at = entry.level(both[grouping.name][1].levels(usable).mean_over(-3))
+        at = entry.level(both[grouping.name][1].levels(usable).averaged())
         place = int(np.asarray(at).reshape(-1)[0])
         return None if place < 0 else grouping.levels[int(np.flatnonzero(usable)[place])]
 
@@ -256,14 +261,14 @@ def _ppv_ratios(c: Comparison, grouping: Grouping) -> Quantity:
 
     def ratios(side: Counts) -> Floats:
         """Against the highest of the usable levels; one tiny level must not decide for all."""
-        found = ppv_ratios(side).mean(axis=-2)
+        found = ppv_ratios(side)
         everyone = np.full((*found.shape[:-1], len(usable)), np.nan)
         everyone[..., usable] = found
         return everyone
 
-    def evaluate(both: Both) -> Values:
+    def evaluate(both: Both) -> PerMember:
         base, compressed = (ratios(side) for side in both.levels(grouping.name, usable))
-        return Values(base, compressed)
+        return PerMember(base, compressed)
 
     return Quantity("ppv_ratio", slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
 
@@ -274,9 +279,9 @@ def _changes(c: Comparison, entry: Metric) -> Iterator[Quantity]:
         yield from _normalised(c, entry)
         return
 
-    def evaluate(both: Both) -> Values:
-        first, second = (side.mean_over(-3) for side in both[""])
-        return Values(None, np.asarray(entry.function(first, second, **policy)))
+    def evaluate(both: Both) -> PerMember:
+        first, second = both[""]
+        return PerMember(None, np.asarray(entry.function(first, second, **policy)))
 
     policy: dict[str, Any] = {}
     if entry.name in ("cev", "sde"):
@@ -291,6 +296,7 @@ def _changes(c: Comparison, entry: Metric) -> Iterator[Quantity]:
         evaluate,
         aggregation="rates_first",
         never_negative=True,
+        members_drawn=True,
     )
 
 
@@ -299,7 +305,7 @@ def kept_by_baseline(c: Comparison) -> NDArray[np.bool_]:
     from fairweight.auditing.metrics.change import kept_classes
 
     tally = Tally(c.cube, (c.whole,), range(c.n_baseline), positive=c.positive)
-    kept: NDArray[np.bool_] = kept_classes(tally.observed()[0].mean_over(0))[0]
+    kept: NDArray[np.bool_] = kept_classes(tally.observed()[0].averaged())[0, 0]
     return kept
 
 
@@ -311,17 +317,16 @@ def _normalised(c: Comparison, entry: Metric) -> Iterator[Quantity]:
         return found[..., c.positive] if per_class and c.positive is not None else found
 
     def by_slice(chosen: list[Grouping]) -> Evaluate:
-        def evaluate(both: Both) -> Values:
-            parts = [value(*(side.mean_over(-3) for side in both[g.name])) for g in chosen]
-            return Values(None, np.concatenate(parts, axis=-1))
+        def evaluate(both: Both) -> PerMember:
+            parts = [value(*both[g.name]) for g in chosen]
+            return PerMember(None, np.concatenate(parts, axis=-1))
 
         return evaluate
 
     if per_class and "class" in entry.by:
 
-        def by_class(both: Both) -> Values:
-            first, second = (side.mean_over(-3) for side in both[""])
-            return Values(None, np.asarray(entry.function(first, second))[..., 0, :])
+        def by_class(both: Both) -> PerMember:
+            return PerMember(None, np.asarray(entry.function(*both[""]))[..., 0, :])
 
         yield Quantity(
             entry.name,
@@ -329,6 +334,7 @@ def _normalised(c: Comparison, entry: Metric) -> Iterator[Quantity]:
             c.pairs[""].label[0],
             by_class,
             aggregation="rates_first",
+            members_drawn=True,
         )
     if per_class and c.positive is None:
         return
@@ -341,6 +347,7 @@ def _normalised(c: Comparison, entry: Metric) -> Iterator[Quantity]:
                 np.concatenate([sizes(c, g) for g in chosen]),
                 by_slice(chosen),
                 aggregation="rates_first",
+                members_drawn=True,
             )
 
 
@@ -396,7 +403,7 @@ def _amplification(
         return
     amplification = metric("bias_amplification").function
 
-    def worst(both: Both) -> Values:
+    def worst(both: Both) -> PerMember:
         highest = []
         for i in (0, 1):
             parts = [
@@ -405,8 +412,8 @@ def _amplification(
                 ]
                 for g, present, sides in watched
             ]
-            highest.append(np.concatenate(parts, axis=-1).max(axis=-1).mean(axis=-1)[..., None])
-        return Values(highest[0], highest[1])
+            highest.append(np.concatenate(parts, axis=-1).max(axis=-1)[..., None])
+        return PerMember(highest[0], highest[1])
 
     yield Quantity(
         "worst_case_bias_amplification",
@@ -417,11 +424,11 @@ def _amplification(
 
 
 def _identity(function: Any, name: str, present: Any, sides: Sides) -> Evaluate:
-    def evaluate(both: Both) -> Values:
+    def evaluate(both: Both) -> PerMember:
         base, compressed = (
-            np.asarray(function(side, sides)).mean(axis=-2) for side in both.levels(name, present)
+            np.asarray(function(side, sides)) for side in both.levels(name, present)
         )
-        return Values(base, compressed)
+        return PerMember(base, compressed)
 
     return evaluate
 

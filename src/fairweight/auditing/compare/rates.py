@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from fairweight.auditing.compare.bounds import rate_bounds
 from fairweight.auditing.compare.closed import closed_rates
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.estimate import RateEstimate
+from fairweight.auditing.compare.estimate import RateEstimate, without_limits
+from fairweight.auditing.compare.events import EventRows, event_rows
 from fairweight.auditing.compare.families import corrected, family_size
 from fairweight.auditing.compare.linear import linear_rates
+from fairweight.auditing.compare.method_rates import method_rates
+from fairweight.auditing.compare.retrained import context, difference
 from fairweight.auditing.compare.rows import Block, block, status
 from fairweight.auditing.metrics.registry import Metric
 
@@ -23,9 +28,10 @@ CROSSED = frozenset({"recall", "fpr"})
 
 @dataclass(frozen=True)
 class RateRows:
-    """The rows of one family, and the estimate behind them (for power and structure)."""
+    """The rows of one family in one scope, and the estimate behind them (for power, structure)."""
 
     metric: str
+    scope: str
     block: Block
     estimate: RateEstimate
 
@@ -40,31 +46,62 @@ def rate_rows(c: Comparison, metrics: list[Metric]) -> Iterator[RateRows]:
                 continue
             estimate = rates(c, metric, kind)
             if estimate is not None and len(estimate.n):
-                yield RateRows(metric.name, rate_block(c, metric.name, estimate), estimate)
+                assert metric.event is not None
+                yield from scopes(c, metric.name, estimate, event_rows(c, metric.event, kind))
+
+
+def scopes(
+    c: Comparison, metric: str, estimate: RateEstimate, rows: Iterable[EventRows]
+) -> Iterator[RateRows]:
+    """The rows about these models and, for populations, about the method."""
+    about: dict[str, Any] = (
+        {} if c.one_pair else context(c.retraining, difference(estimate.members))
+    )
+    yield RateRows(metric, "model", rate_block(c, metric, estimate, about), estimate)
+    if c.one_pair:
+        return
+    kind = estimate.slots.kind
+    method = method_rates(c, rows, kind) if c.has_method else without_limits(estimate)
+    if method is not None:
+        made = rate_block(c, metric, method, about, scope="method")
+        yield RateRows(metric, "method", made, method)
 
 
 def rates(c: Comparison, metric: Metric, kind: str) -> RateEstimate | None:
     assert metric.event is not None
     if metric.event.happens in ("uncertain", "top5"):
         return None  # these need scores
-    made = closed_rates if c.closed_form else linear_rates
-    return made(c, metric.event, kind)
+    if c.closed_form:
+        return closed_rates(c, metric.event, kind)
+    return linear_rates(c, event_rows(c, metric.event, kind), kind)
 
 
-def rate_block(c: Comparison, metric: str, e: RateEstimate) -> Block:
+def rate_block(
+    c: Comparison,
+    metric: str,
+    e: RateEstimate,
+    about: Mapping[str, Any],
+    *,
+    scope: str = "model",
+) -> Block:
     alpha = c.options.alpha
     baseline_low, baseline_high = e.baseline_limits(alpha)
     compressed_low, compressed_high = e.compressed_limits(alpha)
     excess_low, excess_high = e.excess_limits(alpha)
     state = status(c, e.n, e.n_clusters)
     state[(state == "ok") & np.isnan(e.baseline)] = "not_estimable: no weight"
-    unlimited = block(c, metric, e.slots, n=e.n, n_clusters=e.n_clusters, status=state)
+    sized = state == "ok"  # who is in a family does not depend on how many members there are
+    if scope == "method" and not c.has_method:
+        state[sized] = f"not_estimable: {c.pairing.reason}"
+    unlimited = block(c, metric, e.slots, n=e.n, n_clusters=e.n_clusters, status=state, sized=sized)
     both = np.array([[alpha], [alpha / family_size(unlimited)]])
     (low, sim_low), (high, sim_high) = e.limits(both)
     rows = block(
         c,
         metric,
         e.slots,
+        scope=scope,
+        sized=sized,
         aggregation="seeds_first",
         n=e.n,
         n_clusters=e.n_clusters,
@@ -86,8 +123,12 @@ def rate_block(c: Comparison, metric: str, e: RateEstimate) -> Block:
         sim_low=sim_low,
         sim_high=sim_high,
         status=state,
+        **about,
     )
+    if scope == "model" and e.slots.kind != "group*class":
+        rows |= rate_bounds(e)
+        rows["members"] = e.members.T
     present = np.asarray(rows["n"]) > 0
     if e.slots.kind == "group*class":
         rows = {name: values[present] for name, values in rows.items()}
-    return corrected(rows, correction=c.options.correction)
+    return corrected(rows, c.options)

@@ -1,9 +1,10 @@
 """Bootstrap and swap replicates of every quantity that has no closed-form interval.
 
-Bootstrap: the items (examples, or whole clusters) are drawn again, for both models at once.
-Swap null: each item's two predictions are exchanged with probability one half, which is a binomial
-split of cells. Both are sparse products, evaluated block by block on as many threads as there are
-cores, with random numbers that do not depend on the blocks or the threads.
+Bootstrap: the items (examples, or whole clusters) are drawn again, for all models at once; for
+what is said about a method, members are drawn again too. Swap null: each item's answers of the two
+sides are exchanged with probability one half, which is a binomial split of cells. Both are sparse
+products, evaluated block by block on as many threads as there are cores, with random numbers that
+do not depend on the blocks or the threads.
 """
 
 from __future__ import annotations
@@ -11,132 +12,222 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from math import lcm
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.kept import BATCH, Kept
+from fairweight.auditing.compare.retrained import Statistic, context, difference
+from fairweight.auditing.compare.sides import Both, PerMember, Values
 from fairweight.auditing.counts.draws import coins, resampler
 from fairweight.auditing.counts.stats import Counts, Floats
 from fairweight.auditing.counts.tally import Tally
 
-Evaluate: TypeAlias = Callable[["Both"], "Values"]
+if TYPE_CHECKING:
+    from fairweight.auditing.compare.quantities import Quantity
 
 MOST_VALUES = 60_000_000  # replicates × rows kept in memory
 FEWEST_REPLICATES = 200
 BLOCK_VALUES = 1_000_000  # numbers per array that a thread works on: few calls, still in cache
-BATCH = 25  # draws that share a generator
+MOST_PAIRED = 64  # members that unequal sides are repeated to, so that each has a partner
 
-
-class Both(dict[str, tuple[Counts, Counts]]):
-    """Counts of baseline and compressed, (R, members, S, C), by the grouping's name ("": whole).
-
-    What several metrics ask for is made once: everyone outside each slice, and chosen levels.
-    """
-
-    def __init__(self, counts: dict[str, tuple[Counts, Counts]], *, observed: bool) -> None:
-        super().__init__(counts)
-        self.observed = observed  # the data as they are, not replicates
-        self._made: dict[tuple[str, str], tuple[Counts, Counts]] = {}
-
-    def others(self, name: str) -> tuple[Counts, Counts]:
-        """For every slice, everyone outside it."""
-        return self._once((name, "others"), lambda side: side.others())
-
-    def levels(self, name: str, keep: NDArray[np.bool_]) -> tuple[Counts, Counts]:
-        """The slices where `keep` is true."""
-        if keep.all():
-            return self[name]
-        return self._once((name, keep.tobytes().hex()), lambda side: side.levels(keep))
-
-    def other_levels(self, name: str, keep: NDArray[np.bool_]) -> tuple[Counts, Counts]:
-        """For the slices where `keep` is true, everyone outside each."""
-        first, second = self.others(name)
-        return (first, second) if keep.all() else (first.levels(keep), second.levels(keep))
-
-    def _once(
-        self, key: tuple[str, str], make: Callable[[Counts], Counts]
-    ) -> tuple[Counts, Counts]:
-        if key not in self._made:
-            first, second = self[key[0]]
-            self._made[key] = (make(first), make(second))
-        return self._made[key]
-
-
-@dataclass(frozen=True)
-class Values:
-    """A quantity's rows under R replicates; comparisons have no value of the baseline."""
-
-    baseline: Floats | None  # (R, rows)
-    compressed: Floats  # (R, rows)
-    excess: Floats | None = None  # (R, rows)
-
-    @property
-    def parts(self) -> tuple[Floats, ...]:
-        return tuple(p for p in (self.baseline, self.compressed, self.excess) if p is not None)
+Weights: TypeAlias = tuple[Floats, Floats]  # (draws, members) of either side
 
 
 @dataclass(frozen=True)
 class Replicated:
-    """A quantity as observed (R = 1), in bootstrap replicates, and under the swap null."""
+    """A quantity as observed, in bootstrap replicates, and under the swap null."""
 
-    observed: Values
+    observed: Values  # R = 1
     bootstrap: Values
-    swapped: Values | None  # None where exchanging predictions is not defined (populations)
+    swapped: Values | None  # None where exchanging predictions is not defined
     level: str | None = None  # the level that the observed value is of
+    members: PerMember | None = None  # as observed, of every member (rates_first: of the mean)
+    by_unit: Values | None = None  # bootstrap of the means over units, where they are not the same
+    resampled: Values | None = None  # members drawn as well; None where scope `method` is not had
+    spread: dict[str, Floats] = field(default_factory=dict)  # how units vary on their own
+    context: dict[str, Floats] = field(default_factory=dict)  # from retraining
+    alone: Floats | None = None  # comparisons: every member against the mean baseline
+
+    @property
+    def own(self) -> Floats | None:
+        """Every member's own value of the data, (members, rows)."""
+        if self.alone is not None:
+            return self.alone
+        if self.members is None or self.members.baseline is None:
+            return None
+        first, second = self.members.baseline[0], self.members.compressed[0]
+        if self.members.compared:
+            return np.concatenate([np.full_like(first, np.nan), second - first.mean(axis=0)])
+        return np.concatenate([first, second])
 
 
-def replicate(
-    c: Comparison,
-    evaluations: Sequence[Evaluate],
-    levels: Sequence[Callable[[Both], str | None] | None],
-) -> list[Replicated]:
+def replicate(c: Comparison, wanted: Sequence[Quantity]) -> list[Replicated]:
     """Evaluate all quantities on the data, on bootstrap draws and on swaps."""
-    tally = Tally(c.cube, (c.whole, *c.groupings), range(len(c.cube.members)), positive=c.positive)
-
-    def both(flat: Floats, *, observed: bool = False) -> Both:
-        counts = tally.read(flat)
-        k = c.n_baseline
-        return Both(
-            {
-                g.name: (_members(found, slice(0, k)), _members(found, slice(k, None)))
-                for g, found in zip((c.whole, *c.groupings), counts, strict=True)
-            },
-            observed=observed,
-        )
-
+    members = list(range(len(c.cube.members)))
+    tally = Tally(c.cube, (c.whole, *c.groupings), members, positive=c.positive)
     multiplicity = tally.multiplicity.astype(np.float64)
     data = tally.flat(multiplicity[None, :])
-    counted = both(data, observed=True)
-    observed = [evaluate(counted) for evaluate in evaluations]
-    named = [None if level is None else level(counted) for level in levels]
-    rows = sum(part.shape[1] for values in observed for part in values.parts)
+    counted = _sides(c, tally, data, c.n_baseline, observed=True)
+    observed = [_evaluate(quantity, counted, counted.averaged()) for quantity in wanted]
+    means = [values.mean() for values in observed]
+    rows = sum(part.shape[1] for values in means for part in values.parts)
     n_draws = min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_VALUES // max(rows, 1)))
-    movable = _movable(c)
     resample = resampler(tally.multiplicity)
+    kept = [
+        Kept(
+            c,
+            values,
+            n_draws,
+            method=c.has_method,
+            members_drawn=quantity.members_drawn,
+            by_member=not quantity.rates_first,
+        )
+        for quantity, values in zip(wanted, observed, strict=True)
+    ]
 
-    def bootstrap(rng: np.random.Generator, size: int) -> Floats:
-        return tally.flat(resample(rng, size))
-
-    def swap(rng: np.random.Generator, size: int) -> Floats:
-        swapped = coins(rng, tally.multiplicity[movable], size)
-        return _exchanged(tally, data, tally.flat(swapped, movable))
+    def bootstrap(rng: np.random.Generator, size: int) -> tuple[Floats, Weights | None]:
+        flat = tally.flat(resample(rng, size))
+        return flat, drawn_members(c, rng, size) if c.has_method else None
 
     width = max(tally.size, len(multiplicity))
-    boot = _blocks(c, "bootstrap", bootstrap, both, evaluations, observed, n_draws, width)
-    null: list[Values] | list[None] = [None] * len(observed)
-    if c.one_pair:
-        null = _blocks(c, "swap", swap, both, evaluations, observed, n_draws, width)
-    return [Replicated(*parts) for parts in zip(observed, boot, null, named, strict=True)]
+    _draw(c, "bootstrap", bootstrap, tally, c.n_baseline, wanted, kept, n_draws, width)
+    null: list[Values] | list[None] = [None] * len(wanted)
+    partners = partners_of(c)
+    if partners is not None:
+        null = _swapped(c, wanted, observed, tally, partners, n_draws)
+    return [
+        Replicated(
+            observed=mean,
+            bootstrap=room.values,
+            swapped=swapped,
+            level=None if quantity.level is None else quantity.level(counted),
+            members=values,
+            by_unit=room.by_unit,
+            resampled=room.resampled,
+            spread=room.spread,
+            context=context(
+                c.retraining,
+                _statistic(c, tally, data, quantity, values),
+                signed=not quantity.never_negative,
+            )
+            if not c.one_pair
+            else {},
+            alone=_alone(quantity, counted) if quantity.rates_first else None,
+        )
+        for quantity, values, mean, room, swapped in zip(
+            wanted, observed, means, kept, null, strict=True
+        )
+    ]
+
+
+def _evaluate(quantity: Quantity, each: Both, mean: Both) -> PerMember:
+    assert quantity.evaluate is not None
+    return quantity.evaluate(mean if quantity.rates_first else each)
+
+
+def _alone(quantity: Quantity, counted: Both) -> Floats:
+    """A comparison of every compressed member with the baseline's mean; NaN for the baseline's."""
+    against_mean = Both(
+        {name: (one.averaged(), other) for name, (one, other) in counted.items()}, observed=True
+    )
+    assert quantity.evaluate is not None
+    found = quantity.evaluate(against_mean).compressed[0]
+    n_baseline = counted[""][0].correct.shape[-3]
+    return np.concatenate([np.full((n_baseline, found.shape[1]), np.nan), found])
+
+
+def _statistic(
+    c: Comparison, tally: Tally, data: Floats, quantity: Quantity, values: PerMember
+) -> Statistic:
+    """The quantity as a function of which members stand for either side."""
+    if not quantity.rates_first:
+        assert values.baseline is not None
+        return difference(np.concatenate([values.baseline[0], values.compressed[0]]))
+    everyone = dict(zip((g.name for g in (c.whole, *c.groupings)), tally.read(data), strict=True))
+    at_once = max(1, BLOCK_VALUES // max(tally.size // len(c.cube.members), 1))
+
+    def statistic(first: Floats, second: Floats) -> Floats:
+        parts = []
+        for start in range(0, len(first), at_once):
+            one, other = first[start : start + at_once], second[start : start + at_once]
+            both = Both(
+                {name: (k.averaged(one), k.averaged(other)) for name, k in everyone.items()},
+                observed=True,
+            )
+            assert quantity.evaluate is not None
+            parts.append(quantity.evaluate(both).mean().compressed)
+        return np.concatenate(parts)
+
+    return statistic
+
+
+def drawn_members(c: Comparison, rng: np.random.Generator, size: int) -> Weights:
+    """How much each member counts when units are drawn with replacement, (size, members)."""
+    first, second = c.pairing.first, c.pairing.second
+
+    def times(units: int) -> Floats:
+        drawn = rng.integers(0, units, (size, units))
+        counted = np.stack([(drawn == u).sum(axis=1) for u in range(units)], axis=1)
+        return counted / units
+
+    one = times(len(first))
+    other = one if c.pairing.paired else times(len(second))
+    return one @ first[:, : c.n_baseline], other @ second[:, c.n_baseline :]
+
+
+def _sides(c: Comparison, tally: Tally, flat: Floats, k: int, *, observed: bool = False) -> Both:
+    """Flat statistics as counts of the first k members and of the others."""
+    named = zip((c.whole, *c.groupings), tally.read(flat), strict=True)
+    return Both(
+        {g.name: (_members(n, slice(0, k)), _members(n, slice(k, None))) for g, n in named},
+        observed=observed,
+    )
+
+
+def partners_of(c: Comparison) -> list[int] | None:
+    """Members so repeated that both sides have equally many; None where that takes too many."""
+    total = lcm(c.n_baseline, c.n_compressed)
+    if total > MOST_PAIRED:
+        return None
+    one, other = np.arange(total) % c.n_baseline, np.arange(total) % c.n_compressed
+    return [*(int(m) for m in one), *(c.n_baseline + int(m) for m in other)]
+
+
+def _swapped(
+    c: Comparison,
+    wanted: Sequence[Quantity],
+    observed: Sequence[PerMember],
+    tally: Tally,
+    partners: list[int],
+    n_draws: int,
+) -> list[Values]:
+    """Replicates after exchanging the two sides' answers on random items."""
+    if len(partners) != len(tally.members):
+        tally = Tally(c.cube, tally.groupings, partners, positive=c.positive)
+    movable = _movable(c)
+    data = tally.flat(tally.multiplicity.astype(np.float64)[None, :])
+    moved, many = tally.flat_of(movable), tally.multiplicity[movable]
+
+    def swap(rng: np.random.Generator, size: int) -> tuple[Floats, None]:
+        return _exchanged(tally, data, moved(coins(rng, many, size))), None
+
+    kept = [Kept(c, values, n_draws) for values in observed]
+    width = max(tally.size, len(tally.multiplicity))
+    _draw(c, "swap", swap, tally, len(partners) // 2, wanted, kept, n_draws, width)
+    return [room.values for room in kept]
 
 
 def _movable(c: Comparison) -> NDArray[np.intp]:
     """Items whose exchange changes anything: where the two answers differ, or whole clusters."""
-    if c.cube.unit is not None or not c.one_pair:
-        return np.arange(len(c.cube.unit_names) or c.cube.n_cells)
-    return np.flatnonzero(c.cube.prediction[:, 0] != c.cube.prediction[:, 1])
+    if c.cube.unit is not None:
+        return np.arange(len(c.cube.unit_names))
+    differ = (c.cube.prediction != c.cube.prediction[:, :1]).any(axis=1)
+    return np.flatnonzero(differ)
 
 
 def _members(counts: Counts, which: slice) -> Counts:
@@ -151,11 +242,11 @@ def _members(counts: Counts, which: slice) -> Counts:
 
 
 def _exchanged(tally: Tally, data: Floats, swapped: Floats) -> Floats:
-    """Statistics after the swapped items' answers of the two members changed places."""
+    """Statistics after the swapped items' answers of the two sides changed places."""
     result = np.repeat(data.T, len(swapped), axis=1).T  # in the same order of memory as `swapped`
     for layout in tally.layouts:
         cells = layout.n_slices * layout.n_classes
-        size = 2 * cells + layout.n_slices
+        size = layout.n_members // 2 * (2 * cells + layout.n_slices)
         first = slice(layout.start + cells, layout.start + cells + size)
         second = slice(first.stop, first.stop + size)
         moved = swapped[:, second] - swapped[:, first]
@@ -192,35 +283,40 @@ def in_batches(
         list(pool.map(run, jobs))
 
 
-def _blocks(
+def _draw(
     c: Comparison,
     purpose: str,
-    draw: Callable[[np.random.Generator, int], Floats],
-    both: Callable[[Floats], Both],
-    evaluations: Sequence[Evaluate],
-    observed: Sequence[Values],
+    draw: Callable[[np.random.Generator, int], tuple[Floats, Weights | None]],
+    tally: Tally,
+    k: int,
+    wanted: Sequence[Quantity],
+    kept: Sequence[Kept],
     n_draws: int,
     width: int,
-) -> list[Values]:
+) -> None:
     """Evaluate all quantities on `n_draws` draws, in blocks that bound the memory."""
-    kept = [_empty(values, n_draws) for values in observed]
+    any_mean = any(quantity.rates_first for quantity in wanted)
 
     def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
-        flat = [draw(rng, size) for rng, size in zip(generators, sizes, strict=True)]
-        counts = both(np.concatenate(flat))
-        stop = start + sum(sizes)
-        for evaluate, target in zip(evaluations, kept, strict=True):
-            for part, room in zip(evaluate(counts).parts, target.parts, strict=True):
-                room[start:stop] = part
+        made = [draw(rng, size) for rng, size in zip(generators, sizes, strict=True)]
+        each = _sides(c, tally, np.concatenate([flat for flat, _ in made]), k)
+        given = [weights for _, weights in made if weights is not None]
+        weights = _stacked(given) if given else None
+        mean = each.averaged() if any_mean else each
+        drawn = each.averaged(weights) if any_mean and weights is not None else each
+        for quantity, room in zip(wanted, kept, strict=True):
+            found = _evaluate(quantity, each, mean)
+            again = None
+            if weights is not None and room.resampled is not None:
+                again = (
+                    _evaluate(quantity, each, drawn).mean()
+                    if quantity.rates_first
+                    else found.mean(weights)
+                )
+            room.add(found, start, sizes, again)
 
     in_batches(c.rng(purpose), n_draws, width, work)
-    return kept
 
 
-def _empty(like: Values, n_draws: int) -> Values:
-    def room(part: Floats | None) -> Floats | None:
-        return None if part is None else np.empty((n_draws, part.shape[1]))
-
-    compressed = room(like.compressed)
-    assert compressed is not None
-    return Values(room(like.baseline), compressed, room(like.excess))
+def _stacked(weights: Sequence[Weights]) -> Weights:
+    return np.concatenate([one for one, _ in weights]), np.concatenate([two for _, two in weights])

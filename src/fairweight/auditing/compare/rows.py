@@ -24,6 +24,7 @@ def block(
     metric: str,
     slots: Slots,
     *,
+    scope: str = "model",
     sized: NDArray[np.bool_] | None = None,
     **columns: Any,
 ) -> Block:
@@ -32,6 +33,9 @@ def block(
     `sized` says which rows could be tested, where the status also tells of results.
     """
     size = len(slots)
+    members = (c.n_baseline, c.n_compressed)
+    if scope == "method" and c.has_method:  # parents without children take no part
+        members = (int((c.unit_weights[0] > 0).sum()), int((c.unit_weights[1] > 0).sum()))
     made: Block = {
         "variant": np.full(size, c.variant, dtype=object),
         "metric": np.full(size, metric, dtype=object),
@@ -39,9 +43,9 @@ def block(
         "group": slots.group,
         "class": slots.cls,
         "task": np.full(size, c.task, dtype=object),
-        "scope": np.full(size, "model", dtype=object),
-        "n_seeds_baseline": np.full(size, float(c.n_baseline)),
-        "n_seeds_compressed": np.full(size, float(c.n_compressed)),
+        "scope": np.full(size, scope, dtype=object),
+        "n_seeds_baseline": np.full(size, float(members[0])),
+        "n_seeds_compressed": np.full(size, float(members[1])),
         "kind": np.full(size, slots.kind, dtype=object),
         "outside": slots.outside,
     }

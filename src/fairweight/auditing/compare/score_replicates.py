@@ -10,14 +10,22 @@ difference between the exact and the binned value of the data.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.replicates import Replicated, Values, in_batches
+from fairweight.auditing.compare.kept import Kept
+from fairweight.auditing.compare.replicates import (
+    FEWEST_REPLICATES,
+    Replicated,
+    in_batches,
+    partners_of,
+)
+from fairweight.auditing.compare.retrained import context, difference
+from fairweight.auditing.compare.sides import PerMember, Values
 from fairweight.auditing.counts.draws import coins, resampler
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
 
 RANK_BINS = 1024
 FEWEST_RANK_BINS = 32
+MOST_PRODUCTS = 20_000_000_000  # replicates × entries: what sixty models' scores may cost
 MOST_BINS_AND_SLICES = 200_000  # rank bins × slices × problems of one statistic
 
 
@@ -200,51 +209,90 @@ def replicate_scores(
         parts = np.split(sums, ends[:-1])
         return [s.finish(part).T for s, part in zip(statistics, parts, strict=True)]
 
-    def both(per_member: list[list[Floats]]) -> list[Values]:
+    def both(per_member: list[list[Floats]]) -> list[PerMember]:
+        half = k if len(per_member) == len(members) else len(per_member) // 2
         return [
-            Values(np.mean(values[:k], axis=0), np.mean(values[k:], axis=0))
+            PerMember(np.stack(values[:half], axis=1), np.stack(values[half:], axis=1))
             for values in zip(*per_member, strict=True)
         ]
 
-    def drawn(items: NDArray[np.int64]) -> list[Values]:
+    def drawn(items: NDArray[np.int64]) -> list[PerMember]:
         times = np.ascontiguousarray(items.T, dtype=np.float64)
         return both([finished(stacked[m] @ times) for m in members])
 
-    def swapped(moved: NDArray[np.int64]) -> list[Values]:
-        goes = np.ascontiguousarray(moved.T, dtype=np.float64)
-        change = stacked[1] @ goes - stacked[0] @ goes
-        return both([finished(whole[0] + change), finished(whole[1] - change)])
-
     whole = [(matrix @ multiplicity.astype(np.float64))[:, None] for matrix in stacked]
-    width = max(len(multiplicity), int(ends[-1]))
     observed = drawn(multiplicity[None, :])
     resample = resampler(multiplicity)
-    boot = _batches(c, "scores bootstrap", width, lambda rng, n: drawn(resample(rng, n)))
+    n_draws = _affordable(c, sum(matrix.nnz for matrix in stacked))
+    width = max(len(multiplicity), int(ends[-1]))
+
+    def bootstrap(rng: np.random.Generator, size: int) -> list[PerMember]:
+        return drawn(resample(rng, size))
+
+    kept = [Kept(c, values, n_draws, method=c.has_method) for values in observed]
+    _draw(c, "scores bootstrap", width, bootstrap, kept, n_draws)
     null: list[Values | None] = [None] * len(statistics)
-    if c.one_pair:
-        null = list(
-            _batches(c, "scores swap", width, lambda rng, n: swapped(coins(rng, multiplicity, n)))
-        )
+    partners = partners_of(c)
+    if partners is not None:
+        half = len(partners) // 2
+
+        def swapped(rng: np.random.Generator, size: int) -> list[PerMember]:
+            goes = np.ascontiguousarray(coins(rng, multiplicity, size).T, dtype=np.float64)
+            moved = {m: stacked[m] @ goes for m in set(partners)}
+            found = []
+            for p, m in enumerate(partners):
+                other = partners[(p + half) % len(partners)]
+                found.append(finished(whole[m] + moved[other] - moved[m]))
+            return both(found)
+
+        exchanged = [Kept(c, values, n_draws) for values in observed]
+        _draw(c, "scores swap", width, swapped, exchanged, n_draws)
+        null = [room.values for room in exchanged]
     made: dict[tuple[str, str], list[Replicated]] = {}
-    for statistic, data, drawn_again, exchanged in zip(
-        statistics, observed, boot, null, strict=True
-    ):
-        found = _exact(Replicated(data, drawn_again, exchanged), statistic.exact, k)
+    for statistic, values, room, swaps in zip(statistics, observed, kept, null, strict=True):
+        found = Replicated(
+            values.mean(),
+            room.values,
+            swaps,
+            members=values,
+            by_unit=room.by_unit,
+            spread=room.spread,
+        )
+        found = _exact(found, statistic.exact, k)
         made.setdefault((statistic.metric, statistic.kind), []).append(found)
-    return {key: _side_by_side(parts) for key, parts in made.items()}
+    return {key: _with_context(c, _side_by_side(parts)) for key, parts in made.items()}
+
+
+def _affordable(c: Comparison, entries: int) -> int:
+    """Replicates of a population's scores; two models have all that were asked for."""
+    if c.one_pair:
+        return c.options.n_boot
+    return min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_PRODUCTS // max(entries, 1)))
 
 
 def _exact(found: Replicated, exact: Floats | None, k: int) -> Replicated:
     """Put the exact values in the place of the binned ones, and move the replicates with them."""
-    if exact is None or found.observed.baseline is None or found.bootstrap.baseline is None:
+    if exact is None:
         return found
-    true = Values(exact[:k].mean(axis=0)[None, :], exact[k:].mean(axis=0)[None, :])
-    assert true.baseline is not None
-    moved = Values(
-        found.bootstrap.baseline + (true.baseline - found.observed.baseline),
-        found.bootstrap.compressed + (true.compressed - found.observed.compressed),
+    members = PerMember(exact[None, :k], exact[None, k:])
+    true = members.mean()
+
+    def moved(draws: Values) -> Values:
+        assert true.baseline is not None
+        assert draws.baseline is not None
+        assert found.observed.baseline is not None
+        return Values(
+            draws.baseline + (true.baseline - found.observed.baseline),
+            draws.compressed + (true.compressed - found.observed.compressed),
+        )
+
+    return replace(
+        found,
+        observed=true,
+        bootstrap=moved(found.bootstrap),
+        members=members,
+        by_unit=None if found.by_unit is None else moved(found.by_unit),
     )
-    return Replicated(true, moved, found.swapped)
 
 
 def _side_by_side(parts: Sequence[Replicated]) -> Replicated:
@@ -260,26 +308,39 @@ def _side_by_side(parts: Sequence[Replicated]) -> Replicated:
     observed, boot = joined([p.observed for p in parts]), joined([p.bootstrap for p in parts])
     assert observed is not None
     assert boot is not None
-    return Replicated(observed, boot, joined([p.swapped for p in parts]))
+    members = [p.members for p in parts if p.members is not None]
+    return Replicated(
+        observed,
+        boot,
+        joined([p.swapped for p in parts]),
+        members=PerMember(
+            np.concatenate([m.baseline for m in members if m.baseline is not None], axis=-1),
+            np.concatenate([m.compressed for m in members], axis=-1),
+        ),
+        by_unit=joined([p.by_unit for p in parts]),
+        spread={name: np.concatenate([p.spread[name] for p in parts]) for name in parts[0].spread},
+    )
 
 
-def _batches(
+def _with_context(c: Comparison, found: Replicated) -> Replicated:
+    if c.one_pair or found.members is None or found.members.baseline is None:
+        return found
+    each = np.concatenate([found.members.baseline[0], found.members.compressed[0]])
+    return replace(found, context=context(c.retraining, difference(each)))
+
+
+def _draw(
     c: Comparison,
     purpose: str,
     width: int,
-    draw: Callable[[np.random.Generator, int], list[Values]],
-) -> list[Values]:
-    made: dict[int, list[Values]] = {}
-
+    draw: Callable[[np.random.Generator, int], list[PerMember]],
+    kept: Sequence[Kept],
+    n_draws: int,
+) -> None:
     def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
         for rng, size in zip(generators, sizes, strict=True):
-            made[start] = draw(rng, size)
+            for room, found in zip(kept, draw(rng, size), strict=True):
+                room.add(found, start, [size])
             start += size
 
-    in_batches(c.rng(purpose), c.options.n_boot, width, work)
-    in_order = [made[start] for start in sorted(made)]
-    joined = []
-    for parts in zip(*in_order, strict=True):
-        base = [v.baseline for v in parts if v.baseline is not None]
-        joined.append(Values(np.concatenate(base), np.concatenate([v.compressed for v in parts])))
-    return joined
+    in_batches(c.rng(purpose), n_draws, width, work)

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.closed import closed_flags
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.linear import linear_flags
+from fairweight.auditing.compare.events import flag_rows
+from fairweight.auditing.compare.linear import linear_rates
 from fairweight.auditing.compare.quantities import NO_POSITIVE, Quantity, impossible, sizes
-from fairweight.auditing.compare.rates import rate_block
+from fairweight.auditing.compare.rates import scopes
 from fairweight.auditing.compare.rows import Block
 from fairweight.auditing.compare.score_replicates import (
     Statistic,
@@ -26,7 +27,7 @@ from fairweight.auditing.compare.score_replicates import (
     replicate_scores,
 )
 from fairweight.auditing.compare.slots import groupings_of, join_slots, slots_of
-from fairweight.auditing.compare.values import family_block
+from fairweight.auditing.compare.values import family_blocks
 from fairweight.auditing.counts.cube import Cube, Scores, select
 from fairweight.auditing.counts.groupings import groupings, whole
 from fairweight.auditing.counts.stats import Floats
@@ -119,11 +120,11 @@ def score_rows(c: Comparison) -> Iterator[Block]:
         chosen = groupings_of(c, kind)
         slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
         n = np.concatenate([sizes(c, g) for g in chosen])
-        yield family_block(c, [(Quantity(name, slots, n, None), found)])
+        yield from family_blocks(c, [(Quantity(name, slots, n, None), found)])
     made = {statistic.metric for statistic in statistics}
     for name in ("auc", "brier", "ece", "ece_top_label"):
         if name not in made:
-            yield _no_value(c, name, impossible(c, metric(name)) or _no_scores(c))
+            yield from _no_value(c, name, impossible(c, metric(name)) or _no_scores(c))
 
 
 def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
@@ -167,8 +168,8 @@ def flag_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
 def no_score_rows(c: Comparison) -> Iterator[Block]:
     """Rows that say which metrics would need scores."""
     for name in ("auc", "ece", "ece_top_label", "brier", "uncertainty"):
-        yield _no_value(c, name, "not_estimable: no scores")
-    yield _no_value(c, "top5_accuracy", "not_estimable: no label ranks or score vectors")
+        yield from _no_value(c, name, "not_estimable: no scores")
+    yield from _no_value(c, "top5_accuracy", "not_estimable: no label ranks or score vectors")
 
 
 def most_tied_share(scored: Cube, positive: dict[str | None, int | None]) -> float:
@@ -201,12 +202,12 @@ def _uncertain(p: Probabilities) -> NDArray[np.bool_]:
     return is_uncertain(top, binary=False)
 
 
-def _no_value(c: Comparison, name: str, reason: str) -> Block:
+def _no_value(c: Comparison, name: str, reason: str) -> Iterator[Block]:
     slots = slots_of(c, c.whole, "overall")
     quantity = Quantity(
         name, slots, sizes(c, c.whole), None, status=np.array([reason], dtype=object)
     )
-    return family_block(c, [(quantity, None)])
+    return family_blocks(c, [(quantity, None)])
 
 
 def _no_scores(c: Comparison) -> str:
@@ -220,10 +221,14 @@ def _flag_rows(
     c: Comparison, name: str, flags: NDArray[np.bool_] | None, reason: str
 ) -> Iterator[Block]:
     if flags is None:
-        yield _no_value(c, name, reason)
+        yield from _no_value(c, name, reason)
         return
     for kind in KINDS:
-        made = closed_flags if c.closed_form else linear_flags
-        estimate = made(c, flags, kind)
+        estimate = (
+            closed_flags(c, flags, kind)
+            if c.closed_form
+            else linear_rates(c, flag_rows(c, flags, kind), kind)
+        )
         if estimate is not None:
-            yield rate_block(c, name, estimate)
+            for made in scopes(c, name, estimate, flag_rows(c, flags, kind)):
+                yield made.block

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing.compare.bounds import LEVELS
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.estimate import RateEstimate
+from fairweight.auditing.compare.estimate import Limits, RateEstimate
 from fairweight.auditing.compare.families import corrected
-from fairweight.auditing.compare.flips import paired_members
+from fairweight.auditing.compare.flip_pairs import concentration_statistic, pair_shares
 from fairweight.auditing.compare.quantities import Quantity, grouping_slots, sizes, too_few_levels
-from fairweight.auditing.compare.replicates import Both, Values
+from fairweight.auditing.compare.retrained import Statistic, context, difference
 from fairweight.auditing.compare.rows import Block, block
-from fairweight.auditing.compare.slots import groupings_of, join_slots, slots_of
+from fairweight.auditing.compare.sides import Both, PerMember
+from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.counts.tally import Tally
 from fairweight.auditing.metrics.rates import accuracy, recall
+from fairweight.auditing.metrics.ratio import ratio
 
 if TYPE_CHECKING:
     from fairweight.auditing.intervals.heterogeneity import Heterogeneity
@@ -48,19 +52,76 @@ def heterogeneity_rows(
     if not found:
         return
     state = np.array([_testable(c, g, h) for g, h in found], dtype=object)
-    rows = block(
-        c,
-        "heterogeneity",
-        join_slots([grouping_slots(c, g) for g, _ in found], "grouping"),
-        aggregation="seeds_first",
-        n=[sizes(c, g).sum() for g, _ in found],
-        compressed=[h.statistic for _, h in found],
-        p_value=np.where(state == "ok", [h.p_value for _, h in found], np.nan),
-        interval=None,
-        status=state,
-        level=[_hardest_hit(c, g, h) for g, h in found],
+    shared: dict[str, Any] = {
+        "aggregation": "seeds_first",
+        "n": [sizes(c, g).sum() for g, _ in found],
+        "compressed": [h.statistic for _, h in found],
+        "interval": None,
+        "level": [_hardest_hit(c, g, h) for g, h in found],
+    }
+    shared |= _heterogeneity_context(c, found)
+    slots = join_slots([grouping_slots(c, g) for g, _ in found], "grouping")
+    p_value = np.where(state == "ok", [h.p_value for _, h in found], np.nan)
+    yield corrected(
+        block(c, "heterogeneity", slots, p_value=p_value, status=state, **shared), c.options
     )
-    yield corrected(rows, correction=c.options.correction)
+    if c.one_pair:
+        return
+    relabelled = np.where(state == "ok", shared["p_retraining"], np.nan)
+    if not c.has_method:
+        state, relabelled = state.copy(), np.full(len(state), np.nan)
+        state[state == "ok"] = f"not_estimable: {c.pairing.reason}"
+    rows = block(
+        c, "heterogeneity", slots, scope="method", p_value=relabelled, status=state, **shared
+    )
+    yield corrected(rows, c.options)
+
+
+def _heterogeneity_context(
+    c: Comparison, found: Sequence[tuple[Grouping, Heterogeneity]]
+) -> dict[str, Floats]:
+    """Context of the largest |t|: errors of the levels' excesses are held at those of the data."""
+    if c.one_pair:
+        return {}
+    columns = [
+        context(c.retraining, _largest_t(c, g, h), signed=False)
+        if np.isfinite(h.t).any()
+        else dict.fromkeys(("matched", "noise_floor", "p_retraining"), np.array([np.nan]))
+        for g, h in found
+    ]
+    return {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
+
+
+def _largest_t(c: Comparison, grouping: Grouping, h: Heterogeneity) -> Statistic:
+    """max |excess / error| over levels, the excess beyond what the level's labels explain."""
+    tested = np.isfinite(h.t)
+    keep = tested[grouping.code]
+    cube = c.cube
+    amount = np.where(keep, cube.count * (1.0 if cube.weight is None else cube.weight), 0.0)
+    size = len(grouping.levels)
+    right = (cube.prediction == cube.label[:, None]) * amount[:, None]
+    n_classes = len(c.classes)
+    cells = grouping.code.astype(np.int64) * n_classes + cube.label
+
+    def table(values: Floats) -> Floats:
+        return sums(cells, values, size * n_classes).reshape(size, n_classes)
+
+    total = table(amount)
+    hits = np.stack([table(column) for column in right.T])  # (members, levels, classes)
+    expected = total * ratio(hits.sum(axis=1), total.sum(axis=0))[:, None, :]
+    beyond = ratio(np.where(total > 0, hits - expected, 0.0).sum(axis=2), total.sum(axis=1))
+    excess = difference(beyond[:, tested])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own = np.abs(excess(*c.retraining.observed)[0])
+        error = own / np.abs(h.t[tested])
+    usable = np.isfinite(error) & (error > 0)
+
+    def statistic(first: Floats, second: Floats) -> Floats:
+        moved = np.abs(excess(first, second))[:, usable] / error[usable]
+        largest: Floats = moved.max(axis=1, initial=0.0)[:, None]
+        return largest if usable.any() else np.full((len(first), 1), np.nan)
+
+    return statistic
 
 
 def _testable(c: Comparison, grouping: Grouping, h: Heterogeneity) -> str:
@@ -154,11 +215,13 @@ def standardised_quantities(
     for grouping, test in found:
         kind = "group" if grouping.single else "intersection"
 
-        def evaluate(both: Both, name: str = grouping.name) -> Values:
-            first, second = (side.mean_over(-3) for side in both[name])
-            change = second.correct - first.correct
-            value = standardised_excess(second.label, np.zeros_like(change), change)
-            return Values(None, value)
+        def evaluate(both: Both, name: str = grouping.name) -> PerMember:
+            # Linear in the right answers: the change is the difference of the members' means.
+            base, compressed = (
+                standardised_excess(side.label, np.zeros_like(side.correct), side.correct)
+                for side in both[name]
+            )
+            return PerMember(base, compressed, compared=True)
 
         yield Quantity(
             "excess_shift_standardised",
@@ -169,45 +232,98 @@ def standardised_quantities(
         )
 
 
-def worst_shift_rows(c: Comparison, by_group: Sequence[RateEstimate]) -> Iterator[Block]:
+def worst_shift_rows(
+    c: Comparison, by_group: Sequence[RateEstimate], scope: str = "model"
+) -> Iterator[Block]:
     """`worst_group_shift` of every column: the least shift, limits simultaneous over its levels."""
+    parts = [
+        _worst_shift(c, estimate, grouping, first, scope)
+        for estimate, grouping, first in _with_offsets(c, by_group)
+    ]
+    if not parts:
+        return
+    names = dict.fromkeys(name for _, made in parts for name in made)
     columns: dict[str, Any] = {
-        k: [] for k in ("n", "compressed", "ci_low", "ci_high", "level", "status", "interval")
+        name: [made.get(name, np.nan) for _, made in parts] for name in names
     }
-    chosen: list[Grouping] = []
-    for estimate, grouping, first in _with_offsets(c, by_group):
-        chosen.append(grouping)
-        usable = np.flatnonzero(c.usable(grouping))
-        place = first + usable
-        columns["n"].append(sizes(c, grouping).sum())
-        if len(usable) == 0 or not np.isfinite(estimate.shift[place]).any():
-            for name in ("compressed", "ci_low", "ci_high"):
-                columns[name].append(np.nan)
-            columns["level"].append(None)
-            columns["interval"].append(None)
-            columns["status"].append(f"not_estimable: no level with {c.options.min_group} examples")
-            continue
-        low, high = estimate.limits(c.options.alpha / len(usable))
-        worst = int(np.nanargmin(estimate.shift[place]))
-        columns["compressed"].append(estimate.shift[place][worst])
-        columns["ci_low"].append(np.nanmin(low[place]) if np.isfinite(low[place]).any() else np.nan)
-        columns["ci_high"].append(
-            np.nanmin(high[place]) if np.isfinite(high[place]).any() else np.nan
+    rows = block(
+        c,
+        "worst_group_shift",
+        join_slots([slots for slots, _ in parts], "grouping"),
+        scope=scope,
+        aggregation="rates_first",  # the least of the levels' mean shifts
+        **columns,
+    )
+    if scope == "model":
+        rows["bounds_value"] = np.stack(
+            [_worst_bounds(c, *part) for part in _with_offsets(c, by_group)]
         )
-        columns["level"].append(grouping.levels[usable[worst]])
-        columns["interval"].append(f"minimum of simultaneous {estimate.interval} limits")
-        columns["status"].append(
-            "ok" if np.isfinite(low[place]).any() else "not_estimable: too few clusters"
+        rows["members"] = np.stack([_worst_alone(c, *part) for part in _with_offsets(c, by_group)])
+    yield corrected(rows, c.options)
+
+
+def _worst_shift(
+    c: Comparison, estimate: RateEstimate, grouping: Grouping, first: int, scope: str
+) -> tuple[Slots, dict[str, Any]]:
+    usable = np.flatnonzero(c.usable(grouping))
+    place = first + usable
+    columns: dict[str, Any] = {
+        "n": sizes(c, grouping).sum(),
+        "compressed": np.nan,
+        "ci_low": np.nan,
+        "ci_high": np.nan,
+        "level": None,
+        "interval": None,
+        "status": f"not_estimable: no level with {c.options.min_group} examples",
+    }
+    shift = estimate.shift[place]
+    if not np.isfinite(shift).any():
+        return grouping_slots(c, grouping), columns
+    worst = int(np.nanargmin(shift))
+    low, high = _least(estimate.limits(c.options.alpha / len(usable)), place)
+    columns |= {
+        "compressed": shift[worst],
+        "ci_low": low,
+        "ci_high": high,
+        "level": grouping.levels[usable[worst]],
+        "interval": f"minimum of simultaneous {estimate.interval} limits",
+        "status": "ok" if np.isfinite(low) else "not_estimable: too few clusters",
+    }
+    if scope == "method" and not c.has_method:
+        columns |= {"interval": None, "status": f"not_estimable: {c.pairing.reason}"}
+    if not c.one_pair:
+        every = difference(estimate.members[:, place])
+        least = context(
+            c.retraining, lambda one, other: every(one, other).min(axis=1, keepdims=True)
         )
-    if chosen:
-        rows = block(
-            c,
-            "worst_group_shift",
-            join_slots([grouping_slots(c, g) for g in chosen], "grouping"),
-            aggregation="seeds_first",
-            **columns,
-        )
-        yield corrected(rows, correction=c.options.correction)
+        columns |= {name: value[0] for name, value in least.items()}
+    return grouping_slots(c, grouping), columns
+
+
+def _least(limits: Limits, place: NDArray[np.intp]) -> tuple[float, float]:
+    """The least of the lower and of the upper limits; NaN where there are none."""
+    low, high = (side[place] for side in limits)
+    if not np.isfinite(low).any():
+        return np.nan, np.nan
+    return float(np.nanmin(low)), float(np.nanmin(high))
+
+
+def _worst_alone(c: Comparison, estimate: RateEstimate, grouping: Grouping, first: int) -> Floats:
+    """The least shift of every compressed member against the baseline's mean, (members,)."""
+    each = estimate.members[:, first + np.flatnonzero(c.usable(grouping))]
+    shift = each - each[: c.n_baseline].mean(axis=0)
+    least = np.full(len(each), np.nan)
+    some = np.isfinite(shift).any(axis=1) & (np.arange(len(each)) >= c.n_baseline)
+    if some.any():
+        least[some] = np.nanmin(shift[some], axis=1)
+    return least
+
+
+def _worst_bounds(c: Comparison, estimate: RateEstimate, grouping: Grouping, first: int) -> Floats:
+    """The gate's limits of the least shift, (levels, 2)."""
+    usable = np.flatnonzero(c.usable(grouping))
+    low, high = estimate.limits(LEVELS[:, None] / max(len(usable), 1))
+    return np.array([_least((low[i], high[i]), first + usable) for i in range(len(LEVELS))])
 
 
 def _with_offsets(
@@ -289,6 +405,10 @@ def concentration_rows(c: Comparison) -> Iterator[Block]:
             if c.closed_form and total
             else (nothing, nothing)
         )
+        about = [_concentration_context(c, g) for g in chosen]
+        context_columns: dict[str, Any] = {
+            name: np.concatenate([part[name] for part in about]) for name in about[0]
+        }
         rows = block(
             c,
             "concentration",
@@ -299,18 +419,64 @@ def concentration_rows(c: Comparison) -> Iterator[Block]:
             ci_low=low,
             ci_high=high,
             interval="wilson, given the number of lost answers" if c.closed_form else None,
+            **context_columns,
         )
         if not total:
             rows["status"] = np.full(len(n), "not_estimable: no answer was lost", dtype=object)
-        yield corrected(rows, correction=c.options.correction)
+        rows["members"] = np.concatenate([_borne_by_member(c, g) for g in chosen])
+        yield corrected(rows, c.options)
+        if not c.one_pair:
+            yield corrected(_about_method(c, rows), c.options)
 
 
-def _lost_and_gained(c: Comparison) -> tuple[Floats, Floats]:
+def _borne_by_member(c: Comparison, grouping: Grouping) -> Floats:
+    """Share of each compressed member's lost answers that a level bears, (levels, members)."""
+    each = [np.full(len(grouping.levels), np.nan)] * c.n_baseline
+    for member in range(c.n_baseline, len(c.cube.members)):
+        pairs = [pair for pair in c.pairing.pairs if pair[1] == member]
+        lost, _ = _lost_and_gained(c, pairs)
+        here = sums(grouping.code, lost, len(grouping.levels))
+        each.append(ratio(here, lost.sum()))
+    return np.stack(each, axis=1)
+
+
+def _about_method(c: Comparison, rows: Block) -> Block:
+    """The same shares for scope `method`: whether another run repeats them is not estimated."""
+    rows = {name: values for name, values in rows.items() if name != "members"}
+    state = rows["status"].copy()
+    state[state == "ok"] = "not_estimable: no interval over members"
+    if not c.has_method:
+        state[state.astype(str) == "not_estimable: no interval over members"] = (
+            f"not_estimable: {c.pairing.reason}"
+        )
+    scope = np.full(len(state), "method", dtype=object)
+    nothing = np.full(len(state), np.nan)
+    return {**rows, "scope": scope, "status": state, "ci_low": nothing, "ci_high": nothing}
+
+
+def _concentration_context(c: Comparison, grouping: Grouping) -> dict[str, Any]:
+    """Where retraining alone puts the lost answers."""
+    if c.one_pair or c.retraining.splits is None:
+        return {}
+    shares = pair_shares(c, grouping)
+    if shares is None:
+        return dict.fromkeys(("matched", "noise_floor"), np.full(len(grouping.levels), np.nan))
+    lost = shares["harmful_flips"]
+    made = context(
+        replace(c.retraining, relabelled=None),
+        concentration_statistic(lost, lost.sum(axis=0, keepdims=True)),
+    )
+    return {name: made[name] for name in ("matched", "noise_floor")}
+
+
+def _lost_and_gained(
+    c: Comparison, pairs: Sequence[tuple[int, int]] | None = None
+) -> tuple[Floats, Floats]:
     """Lost and gained answers (or weight) of each cell, all its examples; means over pairs."""
     cube = c.cube
     right = cube.prediction == cube.label[:, None]
     lost, gained = np.zeros(cube.n_cells), np.zeros(cube.n_cells)
-    pairs = paired_members(c)
+    pairs = c.pairing.pairs if pairs is None else pairs
     for first, second in pairs:
         lost += right[:, first] & ~right[:, second]
         gained += ~right[:, first] & right[:, second]
@@ -356,11 +522,12 @@ def class_impact_rows(c: Comparison) -> Iterator[Block]:
             c,
             "class_impact",
             slots_of(c, c.whole, "overall"),
+            scope="model" if c.one_pair else "method",
             aggregation="seeds_first",
             n=sizes(c, c.whole),
             status=np.array([why], dtype=object),
         )
-        yield corrected(rows, correction=c.options.correction)
+        yield corrected(rows, c.options)
         return
     counts = Tally(c.cube, (c.whole,), range(len(c.cube.members)), positive=c.positive).observed()[
         0
@@ -368,14 +535,18 @@ def class_impact_rows(c: Comparison) -> Iterator[Block]:
     recalls, accuracies = recall(counts)[:, 0], accuracy(counts)[:, 0]
     k = c.n_baseline
     impact = class_impact(recalls[:k], accuracies[:k], recalls[k:], accuracies[k:])
+    about: dict[str, Any] = context(c.retraining, difference(recalls - accuracies[:, None]))
     rows = block(
         c,
         "class_impact",
         slots,
+        scope="method",  # the members are what Welch's test samples
         aggregation="seeds_first",
         n=n,
         compressed=impact.difference,
         p_value=impact.p_value,
         interval="welch",
+        **about,
     )
-    yield corrected(rows, correction=c.options.correction)
+    rows["members"] = (recalls - accuracies[:, None]).T
+    yield corrected(rows, c.options)

@@ -15,6 +15,7 @@ import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
 from fairweight.auditing.compare.flips import NAMES, share_of_pairs
+from fairweight.auditing.compare.pairing import Parents
 from fairweight.auditing.compare.quantities import (
     Quantity,
     grouping_slots,
@@ -22,7 +23,8 @@ from fairweight.auditing.compare.quantities import (
     quantities,
     sizes,
 )
-from fairweight.auditing.compare.replicates import Replicated, Values, replicate
+from fairweight.auditing.compare.replicates import Replicated, replicate
+from fairweight.auditing.compare.retrained import context, difference
 from fairweight.auditing.compare.rows import Block, block, status
 from fairweight.auditing.compare.score_replicates import mean_loss, replicate_scores
 from fairweight.auditing.compare.scored import (
@@ -31,10 +33,11 @@ from fairweight.auditing.compare.scored import (
     score_statistics,
     with_scores_only,
 )
+from fairweight.auditing.compare.sides import PerMember, Values
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
 from fairweight.auditing.compare.structure import clustered_test, heterogeneity_rows
 from fairweight.auditing.compare.training import Training
-from fairweight.auditing.compare.values import family_block, shift_or_value
+from fairweight.auditing.compare.values import family_blocks
 from fairweight.auditing.compare.zero_baseline import (
     LeftOut,
     refused_if_harmed,
@@ -64,6 +67,7 @@ def task_mean_rows(
     *,
     filters: bool = True,
     fixed_side: str | None = None,
+    parents: Parents | None = None,
 ) -> list[Block]:
     """Mean over tasks of every metric with overall, group or column rows."""
     affordable = MOST_DRAWN // max(1, len(cube.tasks) * len(cube.unit_names))
@@ -81,6 +85,7 @@ def task_mean_rows(
             keep_scores=scores,
             keep_units=True,
             stream="mean over tasks",
+            parents=parents,
         )
 
     found: dict[tuple[str, str], list[Family]] = {}
@@ -94,21 +99,22 @@ def task_mean_rows(
         for key, family in made.items():
             found.setdefault(key, []).append(family)
     together = replace(of_task(cube.tasks[0], cube, scores=False), task=None)
-    averaged = {key: _averaged(tasks) for key, tasks in found.items()}
+    averaged = {key: _averaged(together, tasks) for key, tasks in found.items()}
     blocks = [
-        refused_if_harmed(family_block(together, [family]), left_out)
+        refused_if_harmed(rows, left_out)
         for family in averaged.values()
+        for rows in family_blocks(together, [family])
     ]
     for kind in ("group", "intersection"):
         blocks += _worst_shift(together, averaged.get(("accuracy", kind)))
-    blocks += _heterogeneity(cube, baseline, variant, grouping_names, limited)
+    blocks += _heterogeneity(cube, baseline, variant, grouping_names, limited, parents)
     present = {str(b["metric"][0]) for b in blocks}
     why = np.array(["not_estimable: no mean over tasks"], dtype=object)
     place = slots_of(together, together.whole, "overall")
     for entry in metrics():
         if entry.name not in present:
             quantity = Quantity(entry.name, place, sizes(together, together.whole), None, why)
-            blocks.append(family_block(together, [(quantity, None)]))
+            blocks += family_blocks(together, [(quantity, None)])
     return blocks
 
 
@@ -116,7 +122,7 @@ def _counted(c: Comparison, own: Iterable[Quantity]) -> dict[tuple[str, str], Fa
     """Families of one task that are functions of counts, and its flips."""
     wanted = [q for q in (*_rates(c), *own) if q.slots.kind in KINDS]
     alive = [q for q in wanted if q.evaluate is not None]
-    made = replicate(c, [q.evaluate for q in alive if q.evaluate is not None], [None] * len(alive))
+    made = replicate(c, alive)
     grouped: dict[tuple[str, str], list[Family]] = {}
     for quantity, replicated in zip(alive, made, strict=True):
         key = (quantity.metric, quantity.slots.kind)
@@ -168,7 +174,7 @@ def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
     if accuracy is None:
         return []
     quantity, made = accuracy
-    shift, replicates = shift_or_value(made.observed, made.bootstrap)
+    shift, replicates = made.observed.change[0], made.bootstrap.change
     state = status(c, quantity.n, quantity.slots.clusters)
     inside = (state == "ok") & ~quantity.slots.outside & np.isfinite(shift)
     rows = []
@@ -185,7 +191,7 @@ def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
                 c,
                 "worst_group_shift",
                 grouping_slots(c, grouping),
-                aggregation="seeds_first",
+                aggregation="rates_first",
                 n=quantity.n[own].sum(),
                 compressed=shift[usable][worst],
                 ci_low=low.min(),
@@ -206,7 +212,12 @@ def _level_of(name: str, grouping: Grouping) -> bool:
 
 
 def _heterogeneity(
-    cube: Cube, baseline: str, variant: str, grouping_names: tuple[str, ...], options: Options
+    cube: Cube,
+    baseline: str,
+    variant: str,
+    grouping_names: tuple[str, ...],
+    options: Options,
+    parents: Parents | None,
 ) -> list[Block]:
     """Do groups pay differently over all tasks? Examples (clusters) keep their tasks together."""
     c = comparison(
@@ -217,6 +228,7 @@ def _heterogeneity(
         grouping_names=grouping_names,
         positive=None,
         options=options,
+        parents=parents,
     )
     assert c.cube.task is not None
     # Labels of different tasks are different strata.
@@ -275,10 +287,34 @@ def _joined(members: Sequence[Family]) -> Family:
     observed, bootstrap = values("observed"), values("bootstrap")
     assert observed is not None
     assert bootstrap is not None
+    each = [r.members for _, r in members]
     return (
         replace(first, slots=slots, n=n, status=None),
-        Replicated(observed, bootstrap, values("swapped")),
+        Replicated(
+            observed,
+            bootstrap,
+            values("swapped"),
+            members=_members_beside([m for m in each if m is not None]),
+            by_unit=values("by_unit"),
+            resampled=values("resampled"),
+        ),
     )
+
+
+def _members_beside(parts: Sequence[PerMember]) -> PerMember | None:
+    if not parts:
+        return None
+
+    def joined(name: str) -> Floats | None:
+        given = [getattr(part, name) for part in parts]
+        if any(values is None for values in given):
+            return None
+        return np.concatenate(given, axis=-1)
+
+    compressed = joined("compressed")
+    assert compressed is not None
+    rest = joined("baseline_rest"), joined("compressed_rest")
+    return PerMember(joined("baseline"), compressed, *rest, compared=parts[0].compared)
 
 
 def _beside(parts: Sequence[Floats | None]) -> Floats | None:
@@ -286,8 +322,12 @@ def _beside(parts: Sequence[Floats | None]) -> Floats | None:
     return np.concatenate(given, axis=1) if len(given) == len(parts) else None
 
 
-def _averaged(tasks: Sequence[Family]) -> Family:
-    """Mean over the tasks in which a row is defined; rows are matched by name."""
+def _averaged(c: Comparison, tasks: Sequence[Family]) -> Family:
+    """Mean over the tasks in which a row is defined; rows are matched by name.
+
+    How members vary on their own over examples is not kept across tasks: nothing is taken off the
+    variance of scope `method`, which is on the wide side.
+    """
     keys = list(
         dict.fromkeys(
             (g, k) for q, _ in tasks for g, k in zip(q.slots.group, q.slots.cls, strict=True)
@@ -310,10 +350,10 @@ def _averaged(tasks: Sequence[Family]) -> Family:
         arrays: list[Floats] = [array for array in found if array is not None]
         if len(arrays) < len(found):
             return None
-        total = np.zeros((len(arrays[0]), len(keys)))
+        total = np.zeros((*arrays[0].shape[:-1], len(keys)))
         used = np.zeros(len(keys))
         for array, where, use in zip(arrays, at, uses, strict=True):
-            total[:, where[use]] += array[:, use]
+            total[..., where[use]] += array[..., use]
             used[where[use]] += 1
         with np.errstate(invalid="ignore", divide="ignore"):
             return total / used
@@ -339,7 +379,25 @@ def _averaged(tasks: Sequence[Family]) -> Family:
         outside,
         clusters,
     )
+    compressed = mean("members", "compressed")
+    members: PerMember | None = None
+    about: dict[str, Floats] = {}
+    if compressed is not None:
+        baseline = mean("members", "baseline")
+        rest = mean("members", "baseline_rest"), mean("members", "compressed_rest")
+        one = tasks[0][1].members
+        members = PerMember(baseline, compressed, *rest, compared=one is not None and one.compared)
+        if baseline is not None and not c.one_pair:
+            about = context(c.retraining, difference(np.concatenate([baseline[0], compressed[0]])))
     return (
         replace(first, slots=slots, n=n, status=None, level=None),
-        Replicated(observed, bootstrap, values("swapped")),
+        Replicated(
+            observed,
+            bootstrap,
+            values("swapped"),
+            members=members,
+            by_unit=values("by_unit"),
+            resampled=values("resampled"),
+            context=about,
+        ),
     )

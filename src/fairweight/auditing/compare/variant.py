@@ -7,9 +7,9 @@ from typing import Any
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import RateEstimate
+from fairweight.auditing.compare.events import too_many_entries
 from fairweight.auditing.compare.families import CONFIRMATORY
 from fairweight.auditing.compare.flips import flip_rows
-from fairweight.auditing.compare.linear import MOST_ENTRIES
 from fairweight.auditing.compare.power import power_table
 from fairweight.auditing.compare.quantities import quantities
 from fairweight.auditing.compare.rates import RateRows, rate_rows
@@ -31,6 +31,7 @@ from fairweight.auditing.compare.zero_baseline import (
     refused_if_harmed,
     without_baseline_errors,
 )
+from fairweight.auditing.counts.cube import CubeMember
 from fairweight.auditing.metrics.registry import metrics
 
 
@@ -38,6 +39,8 @@ from fairweight.auditing.metrics.registry import metrics
 class Compared:
     """What one comparison adds to the audit."""
 
+    members: tuple[CubeMember, ...]  # baseline's first
+    pairing: str
     blocks: list[Block] = field(default_factory=list)
     power: list[dict[str, Any]] = field(default_factory=list)
     concentration: list[dict[str, Any]] = field(default_factory=list)
@@ -53,7 +56,7 @@ def compare(
     fixed_side: str | None = None,
 ) -> Compared:
     """All rows of one variant on one task."""
-    made = Compared()
+    made = Compared(c.cube.members, c.pairing.how)
     rates: list[RateRows] = []
     has_abstentions = bool((c.cube.prediction < 0).any())
     for table in rate_rows(c, [m for m in metrics() if m.kind == "rate"]):
@@ -65,10 +68,10 @@ def compare(
             continue  # nobody abstains anywhere: one row says so
         made.blocks.append(table.block)
         rates.append(table)
-    confirmatory = [r for r in rates if (r.metric, r.estimate.slots.kind) in CONFIRMATORY]
-    by_group: list[RateEstimate] = [
-        r.estimate for r in confirmatory if r.estimate.slots.by == "group"
+    confirmatory = [
+        r for r in rates if r.scope == "model" and (r.metric, r.estimate.slots.kind) in CONFIRMATORY
     ]
+    by_group = _accuracy_by_group(rates, "model")
     made.blocks += flip_rows(c)
     tests = heterogeneities(c)
     made.blocks += heterogeneity_rows(c, tests)
@@ -80,18 +83,28 @@ def compare(
     made.notes += left_out_notes(c, left_out)
     made.blocks += [refused_if_harmed(b, left_out) for b in value_rows(c, wanted)]
     made.notes += _fewer_replicates(c, made.blocks)
-    if not c.closed_form and c.cube.n_cells * len(c.classes) > MOST_ENTRIES:
+    if not c.closed_form and too_many_entries(c):
         made.notes.append(
             f"FPR and selection rate by class of {c.variant} were left out: {c.cube.n_cells:,} "
             f"different examples × {len(c.classes):,} classes are too many for clusters or weights."
         )
     made.blocks += worst_shift_rows(c, by_group)
+    if not c.one_pair:
+        made.blocks += worst_shift_rows(c, _accuracy_by_group(rates, "method"), "method")
     made.blocks += concentration_rows(c)
     made.blocks += class_impact_rows(c)
     made.power = power_table(c, confirmatory)
     made.concentration = concentration_table(c)
     made.group_error = group_error_table(c, by_group)
     return made
+
+
+def _accuracy_by_group(rates: list[RateRows], scope: str) -> list[RateEstimate]:
+    return [
+        r.estimate
+        for r in rates
+        if r.scope == scope and r.metric == "accuracy" and r.estimate.slots.by == "group"
+    ]
 
 
 def _fewer_replicates(c: Comparison, blocks: list[Block]) -> list[str]:

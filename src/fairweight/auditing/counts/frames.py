@@ -1,4 +1,4 @@
-"""Frames that are read straight off the cube: confusion, per-member values, examples per group."""
+"""Frames that are read straight off the cube: confusion, examples per group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
 from fairweight.auditing.counts.sums import sums
-from fairweight.auditing.counts.tally import Tally
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,57 +45,6 @@ def confusion(cube: Cube) -> pd.DataFrame:
             )
     frame = pd.concat(parts, ignore_index=True)
     return frame.astype({"task": object})
-
-
-def per_seed(
-    cube: Cube, grouping_names: Sequence[str], positive: dict[str | None, int | None]
-) -> pd.DataFrame:
-    """Accuracy and recall of every single member, overall, by class and by group."""
-    import pandas as pd
-
-    rows: list[pd.DataFrame] = []
-    for task in cube.tasks or (None,):
-        part = cube.of_task(task)
-        chosen = (whole(part), *groupings(part, grouping_names))
-        tally = Tally(part, chosen, range(len(part.members)), positive=positive.get(task))
-        in_class = sums(part.label, part.count, len(part.label_classes))
-        for grouping, counts in zip(chosen, tally.observed(), strict=True):
-            in_level = sums(grouping.code, part.count, len(grouping.levels))
-            with np.errstate(invalid="ignore", divide="ignore"):
-                accuracy = counts.correct.sum(-1) / counts.n
-                recall = counts.correct[:, 0] / counts.label[:, 0]
-            for m, member in enumerate(part.members):
-                base = {"variant": member.variant, "seed": member.seed, "task": task}
-                by = "group" if grouping.name else "overall"
-                rows.append(
-                    pd.DataFrame(
-                        {
-                            **base,
-                            "metric": "accuracy",
-                            "by": by,
-                            "group": list(grouping.levels) if grouping.name else [None],
-                            "class": None,
-                            "n": in_level,
-                            "value": accuracy[m],
-                        }
-                    )
-                )
-                if not grouping.name:
-                    rows.append(
-                        pd.DataFrame(
-                            {
-                                **base,
-                                "metric": "recall",
-                                "by": "class",
-                                "group": None,
-                                "class": list(part.label_classes),
-                                "n": in_class,
-                                "value": recall[m],
-                            }
-                        )
-                    )
-    texts = ("task", "group", "class")
-    return pd.concat([row.astype(dict.fromkeys(texts, object)) for row in rows], ignore_index=True)
 
 
 def data_table(

@@ -48,14 +48,31 @@ class Counts:
     def binary(self) -> bool:
         return len(self.classes) == 2
 
-    def mean_over(self, axis: int) -> Counts:
-        """Average over members. Label denominators are shared, so mean counts give mean rates."""
+    def averaged(self, weights: Floats | None = None) -> Counts:
+        """The mean over members (third last axis) as one member.
+
+        Label denominators are shared, so mean counts give mean rates. `weights`, (..., members),
+        say how much each member counts; None: all alike.
+        """
+        if weights is None:
+            return replace(
+                self,
+                label=self.label[..., :1, :, :],
+                predicted=self.predicted.mean(axis=-3, keepdims=True),
+                correct=self.correct.mean(axis=-3, keepdims=True),
+                abstained=self.abstained.mean(axis=-2, keepdims=True),
+            )
+
+        def weighted(counts: Floats) -> Floats:
+            made: Floats = np.einsum("...msc,...m->...sc", counts, weights)[..., None, :, :]
+            return made
+
         return replace(
             self,
-            label=self.label.mean(axis=axis),
-            predicted=self.predicted.mean(axis=axis),
-            correct=self.correct.mean(axis=axis),
-            abstained=self.abstained.mean(axis=axis),
+            label=np.broadcast_to(self.label[..., :1, :, :], weighted(self.correct).shape),
+            predicted=weighted(self.predicted),
+            correct=weighted(self.correct),
+            abstained=weighted(self.abstained[..., None])[..., 0],
         )
 
     def others(self) -> Counts:

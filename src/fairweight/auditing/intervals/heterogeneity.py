@@ -185,8 +185,7 @@ def heterogeneity_clusters(
     rng = np.random.default_rng() if rng is None else rng
     statistic = float(np.nanmax(np.abs(t)))
     reached, level_reached = 0, np.zeros(n_levels)
-    for _ in range(n_draws):
-        sums, variance = whole.permuted(rng)
+    for sums, variance in zip(*whole.permuted(rng, n_draws), strict=True):
         drawn = np.nan_to_num(np.abs(studentised(sums + inner.permuted(rng), variance)))
         reached += bool(drawn.max() >= statistic * (1 - 1e-9))
         level_reached += drawn >= np.abs(t) * (1 - 1e-9)

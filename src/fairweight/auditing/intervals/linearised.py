@@ -77,16 +77,18 @@ def linearised(
         error = np.sqrt(g / (g - 1) * residual) / d
         t = -stdtrit(g - 1, level / 2)
         low, high = ratio - t * error, ratio + t * error
-        flat_low, flat_high = _all_equal(ratio, g, 2 * ndtr(-t), bounds)
+    low, high = (np.array(np.clip(side, *bounds)) for side in (low, high))
     equal = residual == 0
-    low = np.where(equal, flat_low, np.clip(low, *bounds))
-    high = np.where(equal, flat_high, np.clip(high, *bounds))
+    if equal.any():
+        low[equal], high[equal] = equal_units_limits(
+            ratio[equal], g[equal], 2 * ndtr(-t[equal]), bounds
+        )
     undefined = np.isnan(ratio + g + residual + t)
     low, high, error = (np.where(undefined, np.nan, x) for x in (low, high, error))
     return low, high, error
 
 
-def _all_equal(
+def equal_units_limits(
     ratio: Floats, units: Floats, alpha: Floats, bounds: tuple[float, float]
 ) -> tuple[Floats, Floats]:
     if bounds[0] >= 0:

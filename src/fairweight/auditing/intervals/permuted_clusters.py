@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.counts.stats import Floats
 
+CHEAPER = 5  # a hypergeometric number costs as much as moving this many examples
+
 
 class PureClusters:
     """Clusters that lie in one level each; a permutation moves them whole."""
@@ -26,9 +28,42 @@ class PureClusters:
         """Sum of each level and its variance as the clusters stand."""
         return self._of(self.level)
 
-    def permuted(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """The same with levels permuted over clusters."""
-        return self._of(rng.permutation(self.level))
+    def permuted(self, rng: np.random.Generator, n_draws: int) -> tuple[Floats, Floats]:
+        """The same with levels permuted over clusters, (n_draws, levels) each."""
+        values, count = np.unique(self.sum, return_counts=True)
+        alone = bool((self.size == 1).all())
+        if alone and values.size * self.n_levels * CHEAPER < self.level.size:
+            return self._by_value(rng, n_draws, values, count)
+        drawn = [self._of(rng.permutation(self.level)) for _ in range(n_draws)]
+        return np.array([sums for sums, _ in drawn]), np.array([v for _, v in drawn])
+
+    def _by_value(
+        self, rng: np.random.Generator, n_draws: int, values: Floats, count: NDArray[np.int64]
+    ) -> tuple[Floats, Floats]:
+        """Single examples with few distinct values: how many of each a level gets is drawn.
+
+        Levels take their examples one after the other out of what is left, value by value: a
+        multivariate hypergeometric draw, which is what permuting single examples does.
+        """
+        sizes = np.bincount(self.level, minlength=self.n_levels)
+        left = np.repeat(count[:, None], n_draws, axis=1)  # (values, draws)
+        total = count.sum()
+        sums = np.zeros((n_draws, self.n_levels))
+        inside = np.zeros((n_draws, self.n_levels))
+        for g, size in enumerate(sizes):
+            need = np.full(n_draws, size)
+            after = np.full(n_draws, total)
+            for v, value in enumerate(values):
+                after = after - left[v]  # examples of the values still to come
+                got = rng.hypergeometric(left[v], after, need)
+                left[v] -= got
+                need = need - got
+                sums[:, g] += got * value
+                inside[:, g] += got * value**2
+            total -= size
+        share = sizes / max(sizes.sum(), 1)
+        square = float((self.sum**2).sum())
+        return sums, (1 - share) ** 2 * inside + share**2 * (square - inside)
 
     def _of(self, level: NDArray[np.int64]) -> tuple[Floats, Floats]:
         square = self.sum**2

@@ -133,7 +133,7 @@ def cev(
     Parameters
     ----------
     base, compressed
-        Counts (..., C); of populations, their means (`Counts.mean_over`).
+        Counts (..., C); of populations, their means (`Counts.averaged`).
     zero_baseline
         What to do with a class whose baseline FPR or FNR is 0. `drop` it from both rates, `raise`,
         put `EPSILON` in the place of the 0 (`epsilon`), or use its change in percentage points

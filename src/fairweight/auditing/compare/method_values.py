@@ -1,0 +1,207 @@
+"""Rows of the bootstrapped quantities for scope `method`: members are sampled too.
+
+Means over members of each member's own value get a two-way t: the spread of the members' values,
+the bootstrap over examples of their mean, less what both contain. What is made of mean rates (CEV,
+SDE, normalised changes) is drawn again with members and examples. Gaps get the wider of both: drawn
+members alone cover too little where few members limit what is known, the t alone where noise makes
+gaps out of equal groups. Tests of gaps and composites relabel members.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.drawn import (
+    UNSTABLE,
+    drawn_block,
+    drawn_limits,
+    sized_rows,
+    state_of,
+)
+from fairweight.auditing.compare.estimate import Limits
+from fairweight.auditing.compare.member_spread import units_of
+from fairweight.auditing.compare.method_rates import interval_name
+from fairweight.auditing.compare.quantities import Quantity
+from fairweight.auditing.compare.replicates import Replicated
+from fairweight.auditing.compare.rows import Block, block
+from fairweight.auditing.compare.sides import Values
+from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.metrics.registry import metric
+
+if TYPE_CHECKING:
+    from fairweight.auditing.intervals.two_way import Term, TwoWay
+
+
+def method_block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
+    """Rows about the method, or the estimates alone where members are too few."""
+    if not c.has_method:
+        return _estimates_only(c, quantity, found, str(c.pairing.reason))
+    if not _has_members(found):
+        return _estimates_only(c, quantity, found, "no interval over members")
+    observed = by_unit(c, found)
+    if quantity.rates_first and found.resampled is not None:
+        p_value = _relabelled_p(quantity, found)
+        return drawn_block(
+            c, quantity, found, observed, found.resampled, p_value,
+            scope="method", drawn=", members drawn too",
+        )  # fmt: skip
+    return _two_way_block(c, quantity, found, observed)
+
+
+def method_limits(
+    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: str
+) -> Limits:
+    """Limits about the method at several levels, (levels, rows)."""
+    if not c.has_method or not _has_members(found):
+        nothing = np.full((len(levels), len(quantity.slots)), np.nan)
+        return nothing, nothing
+    limits = drawn_with_members(c, quantity, found, levels, part)
+    if quantity.rates_first and limits is not None:
+        return limits
+    low, high = two_way_values(c, quantity, found, part).limits(levels[:, None])
+    if limits is not None:
+        low, high = np.fmin(low, limits[0]), np.fmax(high, limits[1])
+    return _cut(quantity, (low, high), part)
+
+
+def drawn_with_members(
+    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: str
+) -> Limits | None:
+    """Limits from draws of members and examples; None where members were not drawn."""
+    if found.resampled is None:
+        return None
+    observed, draws = getattr(by_unit(c, found), part)[0], getattr(found.resampled, part)
+    return drawn_limits(c, quantity, found, observed, draws, levels)
+
+
+def _relabelled_p(quantity: Quantity, found: Replicated) -> Floats:
+    return found.context.get("p_retraining", np.full(len(quantity.slots), np.nan))
+
+
+def _cut(quantity: Quantity, limits: Limits, part: str) -> Limits:
+    """Limits within the metric's range; a change may span it in either direction."""
+    entry = metric(quantity.metric)
+    low, high = entry.low, entry.high
+    if part in ("change", "excess"):
+        reach = (high - low) * (2 if part == "excess" else 1)
+        low, high = -reach, reach
+    return np.clip(limits[0], low, high), np.clip(limits[1], low, high)
+
+
+def by_unit(c: Comparison, found: Replicated) -> Values:
+    """The data with every unit counted alike (a parent with all its children is one unit)."""
+    if c.all_alike or found.members is None or found.members.baseline is None:
+        return found.observed
+    return found.members.mean(c.unit_weights)
+
+
+def two_way_values(c: Comparison, quantity: Quantity, found: Replicated, part: str) -> TwoWay:
+    """The two-way t of the change, the excess, or one side's value."""
+    from fairweight.auditing.intervals.two_way import two_way
+
+    assert found.members is not None
+    units = units_of(found.members, c.pairing).parts
+    observed, draws = by_unit(c, found), found.by_unit or found.bootstrap
+    value, drawn = getattr(observed, part), getattr(draws, part)
+    names: tuple[str, ...] = (part,)
+    if part == "change" and "change" not in units:
+        names = ("baseline", "compressed")
+    elif part == "excess" and "excess" not in units:
+        names = ("baseline_excess", "compressed_excess")
+    items = np.where(np.isnan(quantity.slots.clusters), quantity.n, quantity.slots.clusters)
+    others = np.maximum(items - 1, 1)
+    members: list[Term] = []
+    interactions: list[Term] = []
+    for name in names:
+        k = units[name].shape[1]
+        members.append((units[name][0].var(axis=0, ddof=1) / k, k - 1))
+        own = found.spread.get(name, np.zeros(value.shape[1]))
+        interactions.append((own / (k * (k - 1)), (k - 1) * others))
+    defined = np.isfinite(drawn)
+    with np.errstate(invalid="ignore"):
+        spread = np.full(value.shape[1], np.nan)
+        several = defined.sum(axis=0) > 1
+        spread[several] = np.nanvar(drawn[:, several], axis=0, ddof=1)
+    return two_way(value[0], members, (spread, others), interactions)
+
+
+def _two_way_block(c: Comparison, quantity: Quantity, found: Replicated, observed: Values) -> Block:
+    from fairweight.auditing.intervals.bootstrap import share_undefined
+
+    alpha = c.options.alpha
+    draws = found.by_unit or found.bootstrap
+    unstable = share_undefined(draws.change) > UNSTABLE
+    state = state_of(c, quantity, observed.change[0], unstable)
+    shown = ~unstable & ~np.char.startswith(state.astype(str), "not_estimable")
+
+    def limits(part: str) -> Limits:
+        low, high = method_limits(c, quantity, found, np.array([alpha]), part)
+        return np.where(shown, low[0], np.nan), np.where(shown, high[0], np.nan)
+
+    low, high = limits("change")
+    p_value, interval = two_way_values(c, quantity, found, "change").p_value, interval_name(c)
+    if found.resampled is not None:
+        p_value = _relabelled_p(quantity, found)
+        interval = f"wider of {interval} and percentile bootstrap with members drawn"
+    columns: dict[str, Any] = dict(found.context)
+    if observed.baseline is not None:
+        columns |= {"baseline": observed.baseline[0], "shift": observed.change[0]}
+        columns["baseline_low"], columns["baseline_high"] = limits("baseline")
+        columns["compressed_low"], columns["compressed_high"] = limits("compressed")
+    if observed.excess is not None:
+        columns["excess_shift"] = observed.excess[0]
+        columns["excess_low"], columns["excess_high"] = limits("excess")
+        excess = two_way_values(c, quantity, found, "excess")
+        columns["excess_p"] = np.where(shown, excess.p_value, np.nan)
+    return block(
+        c,
+        quantity.metric,
+        quantity.slots,
+        scope="method",
+        aggregation=quantity.aggregation,
+        n=quantity.n,
+        compressed=observed.compressed[0],
+        ci_low=low,
+        ci_high=high,
+        interval=interval,
+        p_value=np.where(shown, p_value, np.nan),
+        status=state,
+        sized=sized_rows(c, quantity),
+        n_clusters=quantity.slots.clusters,
+        level=found.level,
+        **columns,
+    )
+
+
+def _has_members(found: Replicated) -> bool:
+    """Whether members were drawn again, or their own values are known."""
+    own = found.members is not None and found.members.baseline is not None
+    return own or found.resampled is not None
+
+
+def _estimates_only(c: Comparison, quantity: Quantity, found: Replicated, reason: str) -> Block:
+    observed = found.observed
+    columns: dict[str, Any] = dict(found.context)
+    if observed.baseline is not None:
+        columns |= {"baseline": observed.baseline[0], "shift": observed.change[0]}
+    if observed.excess is not None:
+        columns["excess_shift"] = observed.excess[0]
+    never = np.zeros(len(quantity.slots), dtype=bool)
+    state = state_of(c, quantity, observed.change[0], never)
+    state[state == "ok"] = f"not_estimable: {reason}"
+    return block(
+        c,
+        quantity.metric,
+        quantity.slots,
+        scope="method",
+        aggregation=quantity.aggregation,
+        n=quantity.n,
+        compressed=observed.compressed[0],
+        status=state,
+        n_clusters=quantity.slots.clusters,
+        level=found.level,
+        **columns,
+    )

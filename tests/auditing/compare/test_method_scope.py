@@ -1,0 +1,315 @@
+"""Scope `method`: members are sampled too. The two-way t by a textbook, and what is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from fairweight.auditing.metrics.registry import register, unregister
+
+from ..strategies import row
+from .made_populations import (
+    Population,
+    audit,
+    audit_with_seeds,
+    independent_population,
+    paired_population,
+    population,
+)
+
+Matrix = NDArray[Any]
+
+
+def parts(x: Matrix) -> tuple[float, float, float]:
+    """s²(member means)/K, s²(example means)/n and MS_int/(K n) of members × examples."""
+    k, n = x.shape
+    rest = x - x.mean(axis=1, keepdims=True) - x.mean(axis=0) + x.mean()
+    mean_square = (rest**2).sum() / ((k - 1) * (n - 1))
+    return (
+        x.mean(axis=1).var(ddof=1) / k,
+        x.mean(axis=0).var(ddof=1) / n,
+        mean_square / (k * n),
+    )
+
+
+def limits(
+    estimate: float,
+    members: Sequence[tuple[float, float]],
+    examples: tuple[float, float],
+    interactions: Sequence[tuple[float, float]],
+    alpha: float = 0.05,
+) -> tuple[float, float, float]:
+    """Low, high and p; every part with its degrees of freedom."""
+    by_member = sum(part for part, _ in members)
+    variance = max(
+        by_member + examples[0] - sum(part for part, _ in interactions), by_member, examples[0]
+    )
+    squares = sum(part**2 / degrees for part, degrees in (*members, examples, *interactions))
+    degrees = max(variance**2 / squares, min(d for _, d in members))
+    reach = stats.t.ppf(1 - alpha / 2, degrees) * math.sqrt(variance)
+    p = 2 * stats.t.sf(abs(estimate) / math.sqrt(variance), degrees)
+    return estimate - reach, estimate + reach, float(p)
+
+
+def of_differences(x: Matrix, alpha: float = 0.05) -> tuple[float, float, float]:
+    """Paired members: K differences of n examples (or one side's values)."""
+    k, n = x.shape
+    a, b, c = parts(x)
+    return limits(x.mean(), [(a, k - 1)], (b, n - 1), [(c, (k - 1) * (n - 1))], alpha)
+
+
+def of_two_sides(dense: Matrix, small: Matrix) -> tuple[float, float, float]:
+    """Independent members: their parts added, the examples' part of the difference of means."""
+    n = dense.shape[1]
+    sides = [(len(x), *parts(x)) for x in (dense, small)]
+    examples = (small.mean(axis=0) - dense.mean(axis=0)).var(ddof=1) / n
+    return limits(
+        small.mean() - dense.mean(),
+        [(a, k - 1) for k, a, _, _ in sides],
+        (examples, n - 1),
+        [(c, (k - 1) * (n - 1)) for k, _, _, c in sides],
+    )
+
+
+def slices(made: Population) -> dict[tuple[str, str, dict[str, str]] | Any, Matrix]:
+    """Rows whose rate is the mean of right answers, and the examples in them."""
+    everyone = {("accuracy", "overall", ""): np.ones(len(made.label), dtype=bool)}
+    by_class = {("recall", "class", c): made.label == c for c in "abc"}
+    by_group = {
+        ("accuracy", "group", f"{name}={level}"): column == level
+        for name, column in made.groups.items()
+        for level in np.unique(column)
+    }
+    return everyone | by_class | by_group
+
+
+def find(results: pd.DataFrame, name: str, by: str, what: str, scope: str) -> pd.Series:
+    where = {"class": {"cls": what}, "group": {"group": what}, "overall": {}}[by]
+    return row(results, name, by, scope=scope, **where)
+
+
+def test_paired_members_by_the_textbook() -> None:
+    made, audited = paired_population()
+    dense, small = made.right
+    for (name, by, what), here in slices(made).items():
+        found = find(audited.results, name, by, what, "method")
+        low, high, p = of_differences((small - dense)[:, here])
+        assert found["shift"] == pytest.approx((small - dense)[:, here].mean(), abs=1e-12)
+        assert (found["ci_low"], found["ci_high"]) == pytest.approx((low, high), abs=1e-12)
+        assert found["p_value"] == pytest.approx(p, rel=1e-9)
+        low, high, _ = of_differences(dense[:, here])
+        assert found["baseline_low"] == pytest.approx(max(low, 0), abs=1e-12)
+        assert found["baseline_high"] == pytest.approx(min(high, 1), abs=1e-12)
+        assert found["interval"] == "two-way t over members and examples"
+        assert found["status"] == "ok"
+
+
+def test_independent_members_by_the_textbook() -> None:
+    """Three dense against six small ones."""
+    made, audited = independent_population()
+    dense, small = made.right
+    assert audited.result.pairing == {"small": "independent"}
+    for (name, by, what), here in slices(made).items():
+        found = find(audited.results, name, by, what, "method")
+        low, high, p = of_two_sides(dense[:, here], small[:, here])
+        assert (found["ci_low"], found["ci_high"]) == pytest.approx((low, high), abs=1e-12)
+        assert found["p_value"] == pytest.approx(p, rel=1e-9)
+        low, high, _ = of_differences(small[:, here])
+        assert found["compressed_low"] == pytest.approx(max(low, 0), abs=1e-12)
+        assert found["compressed_high"] == pytest.approx(min(high, 1), abs=1e-12)
+        assert (found["n_seeds_baseline"], found["n_seeds_compressed"]) == (3, 6)
+
+
+def test_rates_of_other_denominators_by_the_textbook() -> None:
+    """FPR of a: share predicted as a among examples of other classes."""
+    made, audited = paired_population()
+    others = made.label != "a"
+    x = ((made.small == "a").astype(float) - (made.dense == "a")).T[:, others]
+    found = row(audited.results, "fpr", "class", cls="a", scope="method")
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(of_differences(x)[:2], abs=1e-12)
+    assert found["n"] == others.sum()
+
+
+def test_the_excess_by_the_textbook() -> None:
+    """Each pair's excess is its shift in the group minus its shift outside."""
+    made, audited = paired_population()
+    dense, small = made.right
+    x, here = small - dense, made.groups["sex"] == "F"
+    k, n_in, n_out = len(x), int(here.sum()), int((~here).sum())
+
+    def variance(values: Matrix) -> float:
+        return float(values[here].var(ddof=1) / n_in + values[~here].var(ddof=1) / n_out)
+
+    each = x[:, here].mean(axis=1) - x[:, ~here].mean(axis=1)
+    together, own = variance(x.mean(axis=0)), sum(variance(one) for one in x)
+    low, high, p = limits(
+        each.mean(),
+        [(each.var(ddof=1) / k, k - 1)],
+        (together, n_in - 1),
+        [((own - k * together) / (k * (k - 1)), (k - 1) * (n_in - 1))],
+    )
+    found = row(audited.results, "accuracy", "group", group="sex=F", scope="method")
+    assert found["excess_shift"] == pytest.approx(each.mean(), abs=1e-12)
+    assert (found["excess_low"], found["excess_high"]) == pytest.approx((low, high), abs=1e-12)
+    assert found["excess_p"] == pytest.approx(p, rel=1e-9)
+
+
+def test_simultaneous_limits_and_the_worst_group() -> None:
+    """Limits at α/m: m = 5 levels of both columns in the family, 3 levels in the column site."""
+    made, audited = paired_population()
+    x = made.right[1] - made.right[0]
+    here = made.groups["site"] == "x"
+    found = row(audited.results, "accuracy", "group", group="site=x", scope="method")
+    assert found["n_family"] == 5
+    expected = of_differences(x[:, here], 0.05 / 5)[:2]
+    assert (found["sim_low"], found["sim_high"]) == pytest.approx(expected, abs=1e-12)
+    by_site = [of_differences(x[:, made.groups["site"] == level], 0.05 / 3)[:2] for level in "xyz"]
+    worst = row(audited.results, "worst_group_shift", "grouping", group="site", scope="method")
+    assert worst["ci_low"] == pytest.approx(min(low for low, _ in by_site), abs=1e-12)
+    assert worst["ci_high"] == pytest.approx(min(high for _, high in by_site), abs=1e-12)
+
+
+def test_flips_by_the_textbook() -> None:
+    made, audited = paired_population()
+    flipped = (made.dense != made.small).astype(float).T
+    low, high, _ = of_differences(flipped)
+    found = row(audited.results, "flips", scope="method")
+    assert found["compressed"] == pytest.approx(flipped.mean(), abs=1e-12)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((low, high), abs=1e-12)
+
+
+@pytest.mark.parametrize("pairing", ["seed", "independent"])
+def test_a_bootstrapped_mean_has_the_limits_of_a_rate(pairing: str) -> None:
+    """The share of right answers as a metric of counts is accuracy by another road."""
+    made = population(2, n=200, members=(4, 4 if pairing == "seed" else 5))
+    register(
+        name="test_share_right", kind="value", by=("overall", "group"), better="higher", low=0,
+        high=1, summary="share right", formula="right / n", source="test", undefined="never",
+    )(lambda counts: counts.correct.sum(-1) / counts.label.sum(-1))  # fmt: skip
+    try:
+        results = audit(made, n_boot=1000).results
+    finally:
+        unregister("test_share_right")
+    for by, where in (("overall", {}), ("group", {"group": "site=x"})):
+        drawn = row(results, "test_share_right", by, scope="method", **where)
+        closed = row(results, "accuracy", by, scope="method", **where)
+        assert drawn["interval"] == "two-way t over members and examples"
+        assert drawn["shift"] == pytest.approx(closed["shift"], abs=1e-12)
+        width = closed["ci_high"] - closed["ci_low"]
+        # 1,000 draws know a standard error to about 2 %.
+        for name in ("ci_low", "ci_high", "compressed_low", "compressed_high"):
+            assert drawn[name] == pytest.approx(closed[name], abs=0.05 * width), name
+        if by == "group":
+            width = closed["excess_high"] - closed["excess_low"]
+            for name in ("excess_shift", "excess_low", "excess_high"):
+                assert drawn[name] == pytest.approx(closed[name], abs=0.06 * width), name
+
+
+def test_clusters_and_weights_by_the_textbook() -> None:
+    """Ratios of weighted totals per cluster, linearised, in place of examples' means."""
+    made = population(4, n=150, members=(4, 4))
+    rng = np.random.default_rng(4)
+    person, weight = rng.integers(0, 50, 150), rng.uniform(0.5, 2, 150)
+    results = audit(made, cluster=person, sample_weight=weight).results
+    x, here = made.right[1] - made.right[0], made.groups["site"] == "x"
+    inside = np.unique(person[here])
+    k, g, everyone = len(x), len(inside), len(np.unique(person))
+
+    def influence(values: Matrix, chosen: Matrix) -> tuple[float, Matrix]:
+        """The weighted mean, and what each of the 50 clusters adds to its error."""
+        used = np.where(chosen, weight, 0.0)
+        mean = float((used * values).sum() / used.sum())
+        return mean, np.bincount(person, used * (values - mean), 50) / used.sum()
+
+    def own(values: Matrix) -> tuple[float, float]:
+        mean, parts_ = influence(values, here)
+        return mean, g / (g - 1) * float((parts_**2).sum())
+
+    def excess(values: Matrix) -> tuple[float, float]:
+        (mean, one), (rest, other) = influence(values, here), influence(values, ~here)
+        return mean - rest, everyone / (everyone - 1) * float(((one - other) ** 2).sum())
+
+    found = row(results, "accuracy", "group", group="site=x", scope="method")
+    assert found["n_clusters"] == g
+    for of, low_name, high_name in (
+        (own, "ci_low", "ci_high"),
+        (excess, "excess_low", "excess_high"),
+    ):
+        each = [of(one) for one in x]
+        _, together = of(x.mean(axis=0))
+        means = np.array([mean for mean, _ in each])
+        both = sum(variance for _, variance in each)
+        low, high, _ = limits(
+            means.mean(),
+            [(means.var(ddof=1) / k, k - 1)],
+            (together, g - 1),
+            [(max(both - k * together, 0) / (k * (k - 1)), (k - 1) * (g - 1))],
+        )
+        assert (found[low_name], found[high_name]) == pytest.approx((low, high), abs=1e-12)
+
+
+def test_children_of_one_parent_are_averaged() -> None:
+    """Parents 0, 1, 2 with three, one and two children: three differences, each counted once."""
+    made = population(3, n=70, members=(3, 6))
+    of = np.array([0, 0, 0, 1, 2, 2])
+    parents: list[str | None] = [f"dense:{p}" for p in of]
+    results = audit_with_seeds(made, [0, 1, 2], list(range(6)), parents).results
+    dense, small = made.right
+    x = np.stack([small[of == p].mean(axis=0) - dense[p] for p in range(3)])
+    found = row(results, "accuracy", scope="method")
+    assert found["shift"] == pytest.approx(x.mean(), abs=1e-12)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(of_differences(x)[:2], abs=1e-12)
+    # about these models every member counts alike
+    found = row(results, "accuracy", scope="model")
+    assert found["shift"] == pytest.approx(small.mean() - dense.mean(), abs=1e-12)
+    # flips: the mean over parents of their children's shares, and limits about it
+    flips = (made.small != made.dense[:, of]).astype(float).T
+    x = np.stack([flips[of == p].mean(axis=0) for p in range(3)])
+    found = row(results, "flips", scope="method")
+    assert found["compressed"] == pytest.approx(x.mean(), abs=1e-12)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(of_differences(x)[:2], abs=1e-12)
+    # precision of each parent's children averaged first
+    found = row(results, "precision", "class", cls="a", scope="method")
+    own = [(made.label == "a")[column == "a"].mean() for column in made.small.T]
+    expected = np.mean([np.mean(np.array(own)[of == p]) for p in range(3)])
+    assert found["compressed"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_changes_of_mean_rates_draw_members_and_examples() -> None:
+    """`normalized_error_change` against a bootstrap written as a loop over members and examples."""
+    made = replace(population(6, n=120, members=(4, 4), errors=(0.3, 0.4)), groups={})
+    found = row(audit(made, n_boot=1000).results, "normalized_error_change", scope="method")
+    dense, small = (1 - right for right in made.right)
+    rng = np.random.default_rng(6)
+    draws = []
+    for _ in range(2000):
+        pairs, examples = rng.integers(0, 4, 4), rng.integers(0, 120, 120)
+        before, after = (side[pairs][:, examples].mean() for side in (dense, small))
+        draws.append(100 * (after - before) / before)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    assert found["compressed"] == pytest.approx(100 * (small.mean() / dense.mean() - 1), rel=1e-12)
+    assert found["ci_low"] == pytest.approx(low, abs=0.08 * (high - low))
+    assert found["ci_high"] == pytest.approx(high, abs=0.08 * (high - low))
+    # about these models only examples are drawn
+    fixed = row(audit(made).results, "normalized_error_change", scope="model")
+    assert fixed["ci_high"] - fixed["ci_low"] < high - low
+
+
+def test_pairs_are_drawn_together() -> None:
+    """Children that answer like their parents never differ, whoever is drawn; strangers do."""
+    made = population(7, n=60, members=(4, 4), errors=(0.4, 0.4))
+    made = replace(made, small=made.dense, groups={})
+    one, other = audit(made), audit_with_seeds(made, [0, 1, 2, 3], [4, 5, 6, 7])
+    paired, strangers = (
+        row(audited.results, "normalized_error_change", scope="method") for audited in (one, other)
+    )
+    assert not paired["ci_high"] > 0  # 0, or none where every draw is alike
+    assert strangers["ci_low"] < 0 < strangers["ci_high"]

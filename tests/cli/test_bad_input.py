@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from .conftest import FEW, Outcome, Run, long_frame, model_frames, wide_frame
+from .conftest import FEW, Outcome, Run, document, long_frame, model_frames, same, wide_frame
 
 OUT = "out"
 
@@ -471,6 +471,144 @@ def test_a_query_with_a_mistake(refuse: Callable[..., str]) -> None:
     said(writing, "preds.duckdb")
 
 
+# --- populations -------------------------------------------------------------------------------
+
+
+def population(dense: int = 3, int8: int = 2) -> pd.DataFrame:
+    """A long table with so many members per variant; member k errs on every (10 + k)-th example."""
+    wide = wide_frame()[["example_id", "label", "sex"]]
+    i = np.arange(len(wide))
+    parts = []
+    for variant, seeds in (("dense", dense), ("int8", int8)):
+        for seed in range(seeds):
+            wrong = i % (10 + seed - (variant == "int8") * 4) == 0
+            answer = np.where(wrong, 1 - wide["label"], wide["label"])
+            parts.append(wide.assign(variant=variant, seed=seed, prediction=answer))
+    return pd.concat(parts, ignore_index=True)
+
+
+def side_by_side(long: pd.DataFrame) -> pd.DataFrame:
+    """The same as a wide table."""
+    wide = wide_frame()[["example_id", "label", "sex"]]
+    for (variant, seed), part in long.groupby(["variant", "seed"]):
+        answers = part.set_index("example_id")["prediction"]
+        wide[f"prediction:{variant}:{seed}"] = wide["example_id"].map(answers)
+    return wide
+
+
+def one_file_each(long: pd.DataFrame) -> list[str]:
+    """The same as one file per member, without a seed column."""
+    return [
+        f"{variant}=" + csv(part.drop(columns=["variant", "seed"]), f"{variant}-{seed}.csv")
+        for (variant, seed), part in long.groupby(["variant", "seed"])
+    ]
+
+
+@pytest.mark.parametrize(("dense", "int8"), [(3, 2), (1, 4), (2, 1)])
+def test_unequal_populations_in_every_layout(
+    run: Run, no_page: None, dense: int, int8: int
+) -> None:
+    long = population(dense, int8)
+    sources = {
+        "long": [csv(long.sample(frac=1, random_state=0), "long.csv")],
+        "wide": [csv(side_by_side(long), "wide.csv")],
+        "files": one_file_each(long),
+    }
+    for layout, files in sources.items():
+        run("audit", *files, "--groups", "sex", *FEW, "--out", layout).done()
+    found = {layout: document(layout)["results"] for layout in sources}
+    overall = [
+        row
+        for row in found["long"]
+        if (row["metric"], row["by"], row["scope"]) == ("accuracy", "overall", "model")
+    ]
+    assert [row["n_seeds_baseline"] for row in overall] == [dense]
+    assert [row["n_seeds_compressed"] for row in overall] == [int8]
+    right = long.assign(right=long["prediction"] == long["label"]).groupby("variant")["right"]
+    assert overall[0]["shift"] == pytest.approx(right.mean()["int8"] - right.mean()["dense"])
+    same(found["wide"], found["long"])
+    same(found["files"], found["long"])
+
+
+def test_a_member_that_lacks_examples(refuse: Callable[..., str], run: Run, no_page: None) -> None:
+    long = population()
+    of_member = (long["variant"] == "int8") & (long["seed"] == 1)
+    holes = csv(long[~(of_member & long["example_id"].between(1003, 1008))], "holes.csv")
+    sentence = refuse("audit", holes)
+    said(sentence, "6 examples", "'dense' (seed 0)", "missing from 'int8' (seed 1)")
+    said(sentence, "example 1003, example 1004, example 1005;", "--missing drop")
+
+    run("audit", holes, "--missing", "drop", *FEW, "--out", "kept").done()
+    assert document("kept")["n_examples"] == 240 - 6
+
+    # The first member, which the others are laid beside, is named as plainly.
+    of_first = (long["variant"] == "dense") & (long["seed"] == 0) & (long["example_id"] == 1003)
+    sentence = refuse("audit", csv(long[~of_first], "hole.csv"))
+    said(sentence, "1 example of 'dense' (seed 1) is missing from 'dense' (seed 0)", "example 1003")
+    files = [f for f in one_file_each(long) if "int8-1" not in f]
+    short = csv(long[of_member].head(100).drop(columns=["variant", "seed"]), "short.csv")
+    said(refuse("audit", *files, f"int8={short}"), "140 examples", "'int8' (seed 1)")
+
+
+def test_seeds_that_repeat(refuse: Callable[..., str]) -> None:
+    long = population()
+    again = long[(long["variant"] == "int8") & (long["seed"] == 1)].head(2)
+    sentence = refuse("audit", csv(pd.concat([long, again])))
+    said(sentence, "variant 'int8', seed 1", "2 duplicate keys", "example 1000, example 1001")
+    merged = long.assign(seed=long["seed"].replace({2: 1}))
+    said(refuse("audit", csv(merged)), "variant 'dense', seed 1", "240 duplicate keys")
+    said(refuse("audit", csv(merged)), "give every member a seed of its own")
+    said(refuse("audit", csv(long.drop(columns="seed"))), "variant 'dense'", "--seed-column")
+
+
+def test_members_given_twice_as_files(refuse: Callable[..., str]) -> None:
+    long = population()
+    files = one_file_each(long)
+    said(refuse("audit", *files, files[0]), "'dense-0.csv' was given twice for 'dense'")
+    roundabout = files[0].replace("dense-0", "./dense-0")
+    said(refuse("audit", *files, roundabout), "given twice for 'dense'")
+    seeded = {
+        (v, s): csv(part.drop(columns="variant"), f"{v}-{s}-seeded.csv")
+        for (v, s), part in long.groupby(["variant", "seed"])
+    }
+    again = csv(pd.read_csv(seeded["dense", 1]), "again.csv")
+    words = [f"{v}={file}" for (v, _), file in seeded.items()]
+    sentence = refuse("audit", *words, f"dense={again}")
+    said(sentence, "Seed 1 of 'dense' is in 'dense-1-seeded.csv' and in 'again.csv'")
+    mixed = refuse("audit", f"dense={seeded['dense', 1]}", *files)
+    said(mixed, "'dense-1-seeded.csv' and 'dense-0.csv', only one has a column 'seed'")
+    said(refuse("audit", "dense=dense-?.csv", files[-1]), "240 duplicate keys", "dense=a.csv")
+
+
+def test_columns_that_stand_for_two_seeds(refuse: Callable[..., str]) -> None:
+    wide = side_by_side(population())
+    columns = ["dense=prediction:dense:0", "dense=prediction:dense:0", "int8=prediction:int8:0"]
+    flags = [word for column in columns for word in ("--prediction", column)]
+    sentence = refuse("audit", csv(wide), *flags)
+    said(sentence, "'prediction:dense:0' for two seeds of 'dense'", "a column of its own")
+    twice = wide.rename(columns={"prediction:dense:1": "pred:dense:0"})
+    said(refuse("audit", csv(twice)), "two columns for the prediction of 'dense' (seed 0)")
+    twice.columns = twice.columns.str.replace("pred:dense:0", "prediction:dense:0")
+    said(refuse("audit", csv(twice)), "two columns named 'prediction:dense:0'; rename")
+
+
+@pytest.mark.parametrize(
+    ("rows", "parts"),
+    [
+        ({"parent": ["", "dense:"]}, ["parent 'dense:'", "VARIANT:SEED", "dense:3"]),
+        ({"parent": ["int8:0", "dense:0"]}, ["circle", "'dense' (seed 0)", "'int8' (seed 0)"]),
+        ({"variant": ["int8", "int8"]}, ["two rows for 'int8' (seed 0)", "keep one row"]),
+        ({"parent_seed": [None, 2]}, ["'parent_seed'", "'parent_variant'"]),
+    ],
+)
+def test_parents_that_make_no_sense(
+    refuse: Callable[..., str], rows: dict[str, list[Any]], parts: list[str]
+) -> None:
+    models = pd.DataFrame({"variant": ["dense", "int8"], "seed": [0, 0]} | rows)
+    flags = ("--variants", csv(models, "variants.csv"))
+    said(refuse("audit", csv(wide_frame()), *flags), *parts)
+
+
 # --- options -----------------------------------------------------------------------------------
 
 
@@ -601,6 +739,24 @@ def test_flags_that_a_cube_cannot_follow_are_not_ignored(
 ) -> None:
     """An audit that looks clustered or weighted and is not would mislead."""
     said(refuse("audit", cube, *flags), flags[0])
+
+
+def test_a_variants_table_goes_with_cubes(
+    cube: str, refuse: Callable[..., str], run: Run, no_page: None
+) -> None:
+    """It speaks of models, not of columns that were counted."""
+    models = pd.DataFrame({"variant": ["dense", "int8"], "seed": 0, "parent": [None, "dense:0"]})
+    run("audit", cube, "--variants", csv(models, "variants.csv"), *FEW, "--out", "kept").done()
+    assert [held["name"] for held in document("kept")["provenance"]["inputs"]] == [
+        cube,
+        "variants.csv",
+    ]
+    assert not [note for note in document("kept")["notes"] if "descends" in note]
+    models.loc[1, "parent"] = "dnese:0"
+    run("audit", cube, "--variants", csv(models, "variants.csv"), *FEW, "--out", "kept").done()
+    assert [note for note in document("kept")["notes"] if "descends from 'dnese' (seed 0)" in note]
+    models["parent"] = ["int8", "dense"]
+    said(refuse("audit", cube, "--variants", csv(models, "variants.csv")), "circle")
 
 
 def test_a_cube_is_not_counted_again(cube: str, run: Run) -> None:

@@ -18,7 +18,7 @@ COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[
 
 
 def test_the_commands_of_the_design() -> None:
-    assert set(COMMANDS) == {"audit", "count", "metrics", "demo"}
+    assert set(COMMANDS) == {"audit", "gate", "count", "metrics", "demo"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -1,6 +1,7 @@
 """The command line: one file per command, each of which parses, calls and prints.
 
-Exit codes: 0 done, 2 bad input, 70 an error of ours, 130 interrupted.
+Exit codes: 0 done (a gate: pass), 1 a gate fails, 2 bad input, 3 a gate cannot tell, 70 an error of
+ours, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-DONE, BAD_INPUT, OUR_ERROR, INTERRUPTED = 0, 2, 70, 130
+DONE, FAILED, BAD_INPUT, CANNOT_TELL, OUR_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 
 def main(arguments: list[str] | None = None) -> None:

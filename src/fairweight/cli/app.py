@@ -9,6 +9,7 @@ import typer
 from fairweight.cli.audit_command import audit
 from fairweight.cli.count_command import count
 from fairweight.cli.demo_command import demo
+from fairweight.cli.gate_command import gate
 from fairweight.cli.metrics_command import metrics
 
 AUDIT, LOOK = "Audit", "Look"
@@ -47,6 +48,7 @@ def fairweight(
 
 
 app.command(rich_help_panel=AUDIT)(audit)
+app.command(rich_help_panel=AUDIT)(gate)
 app.command(rich_help_panel=AUDIT)(count)
 app.command(rich_help_panel=AUDIT)(metrics)
 app.command(rich_help_panel=LOOK)(demo)

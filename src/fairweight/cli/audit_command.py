@@ -30,26 +30,12 @@ def audit(
     seed_column: o.SeedColumn = "seed",
     prediction_column: o.PredictionColumn = "prediction",
     score_column: o.ScoreColumn = "score",
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X", help="Positive class of binary labels.", rich_help_panel=o.COLUMNS
-        ),
-    ] = None,
-    score_classes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="a,b,c",
-            help="Class of each entry of the score vectors, if the file does not say.",
-            rich_help_panel=o.COLUMNS,
-        ),
-    ] = None,
+    positive: o.Positive = None,
+    score_classes: o.ScoreClasses = None,
     alpha: Annotated[
         float, typer.Option(help="Level of intervals and tests.", rich_help_panel=o.STATISTICS)
     ] = 0.05,
-    n_boot: Annotated[
-        int, typer.Option(help="Bootstrap replicates.", rich_help_panel=o.STATISTICS)
-    ] = 2000,
+    n_boot: o.NBoot = 2000,
     correction: Annotated[
         str,
         typer.Option(
@@ -58,13 +44,8 @@ def audit(
             rich_help_panel=o.STATISTICS,
         ),
     ] = "holm",
-    min_group: Annotated[
-        int,
-        typer.Option(help="Smaller groups are shown, not judged.", rich_help_panel=o.STATISTICS),
-    ] = 10,
-    random_state: Annotated[
-        int, typer.Option(help="Seed of all random numbers.", rich_help_panel=o.STATISTICS)
-    ] = 0,
+    min_group: o.MinGroup = 10,
+    random_state: o.RandomState = 0,
     exact: Annotated[
         bool,
         typer.Option(
@@ -109,6 +90,14 @@ def audit(
             rich_help_panel=o.STATISTICS,
         ),
     ] = False,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A policy (TOML): its verdict follows the summary and is the exit code.",
+            rich_help_panel=o.OUTPUT,
+        ),
+    ] = None,
     out: Annotated[
         str,
         typer.Option(metavar="DIR", help="Where the report goes.", rich_help_panel=o.OUTPUT),
@@ -138,17 +127,19 @@ def audit(
         fairweight audit preds.parquet --examples people.csv --cluster person
 
     Writes `DIR/report.html`, `DIR/audit.json` and `DIR/tables/`. Exit code 0 when the audit was
-    made, 2 on bad input.
+    made, 2 on bad input; with `--policy` the exit code of `fairweight gate`.
     """
     values = dict(locals())
     from rich.console import Console
 
     from fairweight.api import audit_table
     from fairweight.cli.progress import bar
+    from fairweight.cli.verdict import checked_policy, leave, reader_may_leave
     from fairweight.report.terminal import show
     from fairweight.tables.write import check_writable
 
     check_writable(out)
+    asked = checked_policy(policy) if policy is not None else None
     with bar() as progress:
         made = audit_table(
             files if len(files) > 1 else files[0],
@@ -166,12 +157,18 @@ def audit(
             zero_baseline=zero_baseline,
             fixed_side=fixed_side,
             filters=not no_filters,
+            confirmatory=asked.confirmatory() if asked else (),
             command=o.shell_command(context),
             progress=progress,
         )
         if suppress_small:
             made = made.suppressed()
+        # Before anything is written: a policy that does not fit these data is bad input.
+        verdict = made.gate(asked) if asked else None
         progress("writing the report", 1, 1)
         made.save(out)
     if not quiet:
-        show(made.result, Console(), report=str(Path(out, "report.html")))
+        with reader_may_leave():
+            show(made.result, Console(), report=str(Path(out, "report.html")))
+    if verdict:
+        leave(verdict, quiet=quiet)

@@ -15,7 +15,8 @@ Files: TypeAlias = Annotated[
     typer.Argument(
         metavar="FILE...",
         help="Predictions: one table, or one file per model (`NAME=FILE`; the first is the "
-        "baseline). Parquet, CSV, Arrow, JSON lines, globs, `file.duckdb::SELECT ...`.",
+        "baseline, a NAME given again is another seed). Parquet, CSV, Arrow, JSON lines, globs, "
+        "`file.duckdb::SELECT ...`.",
         show_default=False,
     ),
 ]
@@ -39,7 +40,11 @@ Train: TypeAlias = Annotated[
 ]
 Variants: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="One row per variant and seed.", rich_help_panel=TABLES),
+    typer.Option(
+        metavar="FILE",
+        help="One row per variant and seed; `parent` (dense:3) says what it was derived from.",
+        rich_help_panel=TABLES,
+    ),
 ]
 Missing: TypeAlias = Annotated[
     str,
@@ -120,6 +125,27 @@ ScoreColumn: TypeAlias = Annotated[
     typer.Option(
         metavar="COL", help="Long tables, files per model: the score.", rich_help_panel=COLUMNS
     ),
+]
+Positive: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="X", help="Positive class of binary labels.", rich_help_panel=COLUMNS),
+]
+ScoreClasses: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="a,b,c",
+        help="Class of each entry of the score vectors, if the file does not say.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+NBoot: TypeAlias = Annotated[
+    int, typer.Option(help="Bootstrap replicates.", rich_help_panel=STATISTICS)
+]
+MinGroup: TypeAlias = Annotated[
+    int, typer.Option(help="Smaller groups are shown, not judged.", rich_help_panel=STATISTICS)
+]
+RandomState: TypeAlias = Annotated[
+    int, typer.Option(help="Seed of all random numbers.", rich_help_panel=STATISTICS)
 ]
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print no summary.", rich_help_panel=OUTPUT)

@@ -1,0 +1,1 @@
+"""The gate: does a compressed model keep what a policy asks for?"""

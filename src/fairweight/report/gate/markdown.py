@@ -1,0 +1,43 @@
+"""A verdict as Markdown, for the summary of a CI job or a pull request."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fairweight.report.gate.words import endpoint_name, endpoints, headline, interval, standing
+from fairweight.report.numbers import count, shown
+
+if TYPE_CHECKING:
+    from fairweight.auditing.decide.gate import Verdict
+
+_MARKS = re.compile(r"([\\`*_{}\[\]()<>#!|~&$@])")
+
+
+def to_markdown(verdict: Verdict) -> str:
+    """The outcome, and a table of all endpoints per variant."""
+    lines = [f"## Gate: {escaped(headline(verdict))}", ""]
+    for variant in verdict.variants:
+        lines += [f"**{escaped(standing(verdict, variant))}**", ""]
+        lines += ["| | endpoint | n | estimate, 90 % interval | reason |", "|---|---|---|---|---|"]
+        for row in endpoints(verdict, variant):
+            cells = (
+                row["decision"],
+                endpoint_name(row),
+                count(row["n"]),
+                interval(row),
+                row["reason"],
+            )
+            lines.append(f"| {' | '.join(map(escaped, cells))} |")
+        lines.append("")
+    lines += [f"> {escaped(note)}" for note in verdict.notes]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def escaped(words: str) -> str:
+    r"""Text that Markdown takes literally, on one line, in a table too.
+
+    >>> escaped("sex=<b> | a\nb")
+    'sex=\\<b\\> \\| a\\\\nb'
+    """
+    return _MARKS.sub(r"\\\1", shown(words))

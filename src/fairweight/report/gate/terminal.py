@@ -1,0 +1,44 @@
+"""A verdict on a terminal: the outcome, then every reason, what is wrong first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fairweight.report.gate.words import endpoint_name, endpoints, headline, interval, standing
+from fairweight.report.numbers import count, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fairweight.auditing.decide.gate import Verdict
+
+STYLES = {"pass": "green", "fail": "bold red", "cannot tell": "yellow"}
+
+
+def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None:
+    """Print the verdict; at most `limit` endpoints of each variant."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(Text(f"Gate: {headline(verdict)}", style=STYLES[verdict.outcome]))
+    for variant in verdict.variants:
+        console.print(Text(standing(verdict, variant), style="bold"))
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(no_wrap=True)
+        grid.add_column(ratio=1, overflow="fold")
+        rows = endpoints(verdict, variant)
+        for row in rows[:limit]:
+            told = (
+                f"{endpoint_name(row)}: {interval(row)}, n = {count(row['n'])}; "
+                f"{shown(row['reason'])}."
+            )
+            decision = row["decision"]
+            grid.add_row(Text(f"  {decision}", style=STYLES[decision]), Text(told))
+        console.print(grid)
+        if len(rows) > limit:
+            console.print(Text(f"  {count(len(rows) - limit)} more (--json, --markdown)"))
+    console.print(
+        Text("Intervals: 90 %, one-sided error 5 %; units as in the policy.", style="dim")
+    )
+    for note in verdict.notes:
+        console.print(Text(f"Note: {shown(note)}", style="yellow"))

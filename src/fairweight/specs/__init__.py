@@ -1,0 +1,1 @@
+"""What people declare: frozen dataclasses that are checked when they are made."""

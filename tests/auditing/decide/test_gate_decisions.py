@@ -1,0 +1,423 @@
+"""Four outcomes, on limits whose arithmetic is visible."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairweight.auditing.decide.gate import Verdict, decide
+from fairweight.auditing.decide.judge import ROW_COLUMNS
+from fairweight.auditing.result import DIVISORS, AuditResult, empty_bounds
+from fairweight.errors import InputError
+from fairweight.specs.read_policy import read_policy
+
+from .made_bounds import answers, line, made_audit, spread
+
+FEMALE, MALE = {"group": "sex=Female"}, {"group": "sex=Male"}
+
+
+def policy(*rules: dict[str, Any], **more: Any) -> Any:
+    base = {"metric": "accuracy", "by": "group"}
+    return read_policy({"rule": [base | rule for rule in rules]} | more)
+
+
+MARGIN = policy({"margin": 0.02})
+
+
+def gate(rows: list[dict[str, Any]], asked: Any = MARGIN, **more: Any) -> Verdict:
+    return decide(made_audit(rows), asked, **more)
+
+
+def only(verdict: Verdict) -> Any:
+    assert len(verdict.rows) == 1
+    return verdict.rows.iloc[0]
+
+
+# --- the rule ------------------------------------------------------------------------------------
+
+
+def test_pass() -> None:
+    """1,000 answers, none lost: z² / (n + z²) = 2.7055 / 1002.7 = 0.0027 < 0.02."""
+    verdict = gate(answers(1000, 0, 0, **FEMALE))
+    row = only(verdict)
+    assert (verdict.outcome, verdict.exit_code, verdict.passed) == ("pass", 0, True)
+    assert row["low"] == pytest.approx(-2.7055 / 1002.7055, rel=1e-3)
+    assert row["certifiable"] == pytest.approx(0.0027, abs=1e-4)
+    assert row["reason"] == "a loss of 0.02 is excluded: it is at most 0.002698"
+    assert row["equivalent"]
+
+
+def test_fail() -> None:
+    """60 of 1,000 lost: even the upper limit is far below −0.02."""
+    verdict = gate(answers(1000, 60, 0, **FEMALE))
+    assert (verdict.outcome, verdict.exit_code, verdict.passed) == ("fail", 1, False)
+    assert only(verdict)["reason"].startswith("a loss of more than 0.02 is shown: at least 0.0")
+
+
+def test_cannot_tell_names_the_margin_that_the_data_certify() -> None:
+    verdict = gate([spread("shift", -0.01, 0.01, **FEMALE)])
+    row = only(verdict)
+    assert (verdict.outcome, verdict.exit_code, verdict.passed) == ("cannot tell", 3, False)
+    # −0.01 − 1.6449 × 0.01 = −0.026449, so 0.0264 would not do and 0.0265 does.
+    assert row["certifiable"] == pytest.approx(0.026449, abs=1e-6)
+    assert row["reason"].endswith("these data certify a margin of 0.0265")
+    assert gate([spread("shift", -0.01, 0.01, **FEMALE)], policy({"margin": 0.0265})).passed
+    assert not gate([spread("shift", -0.01, 0.01, **FEMALE)], policy({"margin": 0.0264})).passed
+
+
+def test_point_estimates_would_get_the_small_sample_wrong() -> None:
+    """One of 120 lost is a shift of −0.0083, well inside 2 points; the data cannot exclude 2."""
+    verdict = gate(answers(120, 1, 0, **FEMALE))
+    row = only(verdict)
+    assert row["estimate"] == pytest.approx(-1 / 120)
+    assert row["estimate"] > -0.02  # a gate on point estimates would let it pass
+    assert row["low"] < -0.02
+    assert verdict.outcome == "cannot tell"
+
+
+@pytest.mark.parametrize(("n", "outcome"), [(132, "cannot tell"), (133, "pass")])
+def test_identical_predictions_pass_two_points_from_133_examples_on(n: int, outcome: str) -> None:
+    assert gate(answers(n, 0, 0, **FEMALE)).outcome == outcome
+
+
+def test_the_limit_itself_is_not_above_the_limit() -> None:
+    assert gate([line("shift", 0.0, -0.02, 0.02, n=500, **FEMALE)]).outcome == "cannot tell"
+    assert gate([line("shift", -0.03, -0.04, -0.02, n=500, **FEMALE)]).outcome == "cannot tell"
+    below = np.nextafter(-0.02, -1)
+    assert gate([line("shift", -0.03, -0.04, below, n=500, **FEMALE)]).outcome == "fail"
+
+
+def test_one_failure_fails_and_one_doubt_leaves_doubt() -> None:
+    good, bad = answers(1000, 0, 0, **FEMALE), answers(1000, 90, 0, **MALE)
+    doubt = answers(120, 1, 0, group="age=old")
+    assert gate([*good, *bad, *doubt]).outcome == "fail"
+    assert gate([*good, *doubt]).outcome == "cannot tell"
+    assert gate(good).outcome == "pass"
+
+
+def test_lower_is_better_so_a_loss_is_an_increase() -> None:
+    asked = policy({"metric": "fnr", "margin": 0.02})
+    more = gate([spread("shift", 0.06, 0.005, metric="fnr", **FEMALE)], asked)
+    less = gate([spread("shift", -0.06, 0.005, metric="fnr", **FEMALE)], asked)
+    assert (more.outcome, less.outcome) == ("fail", "pass")
+    assert only(more)["reason"].startswith("a loss of more than 0.02 is shown: at least 0.05178")
+    doubt = gate([spread("shift", 0.01, 0.01, metric="fnr", **FEMALE)], asked)
+    assert only(doubt)["certifiable"] == pytest.approx(0.026449, abs=1e-6)
+
+
+def test_floors_speak_of_the_compressed_model_alone() -> None:
+    """No loss, but the model was bad before: 700 of 1,000, 90 % interval .676 to .723."""
+    rows = answers(1000, 0, 0, right=700, **FEMALE)
+    assert gate(rows).passed
+    assert gate(rows, policy({"min": 0.8})).outcome == "fail"
+    assert gate(rows, policy({"min": 0.65})).outcome == "pass"
+    doubt = only(gate(rows, policy({"min": 0.7})))
+    assert doubt["decision"] == "cannot tell"
+    assert doubt["reason"].endswith("these data certify a floor of 0.6756")
+    assert gate(rows, policy({"min": 0.6756})).passed
+
+
+def test_ceilings() -> None:
+    rows = [spread("value", 0.1, 0.01, metric="fnr", **FEMALE)]
+    assert gate(rows, policy({"metric": "fnr", "max": 0.2})).outcome == "pass"
+    assert gate(rows, policy({"metric": "fnr", "max": 0.05})).outcome == "fail"
+    doubt = only(gate(rows, policy({"metric": "fnr", "max": 0.11})))
+    # 0.1 + 1.6449 × 0.01 = 0.11645
+    assert doubt["reason"].endswith("these data certify a ceiling of 0.1165")
+
+
+def test_margin_and_floor_are_two_endpoints() -> None:
+    verdict = gate(answers(1000, 0, 0, right=700, **FEMALE), policy({"margin": 0.02, "min": 0.8}))
+    assert verdict.rows[["criterion", "decision"]].values.tolist() == [
+        ["margin", "pass"],
+        ["min", "fail"],
+    ]
+
+
+def test_equivalent_means_inside_the_margin_on_both_sides() -> None:
+    gain = [line("shift", 0.05, 0.03, 0.07, n=500, **FEMALE)]
+    both = [line("shift", 0.0, -0.01, 0.01, n=500, **FEMALE)]
+    assert not only(gate(gain))["equivalent"]
+    assert only(gate(gain))["reason"] == "a loss of 0.02 is excluded: there is none"
+    assert only(gate(both))["equivalent"]
+
+
+# --- Holm ----------------------------------------------------------------------------------------
+
+
+def reaching(divisor: int, **keys: Any) -> dict[str, Any]:
+    """A row whose upper limit is below −0.02 up to this divisor, and above it beyond."""
+    high = [-0.03 if j <= divisor else -0.01 for j in DIVISORS]
+    return line("shift", -0.05, -0.09, high, n=500, **keys)
+
+
+def test_failure_is_corrected_for_the_number_of_endpoints() -> None:
+    groups = [f"age={i}" for i in range(5)]
+    same = [line("shift", 0.0, -0.01, 0.01, n=500, group=g) for g in groups[1:]]
+    # 5 endpoints: the first step needs 5, rounded up to 6.
+    assert gate([reaching(6, group=groups[0]), *same]).outcome == "fail"
+    spared = gate([reaching(4, group=groups[0]), *same])
+    assert spared.outcome == "cannot tell"
+    reason = spared.rows["reason"].iloc[0]
+    assert reason.startswith("it misses 0.02 by itself, but not after Holm over 5 endpoints;")
+
+
+def test_steps_go_down() -> None:
+    """Three endpoints, 3, 2, 1: after the first fails, the second needs only 2."""
+    rows = [reaching(3, group="age=a"), reaching(2, group="age=b"), reaching(1, group="age=c")]
+    assert gate(rows).rows["decision"].tolist() == ["fail"] * 3
+    rows = [reaching(2, group="age=a"), reaching(2, group="age=b"), reaching(1, group="age=c")]
+    assert gate(rows).rows["decision"].tolist() == ["cannot tell"] * 3
+
+
+def test_every_variant_has_its_own_correction() -> None:
+    rows = [reaching(1, variant=name, group="age=a") for name in ("a", "b", "c")]
+    assert gate(rows).variants == {"a": "fail", "b": "fail", "c": "fail"}
+
+
+def test_groups_that_are_too_small_to_be_judged_do_not_dilute_the_others() -> None:
+    tiny = [line("shift", 0.0, -0.2, 0.2, n=20, group=f"age={i}") for i in range(30)]
+    verdict = gate([reaching(1, **FEMALE), *tiny])
+    assert verdict.rows["decision"].tolist() == ["fail"] + ["cannot tell"] * 30
+
+
+def test_unusable_rows_of_sufficient_size_do_count() -> None:
+    """Who counts must not depend on what came out."""
+    broken = line("shift", 0.0, np.nan, np.nan, n=500, status="not_estimable: unstable", **MALE)
+    assert gate([reaching(1, **FEMALE), broken]).rows["decision"].tolist() == ["cannot tell"] * 2
+    assert gate([reaching(2, **FEMALE), broken]).outcome == "fail"
+
+
+def test_more_endpoints_than_levels_never_fail_and_it_is_said() -> None:
+    rows = [reaching(1000, group=f"age={i}") for i in range(1001)]
+    verdict = gate(rows)
+    assert verdict.outcome == "cannot tell"
+    assert "More than 1,000 endpoints" in verdict.notes[0]
+
+
+# --- what is never a pass ------------------------------------------------------------------------
+
+
+def test_a_small_group_is_never_a_pass() -> None:
+    """99 examples, a gain for everyone; min_group_size is 100."""
+    row = only(gate([line("shift", 0.5, 0.4, 0.6, n=99, **FEMALE)]))
+    assert row["decision"] == "cannot tell"
+    assert row["reason"] == "it has too few examples: min_group_size is 100"
+    assert np.isnan(row["certifiable"])
+    assert not row["equivalent"]
+    assert gate([line("shift", 0.5, 0.4, 0.6, n=100, **FEMALE)]).passed
+
+
+def test_a_small_group_is_no_failure_either() -> None:
+    assert gate(answers(99, 90, 0, **FEMALE)).outcome == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"status": "not_estimable: unstable"}, "not estimable: unstable"),
+        ({"status": "small_group: n < 200"}, "small group: n < 200"),
+        ({"low_1": np.nan}, "it has no limits"),
+        ({"high_1": np.nan}, "it has no limits"),
+        ({"low_1": -np.inf}, "it has no limits"),
+        ({"n": None}, "its size is not known: min_group_size is 100"),
+    ],
+)
+def test_rows_without_sound_limits_are_never_a_pass(change: dict[str, Any], reason: str) -> None:
+    row = only(gate([line("shift", 0.5, 0.4, 0.6, n=500, **FEMALE) | change]))
+    assert (row["decision"], row["reason"]) == ("cannot tell", reason)
+
+
+def test_limits_without_width_are_never_a_pass() -> None:
+    """A bootstrap of examples that all agree knows nothing of rarer ones."""
+    for value in (0.0, 1.0):
+        rows = [line("shift", value, value, value, n=500, metric="precision", **FEMALE)]
+        row = only(gate(rows, policy({"metric": "precision", "margin": 0.02})))
+        assert row["decision"] == "cannot tell"
+        assert row["reason"] == "its interval has no width, because no example differs"
+
+
+def test_limits_beyond_their_own_estimate_decide_nothing() -> None:
+    """Gaps are biased upwards in replicates: an estimate of 0 with the interval .003 to .05."""
+    gap = line("value", 0.0, 0.003, 0.05, n=500, metric="group_gap", kind="grouping", group="sex")
+    asked = policy({"metric": "group_gap", "by": "grouping", "max": 0.002})
+    assert gate([gap], asked).outcome == "cannot tell"
+    assert gate([gap | {"estimate": 0.01}], asked).outcome == "fail"
+    ratio = {"metric": "disparate_impact", "kind": "grouping", "group": "sex"}
+    floor = policy({"metric": "disparate_impact", "by": "grouping", "min": 0.8})
+    assert gate([line("value", 0.79, 0.81, 0.9, n=500, **ratio)], floor).outcome == "cannot tell"
+
+
+def test_what_is_not_estimable_at_all_cannot_tell_why() -> None:
+    """Such a metric has a single row, of its value, that holds the reason."""
+    none = line(
+        "value", np.nan, np.nan, np.nan, n=1000,
+        metric="auc", kind="overall", status="not_estimable: no scores",
+    )  # fmt: skip
+    row = only(gate([none], policy({"metric": "auc", "by": "overall", "margin": 0.01})))
+    assert (row["decision"], row["reason"]) == ("cannot tell", "not estimable: no scores")
+    with pytest.raises(
+        InputError, match=r'no shift of auc by = "group" \(not estimable: no scores'
+    ):
+        gate([none], policy({"metric": "auc", "margin": 0.01}))
+
+
+def test_a_gap_that_looks_past_a_small_group_is_no_pass() -> None:
+    gap = spread("shift", 0.0, 0.001, metric="group_gap", kind="grouping", group="sex")
+    asked = policy({"metric": "group_gap", "by": "grouping", "margin": 0.03})
+    large, small = answers(800, 0, 0, **FEMALE), answers(40, 0, 0, **MALE)
+    other = answers(40, 0, 0, group="age=old")
+    assert gate([gap, *large, *other], asked).passed
+    row = only(gate([gap, *large, *small], asked))
+    assert row["decision"] == "cannot tell"
+    assert row["reason"] == "sex=Male in it has fewer than min_group_size = 100 examples"
+
+
+def test_a_gap_is_not_held_up_by_missing_values() -> None:
+    gap = spread("shift", 0.0, 0.001, metric="group_gap", kind="grouping", group="sex")
+    asked = policy({"metric": "group_gap", "by": "grouping", "margin": 0.03})
+    rows = [gap, *answers(800, 0, 0, **FEMALE), *answers(4, 0, 0, group="sex=(missing)")]
+    assert gate(rows, asked).passed
+
+
+# --- which rows ----------------------------------------------------------------------------------
+
+
+def everyone() -> AuditResult:
+    rows = []
+    for group in ("sex=Female", "sex=Male", "age=old", "age=young"):
+        rows += answers(1000, 0, 0, group=group)
+    rows += answers(1000, 0, 0, group="sex=Female & age=old", kind="intersection")
+    rows += answers(1000, 0, 0, kind="overall")
+    rows += answers(1000, 0, 0, group="sex=(missing)")
+    for cls in ("0", "1"):
+        rows += answers(1000, 0, 0, metric="recall", kind="class", **{"class": cls})
+    return made_audit(rows)
+
+
+@pytest.mark.parametrize(
+    ("rule", "groups"),
+    [
+        ({}, ["sex=Female", "sex=Male", "age=old", "age=young"]),
+        ({"columns": ["sex"]}, ["sex=Female", "sex=Male"]),
+        ({"groups": ["age=old", "sex=Male"]}, ["sex=Male", "age=old"]),
+        ({"groups": ["sex=(missing)"]}, ["sex=(missing)"]),
+        ({"by": "intersection"}, ["sex=Female & age=old"]),
+        ({"by": "intersection", "columns": ["sex*age"]}, ["sex=Female & age=old"]),
+    ],
+)
+def test_rules_choose_groups(rule: dict[str, Any], groups: list[str]) -> None:
+    verdict = decide(everyone(), policy({"margin": 0.02} | rule))
+    assert verdict.rows["group"].tolist() == groups
+    assert verdict.rows["by"].unique().tolist() == [rule.get("by", "group")]
+
+
+def test_rules_choose_classes() -> None:
+    asked = policy({"metric": "recall", "by": "class", "margin": 0.02, "classes": ["1"]})
+    assert decide(everyone(), asked).rows["class"].tolist() == ["1"]
+
+
+def test_missing_values_are_passed_over_and_it_is_said() -> None:
+    (note,) = decide(everyone(), MARGIN).notes
+    assert "sex=(missing)" in note
+    assert decide(everyone(), policy({"margin": 0.02, "columns": ["age"]})).notes == ()
+    assert decide(everyone(), policy({"margin": 0.02, "groups": ["age=old"]})).notes == ()
+
+
+def test_rules_choose_tasks() -> None:
+    rows = [
+        *answers(1000, 0, 0, kind="overall", task="smiling"),
+        *answers(1000, 0, 0, kind="overall", task="young"),
+        *answers(1000, 0, 0, kind="overall"),
+    ]
+    audit = made_audit(rows, tasks=("smiling", "young"))
+    asked = {"by": "overall", "margin": 0.02}
+    assert len(decide(audit, policy(asked)).rows) == 3
+    one = decide(audit, policy(asked | {"tasks": ["young"]})).rows
+    assert one["task"].tolist() == ["young"]
+    mean = decide(audit, policy(asked | {"tasks": ["(mean)"]})).rows
+    assert mean["task"].isna().tolist() == [True]
+    with pytest.raises(InputError, match=r"the task 'yung' does not exist.*Did you mean 'young'"):
+        decide(audit, policy(asked | {"tasks": ["yung"]}))
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ({"groups": ["sex=Femal"]}, "Rule 1 of the policy: the group 'sex=Femal' does not exist"),
+        ({"groups": ["sex=Female"], "columns": ["age"]}, "the group 'sex=Female' does not exist"),
+        ({"columns": ["race"]}, "Rule 1 of the policy: the column 'race' does not exist"),
+        ({"metric": "recall", "by": "class", "classes": [7]}, "the class '7' does not exist"),
+        ({"metric": "auc"}, 'the audit has no shift of auc by = "group"; name group columns'),
+        ({"by": "class"}, 'no shift of accuracy by = "class"; leave the rule out'),
+    ],
+)
+def test_what_is_named_and_absent_is_bad_input(rule: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        decide(everyone(), policy({"margin": 0.02} | rule))
+    assert told in str(caught.value)
+
+
+def test_required_groups() -> None:
+    assert decide(everyone(), policy({"margin": 0.02}, require_groups=["age=old"])).passed
+    with pytest.raises(InputError, match="'sex=Other' does not exist"):
+        decide(everyone(), policy({"margin": 0.02}, require_groups=["sex=Other"]))
+
+
+def test_a_variant_without_the_row_is_bad_input_not_a_pass() -> None:
+    rows = [*answers(500, 0, 0, **FEMALE), *answers(500, 0, 0, variant="b", **MALE)]
+    with pytest.raises(InputError, match="the group 'sex=Female' does not exist"):
+        gate(rows, policy({"margin": 0.02, "groups": ["sex=Female"]}))
+
+
+def test_an_audit_without_limits_is_bad_input() -> None:
+    audit = replace(everyone(), bounds=empty_bounds())
+    with pytest.raises(InputError, match="holds no limits for a gate"):
+        decide(audit, MARGIN)
+
+
+# --- several variants ----------------------------------------------------------------------------
+
+
+def variants(**outcomes: str) -> list[dict[str, Any]]:
+    shifts = {"pass": (-0.001, 0.001), "fail": (-0.09, -0.05), "cannot tell": (-0.09, 0.05)}
+    return [
+        line("shift", sum(shifts[outcome]) / 2, *shifts[outcome], n=500, variant=name, **FEMALE)
+        for name, outcome in outcomes.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "all_of_them", "any_of_them"),
+    [
+        (("pass", "pass"), "pass", "pass"),
+        (("pass", "cannot tell"), "cannot tell", "pass"),
+        (("pass", "fail"), "fail", "pass"),
+        (("cannot tell", "fail"), "fail", "cannot tell"),
+        (("fail", "fail"), "fail", "fail"),
+    ],
+)
+def test_require(outcomes: tuple[str, str], all_of_them: str, any_of_them: str) -> None:
+    rows = variants(a=outcomes[0], b=outcomes[1])
+    assert gate(rows).outcome == all_of_them
+    assert gate(rows, require="any").outcome == any_of_them
+    assert gate(rows).variants == {"a": outcomes[0], "b": outcomes[1]}
+
+
+def test_choosing_among_variants_is_said_to_be_choosing() -> None:
+    (note,) = gate(variants(a="pass", b="fail"), require="any").notes
+    assert note.startswith("Selected on these data: the best of 2 variants")
+    assert gate(variants(a="pass"), require="any").notes == ()
+    assert gate(variants(a="pass", b="pass")).notes == ()
+
+
+def test_require_is_all_or_any() -> None:
+    with pytest.raises(InputError, match="cannot be 'most'; use all or any"):
+        gate(variants(a="pass"), require="most")
+
+
+def test_columns_of_the_verdict() -> None:
+    assert tuple(gate(variants(a="pass")).rows.columns) == ROW_COLUMNS

@@ -1,0 +1,153 @@
+"""A verdict as terminal text, Markdown, JUnit XML and JSON; hostile names stay names."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from fairweight.auditing.decide.gate import Verdict, decide
+from fairweight.report.gate.junit import to_junit
+from fairweight.report.gate.machine import to_json
+from fairweight.report.gate.markdown import to_markdown
+from fairweight.report.gate.terminal import show_verdict
+from fairweight.specs.read_policy import read_policy
+
+from ...auditing.decide.made_bounds import answers, line, made_audit
+
+POLICY = read_policy({"rule": [{"metric": "accuracy", "by": "group", "margin": 0.02, "min": 0.6}]})
+HOSTILE = "sex=<script>alert('x')</script> | `a` [b](c) & \"d\"\n\x1b[31m"
+
+
+def verdict(*names: str) -> Verdict:
+    """A failure in the first group, a doubt in the second, nothing wrong in the third."""
+    rows: list[dict[str, Any]] = []
+    for name, (lost, n) in zip(names, [(90, 1000), (1, 120), (0, 1000)], strict=True):
+        rows += answers(n, lost, 0, group=name)
+    return decide(made_audit(rows), POLICY)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Verdict:
+    return verdict("sex=Female", "sex=Male", "age=old")
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Verdict:
+    return verdict(HOSTILE, "sex=[red]Male[/red]", "age=old|new")
+
+
+def printed(made: Verdict, **options: Any) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    show_verdict(made, console, **options)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return text
+
+
+# --- terminal ------------------------------------------------------------------------------------
+
+
+def test_the_terminal_leads_with_the_outcome_and_what_is_wrong(plain: Verdict) -> None:
+    lines = printed(plain).splitlines()
+    assert lines[0] == "Gate: FAIL (1 variant tried)"
+    assert lines[1] == "int8: fail (6 endpoints: 4 pass, 1 fail, 1 cannot tell; 1 equivalent)"
+    assert lines[2].startswith("  fail         accuracy of sex=Female, margin 0.02: −0.0900 [")
+    decisions = re.findall(r"^  (fail|cannot tell|pass)", "\n".join(lines), re.MULTILINE)
+    assert decisions == ["fail", "cannot tell", "pass", "pass", "pass", "pass"]
+
+
+def test_the_terminal_says_how_many_it_leaves_out(plain: Verdict) -> None:
+    assert "  4 more (--json, --markdown)" in printed(plain, limit=2)
+
+
+def test_the_terminal_gets_no_escape_sequences_and_no_markup(hostile: Verdict) -> None:
+    text = printed(hostile)
+    assert "\x1b" not in text
+    assert "[red]Male[/red]" in text
+
+
+def test_the_number_of_variants_tried_is_printed() -> None:
+    rows = [line("shift", 0.0, -0.01, 0.01, n=500, variant=name, group="a=b") for name in "xyz"]
+    policy = read_policy({"rule": [{"metric": "accuracy", "by": "group", "margin": 0.02}]})
+    assert "PASS (all of 3 variants must pass)" in printed(decide(made_audit(rows), policy))
+    chosen = printed(decide(made_audit(rows), policy, "any"))
+    assert "PASS (any of 3 variants must pass)" in chosen
+    assert "Selected on these data" in chosen
+
+
+# --- Markdown ------------------------------------------------------------------------------------
+
+
+def cells(row: str) -> list[str]:
+    return re.split(r"(?<!\\)\|", row)[1:-1]
+
+
+def test_markdown_is_a_heading_and_a_table(plain: Verdict) -> None:
+    lines = to_markdown(plain).splitlines()
+    assert lines[0] == r"## Gate: FAIL \(1 variant tried\)"
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 2 + 6
+    assert [cell.strip() for cell in cells(table[2])][:3] == [
+        "fail",
+        r"accuracy of sex=Female, margin 0.02",
+        "1,000",
+    ]
+
+
+def test_markdown_escapes_names(hostile: Verdict) -> None:
+    text = to_markdown(hostile)
+    assert "<script>" not in text
+    assert r"\<script\>" in text
+    assert "\x1b" not in text
+    for row in text.splitlines():
+        if row.startswith("|"):
+            assert len(cells(row)) == 5
+    assert r"age=old\|new" in text
+
+
+# --- JUnit ---------------------------------------------------------------------------------------
+
+
+def test_junit_has_one_test_per_endpoint(plain: Verdict) -> None:
+    root = ElementTree.fromstring(to_junit(plain))
+    (suite,) = root.findall("testsuite")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("6", "1", "1")
+    assert len(suite.findall("testcase")) == 6
+    (failure,) = suite.iter("failure")
+    assert "a loss of more than 0.02 is shown" in str(failure.get("message"))
+    (error,) = suite.iter("error")
+    assert error.get("type") == "cannot tell"
+    names = {str(case.get("name")) for case in suite.iter("testcase")}
+    assert "rule 1: accuracy of sex=Female, margin 0.02" in names
+    assert len(names) == 6
+
+
+def test_junit_is_valid_xml_whatever_the_names(hostile: Verdict) -> None:
+    root = ElementTree.fromstring(to_junit(hostile))
+    assert any("<script>alert('x')</script>" in str(c.get("name")) for c in root.iter("testcase"))
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def test_json_holds_outcome_policy_and_rows(plain: Verdict) -> None:
+    read = json.loads(to_json(plain, POLICY), parse_constant=lambda name: pytest.fail(name))
+    assert (read["schema"], read["outcome"], read["exit_code"]) == (1, "fail", 1)
+    assert read["variants"] == {"int8": "fail"}
+    assert read["variants_tried"] == 1
+    assert read["policy"]["rule"][0]["min"] == 0.6
+    assert [row["decision"] for row in read["endpoints"]].count("pass") == 4
+    assert list(read["endpoints"][0]) == list(plain.rows.columns)
+
+
+def test_json_has_null_where_there_is_no_number() -> None:
+    policy = read_policy({"rule": [{"metric": "accuracy", "by": "group", "margin": 0.02}]})
+    small = decide(made_audit(answers(20, 0, 0, group="a=b")), policy)
+    (row,) = json.loads(to_json(small, policy))["endpoints"]
+    assert row["certifiable"] is None
+    assert row["class"] is None

@@ -1,4 +1,4 @@
-"""Write docs/reference/metrics.md and docs/reference/command-line.md from the code itself.
+"""Write metrics.md, command-line.md and figures.md of docs/reference from the code itself.
 
     python docs/generate_reference.py
 
@@ -97,6 +97,24 @@ def metrics_page() -> str:
     return "\n\n".join(lines) + "\n"
 
 
+def figures_page() -> str:
+    """Every figure of the registry, in the order of the report."""
+    from fairweight.report.figures import figures
+
+    lines = [
+        MADE,
+        "# Figures",
+        "Every figure of the report, in its order. The ids of the papers (`SS-F2`: figure 2 of "
+        "Simon Says) are kept; `FW` figures are our own. A figure that an audit cannot fill is "
+        "left out, and the report says why. In all of them grey is the baseline or what "
+        "retraining alone does; colours can be told apart by colour-blind readers, and every "
+        "figure has an alternative text.",
+    ]
+    for entry in figures():
+        lines += [f"## {entry.id}", f"**{entry.title}.** {_text(entry.caption)}"]
+    return "\n\n".join(lines) + "\n"
+
+
 def command_line_page() -> str:
     """Every command with its options, as `--help` shows them."""
     import typer.main
@@ -109,8 +127,10 @@ def command_line_page() -> str:
         "# Command line",
         inspect.cleandoc(group.help),
         "| exit code | meaning |\n|---|---|\n"
-        "| 0 | done |\n"
+        "| 0 | done; of a gate: pass |\n"
+        "| 1 | of a gate: fail |\n"
         "| 2 | bad input: one sentence on standard error says what and how to repair it |\n"
+        "| 3 | of a gate: cannot tell |\n"
         "| 70 | an error of ours: please report it |\n"
         "| 130 | interrupted |",
         "Outputs appear whole or not at all: a run that is refused, interrupted or killed leaves "
@@ -180,11 +200,12 @@ def _end(end: float) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "command-line.md": command_line_page,
+    "figures.md": figures_page,
 }
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write every page."""
     REFERENCE.mkdir(exist_ok=True)
     for name, page in PAGES.items():
         (REFERENCE / name).write_text(page(), encoding="utf-8")

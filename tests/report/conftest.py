@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 from fairweight.auditing.result import (
     INTEGER_COLUMNS,
@@ -248,7 +249,7 @@ def build(
         tasks=(),
         groupings=(call("sex"), "age", f"{call('sex')}*age"),
         n_examples=n,
-        results=frame(rows, RESULT_COLUMNS),
+        results=with_corrected_excess(frame(rows, RESULT_COLUMNS)),
         per_seed=pd.DataFrame(
             [(v, "0", None, "accuracy", "overall", None, None, n, 0.93) for v in everything],
             columns=["variant", "seed", "task", "metric", "by", "group", "class", "n", "value"],
@@ -326,6 +327,118 @@ def frame(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame:
         else:
             made[column] = made[column].astype(float)
     return made
+
+
+def with_corrected_excess(rows: pd.DataFrame) -> pd.DataFrame:
+    """Holm's correction of the excess within each variant, scope and family."""
+    rows = rows.copy()
+    tested = rows[rows["excess_p"].notna() & rows["family"].notna() & (rows["status"] == "ok")]
+    for _, family in tested.groupby(["variant", "scope", "family"]):
+        corrected = multipletests(family["excess_p"], method="holm")[1]
+        rows.loc[family.index, "excess_p_adjusted"] = corrected
+    return rows
+
+
+MEMBERS = 6
+
+
+def _with_cev(rows: pd.DataFrame) -> pd.DataFrame:
+    """CEV and SDE of every variant, as the engine gives them; nothing is left of the first CEV."""
+    made: list[dict[str, Any]] = []
+    for i, variant in enumerate(rows["variant"].unique()):
+        for metric, size in (("cev", 40.0), ("sde", 5.0)):
+            row: dict[str, Any] = dict.fromkeys(RESULT_COLUMNS)
+            row |= {"variant": variant, "metric": metric, "by": "overall", "scope": "model"}
+            row |= {"n": 4000, "compressed": size * (i + 1), "ci_low": 0.0, "status": "ok"}
+            row |= {"ci_high": 1.5 * size * (i + 1), "p_value": 0.01}
+            row["debiased"] = 0.7 * size * i if i else None
+            made.append(row)
+    return pd.concat([rows, frame(made, RESULT_COLUMNS)], ignore_index=True)
+
+
+def populations(single: AuditResult, *, members: int = MEMBERS, seed: int = 5) -> AuditResult:
+    """The same audit as if each variant were a population: rows of both scopes, noise floors.
+
+    The limits of scope `method` are half as wide again, so that some who lose among these models
+    do not lose beyond retraining; the floor of every row is 1.5 points, `matched` its shift.
+    """
+    rng = np.random.default_rng(seed)
+    model = _with_cev(single.results).assign(n_seeds_baseline=members, n_seeds_compressed=members)
+    for column in ("n_seeds_baseline", "n_seeds_compressed"):
+        model[column] = model[column].astype("Int64")
+    if members >= 5:
+        known = model["shift"].fillna(model["compressed"])
+        model["matched"], model["noise_floor"] = known.abs(), known.notna() * 0.015
+        model.loc[known.isna(), "noise_floor"] = np.nan
+        model["p_retraining"] = known.notna() * 0.04
+    method = model.assign(scope="method", interval="two-way t")
+    for low, mid, high in (
+        ("ci_low", "shift", "ci_high"),
+        ("sim_low", "shift", "sim_high"),
+        ("excess_low", "excess_shift", "excess_high"),
+    ):
+        for end in (low, high):
+            method[end] = method[mid] + 1.5 * (method[end] - method[mid])
+    for p in ("p_value", "p_adjusted", "excess_p"):
+        method[p] = (method[p] * 4).clip(upper=1.0)
+    both = pd.concat([model, method], ignore_index=True)
+    both["scope"] = both["scope"].astype("str")
+    seeds = []
+    keys = ("task", "metric", "by", "group", "class", "n")
+    of_rates = model[model["baseline"].notna() & model["by"].isin(["overall", "group", "class"])]
+    for row in of_rates.to_dict("records"):
+        first = row["variant"] == single.variants[0]
+        for side in ("baseline", "compressed") if first else ("compressed",):
+            variant = single.baseline if side == "baseline" else row["variant"]
+            for member in range(members):
+                drawn = row[side] + 0.005 * rng.standard_normal()
+                seeds.append((variant, str(member), *(row[k] for k in keys), drawn))
+    columns = ["variant", "seed", *keys, "value"]
+    table = pd.DataFrame(
+        [
+            {"variant": v, "seed": s, "method": "gmp", "sparsity": level}
+            for v, level in zip(single.variants, (0.5, 0.9), strict=True)
+            for s in range(members)
+        ]
+    )
+    return replace(
+        single,
+        results=with_corrected_excess(both),
+        per_seed=pd.DataFrame(seeds, columns=columns),
+        variants_table=table,
+        pairing=dict.fromkeys(single.variants, "parent"),
+    )
+
+
+def without_method(population: AuditResult, reason: str = "one baseline model") -> AuditResult:
+    """The same with too few members: rows of scope `method` have estimates and no limits."""
+    rows = population.results.copy()
+    away = rows["scope"] == "method"
+    gone = [c for c in rows.columns if c.endswith(("_low", "_high"))]
+    gone += ["p_value", "p_adjusted", "excess_p", "excess_p_adjusted"]
+    rows.loc[away, gone] = np.nan
+    rows.loc[away, "status"] = f"not_estimable: {reason}"
+    return replace(population, results=rows)
+
+
+@pytest.fixture(scope="session")
+def population(result: AuditResult) -> AuditResult:
+    return populations(result)
+
+
+@pytest.fixture(scope="session")
+def make_population() -> Callable[..., AuditResult]:
+    return populations
+
+
+@pytest.fixture(scope="session")
+def hostile_population(hostile: AuditResult) -> AuditResult:
+    return populations(hostile)
+
+
+@pytest.fixture(scope="session")
+def no_method(population: AuditResult) -> AuditResult:
+    return without_method(population)
 
 
 @pytest.fixture(scope="session")

@@ -43,28 +43,28 @@ def test_loses_exactly_where_simultaneous_limits_lie_below_zero(result: AuditRes
         rows = confirmatory(result, finding.variant)
         lost = rows[(rows["sim_high"] < 0) & (rows["status"] == "ok")]
         expected = set(lost["group"].fillna(lost["class"]))
-        assert {payer.name for payer in finding.loses} == expected
-        assert all(p.low <= p.shift <= p.high < 0 for p in finding.loses)
+        assert {payer.name for payer in finding.model.loses} == expected
+        assert all(p.low <= p.shift <= p.high < 0 for p in finding.model.loses)
 
 
 def test_a_limit_of_exactly_zero_is_not_a_loss(result: AuditResult) -> None:
     where = result.results["group"] == "sex=Female"
     touching = edited(result, where, sim_high=0.0)
-    assert "sex=Female" not in {p.name for p in find(touching).loses}
-    assert "sex=Female" in {p.name for p in find(result).loses}
+    assert "sex=Female" not in {p.name for p in find(touching).model.loses}
+    assert "sex=Female" in {p.name for p in find(result).model.loses}
 
 
 def test_pointwise_intervals_do_not_make_a_loser(result: AuditResult) -> None:
     where = result.results["group"] == "sex=Female"
     only_pointwise = edited(result, where, ci_high=-0.01, sim_high=0.01)
-    assert "sex=Female" not in {p.name for p in find(only_pointwise).loses}
+    assert "sex=Female" not in {p.name for p in find(only_pointwise).model.loses}
 
 
 def test_small_groups_are_never_losers(result: AuditResult) -> None:
     where = result.results["group"] == "sex=Female"
     small = edited(result, where, status="small_group: n < 10")
     finding = find(small)
-    assert "sex=Female" not in {p.name for p in (*finding.loses, *finding.pays_more)}
+    assert "sex=Female" not in {p.name for p in (*finding.model.loses, *finding.model.pays_more)}
     assert "sex=Female" in {s.name for s in finding.small}
 
 
@@ -72,8 +72,8 @@ def test_gains_are_told_apart_from_losses(result: AuditResult) -> None:
     where = result.results["group"] == "sex=Male"
     better = edited(result, where, shift=0.03, sim_low=0.01, sim_high=0.05)
     finding = find(better)
-    assert [p.name for p in finding.gains] == ["sex=Male"]
-    assert "sex=Male" not in {p.name for p in finding.loses}
+    assert [p.name for p in finding.model.gains] == ["sex=Male"]
+    assert "sex=Male" not in {p.name for p in finding.model.loses}
 
 
 def test_excess_is_corrected_by_holm_within_each_family(result: AuditResult) -> None:
@@ -87,7 +87,7 @@ def test_excess_is_corrected_by_holm_within_each_family(result: AuditResult) -> 
             for name, p, e in zip(names, corrected, family["excess_shift"], strict=True):
                 if p <= 0.05 and e < 0:
                     expected[name] = p
-        found = {payer.name: payer.p for payer in finding.pays_more}
+        found = {payer.name: payer.p for payer in finding.model.pays_more}
         assert found.keys() == expected.keys()
         for name, p in found.items():
             np.testing.assert_allclose(p, expected[name], rtol=1e-12)
@@ -97,17 +97,18 @@ def test_excess_is_corrected_by_holm_within_each_family(result: AuditResult) -> 
 def test_whoever_pays_less_is_not_listed_as_paying_more(result: AuditResult) -> None:
     where = result.results["group"] == "sex=Male"
     spared = edited(result, where, excess_shift=0.05, excess_p=1e-9)
-    assert "sex=Male" not in {p.name for p in find(spared).pays_more}
+    assert "sex=Male" not in {p.name for p in find(spared).model.pays_more}
 
 
 def test_columns_that_pay_differently(result: AuditResult) -> None:
-    found = {c.name: (c.differs, c.reason) for c in find(result).columns}
+    columns = [c for c in find(result).model.columns if c.kind == "group"]
+    found = {c.name: (c.differs, c.reason) for c in columns}
     assert found == {"sex": (True, None), "age": (False, None), "sex*age": (None, "one level")}
 
 
 def test_blind_rows_are_unpowered_and_undecided(result: AuditResult) -> None:
     finding = find(result)
-    lost = {p.name for p in finding.loses}
+    lost = {p.name for p in finding.model.loses}
     power = result.power[result.power["variant"] == finding.variant]
     names = power["group"].fillna(power["class"])
     weak = power["min_detectable_shift"].isna() | (power["min_detectable_shift"] > 0.02)
@@ -127,20 +128,25 @@ def test_the_sign_of_the_detectable_shift_does_not_matter(result: AuditResult) -
 
 def test_intersections_come_after_what_they_are_made_of(result: AuditResult) -> None:
     for finding in findings(result):
-        crossed = [" & " in payer.name for payer in finding.loses]
+        crossed = [" & " in payer.name for payer in finding.model.loses]
         assert crossed == sorted(crossed)
         assert True in crossed
 
 
 def test_losses_of_one_column_stand_in_order_of_size(result: AuditResult) -> None:
-    single = [p.shift for p in find(result).loses if " & " not in p.name]
+    single = [p.shift for p in find(result).model.loses if " & " not in p.name]
     assert single == sorted(single)
 
 
 def test_a_bare_audit_has_a_finding(bare: AuditResult) -> None:
     finding = find(bare)
-    assert finding.overall is not None
-    assert (finding.loses, finding.pays_more, finding.blind, finding.small) == ((), (), (), ())
+    assert finding.model.overall is not None
+    assert (finding.model.loses, finding.model.pays_more, finding.blind, finding.small) == (
+        (),
+        (),
+        (),
+        (),
+    )
     text = " ".join(s.text for s in sentences(finding))
     assert "No group column was given." in text
     assert "No evidence that any one class or group pays more" in text
@@ -167,7 +173,7 @@ def test_long_lists_say_how_much_they_leave_out(result: AuditResult) -> None:
     finding = find(result, "pruned-90")
     lines = [s.text for s in sentences(finding, limit=2) if s.topic == "loses"]
     assert len(lines) == 3
-    assert lines[-1] == f"… and {len(finding.loses) - 2} more."
+    assert lines[-1] == f"… and {len(finding.model.loses) - 2} more."
 
 
 def test_clusters_remove_the_sentence_about_independence(result: AuditResult) -> None:
@@ -195,7 +201,7 @@ def test_tasks_are_named(result: AuditResult) -> None:
     assert "sex=Female (smiling): −" in text
     assert "Groups of sex (smiling) pay differently" in text
     assert finding.blind
-    assert not {b.name for b in finding.blind} & {p.name for p in finding.loses}
+    assert not {b.name for b in finding.blind} & {p.name for p in finding.model.loses}
 
 
 def test_wrong_group_labels_are_spoken_of_only_when_declared(result: AuditResult) -> None:
@@ -219,9 +225,9 @@ def test_wrong_group_labels_are_spoken_of_only_when_declared(result: AuditResult
 
 def test_the_level_of_missing_values_is_no_headline(result: AuditResult) -> None:
     rows = result.results
-    losers = find(result).loses
+    losers = find(result).model.loses
     assert losers
     name = losers[0].name
     where = (rows["group"] == name) | (rows["class"] == name)
     outside = edited(result, where, family=None)
-    assert name not in [payer.name for payer in find(outside).loses]
+    assert name not in [payer.name for payer in find(outside).model.loses]

@@ -48,11 +48,23 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def pages(result: AuditResult, hostile: AuditResult, bare: AuditResult) -> dict[str, str]:
-    return {"result": render(result), "hostile": render(hostile), "bare": render(bare)}
+def pages(
+    result: AuditResult,
+    hostile: AuditResult,
+    bare: AuditResult,
+    population: AuditResult,
+    hostile_population: AuditResult,
+) -> dict[str, str]:
+    return {
+        "result": render(result),
+        "hostile": render(hostile),
+        "bare": render(bare),
+        "population": render(population),
+        "hostile population": render(hostile_population),
+    }
 
 
-@pytest.mark.parametrize("name", ["result", "hostile", "bare"])
+@pytest.mark.parametrize("name", ["result", "hostile population", "bare"])
 def test_the_page_loads_nothing(pages: dict[str, str], name: str) -> None:
     page = Page(pages[name])
     for tag, attributes in page.tags:
@@ -67,7 +79,7 @@ def test_the_page_loads_nothing(pages: dict[str, str], name: str) -> None:
     assert "@import" not in style[1]
 
 
-@pytest.mark.parametrize("name", ["result", "hostile", "bare"])
+@pytest.mark.parametrize("name", ["result", "hostile population", "bare"])
 def test_the_policy_allows_exactly_the_scripts_of_the_page(
     pages: dict[str, str], name: str
 ) -> None:
@@ -99,8 +111,10 @@ def test_hostile_names_are_text(pages: dict[str, str], hostile: AuditResult) -> 
 
 def test_the_finding_leads_and_everything_else_follows(pages: dict[str, str]) -> None:
     text = pages["result"]
-    marks = ["Groups of sex pay differently", "Who loses (", "Who pays more than the others (",
-             "What cannot be told (", 'id="figures"', 'id="tables"', 'id="notes"',
+    text = text[text.index("</nav>") :]
+    marks = ["Groups of sex pay differently", "Classes pay differently",
+             "Who pays more than the others (", "Who loses (", "What cannot be told (",
+             "Baseline and compressed numbers", 'id="figures"', 'id="tables"', 'id="notes"',
              'id="provenance"']  # fmt: skip
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
@@ -108,8 +122,9 @@ def test_the_finding_leads_and_everything_else_follows(pages: dict[str, str]) ->
     assert "fairweight audit dense.csv int8.csv" in text
 
 
-def test_anchors_exist_and_are_unique(pages: dict[str, str]) -> None:
-    page = Page(pages["result"])
+@pytest.mark.parametrize("name", ["result", "population", "bare"])
+def test_anchors_exist_and_are_unique(pages: dict[str, str], name: str) -> None:
+    page = Page(pages[name])
     ids = [a["id"] for _, a in page.tags if "id" in a]
     assert len(ids) == len(set(ids))
     for tag, attributes in page.tags:
@@ -118,7 +133,7 @@ def test_anchors_exist_and_are_unique(pages: dict[str, str]) -> None:
 
 
 def test_what_is_absent_is_said(pages: dict[str, str]) -> None:
-    assert pages["bare"].count("Not drawn: ") == 12  # six figures, two variants
+    assert pages["bare"].count("Not drawn: ") == 18  # nine figures, two variants
     assert "vegaEmbed=" not in pages["bare"]  # no figure, so no library of a megabyte
 
 
@@ -146,16 +161,51 @@ def test_long_tables_are_cut_by_n_and_say_so(make_result: Callable[..., AuditRes
 
 
 def test_words_that_claim_too_much_are_not_on_the_page(pages: dict[str, str]) -> None:
-    words = " ".join(Page(pages["result"]).words).lower().replace("fairweight", "")
+    both = Page(pages["result"]).words + Page(pages["population"]).words
+    words = " ".join(both).lower().replace("fairweight", "")
     for word in ("fair", "unbiased", "debiased"):
         assert word not in words
+
+
+def test_the_contents_lead_to_every_part_and_table(pages: dict[str, str]) -> None:
+    page = Page(pages["population"])
+    linked = {a["href"] for tag, a in page.tags if tag == "a"}
+    folded = [a["id"] for tag, a in page.tags if tag == "details" and "id" in a]
+    assert len(folded) > 15  # parts and figures of two variants, and all tables
+    assert {f"#{anchor}" for anchor in folded} <= linked
+
+
+def test_both_scopes_stand_side_by_side(pages: dict[str, str]) -> None:
+    text = pages["population"]
+    table = text[text.index('<table class="sides">') : text.index("</table>")]
+    rows = re.findall(r"<tr>.*?</tr>", table, re.DOTALL)
+    heads = [re.sub(r"<span.*?</span>|<[^>]+>", "", part) for part in rows[0].split("</th>")]
+    assert heads[:2] == ["These models", "The method"]
+    assert "Does what is shipped treat anyone worse?" in rows[0]
+    assert "Does this compression do so beyond retraining?" in rows[0]
+    (loses,) = [row for row in rows if ">Loses<" in row]
+    # The same shift with wider limits beside it.
+    assert "class 3: −8.9 points [−12.9, −4.9]" in loses.split("<td")[1]
+    assert "class 3: −8.9 points [−14.9, −2.9]" in loses.split("<td")[2]
+    assert '<table class="sides">' not in pages["result"]
+
+
+def test_the_page_prints_both_sentences_about_retraining(pages: dict[str, str]) -> None:
+    words = " ".join("".join(Page(pages["population"]).words).split())
+    assert "93 % of pairs of retrained dense models" in words
+    assert "cut the detection of real effects from 22 % to 7 %" in words
+    alone = " ".join("".join(Page(pages["result"]).words).split())
+    assert "93 % of pairs of retrained dense models" in alone
+    assert (
+        "detection of real effects" not in alone
+    )  # one pair has no noise floor that could be taken for a veto
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_a_browser_draws_every_figure_under_the_policy(
     pages: dict[str, str], tmp_path: Path
 ) -> None:
-    (tmp_path / "report.html").write_text(pages["hostile"], encoding="utf-8")
+    (tmp_path / "report.html").write_text(pages["hostile population"], encoding="utf-8")
     done = subprocess.run(
         [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
          "--virtual-time-budget=8000", f"--user-data-dir={tmp_path / 'profile'}",
@@ -163,6 +213,6 @@ def test_a_browser_draws_every_figure_under_the_policy(
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     drawn = re.findall(r'<svg[^>]*class="marks"', done.stdout)
-    assert len(drawn) == 6  # the first variant; the second is drawn when it is opened
+    assert len(drawn) == 9  # the first variant; the second is drawn when it is opened
     assert "could not be drawn" not in done.stdout.split("</main>")[0]
     assert "Refused to" not in done.stderr

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from fairweight.auditing.result import INTEGER_COLUMNS, RESULT_COLUMNS, TEXT_COLUMNS
+from fairweight.auditing.result import (
+    BOUND_COLUMNS,
+    INTEGER_COLUMNS,
+    RESULT_COLUMNS,
+    TEXT_COLUMNS,
+)
 
 FRAMES: dict[str, tuple[str, ...]] = {
     "results": RESULT_COLUMNS,
@@ -25,6 +30,11 @@ FRAMES: dict[str, tuple[str, ...]] = {
     "group_error": (
         "variant", "task", "group", "error", "excess_shift", "corrected_low", "corrected_high",
     ),
+    "bounds": BOUND_COLUMNS,
 }  # fmt: skip
-TEXT = TEXT_COLUMNS | {"seed", "label", "prediction", "definition", "split", "column", "part"}
+TEXT = (
+    TEXT_COLUMNS
+    | {"seed", "label", "prediction", "definition", "split", "column", "part"}
+    | {"kind", "quantity"}
+)
 INTEGER = INTEGER_COLUMNS | {"bin"}

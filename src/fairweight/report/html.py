@@ -10,22 +10,29 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from fairweight.report.before_after import before_after
 from fairweight.report.bundle import javascript
 from fairweight.report.figures import Spec, draw, figures
 from fairweight.report.finding import Finding, findings
 from fairweight.report.numbers import shown
-from fairweight.report.page_tables import (
-    PageTable,
-    blind_table,
-    detail_tables,
-    payer_table,
-    small_table,
+from fairweight.report.page_tables import PageTable, detail_tables
+from fairweight.report.payer_tables import blind_table, payer_table, small_table
+from fairweight.report.provenance import provenance_lines
+from fairweight.report.rows import Scope
+from fairweight.report.sentences import (
+    HEADINGS,
+    QUESTIONS,
+    SIDES,
+    Sentence,
+    Topic,
+    reading,
+    sentences,
 )
-from fairweight.report.sentences import TOPICS, reading, sentences
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -44,16 +51,36 @@ class DrawnFigure:
 
 
 @dataclass(frozen=True)
+class Side:
+    """One of two scopes that stand beside each other."""
+
+    title: str
+    question: str
+    lines: dict[Topic, list[str]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A collapsible part of a variant's section, and its place in the contents."""
+
+    anchor: str
+    title: str
+    table: PageTable
+    open: bool
+    note: str | None = None
+
+
+@dataclass(frozen=True)
 class Section:
     """What the page says about one variant."""
 
     anchor: str
     finding: Finding
-    lines: dict[str, list[str]]
-    loses: PageTable | None
-    pays_more: PageTable | None
-    blind: PageTable | None
-    small: PageTable | None
+    pair: str
+    lines: dict[Topic, list[str]]  # of the one scope, or of neither where there are two sides
+    sides: tuple[Side, ...]
+    scope: list[str]
+    parts: tuple[Part, ...]
     figures: tuple[DrawnFigure, ...]
 
 
@@ -80,9 +107,10 @@ def render(result: AuditResult) -> str:
         result=result,
         sections=sections,
         reading=reading(sections[0].finding) if sections else "",
-        scope=sections[0].lines["scope"] if sections else [],
+        scope=list(dict.fromkeys(line for section in sections for line in section.scope)),
+        headings=HEADINGS,
         tables=detail_tables(result),
-        provenance=_provenance(result),
+        provenance=provenance_lines(result),
         style=Markup(_resource("page.css")),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
@@ -117,43 +145,66 @@ def _resource(name: str) -> str:
 
 
 def _section(result: AuditResult, finding: Finding, i: int, specs: dict[str, Spec]) -> Section:
-    lines: dict[str, list[str]] = {topic: [] for topic in TOPICS}
-    for sentence in sentences(finding):
-        lines[sentence.topic].append(sentence.text)
-    drawn = []
+    said = sentences(finding)
+    scopes = [verdict.scope for verdict in finding.verdicts]
+    several = len(scopes) > 1
+    return Section(
+        anchor=f"variant-{i}",
+        finding=finding,
+        pair=" ".join(s.text for s in said if s.topic == "pair"),
+        lines=_by_topic(s for s in said if s.scope is None or not several),
+        sides=tuple(_side(said, scope) for scope in scopes) if several else (),
+        scope=[s.text for s in said if s.topic == "scope"],
+        parts=tuple(_parts(result, finding, f"variant-{i}")),
+        figures=tuple(_drawn(result, finding.variant, i, specs)),
+    )
+
+
+def _by_topic(said: Iterable[Sentence]) -> dict[Topic, list[str]]:
+    lines: dict[Topic, list[str]] = {}
+    for sentence in said:
+        if sentence.topic in HEADINGS:
+            lines.setdefault(sentence.topic, []).append(sentence.text)
+    return lines
+
+
+def _side(said: tuple[Sentence, ...], scope: Scope) -> Side:
+    return Side(SIDES[scope], QUESTIONS[scope], _by_topic(s for s in said if s.scope == scope))
+
+
+def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]:
+    several = len(finding.verdicts) > 1
+    correction = "not corrected" if finding.correction == "none" else "corrected in the family"
+    pays_more, loses = payer_table(finding, "pays more"), payer_table(finding, "loses")
+    if pays_more is not None:
+        strong = f" Strong: at most {finding.alpha:g}." if several else ""
+        title = f"Who pays more than the others ({pays_more.total})"
+        note = f"p-values of the excess are {correction}.{strong}"
+        yield Part(f"{anchor}-pays-more", title, pays_more, True, note)
+    if loses is not None:
+        strong = " Strong: limits below 0." if several else ""
+        note = f"p-values are {correction}.{strong}"
+        yield Part(f"{anchor}-loses", f"Who loses ({loses.total})", loses, True, note)
+    blind = blind_table(finding.blind)
+    if blind is not None:
+        of = f"{blind.total} of {finding.n_watched} classes and groups"
+        yield Part(f"{anchor}-unseen", f"What cannot be told ({of})", blind, False)
+    small = small_table(finding.small)
+    if small is not None:
+        yield Part(f"{anchor}-small", f"Without a verdict ({small.total})", small, False)
+    numbers = before_after(result, finding)
+    if numbers is not None:
+        yield Part(f"{anchor}-numbers", "Baseline and compressed numbers", numbers, True)
+
+
+def _drawn(
+    result: AuditResult, variant: str, i: int, specs: dict[str, Spec]
+) -> Iterator[DrawnFigure]:
     for figure in figures():
-        drawing = draw(figure.id, result, finding.variant)
+        drawing = draw(figure.id, result, variant)
         anchor = f"figure-{i}-{figure.id.lower()}"
         alt = figure.title
         if drawing.spec is not None:
             alt = drawing.spec["description"]
             specs[anchor] = drawing.spec
-        drawn.append(
-            DrawnFigure(anchor, figure.id, figure.title, figure.caption, alt, drawing.reason)
-        )
-    return Section(
-        anchor=f"variant-{i}",
-        finding=finding,
-        lines=lines,
-        loses=payer_table(finding.loses, "loses"),
-        pays_more=payer_table(finding.pays_more, "pays more"),
-        blind=blind_table(finding.blind),
-        small=small_table(finding.small),
-        figures=tuple(drawn),
-    )
-
-
-def _provenance(result: AuditResult) -> list[tuple[str, str]]:
-    origin = result.provenance
-    inputs = "; ".join(
-        ", ".join(f"{key} {value}" for key, value in given.items() if value is not None)
-        for given in origin.inputs
-    )
-    options = ", ".join(f"{key} = {value}" for key, value in origin.options.items())
-    return [
-        ("fairweight", origin.version),
-        ("made", origin.created),
-        ("command", origin.command or "—"),
-        ("inputs", inputs or "—"),
-        ("options", options or "—"),
-    ]
+        yield DrawnFigure(anchor, figure.id, figure.title, figure.caption, alt, drawing.reason)

@@ -34,6 +34,7 @@ def to_json(result: AuditResult) -> str:
         "groupings": list(result.groupings),
         "single_columns": list(result.single_columns),
         "n_examples": result.n_examples,
+        "pairing": result.pairing,
         "notes": list(result.notes),
         "provenance": asdict(result.provenance),
     }
@@ -133,6 +134,7 @@ def from_json(text: str) -> AuditResult:
             groupings=tuple(document["groupings"]),
             single_columns=tuple(document["single_columns"]),
             n_examples=document["n_examples"],
+            pairing=document["pairing"],
             notes=tuple(document["notes"]),
             provenance=Provenance(
                 version=origin["version"],

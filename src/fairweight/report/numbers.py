@@ -47,6 +47,11 @@ def text(value: Any) -> str | None:
     return None if missing(value) else str(value)
 
 
+def whole(value: Any) -> int | None:
+    """A cell as a whole number; None where it holds nothing."""
+    return None if missing(value) else int(value)
+
+
 def shown(name: Any, limit: int | None = None) -> str:
     r"""A name on one line: control and invisible characters written out, long ones cut.
 
@@ -101,6 +106,15 @@ def points(share: float, *others: float) -> str:
         return NOTHING
     scaled = [100 * v for v in (share, *others)]
     return f"{signed(scaled[0], _decimals(scaled))} points"
+
+
+def size_in_points(share: float) -> str:
+    """The size of a change in percentage points, whatever its direction.
+
+    >>> size_in_points(0.0321), size_in_points(-0.0004)
+    ('3.2 points', '0.04 points')
+    """
+    return points(abs(share)).removeprefix("+")
 
 
 def bracket(low: float, high: float, *, scale: float = 1.0, decimals: int = 1) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairweight.report.finding import Blind, Payer, Small
 from fairweight.report.numbers import (
     NOTHING,
     count,
@@ -17,10 +16,10 @@ from fairweight.report.numbers import (
     p_value,
     percent,
     points,
-    points_interval,
     real,
     shift_of,
     shown,
+    size_in_points,
     text,
     value_of,
 )
@@ -41,6 +40,7 @@ class Cell:
     shown: str
     sort: float | str | None = None
     why: str | None = None
+    strong: bool = False  # what makes the row stand in its table
 
     @property
     def numeric(self) -> bool:
@@ -68,105 +68,32 @@ class PageTable:
         return f"The {count(len(self.rows))} rows {self.order} are shown; {where}."
 
 
-def payer_table(payers: Sequence[Payer], what: str) -> PageTable | None:
-    """Who loses (simultaneous limits) or who pays more than the others."""
-    if not payers:
-        return None
-    excess = what == "pays more"
-    tasks = any(payer.task is not None for payer in payers)
-    rows = [
-        (
-            _name("class " + payer.name if payer.kind == "class" else payer.name),
-            *([_name(payer.task)] if tasks else []),
-            Cell(payer.metric, payer.metric),
-            Cell(count(payer.n), payer.n),
-            Cell(points_interval(payer.shift, payer.low, payer.high), payer.shift),
-            Cell(p_value(payer.p, bare=True), payer.p),
-        )
-        for payer in payers[:LIMIT]
-    ]
-    headings = (
-        "who",
-        *(["task"] if tasks else []),
-        "metric",
-        "n",
-        "excess over the others [interval]" if excess else "shift [simultaneous limits]",
-        "p, corrected",
-    )
-    order = "with the largest shift"
-    return PageTable("", what, headings, tuple(rows), len(payers), "tables/results.csv", order)
-
-
-def blind_table(blind: Sequence[Blind]) -> PageTable | None:
-    """Where a loss of the reference size could have gone unseen."""
-    if not blind:
-        return None
-    tasks = any(b.task is not None for b in blind)
-    rows = [
-        (
-            _name("class " + b.name if b.kind == "class" else b.name),
-            *([_name(b.task)] if tasks else []),
-            Cell(count(b.n), b.n),
-            Cell(
-                NOTHING if missing(b.detectable) else points(-b.detectable),
-                _finite(b.detectable),
-                "no loss would be found reliably at this n" if missing(b.detectable) else None,
-            ),
-            Cell(count(b.n_needed), _finite(b.n_needed)),
-        )
-        for b in blind[:LIMIT]
-    ]
-    reference = f"n needed for {100 * blind[0].reference:g} points"
-    headings = (
-        "who",
-        *(["task"] if tasks else []),
-        "n",
-        "least loss found with 80 % power",
-        reference,
-    )
-    title, order = "cannot be told", "with the smallest n"
-    return PageTable("", title, headings, tuple(rows), len(blind), "tables/power.csv", order)
-
-
-def small_table(small: Sequence[Small]) -> PageTable | None:
-    """Classes and groups without a verdict."""
-    if not small:
-        return None
-    rows = [
-        (
-            _name("class " + s.name if s.kind == "class" else s.name),
-            Cell(count(s.n), s.n),
-            Cell(shown(s.reason), shown(s.reason)),
-        )
-        for s in small[:LIMIT]
-    ]
-    headings = ("who", "n", "why")
-    title, order = "without a verdict", "that come first"
-    return PageTable("", title, headings, tuple(rows), len(small), "tables/results.csv", order)
-
-
 def detail_tables(result: AuditResult) -> list[PageTable]:
     """All numbers, by level; only tables that have rows."""
     frame = result.results
     compares = (frame["by"] == "overall") & frame["baseline"].isna() & frame["shift"].isna()
     parts = (
         ("overall", "Overall", (frame["by"] == "overall") & ~compares),
-        ("comparisons", "Comparisons of the two models", compares),
+        ("comparisons", "Comparisons of compressed and baseline", compares),
         ("by-group", "By group", frame["by"] == "group"),
         ("by-class", "By class", frame["by"] == "class"),
         ("by-group-and-class", "By group and class", frame["by"] == "group*class"),
         ("groupings", "Group columns as a whole", frame["by"] == "grouping"),
     )
     tables = [_results(anchor, title, frame[keep]) for anchor, title, keep in parts]
+    if (frame["n_seeds_baseline"].fillna(1) > 1).any() or (frame["n_seeds_compressed"] > 1).any():
+        tables.append(_members(result.per_seed))
     tables += [_plain(result, name, *how) for name, how in _PLAIN.items()]
     return [table for table in tables if table.total]
 
 
-def _name(value: Any) -> Cell:
+def name_cell(value: Any) -> Cell:
+    """A name that came from a file."""
     return Cell(shown(value), "" if missing(value) else shown(value))
 
 
-def _finite(value: Any) -> float | None:
+def finite(value: Any) -> float | None:
+    """A number by which rows can be sorted."""
     found = real(value)
     return found if math.isfinite(found) else None
 
@@ -186,7 +113,7 @@ _Show = Callable[[dict[str, Any], str], Cell]
 
 
 def _value(row: dict[str, Any], key: str) -> Cell:
-    return Cell(value_of(str(row["metric"]), real(row[key])), _finite(row[key]), _why(row, key))
+    return Cell(value_of(str(row["metric"]), real(row[key])), finite(row[key]), _why(row, key))
 
 
 def _why(row: dict[str, Any], key: str) -> str | None:
@@ -198,7 +125,7 @@ def _span(low: str, high: str) -> _Show:
     def show(row: dict[str, Any], key: str) -> Cell:
         metric = str(row["metric"])
         said = shift_of(metric, real(row[key]), real(row[low]), real(row[high]))
-        return Cell(said, _finite(row[key]), _why(row, key))
+        return Cell(said, finite(row[key]), _why(row, key))
 
     return show
 
@@ -209,24 +136,27 @@ def _limits(row: dict[str, Any], key: str) -> Cell:
     if missing(low) and missing(high):
         return Cell(NOTHING, None)
     said = shift_of(str(row["metric"]), low, low, high)
-    return Cell(said[said.index("[") :], _finite(high))
+    return Cell(said[said.index("[") :], finite(high))
 
 
 def _p(row: dict[str, Any], key: str) -> Cell:
-    return Cell(p_value(real(row[key]), bare=True), _finite(row[key]))
+    return Cell(p_value(real(row[key]), bare=True), finite(row[key]))
 
 
 def _shift_size(row: dict[str, Any], key: str) -> Cell:
     value = real(row[key])
-    return Cell(points(value) if is_share(str(row["metric"])) else number(value), _finite(value))
+    if missing(value):
+        return Cell(NOTHING, None)
+    said = size_in_points(value) if is_share(str(row["metric"])) else number(value)
+    return Cell(said, finite(value))
 
 
 def _text_cell(row: dict[str, Any], key: str) -> Cell:
-    return _name(row[key])
+    return name_cell(row[key])
 
 
 def _count_cell(row: dict[str, Any], key: str) -> Cell:
-    return Cell(count(row[key]), _finite(row[key]))
+    return Cell(count(row[key]), finite(row[key]))
 
 
 # Column of the frame, heading, how to show it. Columns without a single value are left out.
@@ -249,18 +179,48 @@ _RESULTS: tuple[tuple[str, str, _Show], ...] = (
     ("excess_shift", "excess over the others", _span("excess_low", "excess_high")),
     ("excess_p", "p of the excess", _p),
     ("debiased", "corrected for noise", _value),
-    ("noise_floor", "retraining moves it by", _shift_size),
+    ("matched", "retraining with compression", _shift_size),
+    ("noise_floor", "retraining alone, up to", _shift_size),
+    ("p_retraining", "p against retraining", _p),
     ("status", "status", _text_cell),
 )
 
 
 def _results(anchor: str, title: str, frame: pd.DataFrame) -> PageTable:
-    kept = [c for c in _RESULTS if frame[c[0]].notna().any()]
+    columns = _RESULTS
     if frame["scope"].nunique() < 2:
-        kept = [c for c in kept if c[0] != "scope"]
+        columns = tuple(c for c in columns if c[0] != "scope")
+    return _shown(anchor, title, frame, columns, "tables/results.csv")
+
+
+def _shown(
+    anchor: str,
+    title: str,
+    frame: pd.DataFrame,
+    columns: tuple[tuple[str, str, _Show], ...],
+    file: str,
+) -> PageTable:
+    kept = [c for c in columns if frame[c[0]].notna().any()]
     rows = tuple(tuple(show(row, key) for key, _, show in kept) for row in records(_first(frame)))
     headings = tuple(heading for _, heading, _ in kept)
-    return PageTable(anchor, title, headings, rows, len(frame), "tables/results.csv")
+    return PageTable(anchor, title, headings, rows, len(frame), file)
+
+
+_MEMBERS: tuple[tuple[str, str, _Show], ...] = (
+    ("variant", "variant", _text_cell),
+    ("seed", "member", _text_cell),
+    ("task", "task", _text_cell),
+    ("group", "group", _text_cell),
+    ("class", "class", _text_cell),
+    ("metric", "metric", _text_cell),
+    ("n", "n", _count_cell),
+    ("value", "value", lambda row, key: _value({**row, "status": None}, key)),
+)
+
+
+def _members(frame: pd.DataFrame) -> PageTable:
+    """What every single member of a population does."""
+    return _shown("members", "Every member", frame, _MEMBERS, "tables/per_seed.csv")
 
 
 # Frames without metrics of their own: which columns are shares of something.
@@ -286,13 +246,13 @@ def _plain(result: AuditResult, name: str, title: str, shares: frozenset[str]) -
 
     def cell(column: str, value: Any) -> Cell:
         if isinstance(value, str) or missing(value):
-            return _name(value)
+            return name_cell(value)
         if column in shares:
             return Cell(percent(float(value)), float(value))
         if column in _POINTS:
             return Cell(points(float(value)), float(value))
         whole = column.startswith("n") or float(value).is_integer()
-        return Cell(count(value) if whole else number(float(value)), _finite(value))
+        return Cell(count(value) if whole else number(float(value)), finite(value))
 
     rows = tuple(
         tuple(cell(column, row[column]) for column in kept) for row in records(_first(frame))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.errors import UnknownNameError
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairweight.auditing.result import AuditResult
+
+Scope: TypeAlias = Literal["model", "method"]
 
 
 def variant_of(result: AuditResult, variant: str | None) -> str:
@@ -39,18 +41,23 @@ def at_task(frame: pd.DataFrame, result: AuditResult, task: str | None) -> pd.Da
 
 
 def select(
-    result: AuditResult, variant: str, metric: str | tuple[str, ...], by: str
+    result: AuditResult,
+    variant: str,
+    metric: str | tuple[str, ...],
+    by: str,
+    scope: Scope = "model",
 ) -> pd.DataFrame:
-    """Rows of `results` of one variant (scope `model`), metrics and level."""
+    """Rows of `results` of one variant, metrics, level and scope (none is `model`)."""
     frame = result.results
     names = (metric,) if isinstance(metric, str) else metric
-    keep = (
-        (frame["variant"] == variant)
-        & frame["metric"].isin(names)
-        & (frame["by"] == by)
-        & (frame["scope"].isna() | (frame["scope"] == "model"))
-    )
-    return frame[keep]
+    keep = (frame["variant"] == variant) & frame["metric"].isin(names) & (frame["by"] == by)
+    return frame[keep & of_scope(frame, scope)]
+
+
+def of_scope(frame: pd.DataFrame, scope: Scope) -> pd.Series:
+    """Which rows answer the question of one scope; a row without a scope speaks of the models."""
+    own: pd.Series = frame["scope"] == scope
+    return own | frame["scope"].isna() if scope == "model" else own
 
 
 def is_ok(frame: pd.DataFrame) -> pd.Series:

@@ -27,7 +27,7 @@ _VIEWS: dict[str, Callable[[pd.DataFrame], Any]] = {
 
 
 def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Every frame as CSV, and `results.parquet`; the paths written.
+    """Every frame as CSV; `results.parquet` and `bounds.parquet`; the paths written.
 
     Frames without rows are written too, so that a script finds the same files after every audit.
     Names are exact in Parquet and JSON. In CSV, text that a spreadsheet would run as a formula
@@ -46,8 +46,10 @@ def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tupl
             _copy(connection, _guarded(frame), folder / f"{name}.csv", "FORMAT csv, HEADER")
             for name, frame in frames.items()
         ]
-        whole = folder / "results.parquet"
-        written.append(_copy(connection, result.results, whole, "FORMAT parquet"))
+        written += [
+            _copy(connection, frames[name], folder / f"{name}.parquet", "FORMAT parquet")
+            for name in ("results", "bounds")
+        ]
     return tuple(written)
 
 

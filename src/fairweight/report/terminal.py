@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING
 
 from fairweight.report.finding import findings
 from fairweight.report.numbers import count, shown
-from fairweight.report.sentences import Sentence, Topic, reading, sentences
+from fairweight.report.rows import Scope
+from fairweight.report.sentences import (
+    HEADINGS,
+    QUESTIONS,
+    SIDES,
+    Sentence,
+    Topic,
+    reading,
+    sentences,
+)
 
 if TYPE_CHECKING:
-    from rich.console import Console, Group, RenderableType
+    from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+    from rich.table import Table
 
     from fairweight.auditing.result import AuditResult
 
-_HEADINGS: dict[Topic, str] = {
-    "accuracy": "Overall",
-    "groups": "Groups",
-    "loses": "Loses",
-    "pays more": "Pays more",
-    "labels": "Labels",
-    "gains": "Gains",
-    "cannot tell": "Cannot tell",
-}
 _STYLES: dict[Topic, str] = {"loses": "bold", "pays more": "bold", "cannot tell": "dim"}
 
 
@@ -78,23 +80,80 @@ def _left_out(number: int, what: str) -> str:
 
 
 def _panel(said: tuple[Sentence, ...]) -> RenderableType:
+    from rich.console import Group
     from rich.panel import Panel
-    from rich.table import Table
     from rich.text import Text
 
+    title = next((s.text for s in said if s.topic == "pair"), "").removesuffix(".")
+    told = [s for s in said if s.topic in HEADINGS]
+    indent = max(len(HEADINGS[s.topic]) for s in told)
+    if any(s.scope == "method" for s in told):
+        sides = _Sides(tuple(s for s in told if s.scope is not None), indent)
+        both = [s for s in told if s.scope is None]
+        body: RenderableType = Group(sides, Text(""), _grid(both, indent)) if both else sides
+    else:
+        body = _grid(told, indent)
+    return Panel(body, title=Text(title, style="bold"), title_align="left", expand=True)
+
+
+def _topics(said: list[Sentence]) -> dict[Topic, list[str]]:
+    grouped = groupby(said, key=lambda s: s.topic)
+    return {topic: [s.text for s in lines] for topic, lines in grouped}
+
+
+def _table(columns: int, indent: int) -> Table:
+    from rich.table import Table
+
     grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True)
-    grid.add_column(ratio=1, overflow="fold")
-    title = ""
-    for topic, group in groupby(said, key=lambda s: s.topic):
-        lines = [sentence.text for sentence in group]
-        if topic == "pair":
-            title = lines[0].removesuffix(".")
-            continue
-        if topic == "scope":
-            continue
-        heading = Text(_HEADINGS[topic], style="cyan")
-        for line in lines:
-            grid.add_row(heading, Text(line, style=_STYLES.get(topic, "")))
-            heading = Text("")
-    return Panel(grid, title=Text(title, style="bold"), title_align="left", expand=True)
+    grid.add_column(no_wrap=True, min_width=indent)
+    for _ in range(columns):
+        grid.add_column(ratio=1, overflow="fold")
+    return grid
+
+
+def _grid(said: list[Sentence], indent: int) -> Table:
+    grid = _table(1, indent)
+    for topic, lines in _topics(said).items():
+        _add(grid, topic, [lines])
+    return grid
+
+
+def _add(grid: Table, topic: Topic, columns: list[list[str]]) -> None:
+    """A topic with the lines of each column, the heading beside the first."""
+    from rich.text import Text
+
+    style = _STYLES.get(topic, "")
+    heading = Text(HEADINGS[topic], style="cyan")
+    for lines in zip_longest(*columns, fillvalue=""):
+        grid.add_row(heading, *(Text(line, style=style) for line in lines))
+        heading = Text("")
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Both scopes side by side; one below the other where the terminal is narrow."""
+
+    said: tuple[Sentence, ...]
+    indent: int
+    least_width: int = 72
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        scopes: tuple[Scope, Scope] = ("model", "method")
+        own = [[s for s in self.said if s.scope == scope] for scope in scopes]
+        heads = [
+            Text.assemble((f"{SIDES[scope]}: ", "bold"), (QUESTIONS[scope], "dim"))
+            for scope in scopes
+        ]
+        if options.max_width < self.least_width:
+            for head, said in zip(heads, own, strict=True):
+                yield head
+                yield _grid(said, self.indent)
+            return
+        grid = _table(2, self.indent)
+        grid.add_row("", *heads)
+        model, method = (_topics(said) for said in own)
+        for topic in (t for t in HEADINGS if t in model or t in method):
+            _add(grid, topic, [model.get(topic, []), method.get(topic, [])])
+        yield grid

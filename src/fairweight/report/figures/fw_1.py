@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fairweight.report.figures.parts import (
+    cut_domain,
     label,
     labels,
     largest,
@@ -54,7 +55,7 @@ def shifts(
         return Absent("there is no class or group with a shift")
     drawn = [v for values, _ in panels for v in values]
     losing = sum(v["verdict"] == "loses" for v in drawn)
-    domain = _domain(drawn)
+    domain = cut_domain(drawn)
     return {
         "title": pair_title(result, name, *said),
         "description": (
@@ -89,36 +90,6 @@ def _values(rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
             }
         )
     return values
-
-
-def _domain(values: list[dict[str, Any]]) -> list[float]:
-    """What the axis covers: every shift, and every limit except of far wider intervals.
-
-    The interval of one tiny group would else squeeze all others into a line. Whoever loses or
-    gains is drawn whole.
-
-    >>> row = {"shift": -2.0, "low": -3.0, "high": -1.0, "sim_low": -4.0, "sim_high": 0.5,
-    ...        "verdict": "undecided"}
-    >>> _domain([row, row | {"sim_low": -90.0, "sim_high": 80.0}, row])
-    [-4.0, 0.5]
-    """
-    spans = [
-        (v["sim_low"] if v["sim_low"] is not None else v["low"],
-         v["sim_high"] if v["sim_high"] is not None else v["high"])
-        for v in values
-    ]  # fmt: skip
-    known = [(low, high) for low, high in spans if low is not None and high is not None]
-    widths = sorted(high - low for low, high in known)
-    limit = 4 * widths[len(widths) // 2] if widths else 0.0
-    decided = [v["verdict"] != "undecided" for v in values]
-    ends = [
-        end
-        for (low, high), shown in zip(spans, decided, strict=True)
-        if low is not None and high is not None and (high - low <= limit or shown)
-        for end in (low, high)
-    ]
-    ends += [v["shift"] for v in values] + [0.0]
-    return [min(ends), max(ends)]
 
 
 def _panel(

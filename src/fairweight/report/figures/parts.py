@@ -74,6 +74,30 @@ def selection(shown_: int, total: int, what: str, order: str = "the largest chan
     return "" if shown_ >= total else f"the {count(shown_)} of {count(total)} {what} with {order}"
 
 
+def cut_domain(values: Sequence[dict[str, Any]]) -> list[float]:
+    """What the axis covers: every shift, and every limit except of far wider intervals.
+
+    The interval of one tiny group would else squeeze all others into a line. Whoever loses or
+    gains is drawn whole.
+
+    >>> row = {"shift": -2.0, "sim_low": -4.0, "sim_high": 0.5}
+    >>> cut_domain([row, row | {"sim_low": -90.0, "sim_high": 80.0}, row])
+    [-4.0, 0.5]
+    """
+    spans = []
+    for v in values:
+        low = v["sim_low"] if v["sim_low"] is not None else v.get("low")
+        high = v["sim_high"] if v["sim_high"] is not None else v.get("high")
+        if low is not None and high is not None:
+            spans.append((low, high))
+    widths = sorted(high - low for low, high in spans)
+    limit = 4 * widths[len(widths) // 2] if widths else 0.0
+    shown_ = [(low, high) for low, high in spans if high - low <= limit or low > 0 or high < 0]
+    ends = [end for span in shown_ for end in span]
+    ends += [v["shift"] for v in values if v["shift"] is not None] + [0.0]
+    return [min(ends), max(ends)]
+
+
 def models(result: AuditResult, variant: str) -> dict[str, Any]:
     """The colour scale of baseline and variant: grey and orange in every figure."""
     return {

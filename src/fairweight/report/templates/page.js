@@ -22,6 +22,18 @@
     section.addEventListener("toggle", () => { if (section.open) all(); });
   }
 
+  // A link of the contents opens what it leads to.
+  const reveal = () => {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    if (target instanceof HTMLDetailsElement) target.open = true;
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
+  // What is folded belongs to the finding, and paper cannot be unfolded.
+  addEventListener("beforeprint", () => {
+    for (const part of document.querySelectorAll("details.part")) part.open = true;
+  });
+
   const order = (a, b) => {
     if (a === b) return 0;
     if (a === "" || b === "") return a === "" ? 1 : -1; // nothing comes last, either way

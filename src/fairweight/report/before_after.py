@@ -1,0 +1,100 @@
+"""The dense and the compressed numbers side by side: one short table per variant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairweight.report.finding import Finding
+from fairweight.report.numbers import (
+    NOTHING,
+    is_share,
+    missing,
+    number,
+    real,
+    shift_of,
+    shown,
+    size_in_points,
+    text,
+    value_of,
+)
+from fairweight.report.page_tables import Cell, PageTable, finite, name_cell
+from fairweight.report.rows import Scope, at_task, records, select
+from fairweight.report.sentences import SIDES
+
+if TYPE_CHECKING:
+    from fairweight.auditing.result import AuditResult
+
+# What a reader looks for first; every other number is in the tables at the end.
+_OVERALL = (
+    "accuracy", "balanced_accuracy", "recall", "precision", "fpr", "fnr", "kappa", "auc",
+    "ece_top_label", "class_gap",
+)  # fmt: skip
+_GROUPING = ("worst_group", "group_gap")
+
+
+def before_after(result: AuditResult, finding: Finding) -> PageTable | None:
+    """Headline metrics of baseline and variant with their shift in every scope."""
+    sides = [verdict.scope for verdict in finding.verdicts]
+    shifts = {side: _shifts(result, finding.variant, side) for side in sides}
+    rows = _rows(result, finding.variant, "model")
+    if not rows:
+        return None
+    groups = any(not missing(row["group"]) for row in rows)
+    floors = any(not missing(row["noise_floor"]) for row in rows)
+    several = len(sides) > 1
+    headings = (
+        "metric",
+        *(["of"] if groups else []),
+        shown(result.baseline),
+        shown(finding.variant),
+        *(f"shift{', ' + SIDES[s].lower() if several else ''} [interval]" for s in sides),
+        *(["retraining alone, up to"] if floors else []),
+    )
+    cells = tuple(
+        (
+            name_cell(row["metric"]),
+            *([name_cell(row["group"])] if groups else []),
+            _value(row, "baseline"),
+            _value(row, "compressed"),
+            *(shifts[side].get(_key(row), Cell(NOTHING)) for side in sides),
+            *([_floor(row)] if floors else []),
+        )
+        for row in rows
+    )
+    return PageTable("", "before and after", headings, cells, len(cells), "tables/results.csv")
+
+
+def _rows(result: AuditResult, variant: str, scope: Scope) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for metrics, by in ((_OVERALL, "overall"), (_GROUPING, "grouping")):
+        rows = at_task(select(result, variant, metrics, by, scope), result, None)
+        known = records(rows[rows["baseline"].notna()])
+        found += sorted(known, key=lambda row: metrics.index(row["metric"]))
+    return found
+
+
+def _key(row: dict[str, Any]) -> tuple[str, str | None]:
+    return str(row["metric"]), text(row["group"])
+
+
+def _shifts(result: AuditResult, variant: str, scope: Scope) -> dict[Any, Cell]:
+    found = {}
+    for row in _rows(result, variant, scope):
+        shift, low, high = (real(row[name]) for name in ("shift", "ci_low", "ci_high"))
+        status = text(row["status"])
+        why = status if missing(low) and status != "ok" else None
+        said = shift_of(str(row["metric"]), shift, low, high)
+        found[_key(row)] = Cell(said, finite(shift), why)
+    return found
+
+
+def _value(row: dict[str, Any], key: str) -> Cell:
+    return Cell(value_of(str(row["metric"]), real(row[key])), finite(row[key]))
+
+
+def _floor(row: dict[str, Any]) -> Cell:
+    floor = real(row["noise_floor"])
+    if missing(floor):
+        return Cell(NOTHING)
+    said = size_in_points(floor) if is_share(str(row["metric"])) else number(floor)
+    return Cell(said, finite(floor))

@@ -1,0 +1,93 @@
+"""What an audit cannot tell: losses that could have gone unseen, and who is too small."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairweight.report.numbers import missing, real, text, whole
+from fairweight.report.rows import is_ok, records, select
+from fairweight.report.verdict import CONFIRMATORY, Kind, reason_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.auditing.result import AuditResult
+
+
+@dataclass(frozen=True)
+class Blind:
+    """A class or group where a shift that would matter could have gone unseen."""
+
+    kind: Kind
+    name: str
+    task: str | None
+    n: int | None
+    detectable: float  # least loss found with 80 % power; NaN where no loss would be
+    reference: float
+    n_needed: float
+
+
+@dataclass(frozen=True)
+class Small:
+    """A class or group that is too small, or a number that cannot be estimated, and why."""
+
+    kind: Kind | None
+    name: str
+    n: int | None
+    reason: str
+
+
+def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
+    """Rows where a loss of the reference size could have been missed, and was not found.
+
+    The second value is how many classes and groups were looked at.
+    """
+    frame = result.power
+    found: list[Blind] = []
+    watched = 0
+    for metric, kind in CONFIRMATORY:
+        power = frame[
+            (frame["variant"] == variant) & (frame["metric"] == metric) & (frame["by"] == kind)
+        ]
+        watched += len(power)
+        reference = float(frame["reference_shift"].iloc[0]) if len(frame) else 0.0
+        seen = _settled(select(result, variant, metric, kind), kind, reference)
+        for row in records(power):
+            if (text(row["task"]), str(row[kind])) in seen:
+                continue
+            detectable = abs(real(row["min_detectable_shift"]))
+            reference = abs(real(row["reference_shift"]))
+            if not missing(detectable) and detectable <= reference:
+                continue
+            found.append(
+                Blind(
+                    kind=kind,
+                    name=str(row[kind]),
+                    task=text(row["task"]),
+                    n=whole(row["n"]),
+                    detectable=detectable,
+                    reference=reference,
+                    n_needed=real(row["n_needed"]),
+                )
+            )
+    return tuple(sorted(found, key=lambda b: b.n if b.n is not None else -1)), watched
+
+
+def _settled(rows: pd.DataFrame, kind: Kind, reference: float) -> set[tuple[str | None, str]]:
+    """Rows that are told: limits beside 0, or above a loss of the reference size."""
+    found = rows[(rows["sim_high"] < 0) | (rows["sim_low"] >= -abs(reference))]
+    return {(text(task), str(name)) for task, name in zip(found["task"], found[kind], strict=True)}
+
+
+def small(result: AuditResult, variant: str) -> tuple[Small, ...]:
+    """Classes and groups of the confirmatory families that got no verdict, each once."""
+    found: dict[tuple[str, str], Small] = {}
+    for metric, kind in CONFIRMATORY:
+        rows = select(result, variant, metric, kind)
+        for row in records(rows[~is_ok(rows)]):
+            name = str(row[kind])
+            found.setdefault(
+                (kind, name), Small(kind, name, whole(row["n"]), reason_of(str(row["status"])))
+            )
+    return tuple(found.values())

@@ -1,0 +1,260 @@
+"""What the rows of one scope say about one variant: who loses, who pays more, which columns.
+
+Scope `model` holds the models fixed and samples examples; scope `method` samples members too. The
+same rules read both; only the limits in the rows differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from fairweight.report.numbers import missing, real, text, whole
+from fairweight.report.rows import Scope, at_task, is_ok, records, select
+
+if TYPE_CHECKING:
+    from fairweight.auditing.result import AuditResult
+
+Kind: TypeAlias = Literal["group", "class"]
+
+# The confirmatory families: decided before the data are seen, in both a higher value is better.
+CONFIRMATORY: tuple[tuple[str, Kind], ...] = (("accuracy", "group"), ("recall", "class"))
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the baseline's own members do: a picture beside the limits, never a verdict."""
+
+    matched: float  # median absolute change between equally many baseline and compressed members
+    noise_floor: float  # 95 % of the changes between two such sets of baseline members are smaller
+    p_retraining: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """A metric before and after, with the pointwise interval of its shift."""
+
+    metric: str
+    task: str | None
+    baseline: float
+    compressed: float
+    shift: float
+    low: float
+    high: float
+    p: float
+    context: Context
+
+
+@dataclass(frozen=True)
+class Payer:
+    """A class or group with its shift (or its excess over all others) and limits."""
+
+    kind: Kind
+    name: str
+    task: str | None
+    metric: str
+    n: int | None
+    baseline: float
+    compressed: float
+    shift: float
+    low: float
+    high: float
+    p: float  # corrected within the family
+    n_family: int | None
+    context: Context
+
+    @property
+    def key(self) -> tuple[Kind, str, str | None]:
+        """Whom it speaks of, in every scope."""
+        return self.kind, self.name, self.task
+
+
+@dataclass(frozen=True)
+class Column:
+    """Whether the groups of one column, or the classes, pay differently."""
+
+    kind: Kind
+    name: str
+    task: str | None
+    p: float
+    differs: bool | None  # None: cannot be told
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Everything that one scope says about one variant.
+
+    `shifts` and `excesses` hold every row of the confirmatory families that has limits (none of
+    missing values), those of intersections behind, and the larger first.
+    """
+
+    scope: Scope
+    alpha: float
+    overall: Change | None
+    columns: tuple[Column, ...]
+    shifts: tuple[Payer, ...]
+    excesses: tuple[Payer, ...]
+    reason: str | None = None  # why this scope cannot be had at all
+
+    @property
+    def loses(self) -> tuple[Payer, ...]:
+        """Whose simultaneous limits lie below 0."""
+        return tuple(payer for payer in self.shifts if payer.high < 0)
+
+    @property
+    def gains(self) -> tuple[Payer, ...]:
+        """Whose simultaneous limits lie above 0."""
+        return tuple(payer for payer in self.shifts if payer.low > 0)
+
+    @property
+    def pays_more(self) -> tuple[Payer, ...]:
+        """Whose shift is below that of all others in its column, after correction."""
+        return tuple(p for p in self.excesses if p.p <= self.alpha and p.shift < 0)
+
+
+def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Verdict:
+    """What the rows of one scope say."""
+    overall = at_task(select(result, variant, "accuracy", "overall", scope), result, None)
+    status = text(overall["status"].iloc[0]) if len(overall) else None
+    return Verdict(
+        scope=scope,
+        alpha=alpha,
+        overall=_overall(records(overall)),
+        columns=(
+            *_group_columns(result, variant, scope, alpha),
+            *_class_columns(result, variant, scope, alpha),
+        ),
+        shifts=_payers(result, variant, scope, _SHIFT),
+        excesses=_payers(result, variant, scope, _EXCESS),
+        reason=reason_of(status) if status not in (None, "ok") else None,
+    )
+
+
+def reason_of(status: str | None) -> str:
+    """The reason behind a status.
+
+    >>> reason_of("not_estimable: one level"), reason_of("small_group: n < 10"), reason_of("ok")
+    ('one level', 'n < 10', 'no test was made')
+    """
+    return (status or "").partition(": ")[2] or "no test was made"
+
+
+def _context(row: dict[str, Any]) -> Context:
+    return Context(real(row["matched"]), real(row["noise_floor"]), real(row["p_retraining"]))
+
+
+def _overall(rows: list[dict[str, Any]]) -> Change | None:
+    for row in rows:
+        return Change(
+            metric="accuracy",
+            task=text(row["task"]),
+            baseline=real(row["baseline"]),
+            compressed=real(row["compressed"]),
+            shift=real(row["shift"]),
+            low=real(row["ci_low"]),
+            high=real(row["ci_high"]),
+            p=real(row["p_value"]),
+            context=_context(row),
+        )
+    return None
+
+
+def _group_columns(
+    result: AuditResult, variant: str, scope: Scope, alpha: float
+) -> tuple[Column, ...]:
+    found = []
+    for row in records(select(result, variant, "heterogeneity", "grouping", scope)):
+        p = real(row["p_adjusted"])
+        known = not missing(p)
+        found.append(
+            Column(
+                kind="group",
+                name=str(row["group"]),
+                task=text(row["task"]),
+                p=p,
+                differs=bool(p <= alpha) if known else None,
+                reason=None if known else _untested(text(row["status"]), scope),
+            )
+        )
+    return tuple(found)
+
+
+def _untested(status: str | None, scope: Scope) -> str:
+    """Why a column has no p: beyond retraining, members are relabelled, which takes enough."""
+    if scope == "method" and status in (None, "ok"):
+        return "fewer than 20 relabellings of the members"
+    return reason_of(status)
+
+
+def _class_columns(
+    result: AuditResult, variant: str, scope: Scope, alpha: float
+) -> tuple[Column, ...]:
+    """Whether classes pay differently: the least corrected p of their excesses.
+
+    Under Holm's correction that is Bonferroni's test of "no class has an excess".
+    """
+    rows = select(result, variant, "recall", "class", scope)
+    found = []
+    for task, part in rows.groupby("task", dropna=False, sort=False):
+        p = part.loc[is_ok(part), "excess_p_adjusted"].min()
+        if not missing(p):
+            found.append(Column("class", "classes", text(task), real(p), bool(p <= alpha), None))
+    return tuple(found)
+
+
+_PAYER = (
+    "task", "metric", "n", "baseline", "compressed", "n_family",
+    "matched", "noise_floor", "p_retraining",
+)  # fmt: skip
+_SHIFT = ("shift", "sim_low", "sim_high", "p_adjusted")
+_EXCESS = ("excess_shift", "excess_low", "excess_high", "excess_p_adjusted")
+
+
+def _payers(
+    result: AuditResult, variant: str, scope: Scope, columns: tuple[str, str, str, str]
+) -> tuple[Payer, ...]:
+    """Every judged row of the confirmatory families by these four columns."""
+    found: list[Payer] = []
+    for metric, kind in CONFIRMATORY:
+        rows = select(result, variant, metric, kind, scope)
+        known = rows[columns[0]].notna() & rows["family"].notna()  # not of missing values
+        judged = records(rows[is_ok(rows) & known], (kind, *_PAYER, *columns))
+        found += [_payer(row, kind, *columns) for row in judged]
+    return _in_order(found, result)
+
+
+def _payer(row: dict[str, Any], kind: Kind, shift: str, low: str, high: str, p: str) -> Payer:
+    return Payer(
+        kind=kind,
+        name=str(row[kind]),
+        task=text(row["task"]),
+        metric=str(row["metric"]),
+        n=whole(row["n"]),
+        baseline=real(row["baseline"]),
+        compressed=real(row["compressed"]),
+        shift=real(row[shift]),
+        low=real(row[low]),
+        high=real(row[high]),
+        p=real(row[p]),
+        n_family=whole(row["n_family"]),
+        context=_context(row),
+    )
+
+
+def _in_order(payers: list[Payer], result: AuditResult) -> tuple[Payer, ...]:
+    """The larger shift first; intersections behind the columns that they are made of."""
+    crossed = [
+        (f"{columns[0]}=", [f" & {column}=" for column in columns[1:]])
+        for columns in (grouping.split("*") for grouping in result.groupings)
+        if len(columns) > 1
+    ]
+
+    def place(payer: Payer) -> tuple[bool, float]:
+        inside = payer.kind == "group" and any(
+            payer.name.startswith(first) and all(part in payer.name for part in rest)
+            for first, rest in crossed
+        )
+        return inside, -abs(payer.shift)
+
+    return tuple(sorted(payers, key=place))

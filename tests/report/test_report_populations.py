@@ -1,0 +1,238 @@
+"""Findings about populations: two scopes, noise floors as context, what cannot be had."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from fairweight.auditing.result import BOUND_COLUMNS, AuditResult
+from fairweight.report.finding import Finding, find
+from fairweight.report.machine import from_json, to_json
+from fairweight.report.notebook import fragment
+from fairweight.report.page_tables import detail_tables
+from fairweight.report.payer_tables import payer_table
+from fairweight.report.sentences import NO_VETO, ONE_PAIR, TWO_SIDES, sentences
+from fairweight.report.tables import write_tables
+from fairweight.report.terminal import summary
+
+
+def lines(finding: Finding, topic: str, scope: str | None = None) -> list[str]:
+    return [s.text for s in sentences(finding) if s.topic == topic and s.scope == scope]
+
+
+def edited(result: AuditResult, where: pd.Series, **values: object) -> AuditResult:
+    rows = result.results.copy()
+    for column, value in values.items():
+        rows.loc[where, column] = value
+    return replace(result, results=rows)
+
+
+@pytest.mark.parametrize("scope", ["model", "method"])
+def test_each_scope_speaks_of_its_own_rows(population: AuditResult, scope: str) -> None:
+    rows = population.results
+    rows = rows[(rows["scope"] == scope) & (rows["variant"] == "int8") & (rows["status"] == "ok")]
+    judged = rows[
+        ((rows["metric"] == "accuracy") & (rows["by"] == "group"))
+        | ((rows["metric"] == "recall") & (rows["by"] == "class"))
+    ]
+    names = judged["group"].fillna(judged["class"])
+    verdict = find(population).model if scope == "model" else find(population).method
+    assert verdict is not None
+    assert {p.name for p in verdict.loses} == set(names[judged["sim_high"] < 0])
+    more = (judged["excess_p_adjusted"] <= 0.05) & (judged["excess_shift"] < 0)
+    assert {p.name for p in verdict.pays_more} == set(names[more])
+
+
+def test_a_loss_of_these_models_need_not_be_one_of_the_method(population: AuditResult) -> None:
+    finding = find(population)
+    assert finding.method is not None
+    model, method = ({p.name for p in v.loses} for v in (finding.model, finding.method))
+    assert method < model
+    only = next(p for p in finding.model.loses if p.name not in method)
+    assert any(only.name in line for line in lines(finding, "loses", "model"))
+    assert not any(f"{only.name}:" in line for line in lines(finding, "loses", "method"))
+
+
+def test_one_pair_has_no_second_scope(result: AuditResult) -> None:
+    finding = find(result)
+    assert finding.method is None
+    assert not finding.members.population
+    assert lines(finding, "retraining") == []
+    assert lines(finding, "scope")[0] == ONE_PAIR
+    assert {s.scope for s in sentences(finding)} == {None, "model"}
+
+
+def test_what_the_method_would_take_is_said(no_method: AuditResult) -> None:
+    finding = find(no_method)
+    assert finding.method is not None
+    assert finding.method.reason == "one baseline model"
+    assert finding.verdicts == (finding.model,)
+    (first, *_) = lines(finding, "cannot tell")
+    assert first == (
+        "Whether this holds for the method cannot be told (one baseline model): it takes at least "
+        "3 members per side, from 3 different dense models."
+    )
+    assert lines(finding, "scope")[0] == ONE_PAIR
+    assert not any(s.scope == "method" for s in sentences(finding))
+
+
+def test_numbers_of_members_are_in_the_first_line(
+    population: AuditResult, make_population: Callable[..., AuditResult], result: AuditResult
+) -> None:
+    assert lines(find(population), "pair") == [
+        "int8 (6 members) against dense (6) on 4,000 examples, 10 classes."
+    ]
+    one = edited(population, population.results["n"].notna(), n_seeds_baseline=1)
+    assert "against dense (1) on" in lines(find(one), "pair")[0]
+
+
+def test_classes_pay_differently_by_their_least_corrected_excess(population: AuditResult) -> None:
+    rows = population.results
+    own = rows[(rows["variant"] == "int8") & (rows["metric"] == "recall") & (rows["by"] == "class")]
+    for verdict in find(population).verdicts:
+        (column,) = [c for c in verdict.columns if c.kind == "class"]
+        least = own[own["scope"] == verdict.scope]["excess_p_adjusted"].min()
+        assert column.p == least
+        assert column.differs == (least <= 0.05)
+    calm = edited(population, rows["by"] == "class", excess_p_adjusted=0.3)
+    said = lines(find(calm), "classes", "method")
+    assert said == ["No evidence that classes pay differently (p = 0.30)."]
+
+
+def test_the_noise_floor_vetoes_nothing(population: AuditResult) -> None:
+    everywhere = population.results["noise_floor"].notna()
+    high = edited(population, everywhere, noise_floor=0.9, p_retraining=1.0)
+    for topic in ("groups", "classes", "pays more", "loses", "gains", "accuracy"):
+        for scope in ("model", "method"):
+            assert lines(find(high), topic, scope) == lines(find(population), topic, scope)
+    assert NO_VETO in lines(find(high), "scope")
+    assert lines(find(high), "scope")[0] == TWO_SIDES
+
+
+def test_what_retraining_moves_is_told_beside_what_compression_moves(
+    population: AuditResult,
+) -> None:
+    rows = population.results
+    here = (rows["class"] == "3") & (rows["metric"] == "recall")
+    set_by_hand = edited(population, here, noise_floor=0.041, matched=0.098)
+    overall, losers, beyond = lines(find(set_by_hand), "retraining")
+    # 6 members of the baseline are split into 3 and 3.
+    assert overall == (
+        "Retraining alone moves accuracy by up to 1.5 points (with compression: 2.4 points); "
+        "matched, 3 against 3 members."
+    )
+    assert losers.startswith(
+        "Of those who lose, it moves class 3 by up to 4.1 points (with compression: 9.8 points); "
+    )
+    shifts = find(set_by_hand).model.shifts
+    moved = sum(p.context.matched > p.context.noise_floor for p in shifts)
+    assert beyond == (
+        f"With compression, {moved} of {len(shifts)} classes and groups move by more than that."
+    )
+
+
+def test_too_few_members_for_a_noise_floor_are_counted(
+    result: AuditResult, make_population: Callable[..., AuditResult]
+) -> None:
+    finding = find(make_population(result, members=3))
+    assert lines(finding, "retraining") == [
+        "What retraining alone moves is not known: 3 members of the baseline; 5 are needed."
+    ]
+    assert NO_VETO not in lines(finding, "scope")
+
+
+def test_whoever_loses_in_one_scope_stands_with_the_numbers_of_both(
+    population: AuditResult,
+) -> None:
+    finding = find(population)
+    assert finding.method is not None
+    table = payer_table(finding, "loses")
+    assert table is not None
+    assert table.total == len(finding.model.loses)  # here every loss of the method is one of both
+    model, method = (
+        table.headings.index(f"shift in points, {side} [simultaneous limits]")
+        for side in ("these models", "the method")
+    )
+    lost = {p.name for p in finding.method.loses}
+    for row in table.rows:
+        assert row[model].strong
+        assert row[method].strong == (row[0].shown.removeprefix("class ") in lost)
+        assert row[method].shown != "—"
+    assert "retraining alone, up to" in table.headings
+
+
+def test_a_scope_without_limits_in_a_row_is_a_dash_with_a_reason(population: AuditResult) -> None:
+    rows = population.results
+    where = (rows["class"] == "3") & (rows["scope"] == "method")
+    lost = edited(population, where, status="not_estimable: unstable", sim_high=float("nan"))
+    table = payer_table(find(lost), "loses")
+    assert table is not None
+    (row,) = [row for row in table.rows if row[0].shown == "class 3"]
+    dashes = [cell for cell in row if cell.shown == "—"]
+    assert [cell.why for cell in dashes] == ["cannot be estimated in this scope"] * 2
+
+
+def test_tables_of_a_population_tell_scopes_and_members_apart(
+    population: AuditResult, result: AuditResult
+) -> None:
+    tables = {t.anchor: t for t in detail_tables(population)}
+    assert "scope" in tables["by-group"].headings
+    assert {"retraining with compression", "p against retraining"} <= set(
+        tables["by-group"].headings
+    )
+    assert tables["members"].total == len(population.per_seed)
+    alone = {t.anchor: t for t in detail_tables(result)}
+    assert "scope" not in alone["by-group"].headings
+    assert "members" not in alone
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_the_terminal_holds_both_scopes(hostile_population: AuditResult, width: int) -> None:
+    out = io.StringIO()
+    Console(file=out, width=width).print(summary(hostile_population))
+    text = out.getvalue()
+    assert max(len(line) for line in text.splitlines()) <= width
+    heads = [line for line in text.splitlines() if "These models" in line]
+    assert len(heads) == 2  # two variants
+    assert all(("The method" in line) == (width >= 76) for line in heads)
+    assert text.count("Retraining") >= 2
+
+
+def test_the_notebook_holds_both_scopes(hostile_population: AuditResult) -> None:
+    text = fragment(hostile_population)
+    assert text.count("These models: ") == 2
+    assert text.count("The method: ") == 2
+    assert "colspan='2'" in text
+    assert "<script" not in text
+
+
+def test_words_that_claim_too_much_are_never_used(population: AuditResult) -> None:
+    for variant in population.variants:
+        text = " ".join(s.text for s in sentences(find(population, variant))).lower()
+        for word in ("fair ", "unbiased", "debiased", "worst", "because", " cause"):
+            assert word not in text
+
+
+def test_json_keeps_pairing_and_limits_of_the_gate(population: AuditResult) -> None:
+    row = dict.fromkeys(BOUND_COLUMNS, 0.5) | {
+        "variant": "int8", "task": None, "metric": "accuracy", "by": "group", "kind": "group",
+        "group": "sex=Female", "class": None, "n": 1174, "quantity": "shift", "status": "ok",
+    }  # fmt: skip
+    bounds = pd.DataFrame([row], columns=list(BOUND_COLUMNS))
+    again = from_json(to_json(replace(population, bounds=bounds)))
+    assert again.pairing == {"int8": "parent", "pruned-90": "parent"}
+    assert again.bounds["group"].tolist() == ["sex=Female"]
+    assert again.bounds["n"].tolist() == [1174]
+    assert again.bounds["low_1000"].tolist() == [0.5]
+    assert again.bounds["class"].isna().all()
+
+
+def test_the_limits_of_the_gate_are_a_table(population: AuditResult, tmp_path: Path) -> None:
+    write_tables(population, tmp_path)
+    assert list(pd.read_parquet(tmp_path / "bounds.parquet").columns) == list(BOUND_COLUMNS)

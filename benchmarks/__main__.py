@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks import bootstrap, large, many, startup
+from benchmarks import bootstrap, large, many, populations, startup
 from benchmarks.lines import Line, markdown, plain
 from benchmarks.measure import Settings
 
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "large": large,
     "startup": startup,
     "many": many,
+    "populations": populations,
 }
 VERSIONS = ("duckdb", "numpy", "scipy", "pandas", "pyarrow", "fairlearn")
 

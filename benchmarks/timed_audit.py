@@ -1,7 +1,7 @@
 """One audit in a fresh process: seconds per stage and the memory it took, as JSON.
 
-`python -m benchmarks.timed_audit TABLE FOLDER N_BOOT`; without a table only the libraries are
-loaded, for the memory that they take by themselves.
+`python -m benchmarks.timed_audit TABLE FOLDER N_BOOT [GROUPS [VARIANTS]]`, with groups separated by
+commas; without a table only the libraries are loaded, for the memory that they take by themselves.
 """
 
 from __future__ import annotations
@@ -33,14 +33,21 @@ class Stages:
         self.begin(named.get(what, "compare"))
 
 
-def audited(table: str, folder: str, n_boot: int) -> dict[str, float]:
-    """Audit a table by its column `grp`, write the report; seconds per stage, megabytes, rows."""
+def audited(
+    table: str, folder: str, n_boot: int, groups: str = "grp", variants: str = ""
+) -> dict[str, float]:
+    """Audit a table by its group columns, write the report; seconds per stage, megabytes, rows."""
     stages = Stages()
     start_cpu = time.process_time()
     import fairweight as fw
 
     made = fw.audit_table(
-        table, groups=["grp"], n_boot=n_boot, random_state=0, progress=stages.announced
+        table,
+        groups=[name for name in groups.split(",") if name],
+        variants=variants or None,
+        n_boot=n_boot,
+        random_state=0,
+        progress=stages.announced,
     )
     stages.begin("report")
     made.save(folder)
@@ -54,9 +61,11 @@ def audited(table: str, folder: str, n_boot: int) -> dict[str, float]:
     }
 
 
-def in_fresh_process(table: str, folder: str, n_boot: int) -> dict[str, float]:
+def in_fresh_process(
+    table: str, folder: str, n_boot: int, groups: str = "grp", variants: str = ""
+) -> dict[str, float]:
     """As `audited`, with nothing loaded before."""
-    return json_of("benchmarks.timed_audit", [table, folder, str(n_boot)])
+    return json_of("benchmarks.timed_audit", [table, folder, str(n_boot), groups, variants])
 
 
 def libraries_mb() -> float:
@@ -66,8 +75,8 @@ def libraries_mb() -> float:
 
 def main(arguments: list[str]) -> None:
     if arguments:
-        table, folder, n_boot = arguments
-        found = audited(table, folder, int(n_boot))
+        table, folder, n_boot, *beside = arguments
+        found = audited(table, folder, int(n_boot), *beside)
     else:
         import duckdb  # noqa: F401
         import jinja2  # noqa: F401

@@ -57,7 +57,7 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["metrics.md", "command-line.md"])
+@pytest.mark.parametrize("name", ["metrics.md", "command-line.md", "figures.md"])
 def test_generated_pages_are_up_to_date(name: str) -> None:
     made = generator().PAGES[name]()
     held = (DOCS / "reference" / name).read_text(encoding="utf-8")
@@ -204,7 +204,7 @@ def test_commands_parse(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for words in commands(text):
         parse(words)
-    for words in re.findall(r"`(fairweight (?:audit|count|demo|metrics) [^`]*)`", text):
+    for words in re.findall(r"`(fairweight (?:audit|count|demo|gate|metrics) [^`]*)`", text):
         if "COMMAND" not in words:
             parse(shlex.split(words)[1:])
 
@@ -258,7 +258,8 @@ def run_blocks(text: str, names: dict[str, Any]) -> int:
             ran += 1
         elif language == "console":
             for words in commands(f"```console\n{body}```"):
-                few = ["--n-boot", "40"] if words[0] == "audit" else []
+                from_tables = not any(word.endswith(".json") for word in words[1:2])
+                few = ["--n-boot", "40"] if words[0] in ("audit", "gate") and from_tables else []
                 assert cli.run([*words, *few]) == cli.DONE, words
                 ran += 1
     return ran
@@ -277,6 +278,8 @@ def test_the_pages_that_must_run_are_among_those_that_do() -> None:
     assert {name_of(page) for page in RUN} >= {
         "docs/guide.md",
         "docs/how-to/audit-two-files.md",
+        "docs/how-to/choose-a-policy.md",
+        "docs/how-to/gate-a-release.md",
         "docs/how-to/share-counts-not-rows.md",
         "docs/how-to/write-a-metric.md",
     }

@@ -27,7 +27,7 @@ def lines_of(benchmarks: Any, name: str) -> list[Any]:
     return lines
 
 
-@pytest.mark.parametrize("name", ["bootstrap", "large", "many", "startup"])
+@pytest.mark.parametrize("name", ["bootstrap", "large", "many", "populations", "startup"])
 def test_every_benchmark_returns_finite_ratios(
     name: str, benchmarks: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,7 +43,8 @@ def test_every_benchmark_returns_finite_ratios(
 
 
 def test_there_is_no_benchmark_without_a_test(benchmarks: Any) -> None:
-    assert set(benchmarks.BENCHMARKS) == {"bootstrap", "large", "many", "startup"}
+    tested = {"bootstrap", "large", "many", "populations", "startup"}
+    assert set(benchmarks.BENCHMARKS) == tested
 
 
 def test_an_audit_in_a_fresh_process_says_where_its_time_went(
@@ -72,6 +73,45 @@ def test_tables_are_the_same_every_time(benchmarks: Any, tmp_path: Path) -> None
     label, answer = (first[column].to_pylist() for column in ("label", "pred_dense"))
     wrong = sum(a != b for a, b in zip(label, answer, strict=True))
     assert 90 <= wrong <= 210  # 5 % of 3,000 are 150, standard deviation 12
+
+
+def test_populations_agree_mostly_and_descend_from_the_dense_members(
+    benchmarks: Any, tmp_path: Path
+) -> None:
+    import pandas as pd
+
+    made = sys.modules["benchmarks.population_tables"]
+    shape = made.thirty_and_thirty(20_000, scores=True)
+    table, models = (pd.read_parquet(path) for path in made.parquet(tmp_path, shape))
+    assert len([c for c in table if c.startswith("prediction:")]) == 60
+    assert len([c for c in table if c.startswith("score:")]) == 60
+    wrong = {c: table[f"prediction:{c}"] != table["label"] for c in ("dense:0", "pruned-90:0")}
+    assert 0.06 < wrong["dense:0"].mean() < 0.10  # 8 % asked for
+    assert wrong["pruned-90:0"].mean() > wrong["dense:0"].mean()
+
+    def apart(one: str, other: str) -> float:
+        return float((table[f"prediction:{one}"] != table[f"prediction:{other}"]).mean())
+
+    # Two members err apart on fewer examples than if their errors were independent: 2 × 8 % × 92 %.
+    assert apart("dense:0", "dense:1") < 0.12
+    # A child answers more as its parent does than as the parents of others do.
+    assert apart("pruned-90:0", "dense:0") < apart("pruned-90:0", "dense:1")
+    children = models[models["variant"] == "pruned-90"]
+    assert children["parent"].tolist() == [f"dense:{i}" for i in range(30)]
+    assert models[models["variant"] == "dense"]["parent"].isna().all()
+
+
+def test_a_published_shape_has_one_teacher(benchmarks: Any, tmp_path: Path) -> None:
+    import pandas as pd
+
+    made = sys.modules["benchmarks.population_tables"]
+    table, models = (
+        pd.read_parquet(path)
+        for path in made.parquet(tmp_path, made.one_teacher_ten_methods(2_000))
+    )
+    assert models["variant"].value_counts().tolist() == [4] * 10 + [1]
+    assert (table["label"].value_counts() == 20).all()
+    assert table["label"].nunique() == 100
 
 
 def test_long_and_wide_tables_hold_the_same_answers(benchmarks: Any, tmp_path: Path) -> None:

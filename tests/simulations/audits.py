@@ -10,6 +10,8 @@ from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.quantities import Quantity, quantities
 from fairweight.auditing.compare.rates import RateRows, rate_block, rates
 from fairweight.auditing.compare.replicates import Replicated, replicate
+from fairweight.auditing.compare.rows import Block
+from fairweight.auditing.compare.values import family_blocks
 from fairweight.auditing.metrics.registry import metric
 
 from .latent import Floats
@@ -19,7 +21,7 @@ def rate(c: Comparison, name: str, kind: str) -> RateRows:
     """The rows of one rate and kind, with intervals, tests and corrections."""
     estimate = rates(c, metric(name), kind)
     assert estimate is not None
-    return RateRows(name, rate_block(c, name, estimate), estimate)
+    return RateRows(name, "model", rate_block(c, name, estimate, {}), estimate)
 
 
 def chosen(c: Comparison, wanted: Sequence[tuple[str, str]]) -> list[Quantity]:
@@ -29,9 +31,13 @@ def chosen(c: Comparison, wanted: Sequence[tuple[str, str]]) -> list[Quantity]:
 
 
 def replicated(c: Comparison, wanted: Sequence[Quantity]) -> list[Replicated]:
-    evaluations = [q.evaluate for q in wanted if q.evaluate is not None]
-    assert len(evaluations) == len(wanted)
-    return replicate(c, evaluations, [q.level for q in wanted])
+    assert all(q.evaluate is not None for q in wanted)
+    return replicate(c, wanted)
+
+
+def value_block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
+    """The rows of one bootstrapped quantity, about these models."""
+    return next(family_blocks(c, [(quantity, found)]))
 
 
 def covers(low: Floats, truth: Floats, high: Floats) -> Floats:

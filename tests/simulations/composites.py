@@ -7,12 +7,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from fairweight.auditing.compare import values
+from fairweight.auditing.compare import drawn
 from fairweight.auditing.compare.structure import worst_shift_rows
-from fairweight.auditing.compare.values import family_block, shift_or_value
 from fairweight.auditing.intervals.bootstrap import bias_corrected
 
-from .audits import chosen, covers, rate, replicated
+from .audits import chosen, covers, rate, replicated, value_block
 from .latent import HARD, Floats, World, compared, world
 from .measured import Share, share
 
@@ -56,10 +55,7 @@ def truths(of: World) -> dict[str, np.ndarray]:
     c = compared(of.whole(), 0, n_boot=1)
     wanted = chosen(c, WANTED)
     found = replicated(c, wanted)
-    return {
-        q.metric: shift_or_value(r.observed, r.observed)[0]
-        for q, r in zip(wanted, found, strict=True)
-    }
+    return {q.metric: r.observed.change[0] for q, r in zip(wanted, found, strict=True)}
 
 
 @cache
@@ -79,8 +75,8 @@ def coverage(
         c = compared(sampled.cube(sampled.draw(per_class * CLASSES, rng)), i, n_boot=n_boot)
         wanted = chosen(c, WANTED)
         for q, r in zip(wanted, replicated(c, wanted), strict=True):
-            with patch.object(values, "ENOUGH_PER_CLASS", 0):
-                row = family_block(c, [(q, r)])
+            with patch.object(drawn, "ENOUGH_PER_CLASS", 0):
+                row = value_block(c, q, r)
             covered[q.metric].append(covers(row["ci_low"], truth[q.metric], row["ci_high"]))
     return {metric: share(found) for metric, found in covered.items()}
 
@@ -97,7 +93,7 @@ def inflation(
         c = compared(sampled.cube(sampled.draw(per_class * CLASSES, rng)), i, n_boot=n_boot)
         wanted = chosen(c, [("cev", "overall")])
         (found,) = replicated(c, wanted)
-        estimate, replicates = shift_or_value(found.observed, found.bootstrap)
+        estimate, replicates = found.observed.change[0], found.bootstrap.change
         plain.append(float(estimate[0]))
         corrected.append(float(bias_corrected(estimate, replicates)[0]))
     return float(truths(sampled)["cev"][0]), float(np.mean(plain)), float(np.mean(corrected))
@@ -115,7 +111,7 @@ def swap_level(
         c = compared(sampled.cube(sampled.draw(per_class * CLASSES, rng)), i, n_boot=n_boot)
         wanted = chosen(c, WANTED)
         for q, r in zip(wanted, replicated(c, wanted), strict=True):
-            found[q.metric].append(float(np.mean(family_block(c, [(q, r)])["p_value"] <= 0.05)))
+            found[q.metric].append(float(np.mean(value_block(c, q, r)["p_value"] <= 0.05)))
     return {metric: share(happened) for metric, happened in found.items()}
 
 

@@ -8,10 +8,9 @@ from functools import cache
 import numpy as np
 
 from fairweight.auditing.compare.structure import heterogeneities
-from fairweight.auditing.compare.values import family_block, shift_or_value
 from fairweight.auditing.counts.cube import Cube
 
-from .audits import chosen, covers, rate, replicated
+from .audits import chosen, covers, rate, replicated, value_block
 from .latent import HARD, Floats, compared, cube, world
 from .measured import Share, share
 
@@ -153,7 +152,7 @@ def cluster_kappa(
     # Clusters are alike on average: the cells of the world of single examples give the truth.
     everyone = compared(world(1, LABELS, compressed=0.4).whole(), 0, n_boot=1)
     (true,) = replicated(everyone, chosen(everyone, [("kappa", "overall")]))
-    truth = shift_or_value(true.observed, true.observed)[0]
+    truth = true.observed.change[0]
     found: dict[str, list[float]] = {"whole clusters": [], "single examples": []}
     for i in range(audits):
         sample = people(number, 0.4, rng, levels=1, mixed=False)
@@ -161,7 +160,7 @@ def cluster_kappa(
         for name, data in (("whole clusters", sample), ("single examples", alone)):
             c = compared(data, i, n_boot=n_boot)
             (q,) = chosen(c, [("kappa", "overall")])
-            row = family_block(c, [(q, replicated(c, [q])[0])])
+            row = value_block(c, q, replicated(c, [q])[0])
             found[name].append(float(covers(row["ci_low"], truth, row["ci_high"])[0]))
     return {name: share(values) for name, values in found.items()}
 

@@ -57,7 +57,9 @@ class Figures:
     name: str  # the marker in docs/statistics.md
     head: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
+    note: str = ""  # a line below: how many runs, which seed
 
     def markdown(self) -> str:
         lines = [self.head, ("---",) * len(self.head), *self.rows]
-        return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+        table = "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+        return f"{table}\n\n{self.note}" if self.note else table

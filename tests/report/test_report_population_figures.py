@@ -93,13 +93,24 @@ def test_levels_of_sparsity_are_read_from_the_variants_table(population: AuditRe
 
 def test_cev_is_corrected_for_noise_only_in_small_classes(population: AuditResult) -> None:
     small = layers(spec_of("SS-F2", population), 1, "line")
-    assert [v["value"] for v in small] == [0.0, 28.0]  # nothing left; 0.7 * 40
+    assert [v["value"] for v in small] == [28.0]  # 0.7 * 40; of the other nothing is left
     assert all(v["floor_high"] is None for v in small)  # a floor of values as published
     data = population.data.copy()
     data["n"] = data["n"] * 10  # at least 3,000 examples of every class
     large = layers(spec_of("SS-F2", replace(population, data=data)), 1, "line")
     assert [v["value"] for v in large] == [40.0, 80.0]
     assert [v["floor_low"] for v in large] == [0.0, 0.0]
+
+
+def test_what_cannot_be_estimated_is_not_drawn(population: AuditResult) -> None:
+    """A CEV of thousands with the status `unstable` is neither a point nor a point at 0."""
+    results = population.results.copy()
+    results.loc[results["metric"] == "cev", "status"] = "not_estimable: unstable"
+    spec = spec_of("SS-F2", replace(population, results=results))
+    titles = [panel["layer"][-1]["encoding"]["y"]["title"] for panel in spec["concat"]]
+    points, noise = "CEV in points", ", corrected for noise"
+    assert titles == ["accuracy, %", points + noise, "SDE" + noise]
+    assert [v["value"] for v in layers(spec, 1, "line")] == [1.1, 1.1]
 
 
 @pytest.mark.parametrize(

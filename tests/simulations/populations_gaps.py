@@ -1,15 +1,21 @@
-"""Gaps between groups, about the method: members drawn again, or a two-way t of members' values."""
+"""Gaps, about the method: members drawn again, a two-way t of members' values, or both."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from unittest.mock import patch
 
 import numpy as np
 
 from fairweight.auditing.compare import replicates
-from fairweight.auditing.compare.method_values import method_limits
+from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.estimate import Limits
+from fairweight.auditing.compare.method_values import (
+    drawn_with_members,
+    method_limits,
+    two_way_values,
+)
 from fairweight.auditing.compare.quantities import Quantity
 from fairweight.auditing.compare.replicates import Replicated, replicate
 
@@ -19,16 +25,14 @@ from .measured import Share, share
 from .populations import (
     Design,
     Latent,
-    children,
     compared,
     latent,
     of_groups,
-    same_seeds,
-    unrelated,
 )
 
 NAMES = ("group_gap", "worst_group", "group_std")
-RULES = {"members drawn": True, "two-way t": False}
+THE_AUDITS = "wider of both"
+LEVELS = np.array([0.05])
 GROUPS = 4
 AUDITS, DRAWS, SEED = 300, 200, 1311
 
@@ -64,8 +68,21 @@ CASES = (
 )
 
 
-def designs(k: int) -> tuple[Design, ...]:
-    return children(k), same_seeds(k), unrelated(k, k)
+def _members_drawn(c: Comparison, q: Quantity, r: Replicated) -> Limits:
+    limits = drawn_with_members(c, q, r, LEVELS, "change")
+    assert limits is not None
+    return limits
+
+
+def _two_way_t(c: Comparison, q: Quantity, r: Replicated) -> Limits:
+    return two_way_values(c, q, r, "change").limits(LEVELS[:, None])
+
+
+def _of_the_audit(c: Comparison, q: Quantity, r: Replicated) -> Limits:
+    return method_limits(c, q, r, LEVELS, "change")
+
+
+RULES = {"members drawn": _members_drawn, "two-way t": _two_way_t, THE_AUDITS: _of_the_audit}
 
 
 @dataclass(frozen=True)
@@ -99,7 +116,7 @@ def gaps(
     per_group: int = 500,
     audits: int = AUDITS,
 ) -> dict[tuple[str, str], Interval]:
-    """Coverage and width of both rules, by metric and rule."""
+    """Coverage and width, by metric and rule."""
     world, truth = WORLDS[name], truths(name)
     rng = np.random.default_rng([SEED, per_group, *design.key])
     limits: dict[tuple[str, str], list[Floats]] = {(m, r): [] for m in NAMES for r in RULES}
@@ -124,14 +141,12 @@ def _audit(
     sample = world.sample(design, np.full(GROUPS, per_group), rng)
     c = compared(sample, design, i, n_boot=DRAWS, positive=1)
     wanted = chosen(c, [(metric, "grouping") for metric in NAMES])
-    both = [replace(q, members_drawn=drawn) for drawn in RULES.values() for q in wanted]
     # The swap null is about these models, not about the method.
     with patch.object(replicates, "partners_of", lambda c: None):
-        found = replicate(c, both)
-
-    def row(q: Quantity, r: Replicated) -> Floats:
-        low, high = method_limits(c, q, r, np.array([0.05]), "change")
-        return np.array([low[0, 0], high[0, 0], r.observed.change[0, 0]])
-
-    rules = [rule for rule in RULES for _ in wanted]
-    return {(q.metric, rule): row(q, r) for q, r, rule in zip(both, found, rules, strict=True)}
+        found = replicate(c, wanted)
+    rows = {}
+    for q, r in zip(wanted, found, strict=True):
+        for rule, limits_of in RULES.items():
+            low, high = limits_of(c, q, r)
+            rows[q.metric, rule] = np.array([low.item(), high.item(), r.observed.change.item()])
+    return rows

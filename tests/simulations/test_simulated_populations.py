@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 
 from . import populations_composites as composites
@@ -17,9 +16,8 @@ from . import populations_null as null
 from . import populations_power as power
 from . import populations_rates as rates
 from . import populations_values as values
-from .audits import chosen
 from .measured import Share
-from .populations import Design, children, compared, same_seeds, unrelated
+from .populations import Design, children, same_seeds, unrelated
 
 pytestmark = pytest.mark.slow
 
@@ -50,26 +48,17 @@ def test_the_two_way_t_covers_bootstrapped_means(world: str, k: int) -> None:
         assert outside(values.coverage(world, design), 0.92, 0.98) == {}
 
 
-def rule_of_the_audit() -> str:
-    """What scope `method` does with gaps."""
-    design = children(3)
-    sample = gaps.WORLDS["clear"].sample(design, np.full(4, 50), np.random.default_rng(0))
-    (gap,) = chosen(compared(sample, design, 0, positive=1), [("group_gap", "grouping")])
-    return next(rule for rule, drawn in gaps.RULES.items() if drawn == gap.members_drawn)
-
-
 @pytest.mark.parametrize("case", gaps.CASES, ids=str)
 def test_shifts_of_gaps_are_covered(case: tuple[str, int, int]) -> None:
     world, per_group, k = case
     found = gaps.gaps(world, children(k), per_group)
-    rule = rule_of_the_audit()
-    kept = {m: found[m, rule].coverage for m in gaps.NAMES}
+    kept = {m: found[m, gaps.THE_AUDITS].coverage for m in gaps.NAMES}
     # Above 98 % too: noise in the least and the largest of four groups partly cancels.
     assert {m: str(s) for m, s in kept.items() if not s.at_least(0.92)} == {}
 
 
 def test_drawing_members_covers_too_little_where_members_differ() -> None:
-    """Why gaps have a two-way t."""
+    """Why the two-way t takes part."""
     found = gaps.gaps("far", children(3), 2000)
     assert found["group_gap", "members drawn"].coverage.at_most(0.85)
 

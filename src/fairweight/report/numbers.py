@@ -207,17 +207,33 @@ def p_value(p: float, *, bare: bool = False) -> str:
     return body if bare else f"p = {body}"
 
 
+_CHANGES = ("worst_group_shift", "excess_shift_standardised")  # values that are shifts of shares
+
+
 def value_of(metric: str, value: float) -> str:
     """The value of a metric in its own unit.
 
     >>> value_of("recall", 0.5), value_of("fpr", 0.0083), value_of("worst_group_shift", -0.031)
     ('50.0 %', '0.83 %', '−3.1 points')
     """
-    if metric in ("worst_group_shift", "excess_shift_standardised"):
+    if metric in _CHANGES:
         return points(value)
     if not is_share(metric):
         return number(value)
     return percent(value, 2 if abs(value) < 0.0995 else 1)
+
+
+def value_interval(metric: str, value: float, low: float, high: float) -> str:
+    """The value of a metric with its own interval, both in its unit.
+
+    >>> value_interval("flips", 0.031479, 0.023938, 0.039021)
+    '3.15 % [2.39 %, 3.90 %]'
+    >>> value_interval("worst_group_shift", -0.031, -0.05, -0.01)
+    '−3.1 points [−5.0, −1.0]'
+    """
+    if metric in _CHANGES:
+        return points_interval(value, low, high)
+    return f"{value_of(metric, value)} [{value_of(metric, low)}, {value_of(metric, high)}]"
 
 
 def shift_of(metric: str, shift: float, low: float, high: float) -> str:

@@ -21,6 +21,7 @@ from fairweight.report.numbers import (
     shown,
     size_in_points,
     text,
+    value_interval,
     value_of,
 )
 from fairweight.report.rows import records
@@ -116,6 +117,15 @@ def _value(row: dict[str, Any], key: str) -> Cell:
     return Cell(value_of(str(row["metric"]), real(row[key])), finite(row[key]), _why(row, key))
 
 
+def _compressed(row: dict[str, Any], key: str) -> Cell:
+    """The compressed variant's value; a comparison has no shift, its interval belongs here."""
+    metric, found = str(row["metric"]), real(row[key])
+    low, high = real(row["ci_low"]), real(row["ci_high"])
+    if missing(found) or not missing(row["shift"]) or (missing(low) and missing(high)):
+        return _value(row, key)
+    return Cell(value_interval(metric, found, low, high), finite(found))
+
+
 def _why(row: dict[str, Any], key: str) -> str | None:
     status = text(row["status"]) or "ok"
     return status if missing(row[key]) and status != "ok" else None
@@ -171,7 +181,7 @@ _RESULTS: tuple[tuple[str, str, _Show], ...] = (
     ("n", "n", _count_cell),
     ("n_clusters", "clusters", _count_cell),
     ("baseline", "baseline", _value),
-    ("compressed", "compressed", _value),
+    ("compressed", "compressed", _compressed),
     ("shift", "shift [interval]", _span("ci_low", "ci_high")),
     ("sim_low", "simultaneous limits", _limits),
     ("p_value", "p", _p),

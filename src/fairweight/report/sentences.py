@@ -68,6 +68,15 @@ INDEPENDENT = (
     "Examples assumed independent: if several come from one person, writer or scene, name that "
     "column as the cluster."
 )
+PAIRED = {
+    "parent": "Under “the method”, compressed members are paired with the dense models that they "
+    "were made from.",
+    "seed": "Under “the method”, members are paired by equal seeds, because no parents are given; "
+    "a variants table with a column `parent` says who was made from whom.",
+    "independent": "Under “the method”, members are not paired: not every compressed member has a "
+    "known parent among the baseline's. A variants table with a column `parent` says who was made "
+    "from whom.",
+}
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 
 
@@ -139,7 +148,9 @@ def accuracy(change: Change | None) -> str:
     """Accuracy before and after with the shift and its interval."""
     if change is None or missing(change.shift):
         return "Accuracy cannot be estimated."
-    digits = 1 if round(change.baseline, 3) != round(change.compressed, 3) else 2
+    # A shift of −0.02 points beside 97.1 → 97.0 would look like a slip.
+    small = abs(change.compressed - change.baseline) < 0.001
+    digits = 2 if small else 1
     return (
         f"Accuracy {percent(change.baseline, digits)} → {percent(change.compressed, digits)}: "
         f"{points_interval(change.shift, change.low, change.high)}."
@@ -244,8 +255,8 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     if overall is not None and not missing(overall.context.noise_floor):
         size = min(members.baseline // 2, members.compressed)
         lines.append(
-            f"Retraining alone moves accuracy by {_moved(overall)}; matched, {count(size)} against "
-            f"{_members(size)}."
+            f"Retraining alone moves accuracy by {_moved(overall)}, {_members(size)} against "
+            f"{count(size)}."
         )
     losing = {payer.key for verdict in finding.verdicts for payer in verdict.loses}
     told = [payer for payer in known if payer.key in losing]
@@ -259,15 +270,15 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     if known:
         beyond = sum(p.context.matched > p.context.noise_floor for p in known)
         lines.append(
-            f"With compression, {count(beyond)} of {count(len(known))} classes and groups move by "
-            "more than that."
+            f"With compression, {count(beyond)} of {count(len(known))} classes and groups "
+            "typically move by more than that."
         )
     return lines
 
 
 def _moved(item: Change | Payer) -> str:
     floor, matched = item.context.noise_floor, item.context.matched
-    return f"up to {size_in_points(floor)} (with compression: {size_in_points(matched)})"
+    return f"up to {size_in_points(floor)} (with compression, typically: {size_in_points(matched)})"
 
 
 def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
@@ -318,6 +329,8 @@ def _small(small: Small) -> str:
 def scope(finding: Finding) -> list[str]:
     """What the numbers do not show."""
     lines = [TWO_SIDES if len(finding.verdicts) > 1 else ONE_PAIR]
+    if len(finding.verdicts) > 1 and finding.members.pairing in PAIRED:
+        lines.append(PAIRED[finding.members.pairing])
     if any(not missing(p.context.noise_floor) for p in finding.model.shifts):
         lines.append(NO_VETO)
     return lines if finding.clustered else [*lines, INDEPENDENT]

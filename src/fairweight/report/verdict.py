@@ -183,7 +183,7 @@ def _group_columns(
 def _untested(status: str | None, scope: Scope) -> str:
     """Why a column has no p: beyond retraining, members are relabelled, which takes enough."""
     if scope == "method" and status in (None, "ok"):
-        return "fewer than 20 relabellings of the members"
+        return "too few members: they can be relabelled in fewer than 20 ways"
     return reason_of(status)
 
 

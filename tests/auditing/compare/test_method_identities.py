@@ -146,7 +146,7 @@ def test_the_same_random_state_gives_the_same_numbers(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("roots", ["dense", "elsewhere"])
 def test_copies_of_a_child_are_that_child(roots: str) -> None:
     """Siblings that answer alike add nothing: three lines stay three, paired or independent."""
-    made = population(5, n=60, members=(3, 3))
+    made = replace(population(5, n=60, members=(3, 3)), groups={})
     once, twice = (
         audit_with_seeds(
             made.of([0, 1, 2], of), [0, 1, 2], list(range(len(of))), [f"{roots}:{p}" for p in of]

@@ -258,7 +258,7 @@ def test_clusters_and_weights_by_the_textbook() -> None:
 
 def test_children_of_one_parent_are_averaged() -> None:
     """Parents 0, 1, 2 with three, one and two children: three differences, each counted once."""
-    made = population(3, n=70, members=(3, 6))
+    made = replace(population(3, n=70, members=(3, 6)), groups={})
     of = np.array([0, 0, 0, 1, 2, 2])
     parents: list[str | None] = [f"dense:{p}" for p in of]
     results = audit_with_seeds(made, [0, 1, 2], list(range(6)), parents).results

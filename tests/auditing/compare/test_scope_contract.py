@@ -184,7 +184,7 @@ def test_the_mean_over_tasks_has_the_mean_of_the_estimates() -> None:
 def test_the_mean_over_tasks_has_the_context_of_composites() -> None:
     """Relabelling needs no interval, so that CEV has its p about the method."""
     results = two_tasks().results
-    for name in ("cev_pp", "normalized_error_change"):
+    for name in ("cev_pp", "sde_pp"):
         mean = row(results, name, task=None, scope="method")
         assert mean["p_retraining"] >= 1 / 32
         assert mean["noise_floor"] > 0

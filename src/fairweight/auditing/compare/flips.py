@@ -16,7 +16,7 @@ from fairweight.auditing.compare.families import corrected
 from fairweight.auditing.compare.flip_pairs import pair_shares, share_statistic
 from fairweight.auditing.compare.linear import share_limits
 from fairweight.auditing.compare.method_rates import interval_name, share_by_unit
-from fairweight.auditing.compare.retrained import context
+from fairweight.auditing.compare.retrained import Statistic, context
 from fairweight.auditing.compare.rows import Block, block
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
 from fairweight.auditing.counts.cube import Cube
@@ -59,22 +59,25 @@ def _none_of(limits: Floats) -> Floats:
 
 def _about(c: Comparison, name: str, chosen: list[Grouping], kind: str) -> dict[str, Any]:
     """Flips between baseline members alone; relabelling says nothing about a symmetric share."""
-    found = c.retraining
-    if c.one_pair or found.splits is None:
+    if c.one_pair or c.retraining.splits is None:
         return {}
+    statistic = flip_statistic(c, name, kind)
+    if statistic is None:
+        nothing = np.full(sum(rows_of(c, g, kind)[1] for g in chosen), np.nan)
+        return {"matched": nothing, "noise_floor": nothing}
+    made = context(replace(c.retraining, relabelled=None), statistic)
+    return {column: made[column] for column in ("matched", "noise_floor")}
+
+
+def flip_statistic(c: Comparison, name: str, kind: str) -> Statistic | None:
+    """Mean over all pairs of the members that stand for either side; None of very many rows."""
     parts = []
-    for grouping in chosen:
+    for grouping in groupings_of(c, kind):
         shares = pair_shares(c, grouping, by_class=kind == "class")
         if shares is None:
-            nothing = np.full(rows_of(c, grouping, kind)[1], np.nan)
-            parts.append({"matched": nothing, "noise_floor": nothing})
-            continue
-        statistic = share_statistic(shares[name], shares["total"])
-        parts.append(context(replace(found, relabelled=None), statistic))
-    return {
-        column: np.concatenate([part[column] for part in parts])
-        for column in ("matched", "noise_floor")
-    }
+            return None
+        parts.append(share_statistic(shares[name], shares["total"]))
+    return lambda first, second: np.concatenate([part(first, second) for part in parts], axis=1)
 
 
 def _of_members(c: Comparison, each: Floats, chosen: list[Grouping], kind: str) -> Floats:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def interval_name(c: Comparison) -> str:
-    return f"two-way t over members and {'clusters' if c.clustered else 'examples'}"
+    return f"two-way t over members and {'clusters' if c.cube.unit_is_cluster else 'examples'}"
 
 
 def method_rates(c: Comparison, rows: Iterable[EventRows], kind: str) -> RateEstimate | None:

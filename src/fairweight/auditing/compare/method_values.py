@@ -15,6 +15,7 @@ import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.drawn import (
+    NO_WIDTH,
     UNSTABLE,
     drawn_block,
     drawn_limits,
@@ -29,6 +30,7 @@ from fairweight.auditing.compare.replicates import Replicated
 from fairweight.auditing.compare.rows import Block, block
 from fairweight.auditing.compare.sides import Values
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.intervals.two_way import NO_VARIANCE
 from fairweight.auditing.metrics.registry import metric
 
 if TYPE_CHECKING:
@@ -61,7 +63,10 @@ def method_limits(
     limits = drawn_with_members(c, quantity, found, levels, part)
     if quantity.rates_first and limits is not None:
         return limits
-    low, high = two_way_values(c, quantity, found, part).limits(levels[:, None])
+    estimate = two_way_values(c, quantity, found, part)
+    low, high = estimate.limits(levels[:, None])
+    still = estimate.variance <= NO_VARIANCE
+    low, high = np.where(still, np.nan, low), np.where(still, np.nan, high)
     if limits is not None:
         low, high = np.fmin(low, limits[0]), np.fmax(high, limits[1])
     return _cut(quantity, (low, high), part)
@@ -156,6 +161,8 @@ def _two_way_block(c: Comparison, quantity: Quantity, found: Replicated, observe
         columns["excess_low"], columns["excess_high"] = limits("excess")
         excess = two_way_values(c, quantity, found, "excess")
         columns["excess_p"] = np.where(shown, excess.p_value, np.nan)
+    how = np.full(len(quantity.slots), interval, dtype=object)
+    how[np.isnan(low) & shown] = NO_WIDTH
     return block(
         c,
         quantity.metric,
@@ -166,7 +173,7 @@ def _two_way_block(c: Comparison, quantity: Quantity, found: Replicated, observe
         compressed=observed.compressed[0],
         ci_low=low,
         ci_high=high,
-        interval=interval,
+        interval=how,
         p_value=np.where(shown, p_value, np.nan),
         status=state,
         sized=sized_rows(c, quantity),

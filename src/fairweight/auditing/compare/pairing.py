@@ -31,6 +31,8 @@ class Pairing:
     parent: NDArray[np.intp]  # of every compressed member: its baseline member, or −1
     reason: str | None  # why scope `method` cannot be had; None where it can
 
+    note: str | None = None  # why members that seem to belong together were not paired
+
     @property
     def paired(self) -> bool:
         return self.how in ("parent", "seed")
@@ -75,6 +77,24 @@ def pair_members(
         _weights(compressed_units, len(first), members),
         parent,
         _reason(len(first), len(second), min(len(base_units), len(compressed_units))),
+        _unpaired_note(second, oldest, place, parents) if how == "independent" else None,
+    )
+
+
+def _unpaired_note(
+    second: Sequence[CubeMember],
+    oldest: Sequence[tuple[str, str]],
+    place: Mapping[tuple[str, str], int],
+    parents: Parents,
+) -> str | None:
+    known = sum(root in place for root in oldest)
+    if not any((m.variant, m.seed) in parents for m in second):
+        return None
+    lost = next(m for m, root in zip(second, oldest, strict=True) if root not in place)
+    return (
+        f"{known} of {len(second)} members of '{lost.variant}' descend from a baseline member in "
+        f"the variants table (seed {lost.seed} does not): members are taken as independent, not "
+        "paired with their parents."
     )
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from fairweight.auditing.compare.comparison import Options, comparison
+from fairweight.auditing.compare.comparison import Comparison, Options, comparison
 from fairweight.auditing.compare.scored import probabilities, with_scores_only
 from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.groupings import Grouping
+from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.metrics.scores import (
     ScoreColumn,
     expected_ece_if_calibrated,
@@ -24,6 +30,8 @@ RELIABILITY_COLUMNS = (
     "mean_score", "mean_outcome", "contribution", "expected_if_calibrated",
     "calibration_in_the_large",
 )  # fmt: skip
+Scored: TypeAlias = tuple[Literal["ece", "ece_top_label"], Floats, Floats]  # scores, outcomes
+
 CALIBRATED_DRAWS = (20, 200)  # fewest and most; a mean of 20 is off by a few percent of itself
 DRAWN_OUTCOMES = 200_000
 MOST_LEVELS = 200  # columns with more levels have no reliability table of their own
@@ -61,43 +69,42 @@ def reliability_table(
                 continue
             p = probabilities(c)
             right = (c.cube.prediction == c.cube.label[:, None]).astype(float)
-            definitions: list[tuple[Literal["ece", "ece_top_label"], Any, Any]] = []
+            definitions: list[Scored] = []
             if p.positive is not None:
                 truth = (c.cube.label == c.positive).astype(float)[:, None]
                 definitions.append(("ece", p.positive, np.broadcast_to(truth, p.positive.shape)))
             if p.confidence is not None:
                 definitions.append(("ece_top_label", p.confidence, right))
-            weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
-            for definition, score, outcome in definitions:
-                for m in range(c.n_baseline):
-                    for grouping in (c.whole, *c.groupings):
-                        if len(grouping.levels) > MOST_LEVELS:
-                            continue
-                        column = ScoreColumn(
-                            score[:, m],
-                            outcome[:, m],
-                            grouping.code.astype(np.intp),
-                            len(grouping.levels),
-                        )
-                        bins = reliability(column, definition, weight[None, :].astype(float))
-                        expected = expected_ece_if_calibrated(
-                            column, definition, _draws(c.cube.n_cells),
-                            c.rng(f"calibrated {definition} {grouping.name}"), c.cube.count,
-                        )  # fmt: skip
-                        parts.append(
-                            _frame(
-                                bins,
-                                expected,
-                                variant=variant,
-                                seed=c.cube.members[m].seed,
-                                task=task,
-                                definition=definition,
-                                levels=grouping.levels if grouping.name else (None,),
-                            )
-                        )
+            shown = [g for g in (c.whole, *c.groupings) if len(g.levels) <= MOST_LEVELS]
+            jobs = product(definitions, range(c.n_baseline), shown)
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                parts += pool.map(partial(_of_member, c), jobs)
     if not parts:
         return pd.DataFrame(columns=list(RELIABILITY_COLUMNS))
     return pd.concat(parts, ignore_index=True).astype({"task": object, "group": object})
+
+
+def _of_member(c: Comparison, job: tuple[Scored, int, Grouping]) -> pd.DataFrame:
+    """The bins of one member in the levels of one grouping."""
+    (definition, score, outcome), m, grouping = job
+    column = ScoreColumn(
+        score[:, m], outcome[:, m], grouping.code.astype(np.intp), len(grouping.levels)
+    )
+    weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
+    bins = reliability(column, definition, weight[None, :].astype(float))
+    rng = c.rng(f"calibrated {definition} {grouping.name}")
+    expected = expected_ece_if_calibrated(
+        column, definition, _draws(c.cube.n_cells), rng, c.cube.count
+    )
+    return _frame(
+        bins,
+        expected,
+        variant=c.variant,
+        seed=c.cube.members[m].seed,
+        task=c.task,
+        definition=definition,
+        levels=grouping.levels if grouping.name else (None,),
+    )
 
 
 def _draws(n_cells: int) -> int:

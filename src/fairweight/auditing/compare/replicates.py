@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import lcm
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -51,6 +51,7 @@ class Replicated:
     resampled: Values | None = None  # members drawn as well; None where scope `method` is not had
     spread: dict[str, Floats] = field(default_factory=dict)  # how units vary on their own
     context: dict[str, Floats] = field(default_factory=dict)  # from retraining
+    statistic: Statistic | None = None  # the value as a function of who stands for either side
     alone: Floats | None = None  # comparisons: every member against the mean baseline
 
     @property
@@ -100,8 +101,12 @@ def replicate(c: Comparison, wanted: Sequence[Quantity]) -> list[Replicated]:
     partners = partners_of(c)
     if partners is not None:
         null = _swapped(c, wanted, observed, tally, partners, n_draws)
-    return [
-        Replicated(
+    made = []
+    for quantity, values, mean, room, swapped in zip(
+        wanted, observed, means, kept, null, strict=True
+    ):
+        statistic = None if c.one_pair else _statistic(c, tally, data, quantity, values)
+        found = Replicated(
             observed=mean,
             bootstrap=room.values,
             swapped=swapped,
@@ -110,19 +115,18 @@ def replicate(c: Comparison, wanted: Sequence[Quantity]) -> list[Replicated]:
             by_unit=room.by_unit,
             resampled=room.resampled,
             spread=room.spread,
-            context=context(
-                c.retraining,
-                _statistic(c, tally, data, quantity, values),
-                signed=not quantity.never_negative,
-            )
-            if not c.one_pair
-            else {},
+            statistic=statistic,
             alone=_alone(quantity, counted) if quantity.rates_first else None,
         )
-        for quantity, values, mean, room, swapped in zip(
-            wanted, observed, means, kept, null, strict=True
-        )
-    ]
+        made.append(with_context(c, found, signed=not quantity.never_negative))
+    return made
+
+
+def with_context(c: Comparison, found: Replicated, *, signed: bool = True) -> Replicated:
+    """The same with what retraining alone does to it."""
+    if found.statistic is None:
+        return found
+    return replace(found, context=context(c.retraining, found.statistic, signed=signed))
 
 
 def _evaluate(quantity: Quantity, each: Both, mean: Both) -> PerMember:

@@ -23,11 +23,13 @@ from fairweight.auditing.compare.replicates import (
     Replicated,
     in_batches,
     partners_of,
+    with_context,
 )
-from fairweight.auditing.compare.retrained import context, difference
+from fairweight.auditing.compare.retrained import difference
 from fairweight.auditing.compare.sides import PerMember, Values
+from fairweight.auditing.compare.slots import groupings_of
 from fairweight.auditing.counts.draws import coins, resampler
-from fairweight.auditing.counts.groupings import Grouping
+from fairweight.auditing.counts.groupings import Grouping, joint_slices
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.scores import ScoreColumn, auc, bin_edges, bin_of
@@ -35,70 +37,83 @@ from fairweight.auditing.metrics.scores import ScoreColumn, auc, bin_edges, bin_
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+KINDS = ("overall", "group", "intersection")
 RANK_BINS = 1024
 FEWEST_RANK_BINS = 32
-MOST_PRODUCTS = 20_000_000_000  # replicates × entries: what sixty models' scores may cost
+MOST_PRODUCTS = 4_000_000_000  # replicates × entries: what sixty models' scores may cost
 MOST_BINS_AND_SLICES = 200_000  # rank bins × slices × problems of one statistic
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """One metric in the slices of one grouping.
+    """One metric in the slices of one or more groupings.
 
     `matrices` hold for every member what one example of each cell adds to the sums, (sums, cells);
-    `finish` makes the metric of the sums, (sums, R) → (slices, R). `exact` is the metric of the
-    data, (members, slices), where binning made it inexact.
+    `finish` makes the metric of the sums, (sums, R), and of the weight in every joint slice: one
+    table (slices, R) for each of `kinds`. `exact` is the metric of the data, (members, slices),
+    where binning made it inexact.
     """
 
     metric: str
-    kind: str
+    kinds: tuple[str, ...]
     matrices: list[csr_array]
-    finish: Callable[[Floats], Floats]
+    finish: Callable[[Floats, Floats], list[Floats]]
     exact: Floats | None = None
 
 
 def calibration(
-    c: Comparison,
-    name: Literal["ece", "ece_top_label"],
-    kind: str,
-    grouping: Grouping,
-    score: Floats,
-    outcome: Floats,
+    c: Comparison, name: Literal["ece", "ece_top_label"], score: Floats, outcome: Floats
 ) -> Statistic:
     """sum_b |sum_i (score − outcome)| / n: the bins' own shares cancel."""
     n_bins = len(bin_edges(name)[0])
-    return _absolute_sums(c, name, kind, grouping, score - outcome, bin_of(score, name), n_bins)
+    return _absolute_sums(c, name, score - outcome, bin_of(score, name), n_bins)
 
 
-def mean_loss(c: Comparison, name: str, kind: str, grouping: Grouping, loss: Floats) -> Statistic:
+def mean_loss(c: Comparison, name: str, loss: Floats) -> Statistic:
     """A mean of losses is a calibration error with one bin and no cancelling."""
-    one_bin = np.zeros(loss.shape, dtype=np.intp)
-    return _absolute_sums(c, name, kind, grouping, loss, one_bin, 1)
+    return _absolute_sums(c, name, loss, np.zeros(loss.shape, dtype=np.intp), 1)
 
 
 def _absolute_sums(
-    c: Comparison,
-    name: str,
-    kind: str,
-    grouping: Grouping,
-    value: Floats,
-    bins: NDArray[np.intp],
-    n_bins: int,
+    c: Comparison, name: str, value: Floats, bins: NDArray[np.intp], n_bins: int
 ) -> Statistic:
-    slices = len(grouping.levels)
-    code = grouping.code.astype(np.int64)
+    """Sums are made once, in the finest slices, and added up for every grouping."""
+    places = [(kind, g) for kind in KINDS for g in groupings_of(c, kind)]
+    joint, slices = joint_slices([g for _, g in places])
     cells = np.arange(c.cube.n_cells)
 
     def matrix(member: int) -> csr_array:
-        rows = np.concatenate([code * n_bins + bins[:, member], slices * n_bins + code])
-        added = np.concatenate([value[:, member], np.ones(len(cells))])
-        return _sparse(c, rows, np.concatenate([cells, cells]), added, slices * (n_bins + 1))
+        rows = joint * n_bins + bins[:, member]
+        return _sparse(c, rows, cells, value[:, member], len(slices) * n_bins)
 
-    def finish(total: Floats) -> Floats:
-        gaps = np.abs(total[: slices * n_bins]).reshape(slices, n_bins, -1).sum(axis=1)
-        return ratio(gaps, total[slices * n_bins :])
+    adders = [_adder(slices[:, i], len(g.levels)) for i, (_, g) in enumerate(places)]
 
-    return Statistic(name, kind, [matrix(m) for m in range(value.shape[1])], finish)
+    def finish(total: Floats, size: Floats) -> list[Floats]:
+        draws = total.shape[-1]
+        by_slice = total.reshape(len(slices), n_bins * draws)
+        found = []
+        for adder in adders:
+            gaps = np.abs(adder @ by_slice).reshape(adder.shape[0], n_bins, draws).sum(axis=1)
+            found.append(ratio(gaps, adder @ size))
+        return found
+
+    kinds = tuple(kind for kind, _ in places)
+    return Statistic(name, kinds, [matrix(m) for m in range(value.shape[1])], finish)
+
+
+def _adder(level: NDArray[np.int64], n_levels: int) -> csr_array:
+    """(levels, joint slices): which slices a level consists of."""
+    from scipy.sparse import coo_array
+
+    place = (level, np.arange(len(level)))
+    return coo_array((np.ones(len(level)), place), shape=(n_levels, len(level))).tocsr()
+
+
+def _sizes(c: Comparison) -> csr_array:
+    """(joint slices, items): the weight of every item in each slice."""
+    joint, slices = joint_slices([g for kind in KINDS for g in groupings_of(c, kind)])
+    cells = np.arange(c.cube.n_cells)
+    return _sparse(c, joint, cells, np.ones(len(cells)), len(slices))
 
 
 def ranking(
@@ -128,19 +143,18 @@ def ranking(
             c, np.concatenate(rows), everyone, np.ones(len(everyone)), 2 * n_problems * block
         )
 
-    def finish(total: Floats) -> Floats:
+    def finish(total: Floats, size: Floats) -> list[Floats]:
         counts = total.reshape(n_problems, 2, slices, n_bins, -1)
         negative, positive = counts[:, 0], counts[:, 1]
         below = np.cumsum(negative, axis=2) - negative / 2
         pairs = (positive * below).sum(axis=2)
-        found: Floats = ratio(pairs, positive.sum(axis=2) * negative.sum(axis=2)).mean(axis=0)
-        return found
+        return [ratio(pairs, positive.sum(axis=2) * negative.sum(axis=2)).mean(axis=0)]
 
     exact = None
     if not all(whole for _, whole in binned):
         exact = np.stack([_exact_auc(c, grouping, problems, m) for m in range(len(c.cube.members))])
     matrices = [matrix(m) for m in range(len(c.cube.members))]
-    return Statistic(name, kind, matrices, finish, exact)
+    return Statistic(name, (kind,), matrices, finish, exact)
 
 
 def _rank_bins(score: Floats, most: int) -> tuple[NDArray[np.int64], bool]:
@@ -203,11 +217,13 @@ def replicate_scores(
     )
     stacked = [vstack([s.matrices[m] for s in statistics]).tocsr() for m in members]
     ends = np.cumsum([s.matrices[0].shape[0] for s in statistics])
+    weights = _sizes(c)
 
-    def finished(sums: Floats) -> list[Floats]:
-        """Each statistic as (R, slices)."""
+    def finished(sums: Floats, size: Floats) -> list[Floats]:
+        """Each statistic in each of its kinds as (R, slices)."""
         parts = np.split(sums, ends[:-1])
-        return [s.finish(part).T for s, part in zip(statistics, parts, strict=True)]
+        made = [s.finish(part, size) for s, part in zip(statistics, parts, strict=True)]
+        return [table.T for tables in made for table in tables]
 
     def both(per_member: list[list[Floats]]) -> list[PerMember]:
         half = k if len(per_member) == len(members) else len(per_member) // 2
@@ -218,9 +234,11 @@ def replicate_scores(
 
     def drawn(items: NDArray[np.int64]) -> list[PerMember]:
         times = np.ascontiguousarray(items.T, dtype=np.float64)
-        return both([finished(stacked[m] @ times) for m in members])
+        size = weights @ times
+        return both([finished(stacked[m] @ times, size) for m in members])
 
-    whole = [(matrix @ multiplicity.astype(np.float64))[:, None] for matrix in stacked]
+    once = multiplicity.astype(np.float64)[:, None]
+    whole, whole_size = [matrix @ once for matrix in stacked], weights @ once
     observed = drawn(multiplicity[None, :])
     resample = resampler(multiplicity)
     n_draws = _affordable(c, sum(matrix.nnz for matrix in stacked))
@@ -231,7 +249,7 @@ def replicate_scores(
 
     kept = [Kept(c, values, n_draws, method=c.has_method) for values in observed]
     _draw(c, "scores bootstrap", width, bootstrap, kept, n_draws)
-    null: list[Values | None] = [None] * len(statistics)
+    null: list[Values | None] = [None] * len(observed)
     partners = partners_of(c)
     if partners is not None:
         half = len(partners) // 2
@@ -242,14 +260,15 @@ def replicate_scores(
             found = []
             for p, m in enumerate(partners):
                 other = partners[(p + half) % len(partners)]
-                found.append(finished(whole[m] + moved[other] - moved[m]))
+                found.append(finished(whole[m] + moved[other] - moved[m], whole_size))
             return both(found)
 
         exchanged = [Kept(c, values, n_draws) for values in observed]
         _draw(c, "scores swap", width, swapped, exchanged, n_draws)
         null = [room.values for room in exchanged]
     made: dict[tuple[str, str], list[Replicated]] = {}
-    for statistic, values, room, swaps in zip(statistics, observed, kept, null, strict=True):
+    outputs = [(s, kind) for s in statistics for kind in s.kinds]
+    for (statistic, kind), values, room, swaps in zip(outputs, observed, kept, null, strict=True):
         found = Replicated(
             values.mean(),
             room.values,
@@ -259,7 +278,7 @@ def replicate_scores(
             spread=room.spread,
         )
         found = _exact(found, statistic.exact, k)
-        made.setdefault((statistic.metric, statistic.kind), []).append(found)
+        made.setdefault((statistic.metric, kind), []).append(found)
     return {key: _with_context(c, _side_by_side(parts)) for key, parts in made.items()}
 
 
@@ -326,7 +345,7 @@ def _with_context(c: Comparison, found: Replicated) -> Replicated:
     if c.one_pair or found.members is None or found.members.baseline is None:
         return found
     each = np.concatenate([found.members.baseline[0], found.members.compressed[0]])
-    return replace(found, context=context(c.retraining, difference(each)))
+    return with_context(c, replace(found, statistic=difference(each)))
 
 
 def _draw(

@@ -20,6 +20,7 @@ from fairweight.auditing.compare.quantities import NO_POSITIVE, Quantity, imposs
 from fairweight.auditing.compare.rates import scopes
 from fairweight.auditing.compare.rows import Block
 from fairweight.auditing.compare.score_replicates import (
+    KINDS,
     Statistic,
     calibration,
     mean_loss,
@@ -34,8 +35,6 @@ from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.metrics.rates import is_uncertain
 from fairweight.auditing.metrics.registry import metric
-
-KINDS = ("overall", "group", "intersection")
 
 
 @dataclass(frozen=True)
@@ -131,24 +130,24 @@ def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
     """Every metric of scores that these probabilities allow, for each kind of rows."""
     right = (c.cube.prediction == c.cube.label[:, None]).astype(float)
     one_hot = np.eye(len(c.classes))[c.cube.label][:, None, :]
-    for kind in KINDS:
-        for grouping in groupings_of(c, kind):
-            if p.confidence is not None:
-                yield calibration(c, "ece_top_label", kind, grouping, p.confidence, right)
-            if p.positive is not None and c.positive is not None:
-                truth = np.broadcast_to(one_hot[:, :, c.positive], p.positive.shape)
-                yield calibration(c, "ece", kind, grouping, p.positive, truth)
-                yield mean_loss(c, "brier", kind, grouping, (p.positive - truth) ** 2)
-                yield ranking(c, "auc", kind, grouping, [(p.positive, truth)])
-            elif p.vector is not None and len(c.classes) > 2:
-                loss = ((p.vector - one_hot) ** 2).sum(axis=2)
-                yield mean_loss(c, "brier", kind, grouping, loss)
-                shape = p.vector.shape[:2]
-                problems = [
-                    (p.vector[:, :, k], np.broadcast_to(one_hot[:, :, k], shape))
-                    for k in range(len(c.classes))
-                ]
-                yield ranking(c, "auc", kind, grouping, problems)
+    places = [(kind, grouping) for kind in KINDS for grouping in groupings_of(c, kind)]
+    if p.confidence is not None:
+        yield calibration(c, "ece_top_label", p.confidence, right)
+    if p.positive is not None and c.positive is not None:
+        truth = np.broadcast_to(one_hot[:, :, c.positive], p.positive.shape)
+        yield calibration(c, "ece", p.positive, truth)
+        yield mean_loss(c, "brier", (p.positive - truth) ** 2)
+        for kind, grouping in places:
+            yield ranking(c, "auc", kind, grouping, [(p.positive, truth)])
+    elif p.vector is not None and len(c.classes) > 2:
+        yield mean_loss(c, "brier", ((p.vector - one_hot) ** 2).sum(axis=2))
+        shape = p.vector.shape[:2]
+        problems = [
+            (p.vector[:, :, k], np.broadcast_to(one_hot[:, :, k], shape))
+            for k in range(len(c.classes))
+        ]
+        for kind, grouping in places:
+            yield ranking(c, "auc", kind, grouping, problems)
 
 
 def flag_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
@@ -158,11 +157,8 @@ def flag_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
         "uncertainty": None if p.confidence is None else _uncertain(p),
     }
     for name, flag in flags.items():
-        if flag is None:
-            continue
-        for kind in KINDS:
-            for grouping in groupings_of(c, kind):
-                yield mean_loss(c, name, kind, grouping, flag.astype(float))
+        if flag is not None:
+            yield mean_loss(c, name, flag.astype(float))
 
 
 def no_score_rows(c: Comparison) -> Iterator[Block]:

@@ -15,7 +15,7 @@ from fairweight.auditing.compare.estimate import Limits, RateEstimate
 from fairweight.auditing.compare.families import corrected
 from fairweight.auditing.compare.flip_pairs import concentration_statistic, pair_shares
 from fairweight.auditing.compare.quantities import Quantity, grouping_slots, sizes, too_few_levels
-from fairweight.auditing.compare.retrained import Statistic, context, difference
+from fairweight.auditing.compare.retrained import Statistic, context, difference, least_p
 from fairweight.auditing.compare.rows import Block, block
 from fairweight.auditing.compare.sides import Both, PerMember
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
@@ -67,10 +67,14 @@ def heterogeneity_rows(
     )
     if c.one_pair:
         return
-    relabelled = np.where(state == "ok", shared["p_retraining"], np.nan)
+    state = state.copy()
+    tested = int((state == "ok").sum())
     if not c.has_method:
-        state, relabelled = state.copy(), np.full(len(state), np.nan)
         state[state == "ok"] = f"not_estimable: {c.pairing.reason}"
+    elif least_p(c.retraining, c.pairing) * max(tested, 1) > c.options.alpha:
+        # Such a test finds nothing whatever happened: it must not read as "no evidence".
+        state[state == "ok"] = "not_estimable: too few members for a test by relabelling"
+    relabelled = np.where(state == "ok", shared["p_retraining"], np.nan)
     rows = block(
         c, "heterogeneity", slots, scope="method", p_value=relabelled, status=state, **shared
     )

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
-from fairweight.auditing.compare.flips import NAMES, share_of_pairs
+from fairweight.auditing.compare.flips import NAMES, flip_statistic, share_of_pairs
+from fairweight.auditing.compare.method_rates import interval_name
+from fairweight.auditing.compare.method_values import method_limits
 from fairweight.auditing.compare.pairing import Parents
 from fairweight.auditing.compare.quantities import (
     Quantity,
@@ -23,8 +26,8 @@ from fairweight.auditing.compare.quantities import (
     quantities,
     sizes,
 )
-from fairweight.auditing.compare.replicates import Replicated, replicate
-from fairweight.auditing.compare.retrained import context, difference
+from fairweight.auditing.compare.replicates import Replicated, replicate, with_context
+from fairweight.auditing.compare.retrained import Statistic, context
 from fairweight.auditing.compare.rows import Block, block, status
 from fairweight.auditing.compare.score_replicates import mean_loss, replicate_scores
 from fairweight.auditing.compare.scored import (
@@ -37,7 +40,7 @@ from fairweight.auditing.compare.sides import PerMember, Values
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
 from fairweight.auditing.compare.structure import clustered_test, heterogeneity_rows
 from fairweight.auditing.compare.training import Training
-from fairweight.auditing.compare.values import family_blocks
+from fairweight.auditing.compare.values import family_blocks, model_limits
 from fairweight.auditing.compare.zero_baseline import (
     LeftOut,
     refused_if_harmed,
@@ -46,6 +49,7 @@ from fairweight.auditing.compare.zero_baseline import (
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import Metric, metrics
 
 Family: TypeAlias = tuple[Quantity, Replicated]
@@ -146,8 +150,7 @@ def _flips(c: Comparison) -> dict[tuple[str, str], Family]:
     for name in NAMES:
         share = np.zeros((c.cube.n_cells, len(c.cube.members)))
         share[:, c.n_baseline :] = share_of_pairs(c, name)[:, None]
-        for kind in ("overall", "group", "intersection"):
-            statistics += [mean_loss(c, name, kind, g, share) for g in groupings_of(c, kind)]
+        statistics.append(mean_loss(c, name, share))
     return {
         key: (
             replace(_table(c, *key), aggregation="pairs"),
@@ -155,6 +158,7 @@ def _flips(c: Comparison) -> dict[tuple[str, str], Family]:
                 Values(None, made.observed.compressed),
                 Values(None, made.bootstrap.compressed),
                 None,
+                statistic=flip_statistic(c, *key),
             ),
         )
         for key, made in replicate_scores(c, statistics).items()
@@ -169,12 +173,10 @@ def _table(c: Comparison, name: str, kind: str) -> Quantity:
 
 def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
     """`worst_group_shift` of the mean over tasks, limits simultaneous over a column's levels."""
-    from fairweight.auditing.intervals.bootstrap import simultaneous
-
     if accuracy is None:
         return []
     quantity, made = accuracy
-    shift, replicates = made.observed.change[0], made.bootstrap.change
+    shift = made.observed.change[0]
     state = status(c, quantity.n, quantity.slots.clusters)
     inside = (state == "ok") & ~quantity.slots.outside & np.isfinite(shift)
     rows = []
@@ -184,23 +186,43 @@ def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
         usable = np.flatnonzero(inside & own)
         if not len(usable):
             continue
-        low, high = simultaneous(shift[usable], replicates[:, usable], c.options.alpha, len(usable))
         worst = int(np.argmin(shift[usable]))
-        rows.append(
-            block(
-                c,
-                "worst_group_shift",
-                grouping_slots(c, grouping),
-                aggregation="rates_first",
-                n=quantity.n[own].sum(),
-                compressed=shift[usable][worst],
-                ci_low=low.min(),
-                ci_high=high.min(),
-                interval="minimum of simultaneous percentile limits",
-                level=quantity.slots.group[usable[worst]],
+        shared: dict[str, Any] = {
+            "aggregation": "rates_first",
+            "n": quantity.n[own].sum(),
+            "compressed": shift[usable][worst],
+            "level": quantity.slots.group[usable[worst]],
+        }
+        if made.statistic is not None:
+            shared |= context(c.retraining, _least_of(made.statistic, usable))
+        slots = grouping_slots(c, grouping)
+        level = np.array([c.options.alpha / len(usable)])
+        for scope, limits in (("model", model_limits), ("method", method_limits)):
+            if scope == "method" and c.one_pair:
+                continue
+            low, high = (side[0, usable] for side in limits(c, quantity, made, level, "change"))
+            known = bool(np.isfinite(low).any())
+            missing = None if known else np.array([f"not_estimable: {c.pairing.reason}"], object)
+            how = "percentile" if scope == "model" else interval_name(c)
+            more: dict[str, Any] = {} if missing is None else {"status": missing}
+            rows.append(
+                block(
+                    c,
+                    "worst_group_shift",
+                    slots,
+                    scope=scope,
+                    ci_low=np.nanmin(low) if known else np.nan,
+                    ci_high=np.nanmin(high) if known else np.nan,
+                    interval=f"minimum of simultaneous {how} limits" if known else None,
+                    **shared,
+                    **more,
+                )
             )
-        )
     return rows
+
+
+def _least_of(statistic: Statistic, usable: NDArray[np.intp]) -> Statistic:
+    return lambda first, second: statistic(first, second)[:, usable].min(axis=1, keepdims=True)
 
 
 def _level_of(name: str, grouping: Grouping) -> bool:
@@ -297,8 +319,16 @@ def _joined(members: Sequence[Family]) -> Family:
             members=_members_beside([m for m in each if m is not None]),
             by_unit=values("by_unit"),
             resampled=values("resampled"),
+            statistic=_beside_statistic([r.statistic for _, r in members]),
         ),
     )
+
+
+def _beside_statistic(parts: Sequence[Statistic | None]) -> Statistic | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return lambda first, second: np.concatenate([part(first, second) for part in known], axis=1)
 
 
 def _members_beside(parts: Sequence[PerMember]) -> PerMember | None:
@@ -381,23 +411,45 @@ def _averaged(c: Comparison, tasks: Sequence[Family]) -> Family:
     )
     compressed = mean("members", "compressed")
     members: PerMember | None = None
-    about: dict[str, Floats] = {}
     if compressed is not None:
-        baseline = mean("members", "baseline")
         rest = mean("members", "baseline_rest"), mean("members", "compressed_rest")
         one = tasks[0][1].members
-        members = PerMember(baseline, compressed, *rest, compared=one is not None and one.compared)
-        if baseline is not None and not c.one_pair:
-            about = context(c.retraining, difference(np.concatenate([baseline[0], compressed[0]])))
+        compared = one is not None and one.compared
+        members = PerMember(mean("members", "baseline"), compressed, *rest, compared=compared)
     return (
         replace(first, slots=slots, n=n, status=None, level=None),
-        Replicated(
-            observed,
-            bootstrap,
-            values("swapped"),
-            members=members,
-            by_unit=values("by_unit"),
-            resampled=values("resampled"),
-            context=about,
+        with_context(
+            c,
+            Replicated(
+                observed,
+                bootstrap,
+                values("swapped"),
+                members=members,
+                by_unit=values("by_unit"),
+                resampled=values("resampled"),
+                statistic=_mean_statistic([r.statistic for _, r in tasks], at, uses, len(keys)),
+            ),
+            signed=not first.never_negative,
         ),
     )
+
+
+def _mean_statistic(
+    statistics: Sequence[Statistic | None],
+    at: Sequence[NDArray[np.intp]],
+    uses: Sequence[NDArray[np.bool_]],
+    n_rows: int,
+) -> Statistic | None:
+    """The mean over tasks as a function of who stands for either side."""
+    known = [s for s in statistics if s is not None]
+    if len(known) < len(statistics):
+        return None
+
+    def statistic(first: Floats, second: Floats) -> Floats:
+        total, used = np.zeros((len(first), n_rows)), np.zeros(n_rows)
+        for one, where, use in zip(known, at, uses, strict=True):
+            total[:, where[use]] += one(first, second)[:, use]
+            used[where[use]] += 1
+        return ratio(total, used)
+
+    return statistic

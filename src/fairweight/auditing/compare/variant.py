@@ -57,6 +57,7 @@ def compare(
 ) -> Compared:
     """All rows of one variant on one task."""
     made = Compared(c.cube.members, c.pairing.how)
+    made.notes += [c.pairing.note] if c.pairing.note else []
     rates: list[RateRows] = []
     has_abstentions = bool((c.cube.prediction < 0).any())
     for table in rate_rows(c, [m for m in metrics() if m.kind == "rate"]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,3 +70,17 @@ def level_name(column: str, value: str | None) -> str:
 
 def groupings(cube: Cube, names: Iterable[str]) -> tuple[Grouping, ...]:
     return tuple(grouping(cube, name) for name in dict.fromkeys(names))
+
+
+def joint_slices(groupings: Sequence[Grouping]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The finest slices that all groupings make together.
+
+    Returns the slice of every cell, and the level of every slice in each grouping, (slices, G).
+    """
+    joint = np.zeros(len(groupings[0].code), dtype=np.int64)
+    first = np.zeros(1, dtype=np.intp)
+    for one in groupings:
+        key = joint * len(one.levels) + one.code
+        _, first, joint = np.unique(key, return_index=True, return_inverse=True)
+        joint = joint.reshape(-1).astype(np.int64)
+    return joint, np.stack([one.code[first].astype(np.int64) for one in groupings], axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.cube import Cube
-from fairweight.auditing.counts.groupings import Grouping
+from fairweight.auditing.counts.groupings import Grouping, joint_slices
 from fairweight.auditing.counts.stats import Counts, Floats
 
 if TYPE_CHECKING:
@@ -153,12 +153,7 @@ def _matrices(
     from scipy.sparse import coo_array
 
     n_classes = len(cube.label_classes)
-    joint, first = np.zeros(cube.n_cells, dtype=np.int64), np.zeros(1, dtype=np.intp)
-    for grouping in groupings:
-        key = joint * len(grouping.levels) + grouping.code
-        _, first, joint = np.unique(key, return_index=True, return_inverse=True)
-        joint = joint.reshape(-1)
-    slices = np.stack([g.code[first].astype(np.int64) for g in groupings], axis=1)
+    joint, slices = joint_slices(groupings)
     everyone = np.arange(cube.n_cells)
     width = 1 + 3 * len(members)  # labels; missed, false and abstained of every member
     at = joint * width

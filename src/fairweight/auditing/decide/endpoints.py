@@ -27,6 +27,9 @@ _REMEDIES = {
     "grouping": "name group columns when auditing (--groups sex,age)",
 }
 
+_NO_SCORES = "no scores"
+_GIVE_SCORES = "give scores when auditing (a column score, or --score NAME=COL), or leave it out"
+
 
 def endpoints(
     result: AuditResult, policy: Policy, demands: tuple[tuple[Demand, ...], ...]
@@ -102,9 +105,10 @@ def _rows(rows: pd.DataFrame, rule: Rule, demand: Demand, result: AuditResult) -
     if chosen.empty:
         reasons = [str(status) for status in of_metric["status"] if status != "ok"]
         why = f" ({reasons[0].replace('_', ' ')})" if reasons else ""
+        remedy = _GIVE_SCORES if reasons and _NO_SCORES in reasons[0] else _REMEDIES[rule.by]
         raise InputError(
             f'{name}: the audit has no {demand.quantity} of {rule.metric} by = "{rule.by}"{why}; '
-            f"{_REMEDIES[rule.by]}."
+            f"{remedy}."
         )
     for what, wanted in (
         ("task", rule.tasks),

@@ -82,6 +82,23 @@ def _any(decisions: Iterable[str]) -> Outcome:
     return PASS if PASS in found else CANNOT_TELL if CANNOT_TELL in found else FAIL
 
 
+def _mean_notes(result: AuditResult) -> list[str]:
+    """Populations are judged by their mean: whoever ships one member must know."""
+    rows = result.results
+    sizes = rows.groupby("variant", sort=False)[["n_seeds_baseline", "n_seeds_compressed"]].max()
+    several = [
+        f"{variant} ({after:,} against {before:,})"
+        for variant, before, after in sizes.fillna(1).astype(int).itertuples()
+        if max(before, after) > 1
+    ]
+    if not several:
+        return []
+    return [
+        f"Judged is the mean of the members, not any one of them: {', '.join(several)}; gate the "
+        "model that ships by itself too."
+    ]
+
+
 def _notes(
     result: AuditResult, policy: Policy, declared: pd.DataFrame, require: Require
 ) -> tuple[str, ...]:
@@ -92,6 +109,7 @@ def _notes(
             f"Selected on these data: the best of {tried} variants looks better than it is; "
             "confirm the chosen one on rows that were not used for choosing."
         )
+    notes += _mean_notes(result)
     missing = unjudged_levels(result, policy)
     if missing:
         notes.append(

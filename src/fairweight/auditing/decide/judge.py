@@ -119,6 +119,17 @@ def _failures(
     return failed_at, looked_at
 
 
+def _why_not(status: str) -> str:
+    """A status as the reason of an endpoint.
+
+    >>> _why_not("not_estimable: none below 1,000 examples per class")
+    'it has no limits below 1,000 examples per class'
+    >>> _why_not("not_estimable: no scores")
+    'not estimable: no scores'
+    """
+    return status.replace("not_estimable: none", "it has no limits").replace("_", " ")
+
+
 def _unsound(declared: pd.DataFrame, low: Floats, high: Floats) -> list[str | None]:
     """Why an endpoint has no limits that could decide; None where it has."""
     found: list[str | None] = []
@@ -128,7 +139,7 @@ def _unsound(declared: pd.DataFrame, low: Floats, high: Floats) -> list[str | No
         if isinstance(too_small, str):
             found.append(too_small)
         elif status != "ok":
-            found.append(str(status).replace("_", " "))
+            found.append(_why_not(str(status)))
         elif not np.isfinite(width):
             found.append("it has no limits")
         elif width <= NO_WIDTH:

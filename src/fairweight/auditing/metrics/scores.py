@@ -226,7 +226,9 @@ class _Binned:
         bins = len(bin_edges(definition)[0])
         inside = np.flatnonzero(column.slice >= 0)
         keys = column.slice[inside] * bins + bin_of(column.score[inside], definition)
-        order = np.argsort(keys, kind="stable")
+        short = column.n_slices * bins <= np.iinfo(np.uint16).max
+        # Short integers are sorted by counting, several times faster.
+        order = np.argsort(keys.astype(np.uint16) if short else keys, kind="stable")
         return _Binned(inside[order], Blocks.of(keys[order]), (column.n_slices, bins))
 
     def sums(self, sorted_values: Floats) -> Floats:

@@ -9,7 +9,7 @@ from fairweight.report.figures.parts import label, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import AMBER, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
 from fairweight.report.numbers import count, missing, real
-from fairweight.report.rows import at_task, of_scope, records, variant_of
+from fairweight.report.rows import at_task, is_ok, of_scope, records, variant_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 ENOUGH = 1000  # examples per class from which CEV and SDE are shown as published
-_TITLES = {"accuracy": "accuracy, %", "cev": "CEV", "sde": "SDE"}
+_PANELS = ("accuracy", "cev", "sde")
+_TITLES = {
+    "accuracy": "accuracy, %",
+    "cev": "CEV",
+    "sde": "SDE",
+    "cev_pp": "CEV in points",
+    "sde_pp": "SDE in points",
+}
 _METHOD_COLUMNS = ("method", "treatment")
 
 
@@ -28,7 +35,9 @@ _METHOD_COLUMNS = ("method", "treatment")
         "Each point is a variant with its interval (these models), each line a method; small ticks "
         "are members, the ring is the variant of this section, the dashed line the baseline. Grey "
         "band: what retraining alone gives. CEV and SDE grow with noise: with fewer than 1,000 "
-        "examples in some class they are shown corrected for it, and at 0 where nothing is left."
+        "examples in some class they are shown corrected for it. They are taken in percentage "
+        "points where a baseline rate is too near 0 for the published form, and a variant has no "
+        "point where nothing can be estimated."
     ),
 )
 def against_sparsity(
@@ -43,18 +52,20 @@ def against_sparsity(
     rows = at_task(rows[of_scope(rows, "model")], result, task)
     small = _smallest_class(result) < ENOUGH
     panels: list[Spec] = []
-    for metric, title in _TITLES.items():
+    rows = rows[rows["variant"].isin(list(levels))]
+    for published in _PANELS:
+        metric = _told(rows, published)
         corrected = small and metric != "accuracy"
-        own = rows[(rows["metric"] == metric) & rows["compressed"].notna()]
+        own = rows[(rows["metric"] == metric) & is_ok(rows)]
         points = [
             _point(row, levels[row["variant"]], corrected=corrected, this=row["variant"] == name)
-            for row in records(own[own["variant"].isin(list(levels))])
+            for row in records(own[own["debiased" if corrected else "compressed"].notna()])
         ]
         if not points:
             continue
         ticks = [] if corrected else _members(result, levels, metric, task)
         more = ", corrected for noise" if corrected else ""
-        panels.append(_panel(points, ticks, title + more, _methods(levels)))
+        panels.append(_panel(points, ticks, _TITLES[metric] + more, _methods(levels)))
     if not panels:
         return Absent("no variant with a sparsity has an accuracy, CEV or SDE")
     return {
@@ -68,6 +79,12 @@ def against_sparsity(
         "concat": panels,
         "columns": 2,
     }
+
+
+def _told(rows: pd.DataFrame, metric: str) -> str:
+    """The metric as published if it can be estimated in every variant, else in points."""
+    usable = is_ok(rows[rows["metric"] == metric]).all()
+    return metric if usable or metric == "accuracy" else f"{metric}_pp"
 
 
 @dataclass(frozen=True)
@@ -120,8 +137,7 @@ def _point(row: dict[str, Any], level: Level, *, corrected: bool, this: bool) ->
         "variant": label(row["variant"]),
         "method": label(level.method),
         "sparsity": level.sparsity,
-        # A corrected value that fell below 0 is null in the table: nothing is left.
-        "value": 0.0 if missing(found) else value(found, scale),
+        "value": value(found, scale),
         "low": value(row[low], scale),
         "high": value(row[high], scale),
         "baseline": value(before, scale) if share else None,
@@ -177,10 +193,7 @@ def _panel(
     }
 
     share = any(p["baseline"] is not None for p in points)
-    reach = [v for p in points for v in (p["value"], p["high"], p["floor_high"]) if v is not None]
     scale: Spec = {"zero": not share, "nice": True}
-    if not share and max(reach) == 0:
-        scale["domain"] = [0, 1]  # nothing is left of any variant: an axis all the same
 
     def at(field: str, until: str | None = None) -> Spec:
         y = {

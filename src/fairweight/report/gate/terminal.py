@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweight.report.gate.words import endpoint_name, endpoints, headline, interval, standing
+from fairweight.report.gate.words import (
+    endpoint_name,
+    endpoints,
+    headline,
+    how_to_read,
+    interval,
+    standing,
+)
 from fairweight.report.numbers import count, shown
 
 if TYPE_CHECKING:
@@ -37,8 +44,6 @@ def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None
         console.print(grid)
         if len(rows) > limit:
             console.print(Text(f"  {count(len(rows) - limit)} more (--json, --markdown)"))
-    console.print(
-        Text("Intervals: 90 %, one-sided error 5 %; units as in the policy.", style="dim")
-    )
+    console.print(Text(how_to_read(verdict), style="dim"))
     for note in verdict.notes:
         console.print(Text(f"Note: {shown(note)}", style="yellow"))

@@ -42,6 +42,14 @@ def standing(verdict: Verdict, variant: str) -> str:
     )
 
 
+def how_to_read(verdict: Verdict) -> str:
+    """What the numbers of a verdict are."""
+    words = "Intervals: 90 %, one-sided error 5 %; units as in the policy."
+    if verdict.rows["equivalent"].any():
+        words += " Equivalent: the interval lies within ± margin."
+    return words
+
+
 def endpoint_name(row: dict[str, Any]) -> str:
     """What an endpoint speaks of and what is asked of it.
 

@@ -162,7 +162,7 @@ class Latent:
         until = np.cumsum(self.second, axis=1)[label]
         wrong = (rng.random(n)[:, None] > until).sum(axis=1)
         prediction = np.where(right.T, label[:, None], wrong[:, None])
-        return replace(cube(group, label, prediction), members=_members(design))
+        return replace(cube(group, label, prediction), members=members_of(design))
 
 
 def latent(
@@ -208,7 +208,8 @@ def compared(
     )
 
 
-def _members(design: Design) -> tuple[CubeMember, ...]:
+def members_of(design: Design) -> tuple[CubeMember, ...]:
+    """Names of all members, as the audit sees them."""
     first = 0 if design.paired in ("parent", "seed") else design.n_dense
     return (
         *(CubeMember("dense", str(i)) for i in range(design.n_dense)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from . import populations_composites as composites
+from . import populations_floors as single
 from . import populations_gaps as gaps
 from . import populations_null as null
 from . import populations_power as power
@@ -141,6 +142,17 @@ def floors() -> Figures:
     return Figures("population-floors", head, rows, note)
 
 
+def single_floors() -> Figures:
+    rows = []
+    for k in (5, 6, 8, 10, 20):
+        for design in (same_seeds(k), unrelated(k, k)):
+            found = single.floors(design)
+            rows.append((design, found["above the floor"], found["p ≤ .05"]))
+    head = ("members", "`matched` above `noise_floor`", "`p_retraining` ≤ .05")
+    note = f"{single.DRAWS * single.QUANTITIES:,} quantities per row, seed {single.SEED}."
+    return Figures("population-single-floors", head, rows, note)
+
+
 def planted() -> Figures:
     rows = []
     for k in MEMBERS:
@@ -160,6 +172,7 @@ TABLES: dict[str, Callable[[], Figures]] = {
     "population-gaps": of_gaps,
     "population-composites": of_composites,
     "population-relabelling": relabelled,
+    "population-single-floors": single_floors,
     "population-floors": floors,
     "population-power": planted,
 }

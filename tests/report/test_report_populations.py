@@ -16,8 +16,8 @@ from fairweight.report.finding import Finding, find
 from fairweight.report.machine import from_json, to_json
 from fairweight.report.notebook import fragment
 from fairweight.report.page_tables import detail_tables
-from fairweight.report.payer_tables import payer_table
-from fairweight.report.sentences import NO_VETO, ONE_PAIR, TWO_SIDES, sentences
+from fairweight.report.payer_tables import blind_table, payer_table
+from fairweight.report.sentences import NO_VETO, ONE_PAIR, PAIRED, TWO_SIDES, sentences
 from fairweight.report.tables import write_tables
 from fairweight.report.terminal import summary
 
@@ -124,17 +124,63 @@ def test_what_retraining_moves_is_told_beside_what_compression_moves(
     overall, losers, beyond = lines(find(set_by_hand), "retraining")
     # 6 members of the baseline are split into 3 and 3.
     assert overall == (
-        "Retraining alone moves accuracy by up to 1.5 points (with compression: 2.4 points); "
-        "matched, 3 against 3 members."
+        "Retraining alone moves accuracy by up to 1.5 points (with compression, typically: "
+        "2.4 points), 3 members against 3."
     )
     assert losers.startswith(
-        "Of those who lose, it moves class 3 by up to 4.1 points (with compression: 9.8 points); "
+        "Of those who lose, it moves class 3 by up to 4.1 points (with compression, typically: "
+        "9.8 points); "
     )
     shifts = find(set_by_hand).model.shifts
     moved = sum(p.context.matched > p.context.noise_floor for p in shifts)
     assert beyond == (
-        f"With compression, {moved} of {len(shifts)} classes and groups move by more than that."
+        f"With compression, {moved} of {len(shifts)} classes and groups typically move by more "
+        "than that."
     )
+
+
+@pytest.mark.parametrize("how", ["parent", "seed", "independent"])
+def test_how_members_were_paired_is_said(population: AuditResult, how: str) -> None:
+    paired = replace(population, pairing=dict.fromkeys(population.variants, how))
+    assert PAIRED[how] in lines(find(paired), "scope")
+    assert sum(line in PAIRED.values() for line in lines(find(paired), "scope")) == 1
+
+
+def test_a_shift_of_hundredths_of_a_point_has_rates_with_as_many_digits(
+    population: AuditResult,
+) -> None:
+    """97.05 → 97.03: with one digit it would read 97.1 → 97.0, a tenth of a point."""
+    rows = population.results
+    here = (rows["metric"] == "accuracy") & (rows["by"] == "overall")
+    small = edited(population, here, baseline=0.9705, compressed=0.9703, shift=-0.0002)
+    (line,) = lines(find(small), "accuracy", "model")
+    assert line.startswith("Accuracy 97.05 % → 97.03 %: −0.02 points [")
+
+
+def test_the_least_loss_that_would_be_found_has_no_sign_anywhere(population: AuditResult) -> None:
+    (table,) = [t for t in detail_tables(population) if t.anchor == "power"]
+    place = table.headings.index("min detectable shift")
+    said = {row[place].shown for row in table.rows if row[place].sort is not None}
+    assert said
+    assert not any(text.startswith(("+", "−")) for text in said)
+    unseen = blind_table(find(population).blind)
+    assert unseen is not None
+    assert {row[2].shown for row in unseen.rows} <= said | {"—"}
+
+
+def test_a_comparison_is_shown_with_its_interval(population: AuditResult) -> None:
+    """It has no shift, so its interval belongs to its value."""
+    flips = population.results.iloc[[0]].assign(
+        metric="flips", baseline=None, shift=None, compressed=0.03, ci_low=0.02, ci_high=0.05
+    )
+    rows = pd.concat([population.results, flips.astype(population.results.dtypes)])
+    (table,) = [
+        t
+        for t in detail_tables(replace(population, results=rows.reset_index(drop=True)))
+        if t.anchor == "comparisons"
+    ]
+    place = table.headings.index("compressed")
+    assert "3.00 % [2.00 %, 5.00 %]" in {row[place].shown for row in table.rows}
 
 
 def test_too_few_members_for_a_noise_floor_are_counted(

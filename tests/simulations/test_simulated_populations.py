@@ -91,7 +91,7 @@ def test_relabelling_five_pairs_never_finds_anything() -> None:
 
 
 TOO_OFTEN = pytest.mark.xfail(
-    strict=True, reason="6 % of null quantities exceed the floor of so few members"
+    strict=True, reason="5.5 to 7 % of null quantities exceed the floor of so few members"
 )
 
 

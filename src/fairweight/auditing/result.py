@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 RESULT_COLUMNS: tuple[str, ...] = (
     "variant", "metric", "by", "group", "class", "task", "scope", "aggregation",
@@ -92,6 +95,14 @@ class AuditResult:
     bounds: pd.DataFrame = field(default_factory=lambda: empty_bounds())
     pairing: dict[str, str] = field(default_factory=dict)  # variant → parent, seed, independent, …
     single_columns: tuple[str, ...] = ()  # the groupings that are one column: "sex", "age"
+
+    @cached_property
+    def places(self) -> dict[tuple[str, str, str, str], NDArray[np.intp]]:
+        """Positions of the rows of `results` by variant, metric, by and scope."""
+        scope = self.results["scope"].fillna("model").rename("scope")
+        keys = [self.results[name] for name in ("variant", "metric", "by")]
+        found: Any = self.results.groupby([*keys, scope], sort=False).indices
+        return dict(found)
 
 
 def empty_bounds() -> pd.DataFrame:

@@ -120,14 +120,19 @@ def audit(
 
     One wide table with a column per model:
 
-        fairweight audit preds.parquet --prediction dense=p0 --prediction int8=p1 --label y
+        fairweight audit preds.csv --prediction dense=p0 --prediction int8=p1
 
     One long table (`example_id, variant, label, prediction`) with groups beside it:
 
         fairweight audit preds.parquet --examples people.csv --cluster person
 
-    Writes `DIR/report.html`, `DIR/audit.json` and `DIR/tables/`. Exit code 0 when the audit was
-    made, 2 on bad input; with `--policy` the exit code of `fairweight gate`.
+    A population: several seeds of each variant (a column `seed`, or a NAME that
+    is given again), and a table of which model each was made from:
+
+        fairweight audit preds.parquet --variants variants.csv
+
+    Writes `DIR/report.html`, `DIR/audit.json` and `DIR/tables/`. Exit code 0
+    when the audit was made, 2 on bad input; with `--policy` that of the gate.
     """
     values = dict(locals())
     from rich.console import Console

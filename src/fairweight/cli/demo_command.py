@@ -31,15 +31,18 @@ def demo(
 ) -> None:
     """Train small classifiers of handwritten digits, prune and quantise them, audit the copies.
 
+    One dense model and its copies, in seconds:
+
         fairweight demo --quick
+
+    A population: 10 dense models, each with a pruned and an 8-bit copy, so that
+    what compression does can be told from what training again does (less than a
+    minute on two cores):
 
         fairweight demo
 
-    The second trains a population: 10 dense models, each with a pruned and an 8-bit copy, so that
-    what compression does can be told from what training again does. It takes about half a minute
-    on two cores.
-
-    Groups are measured on the strokes: how far a digit leans (slant) and how much ink it has.
+    Groups are measured on the strokes: how far a digit leans (slant) and how
+    much ink it has.
     """
     from importlib.util import find_spec
 

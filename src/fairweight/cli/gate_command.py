@@ -98,17 +98,20 @@ def gate(
 ) -> None:
     """Hold compressed models against a policy: pass, fail, or cannot tell.
 
-    A policy to start from, then a verdict on predictions, or on an audit that was made:
+    A policy to start from, then a verdict on predictions, or on an audit that
+    was made:
 
-        fairweight gate --init
+        fairweight gate --init > policy.toml
 
         fairweight gate dense.csv int8.csv --groups sex,age --policy policy.toml
 
-        fairweight gate fairweight-audit/audit.json --policy policy.toml --junit gate.xml
+        fairweight gate fairweight-audit/audit.json --policy policy.toml
 
-    Pass: for every row that the policy names, a loss of its margin is excluded with 95 %
-    confidence. Fail: a larger loss is shown, corrected for the number of rows. Small groups are
-    never a pass. Exit code 0 pass, 1 fail, 2 bad input, 3 cannot tell.
+    Pass: for every row that the policy names, a loss of its margin is excluded
+    with 95 % confidence. Fail: a larger loss is shown, corrected for the number
+    of rows. Small groups are never a pass. Of several seeds the mean is judged.
+
+    Exit code 0 pass, 1 fail, 2 bad input, 3 cannot tell.
     """
     values = dict(locals())
     if init:

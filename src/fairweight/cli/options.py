@@ -27,7 +27,7 @@ Baseline: TypeAlias = Annotated[
 Examples: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="Groups and labels by example, beside.", rich_help_panel=TABLES
+        metavar="FILE", help="Groups and labels, a row per example.", rich_help_panel=TABLES
     ),
 ]
 Train: TypeAlias = Annotated[

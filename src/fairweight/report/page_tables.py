@@ -245,9 +245,8 @@ _PLAIN: dict[str, tuple[str, frozenset[str]]] = {
     "power": ("What could have been found", frozenset(("discordance",))),
     "data": ("Data", frozenset(("share",))),
 }  # fmt: skip
-_POINTS = frozenset(
-    ("min_detectable_shift", "reference_shift", "excess_shift", "corrected_low", "corrected_high")
-)
+_LOSSES = frozenset(("min_detectable_shift", "reference_shift"))  # sizes of losses, without a sign
+_POINTS = frozenset(("excess_shift", "corrected_low", "corrected_high"))
 
 
 def _plain(result: AuditResult, name: str, title: str, shares: frozenset[str]) -> PageTable:
@@ -259,6 +258,8 @@ def _plain(result: AuditResult, name: str, title: str, shares: frozenset[str]) -
             return name_cell(value)
         if column in shares:
             return Cell(percent(float(value)), float(value))
+        if column in _LOSSES:
+            return Cell(size_in_points(float(value)), abs(float(value)))
         if column in _POINTS:
             return Cell(points(float(value)), float(value))
         whole = column.startswith("n") or float(value).is_integer()

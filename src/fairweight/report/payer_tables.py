@@ -12,7 +12,6 @@ from fairweight.report.numbers import (
     missing,
     p_value,
     percent,
-    points,
     points_interval,
     shown,
     size_in_points,
@@ -121,7 +120,7 @@ def blind_table(blind: Sequence[Blind]) -> PageTable | None:
             *([name_cell(b.task)] if tasks else []),
             Cell(count(b.n), b.n),
             Cell(
-                NOTHING if missing(b.detectable) else points(-b.detectable),
+                NOTHING if missing(b.detectable) else size_in_points(b.detectable),
                 finite(b.detectable),
                 "no loss would be found reliably at this n" if missing(b.detectable) else None,
             ),

@@ -48,10 +48,9 @@ def select(
     scope: Scope = "model",
 ) -> pd.DataFrame:
     """Rows of `results` of one variant, metrics, level and scope (none is `model`)."""
-    frame = result.results
     names = (metric,) if isinstance(metric, str) else metric
-    keep = (frame["variant"] == variant) & frame["metric"].isin(names) & (frame["by"] == by)
-    return frame[keep & of_scope(frame, scope)]
+    found = [result.places.get((variant, name, by, scope), ()) for name in dict.fromkeys(names)]
+    return result.results.take(sorted(place for places in found for place in places))
 
 
 def of_scope(frame: pd.DataFrame, scope: Scope) -> pd.Series:

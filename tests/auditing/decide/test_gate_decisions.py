@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairweight.auditing.decide.gate import Verdict, decide
@@ -260,7 +261,7 @@ def test_what_is_not_estimable_at_all_cannot_tell_why() -> None:
     row = only(gate([none], policy({"metric": "auc", "by": "overall", "margin": 0.01})))
     assert (row["decision"], row["reason"]) == ("cannot tell", "not estimable: no scores")
     with pytest.raises(
-        InputError, match=r'no shift of auc by = "group" \(not estimable: no scores'
+        InputError, match=r'no shift of auc by = "group" \(not estimable: no scores.*give scores'
     ):
         gate([none], policy({"metric": "auc", "margin": 0.01}))
 
@@ -325,6 +326,19 @@ def test_missing_values_are_passed_over_and_it_is_said() -> None:
     assert "sex=(missing)" in note
     assert decide(everyone(), policy({"margin": 0.02, "columns": ["age"]})).notes == ()
     assert decide(everyone(), policy({"margin": 0.02, "groups": ["age=old"]})).notes == ()
+
+
+def test_of_a_population_the_mean_is_judged_and_it_is_said() -> None:
+    """Ten members may pass together while the one that ships would not."""
+    audit = everyone()
+    (variant,) = audit.variants
+    members = {"variant": variant, "n_seeds_baseline": 3, "n_seeds_compressed": 10}
+    rows = pd.DataFrame([members], columns=list(audit.results.columns))
+    asked = policy({"margin": 0.02, "columns": ["age"]})
+    (note,) = decide(replace(audit, results=rows), asked).notes
+    assert note.startswith(f"Judged is the mean of the members, not any one of them: {variant} (10")
+    single = rows.assign(n_seeds_baseline=1, n_seeds_compressed=1)
+    assert decide(replace(audit, results=single), asked).notes == ()
 
 
 def test_rules_choose_tasks() -> None:

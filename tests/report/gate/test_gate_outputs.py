@@ -52,6 +52,12 @@ def printed(made: Verdict, **options: Any) -> str:
 # --- terminal ------------------------------------------------------------------------------------
 
 
+def test_equivalent_is_explained_where_it_is_said(plain: Verdict) -> None:
+    assert "Equivalent: the interval lies within ± margin." in " ".join(printed(plain).split())
+    none = decide(made_audit(answers(120, 1, 0, group="sex=Male")), POLICY)
+    assert "quivalent" not in printed(none)
+
+
 def test_the_terminal_leads_with_the_outcome_and_what_is_wrong(plain: Verdict) -> None:
     lines = printed(plain).splitlines()
     assert lines[0] == "Gate: FAIL (1 variant tried)"

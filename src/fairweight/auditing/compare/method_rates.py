@@ -64,14 +64,15 @@ class Parts:
 def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
     items = _items(c, part.cells, part.row, part.n_rows, part.happens)
     first, second = (_averaged(items.happened, w) for w in (c.pairing.first, c.pairing.second))
-    base, compressed = _parts(items, first), _parts(items, second)
-    change = _parts(items, second - first) if c.pairing.paired else None
-    _, crossed = _spread(items, (second.mean(axis=1) - first.mean(axis=1))[:, None])
+    sides = _side(items, first), _side(items, second)
+    base, compressed = (side.parts(items.number) for side in sides)
+    change = _side(items, second - first) if c.pairing.paired else None
+    apart = None if change else _side(items, (second.mean(axis=1) - first.mean(axis=1))[:, None])
     enough = items.number >= (MIN_CLUSTERS if c.clustered else 2)
-    shift = _difference(base, compressed, change, crossed)
+    shift = _difference(sides, change, apart, lambda side: side.parts(items.number))
     excess: TwoWay | None = None
     if part.partition and kind in ("class", "group", "intersection"):
-        excess = _excess(c, items, first, second)
+        excess = _difference(sides, change, apart, lambda side: _excess_parts(c, items, side))
     nothing = np.full(part.n_rows, np.nan)
 
     def limits(found: TwoWay, bounds: tuple[float, float]) -> Callable[[float | Floats], Limits]:
@@ -120,7 +121,7 @@ def share_by_unit(
 
     cells = np.arange(c.cube.n_cells)
     items = [_items(c, cells, row, n_rows, share) for share in shares]
-    sides = [_parts(side) for side in items]
+    sides = [_side(one, one.happened).parts(one.number) for one in items]
     taken_off = [side.interaction for side in sides] if len(sides) == 1 else []
     members = [side.members for side in sides]
     found = two_way(sides[0].each.mean(axis=0), members, sides[0].examples, taken_off)
@@ -167,37 +168,72 @@ def _averaged(happened: Floats, weights: Floats) -> Floats:
     return made
 
 
-def _spread(items: Items, values: Floats) -> tuple[Floats, Floats]:
-    """Ratio of every row and its variance over items, (rows, units): linearised."""
-    a, d, aa, ad, dd = _totals(items, values)
-    rate = ratio(a, d)
-    residual = np.maximum(aa - 2 * rate * ad + rate**2 * dd, 0.0)
-    g = items.number[:, None]
-    return rate, ratio(residual, d**2) * ratio(g, np.maximum(g - 1, 0))
+@dataclass(frozen=True)
+class Totals:
+    """Sums by row, (rows, units): of values, of weights, and what a ratio's variance needs."""
+
+    a: Floats
+    d: Floats
+    aa: Floats
+    ad: Floats
+    dd: Floats
+
+    def others(self) -> Totals:
+        """For every row, the sums of all other rows."""
+        return Totals(*(p.sum(axis=0) - p for p in (self.a, self.d, self.aa, self.ad, self.dd)))
+
+    def spread(self, number: Floats) -> tuple[Floats, Floats]:
+        """Ratio of every row and its variance over `number` items: linearised."""
+        rate = ratio(self.a, self.d)
+        residual = np.maximum(self.aa - 2 * rate * self.ad + rate**2 * self.dd, 0.0)
+        inflated = ratio(number, np.maximum(number - 1, 0))[:, None]
+        return rate, ratio(residual, self.d**2) * inflated
 
 
-def _totals(items: Items, values: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Sums by row of values, weights, their squares and product: what a ratio's variance needs."""
-    happened, squared = items.total @ values, items.total @ values**2
+def _totals(items: Items, values: Floats) -> Totals:
+    # Squares of what happened or not are what happened: one product less.
+    yes_or_no = items.alike and _whole(values)
+    happened = items.total @ values
+    squared = happened if yes_or_no else items.total @ values**2
     weight = items.weight[:, None]
     size = items.total @ weight
     if items.alike:
-        return happened, size, squared, happened, size
-    return happened, size, squared, items.total @ (values * weight), items.total @ weight**2
+        return Totals(happened, size, squared, happened, size)
+    mixed, squares = items.total @ (values * weight), items.total @ weight**2
+    return Totals(happened, size, squared, mixed, squares)
 
 
-def _parts(items: Items, values: Floats | None = None) -> Parts:
-    """Of values of units, (entries, units); by default what happened to each."""
-    values = items.happened if values is None else values
-    rate, own = _spread(items, values)
-    _, together = _spread(items, values.mean(axis=1)[:, None])
-    return _combined(rate.T, own.sum(axis=1), together[:, 0], items.number)
+def _whole(values: Floats) -> bool:
+    return bool(((values == 0) | (values == 1)).all())
+
+
+@dataclass(frozen=True)
+class Side:
+    """Values of units, (entries, units), and the sums of them and of their mean."""
+
+    values: Floats
+    each: Totals
+    mean: Totals
+
+    def parts(self, number: Floats) -> Parts:
+        rate, own = self.each.spread(number)
+        _, together = self.mean.spread(number)
+        return _combined(rate.T, own.sum(axis=1), together[:, 0], number)
+
+
+def _side(items: Items, values: Floats) -> Side:
+    each = _totals(items, values)
+    if values.shape[1] == 1:
+        return Side(values, each, each)
+    return Side(values, each, _totals(items, values.mean(axis=1)[:, None]))
 
 
 def _combined(each: Floats, own: Floats, together: Floats, number: Floats) -> Parts:
     """Parts from the units' values, the sum of their variances and that of their mean."""
     k = len(each)
     others = np.maximum(number - 1, 1)
+    if k == 1:  # a mean over units: only its part over examples is asked for
+        return Parts(each, (np.zeros(len(number)), 1), (together, others), (together, others))
     interaction = np.maximum(own - k * together, 0.0) / (k * (k - 1))
     return Parts(
         each,
@@ -213,53 +249,47 @@ def _alone(side: Parts) -> TwoWay:
     return two_way(side.each.mean(axis=0), [side.members], side.examples, [side.interaction])
 
 
-def _difference(base: Parts, compressed: Parts, change: Parts | None, crossed: Floats) -> TwoWay:
-    """The shift: of paired units their differences, else two independent sets of units.
+def _difference(
+    sides: tuple[Side, Side],
+    change: Side | None,
+    apart: Side | None,
+    parts_of: Callable[[Side], Parts],
+) -> TwoWay:
+    """Of paired units their differences, else the difference of two independent sets of units.
 
-    `crossed` is the variance over items of the difference of the two means over units.
+    `apart` is the difference of the two means over units: examples are the same on both sides.
     """
     from fairweight.auditing.intervals.two_way import two_way
 
     if change is not None:
-        return _alone(change)
+        return _alone(parts_of(change))
+    assert apart is not None
+    base, compressed = parts_of(sides[0]), parts_of(sides[1])
     return two_way(
         compressed.each.mean(axis=0) - base.each.mean(axis=0),
         [base.members, compressed.members],
-        (crossed[:, 0], base.examples[1]),
+        parts_of(apart).examples,
         [base.interaction, compressed.interaction],
     )
 
 
-def _excess(c: Comparison, items: Items, first: Floats, second: Floats) -> TwoWay:
-    """Shift of each row minus the shift of all other rows."""
-
-    def parts(values: Floats) -> Parts:
-        each, variance = _excesses(c, items, values)
-        _, together = _excesses(c, items, values.mean(axis=1)[:, None])
-        return _combined(each.T, variance.sum(axis=1), together[:, 0], items.number)
-
-    _, crossed = _excesses(c, items, (second.mean(axis=1) - first.mean(axis=1))[:, None])
-    change = parts(second - first) if c.pairing.paired else None
-    return _difference(parts(first), parts(second), change, crossed)
-
-
-def _excesses(c: Comparison, items: Items, values: Floats) -> tuple[Floats, Floats]:
-    """Excess of every row and its variance over items, (rows, units)."""
+def _excess_parts(c: Comparison, items: Items, side: Side) -> Parts:
+    """The same parts of each row's ratio minus the ratio of all other rows."""
     if c.clustered:
-        return _clustered_excesses(items, values, len(c.cube.unit_names))
-    own = _totals(items, values)
-    rest = [part.sum(axis=0) - part for part in own]
-    variances = []
-    rates = []
-    for (a, d, aa, ad, dd), g in (
-        (own, items.number),
-        (rest, items.number.sum() - items.number),
-    ):
-        rate = ratio(a, d)
-        residual = np.maximum(aa - 2 * rate * ad + rate**2 * dd, 0.0)
-        variances.append(ratio(residual, d**2) * ratio(g, np.maximum(g - 1, 0))[:, None])
-        rates.append(rate)
-    return rates[0] - rates[1], variances[0] + variances[1]
+        n_units = len(c.cube.unit_names)
+        each, variance = _clustered_excesses(items, side.values, n_units)
+        _, together = _clustered_excesses(items, side.values.mean(axis=1)[:, None], n_units)
+    else:
+        each, variance = _excesses(items, side.each)
+        _, together = _excesses(items, side.mean)
+    return _combined(each.T, variance.sum(axis=1), together[:, 0], items.number)
+
+
+def _excesses(items: Items, totals: Totals) -> tuple[Floats, Floats]:
+    """Excess of every row and its variance over items, (rows, units)."""
+    inside, variance = totals.spread(items.number)
+    outside, outside_variance = totals.others().spread(items.number.sum() - items.number)
+    return inside - outside, variance + outside_variance
 
 
 def _clustered_excesses(items: Items, values: Floats, n_units: int) -> tuple[Floats, Floats]:

@@ -227,15 +227,15 @@ def test_a_killed_run_leaves_no_new_folder(preds: str) -> None:
     assert all(name.startswith(".") for name in below(".") - {preds})
 
 
-@pytest.mark.parametrize("at", [1, 8, 15, 16])
+@pytest.mark.parametrize("at", [1, 8, 17, 18])
 def test_a_killed_run_leaves_no_report_that_looks_finished(preds: str, at: int) -> None:
-    """13 tables and the manifest are moved first, then the report, and audit.json last."""
+    """15 tables and the manifest are moved first, then the report, and audit.json last."""
     Path("out").mkdir()
     for name in ("report.html", "audit.json"):
         Path("out", name).write_text("earlier")
     end(stopped(at, "audit", preds, *FEW, "--out", "out"), signal.SIGKILL)
     assert not Path("out/audit.json").exists()
-    assert Path("out/report.html").exists() == (at == 16)
+    assert Path("out/report.html").exists() == (at == 18)
 
 
 def test_a_run_after_a_killed_one_is_whole(run: Run, preds: str, no_page: None) -> None:
@@ -244,7 +244,7 @@ def test_a_run_after_a_killed_one_is_whole(run: Run, preds: str, no_page: None) 
     run("audit", preds, *FEW, "--out", "out").done()
     assert document("out")["n_examples"] == 240
     visible = {name for name in below("out") if not name.startswith(".")}
-    assert len(visible) == 15
+    assert len(visible) == 17
 
 
 def test_a_killed_count_leaves_no_cube(preds: str) -> None:
@@ -313,4 +313,4 @@ def test_a_reader_that_goes_away(preds: str) -> None:
 
 def test_every_command_has_a_file_of_its_own() -> None:
     names = {command.callback.__name__ for command in app.registered_commands if command.callback}
-    assert names == {"audit", "count", "demo", "metrics"}
+    assert names == {"audit", "count", "demo", "gate", "metrics"}

@@ -274,6 +274,12 @@ def test_an_interrupted_query_is_not_bad_input(folder: Path) -> None:
     )
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(timeout=3)
+    # On a busy machine the first one may come while modules are still imported, and be lost there.
+    for _ in range(15):
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=4)
+            break
     code, told = end(process, signal.SIGINT)
     assert (code, told) == (130, "fairweight: interrupted; nothing was left half-written.\n")
 

@@ -277,6 +277,7 @@ def test_pages_run_from_top_to_bottom(
 def test_the_pages_that_must_run_are_among_those_that_do() -> None:
     assert {name_of(page) for page in RUN} >= {
         "docs/guide.md",
+        "docs/how-to/audit-a-population.md",
         "docs/how-to/audit-two-files.md",
         "docs/how-to/choose-a-policy.md",
         "docs/how-to/gate-a-release.md",

@@ -88,7 +88,7 @@ def test_levels_of_sparsity_are_read_from_the_variants_table(population: AuditRe
     assert accuracy[0]["value"] == pytest.approx(100 * first["compressed"])
     assert accuracy[0]["floor_high"] == pytest.approx(100 * (first["baseline"] + 0.015))
     titles = [panel["layer"][-1]["encoding"]["y"]["title"] for panel in spec["concat"]]
-    assert titles == ["accuracy, %", "CEV, corrected for noise", "SDE, corrected for noise"]
+    assert titles == ["accuracy, %", "CEV, corrected", "SDE, corrected"]
 
 
 def test_cev_is_corrected_for_noise_only_in_small_classes(population: AuditResult) -> None:
@@ -108,7 +108,7 @@ def test_what_cannot_be_estimated_is_not_drawn(population: AuditResult) -> None:
     results.loc[results["metric"] == "cev", "status"] = "not_estimable: unstable"
     spec = spec_of("SS-F2", replace(population, results=results))
     titles = [panel["layer"][-1]["encoding"]["y"]["title"] for panel in spec["concat"]]
-    points, noise = "CEV in points", ", corrected for noise"
+    points, noise = "CEV in points", ", corrected"
     assert titles == ["accuracy, %", points + noise, "SDE" + noise]
     assert [v["value"] for v in layers(spec, 1, "line")] == [1.1, 1.1]
 

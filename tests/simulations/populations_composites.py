@@ -32,6 +32,7 @@ WORLDS = {
     "unchanged": latent(1, CLASSES, margin=_MARGIN),
 }
 
+COVERED = (children(5), unrelated(5, 5), children(10), unrelated(10, 10))
 # Five pairs have 32 relabellings, which come in pairs of equal values: p is never below 2 / 32.
 RELABELLED = (unrelated(5, 5), children(10), same_seeds(10), unrelated(10, 10))
 

@@ -20,7 +20,6 @@ def count(
     baseline: o.Baseline = None,
     examples: o.Examples = None,
     train: o.Train = None,
-    variants: o.Variants = None,
     missing: o.Missing = "error",
     id_: o.Id = "example_id",
     label: o.Label = "label",

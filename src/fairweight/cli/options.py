@@ -197,7 +197,7 @@ def table_options(values: dict[str, Any]) -> dict[str, Any]:
         "task": values["task"],
         "examples": values["examples"],
         "train": values["train"],
-        "variants": values["variants"],
+        "variants": values.get("variants"),  # `count` keeps nothing of it, so it has no such option
         "cluster": values["cluster"],
         "weight": values["weight"],
         "missing": values["missing"],

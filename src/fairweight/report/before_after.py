@@ -89,7 +89,8 @@ def _shifts(result: AuditResult, variant: str, scope: Scope) -> dict[Any, Cell]:
 
 
 def _value(row: dict[str, Any], key: str) -> Cell:
-    return Cell(value_of(str(row["metric"]), real(row[key])), finite(row[key]))
+    said = value_of(str(row["metric"]), real(row[key]), real(row["shift"]))
+    return Cell(said, finite(row[key]))
 
 
 def _floor(row: dict[str, Any]) -> Cell:

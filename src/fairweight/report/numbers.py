@@ -210,17 +210,19 @@ def p_value(p: float, *, bare: bool = False) -> str:
 _CHANGES = ("worst_group_shift", "excess_shift_standardised")  # values that are shifts of shares
 
 
-def value_of(metric: str, value: float) -> str:
-    """The value of a metric in its own unit.
+def value_of(metric: str, value: float, shift: float = math.nan) -> str:
+    """The value of a metric in its own unit, with the digits that a small shift beside it needs.
 
     >>> value_of("recall", 0.5), value_of("fpr", 0.0083), value_of("worst_group_shift", -0.031)
     ('50.0 %', '0.83 %', '−3.1 points')
+    >>> value_of("recall", 0.9705, -0.0002), value_of("recall", 0.9703, -0.0002)
+    ('97.05 %', '97.03 %')
     """
     if metric in _CHANGES:
         return points(value)
     if not is_share(metric):
         return number(value)
-    return percent(value, 2 if abs(value) < 0.0995 else 1)
+    return percent(value, 2 if abs(value) < 0.0995 or 0 < abs(shift) < 0.001 else 1)
 
 
 def value_interval(metric: str, value: float, low: float, high: float) -> str:

@@ -114,7 +114,8 @@ _Show = Callable[[dict[str, Any], str], Cell]
 
 
 def _value(row: dict[str, Any], key: str) -> Cell:
-    return Cell(value_of(str(row["metric"]), real(row[key])), finite(row[key]), _why(row, key))
+    said = value_of(str(row["metric"]), real(row[key]), real(row.get("shift")))
+    return Cell(said, finite(row[key]), _why(row, key))
 
 
 def _compressed(row: dict[str, Any], key: str) -> Cell:

@@ -174,17 +174,10 @@ def _group_columns(
                 task=text(row["task"]),
                 p=p,
                 differs=bool(p <= alpha) if known else None,
-                reason=None if known else _untested(text(row["status"]), scope),
+                reason=None if known else reason_of(text(row["status"])),
             )
         )
     return tuple(found)
-
-
-def _untested(status: str | None, scope: Scope) -> str:
-    """Why a column has no p: beyond retraining, members are relabelled, which takes enough."""
-    if scope == "method" and status in (None, "ok"):
-        return "too few members: they can be relabelled in fewer than 20 ways"
-    return reason_of(status)
 
 
 def _class_columns(

@@ -64,7 +64,7 @@ def against_sparsity(
         if not points:
             continue
         ticks = [] if corrected else _members(result, levels, metric, task)
-        more = ", corrected for noise" if corrected else ""
+        more = ", corrected" if corrected else ""
         panels.append(_panel(points, ticks, _TITLES[metric] + more, _methods(levels)))
     if not panels:
         return Absent("no variant with a sparsity has an accuracy, CEV or SDE")

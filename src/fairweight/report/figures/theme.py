@@ -31,6 +31,7 @@ CONFIG: dict[str, Any] = {
         "labelFontSize": 12,
         "titleFontSize": 12,
         "labelLimit": 340,
+        "labelSeparation": 6,  # else the first label touches its neighbour
         "domainColor": GREY,
         "tickColor": GREY,
         "gridColor": GREY,

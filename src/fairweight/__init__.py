@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fairweight import lab as lab
     from fairweight import metrics as metrics
     from fairweight.api import Audit, audit, audit_table, worst_group_shift
 
 __version__ = "0.1.0"
 
-__all__ = ["Audit", "__version__", "audit", "audit_table", "metrics", "worst_group_shift"]
+__all__ = ["Audit", "__version__", "audit", "audit_table", "lab", "metrics", "worst_group_shift"]
 
 _FROM_API = frozenset({"Audit", "audit", "audit_table", "worst_group_shift"})
 
@@ -23,8 +24,8 @@ def __getattr__(name: str) -> object:
 
     if name in _FROM_API:
         value: object = getattr(importlib.import_module("fairweight.api"), name)
-    elif name == "metrics":
-        value = importlib.import_module("fairweight.metrics")
+    elif name in ("lab", "metrics"):
+        value = importlib.import_module(f"fairweight.{name}")
     else:
         raise AttributeError(f"module 'fairweight' has no attribute '{name}'")
     globals()[name] = value

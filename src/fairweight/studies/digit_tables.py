@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.data.strokes import INKS, SLANTS, levels, terciles, tilt
 from fairweight.errors import InputError
-from fairweight.studies.digit_strokes import INKS, SLANTS, levels, terciles, tilt
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,180 @@
+"""CelebA: faces with 40 attributes, cropped to the face or as found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairweight.data.dataset import Images, Texts, Whole
+from fairweight.data.decode import Fit
+from fairweight.data.official_files import (
+    AGAIN,
+    find_file,
+    find_folder,
+    need_file,
+    need_folder,
+    read_lines,
+    whole_number,
+)
+from fairweight.data.parquet import columns_of, parquet_files, read_parquet_images
+from fairweight.data.photographs import Progress, Size, photographs
+from fairweight.data.registry import register
+from fairweight.errors import InputError, UnknownNameError
+
+IDENTITIES = ("Male", "Young", "Chubby", "Pale_Skin")
+_SPLITS = ("train", "val", "test")  # 0, 1, 2 of the official partition
+_LAST_TRAIN, _LAST_VAL = 162_770, 182_637  # the official partition goes by the number of the file
+
+
+@dataclass(frozen=True)
+class _Attributes:
+    files: list[str]
+    names: tuple[str, ...]
+    values: Whole  # (files, attributes) of 0 and 1
+
+
+@register(
+    "celeba",
+    summary="faces with 40 attributes, 162,770 + 19,867 + 19,962, colour; cropped or uncropped",
+    source="Liu et al. 2015; non-commercial research, not to be redistributed",
+    layout=(
+        "celeba/img_align_celeba/ (cropped), celeba/img_celeba/ (uncropped)",
+        "celeba/list_attr_celeba.txt, list_eval_partition.txt, identity_CelebA.txt (optional); "
+        "also in Img/, Anno/, Eval/",
+        "or celeba/*.parquet (example_id, image, 40 attributes)",
+    ),
+    groups=(*IDENTITIES, "identity"),
+)
+def celeba(
+    root: Path,
+    *,
+    label: str | Sequence[str] | None = None,
+    groups: Sequence[str] = IDENTITIES,
+    cropped: bool = True,
+    size: Size = None,
+    fit: Fit = "crop",
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Images:
+    """Read CelebA.
+
+    Parameters
+    ----------
+    label
+        One attribute (classes `no` and `yes`), or several as tasks; all 40 by default.
+    groups
+        Attributes that are group columns, `yes` or `no`.
+    size
+        By default that of the files, which uncropped ones do not have in common.
+    """
+    folder = find_folder(root, "celeba", "CelebA")
+    listed = find_file(folder, "list_attr_celeba.txt", "Anno/list_attr_celeba.txt")
+    photos: dict[str, Any] = {"size": size, "fit": fit, "cache": cache, "progress": progress}
+    if listed is None and (files := _parquet_with_images(folder)):
+        return _from_parquet(files, label, groups, **photos)
+    held = _attributes(
+        need_file(folder, "list_attr_celeba.txt", "Anno/list_attr_celeba.txt", dataset="celeba")
+    )
+    names = (
+        ("img_align_celeba", "Img/img_align_celeba")
+        if cropped
+        else ("img_celeba", "Img/img_celeba")
+    )
+    base = need_folder(folder, *names, dataset="celeba")
+    labels, classes = _labelled(held.values, held.names, label)
+    columns = {name: _yes_no(held.values[:, _place(name, held.names)]) for name in groups}
+    people = find_file(folder, "identity_CelebA.txt", "Anno/identity_CelebA.txt")
+    if people is not None:
+        columns["identity"] = _per_file(people, held.files)
+    return Images(
+        name="celeba",
+        images=photographs(base, held.files, **photos),
+        labels=labels,
+        classes=classes,
+        groups=columns,
+        example_id=np.array(held.files),
+        split=_partition(folder, held.files),
+    )
+
+
+def _attributes(path: Path) -> _Attributes:
+    """A count, the names of the attributes, and a line of 1 and -1 for every file."""
+    lines = read_lines(path)
+    if len(lines) < 3 or len(lines) != 2 + whole_number(lines[0], path):
+        raise InputError(f"'{path}' has {len(lines)} lines, not what its first one says; {AGAIN}.")
+    names = tuple(lines[1].split())
+    rows = [line.split() for line in lines[2:]]
+    for row in rows:
+        if len(row) != 1 + len(names) or not set(row[1:]) <= {"1", "-1"}:
+            raise InputError(f"'{path}': the line of '{row[0]}' is damaged; {AGAIN}.")
+    values = np.array([[value == "1" for value in row[1:]] for row in rows], dtype=np.int64)
+    return _Attributes([row[0] for row in rows], names, values)
+
+
+def _labelled(
+    values: Whole, names: tuple[str, ...], label: str | Sequence[str] | None
+) -> tuple[Whole, tuple[str, ...]]:
+    if isinstance(label, str):
+        return values[:, _place(label, names)], ("no", "yes")
+    tasks = names if label is None else tuple(label)
+    return values[:, [_place(task, names) for task in tasks]], tasks
+
+
+def _place(attribute: str, names: tuple[str, ...]) -> int:
+    if attribute not in names:
+        raise UnknownNameError("Attribute of CelebA", attribute, names)
+    return names.index(attribute)
+
+
+def _yes_no(values: Whole) -> Texts:
+    return np.array(["no", "yes"])[values]
+
+
+def _partition(folder: Path, files: list[str]) -> Texts:
+    path = need_file(
+        folder, "list_eval_partition.txt", "Eval/list_eval_partition.txt", dataset="celeba"
+    )
+    numbers = _per_file(path, files)
+    if not set(numbers.tolist()) <= {"0", "1", "2"}:
+        raise InputError(f"'{path}' has splits other than 0, 1 and 2; {AGAIN}.")
+    return np.array(_SPLITS)[numbers.astype(np.int64)]
+
+
+def _per_file(path: Path, files: list[str]) -> Texts:
+    """The second word of every file's line."""
+    pairs = [line.split() for line in read_lines(path)]
+    held = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+    missing = [file for file in files if file not in held]
+    if missing:
+        raise InputError(
+            f"'{path}' says nothing of {len(missing):,} images, such as '{missing[0]}'; {AGAIN}."
+        )
+    return np.array([held[file] for file in files])
+
+
+def _parquet_with_images(folder: Path) -> dict[Path, str]:
+    """Tables of attributes only stand beside those with images."""
+    return {p: split for p, split in parquet_files(folder).items() if "attributes" not in p.name}
+
+
+def _from_parquet(
+    files: dict[Path, str], label: str | Sequence[str] | None, groups: Sequence[str], **photos: Any
+) -> Images:
+    columns = [c for c in columns_of(next(iter(files))) if c not in ("example_id", "image")]
+    for wanted in groups:
+        _place(wanted, tuple(columns))
+    images = read_parquet_images("celeba", files, label=columns, groups=groups, **photos)
+    labels, classes = _labelled(images.labels, images.classes, label)
+    numbers = [whole_number(Path(file).stem, next(iter(files))) for file in images.example_id]
+    split = ["train" if n <= _LAST_TRAIN else "val" if n <= _LAST_VAL else "test" for n in numbers]
+    return replace(
+        images,
+        labels=labels,
+        classes=classes,
+        groups={name: _yes_no(images.labels[:, images.classes.index(name)]) for name in groups},
+        split=np.array(split),
+    )

@@ -1,0 +1,165 @@
+"""CIFAR-10 and CIFAR-100: 32 × 32 photographs, in the official binary or Python batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from fairweight.data.dataset import Images, Pixels, Whole
+from fairweight.data.in_splits import joined
+from fairweight.data.official_files import (
+    AGAIN,
+    find_file,
+    find_folder,
+    need_file,
+    read_bytes,
+    read_lines,
+)
+from fairweight.data.parquet import parquet_files, read_parquet_images
+from fairweight.data.photographs import Progress
+from fairweight.data.plain_pickle import read_plain_pickle
+from fairweight.data.registry import register
+from fairweight.errors import InputError
+
+CIFAR10 = (
+    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+)  # fmt: skip
+_PIXELS = 3 * 32 * 32
+_SOURCE = "Krizhevsky 2009"
+
+
+@dataclass(frozen=True)
+class _Batch:
+    pixels: Pixels  # (examples, 3 * 32 * 32): planes of red, green, blue
+    label: Whole
+    superclass: Whole | None = None
+
+
+@register(
+    "cifar10",
+    summary="photographs of 10 kinds of things, 50,000 + 10,000, 32 × 32 colour",
+    source=_SOURCE,
+    layout=(
+        "cifar-10-batches-bin/data_batch_1.bin … 5, test_batch.bin",
+        "or cifar-10-batches-py/data_batch_1 … 5, test_batch",
+        "or cifar10/*.parquet (example_id, image, label)",
+    ),
+)
+def cifar10(root: Path, *, cache: Path | None = None, progress: Progress | None = None) -> Images:
+    binary = find_folder(root, "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin", "cifar10")
+    python = find_folder(root, "cifar-10-batches-py", "cifar10/cifar-10-batches-py", "cifar10")
+    names = [f"data_batch_{i}" for i in range(1, 6)]
+    if find_file(binary, "test_batch.bin", "data_batch_1.bin"):
+        train = [_binary(_need(binary, f"{name}.bin", 10), coarse=False) for name in names]
+        test = _binary(_need(binary, "test_batch.bin", 10), coarse=False)
+    elif find_file(python, "test_batch", "data_batch_1"):
+        train = [_python(_need(python, name, 10), "labels") for name in names]
+        test = _python(_need(python, "test_batch", 10), "labels")
+    else:
+        files = parquet_files(find_folder(root, "cifar10"))
+        if not files:
+            _need(binary, "data_batch_1.bin", 10)
+        return read_parquet_images(
+            "cifar10", files, label="label", classes=CIFAR10, cache=cache, progress=progress
+        )
+    return _whole("cifar10", {"train": _chain(train), "test": test}, CIFAR10, ())
+
+
+@register(
+    "cifar100",
+    summary="photographs of 100 kinds of things, 50,000 + 10,000, 32 × 32 colour",
+    source=_SOURCE,
+    layout=(
+        "cifar-100-binary/train.bin, test.bin, fine_label_names.txt, coarse_label_names.txt",
+        "or cifar-100-python/train, test, meta",
+    ),
+    groups=("superclass",),
+)
+def cifar100(root: Path) -> Images:
+    binary = find_folder(root, "cifar-100-binary", "cifar100/cifar-100-binary", "cifar100")
+    python = find_folder(root, "cifar-100-python", "cifar100/cifar-100-python", "cifar100")
+    if find_file(binary, "train.bin", "test.bin") or not find_file(python, "train", "test"):
+        parts = {
+            split: _binary(_need(binary, f"{split}.bin", 100), coarse=True)
+            for split in ("train", "test")
+        }
+        fine = read_lines(_need(binary, "fine_label_names.txt", 100))
+        coarse = read_lines(_need(binary, "coarse_label_names.txt", 100))
+    else:
+        parts = {
+            split: _python(_need(python, split, 100), "fine_labels", "coarse_labels")
+            for split in ("train", "test")
+        }
+        meta = read_plain_pickle(_need(python, "meta", 100))
+        fine, coarse = meta.get("fine_label_names", []), meta.get("coarse_label_names", [])
+    return _whole("cifar100", parts, tuple(fine), tuple(coarse))
+
+
+def _need(folder: Path, name: str, classes: int) -> Path:
+    return need_file(folder, name, dataset=f"cifar{classes}")
+
+
+def _binary(path: Path, *, coarse: bool) -> _Batch:
+    """Records of one label (CIFAR-100: superclass, class) and the planes of an image."""
+    content = np.frombuffer(read_bytes(path), np.uint8)
+    head = 2 if coarse else 1
+    if not len(content) or len(content) % (head + _PIXELS):
+        raise InputError(
+            f"'{path}' has {len(content):,} bytes, which is no number of records of "
+            f"{head + _PIXELS:,} bytes; {AGAIN}."
+        )
+    records = content.reshape(-1, head + _PIXELS)
+    label = records[:, head - 1].astype(np.int64)
+    superclass = records[:, 0].astype(np.int64) if coarse else None
+    return _Batch(records[:, head:], label, superclass)
+
+
+def _python(path: Path, label: str, superclass: str | None = None) -> _Batch:
+    held = read_plain_pickle(path)
+    for key in ("data", label, *([superclass] if superclass else [])):
+        if key not in held:
+            raise InputError(f"'{path}' has no entry '{key}'; {AGAIN}.")
+    pixels, labels = held["data"], _numbers(held[label], path)
+    if getattr(pixels, "shape", None) != (len(labels), _PIXELS):
+        raise InputError(f"'{path}' does not hold one image per label; {AGAIN}.")
+    above = _numbers(held[superclass], path) if superclass else None
+    return _Batch(pixels, labels, above)
+
+
+def _numbers(given: object, path: Path) -> Whole:
+    if not isinstance(given, list) or not all(isinstance(x, int) and 0 <= x < 256 for x in given):
+        raise InputError(f"'{path}' has labels that are no small numbers; {AGAIN}.")
+    return np.array(given, dtype=np.int64)
+
+
+def _chain(batches: list[_Batch]) -> _Batch:
+    return _Batch(
+        np.concatenate([batch.pixels for batch in batches]),
+        np.concatenate([batch.label for batch in batches]),
+    )
+
+
+def _whole(
+    name: str, parts: Mapping[str, _Batch], classes: tuple[str, ...], coarse: tuple[str, ...]
+) -> Images:
+    images = joined(
+        name,
+        {split: (_upright(batch.pixels), batch.label) for split, batch in parts.items()},
+        classes,
+    )
+    if not coarse:
+        return images
+    above = np.concatenate([b.superclass for b in parts.values() if b.superclass is not None])
+    if above.max() >= len(coarse):
+        raise InputError(
+            f"Data set '{name}' names {len(coarse)} superclasses, but its labels go up to "
+            f"{above.max()}; {AGAIN}."
+        )
+    return replace(images, groups={"superclass": np.array(coarse)[above]})
+
+
+def _upright(planes: Pixels) -> Pixels:
+    return np.ascontiguousarray(planes.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))

@@ -1,0 +1,137 @@
+"""Images in Parquet files: encoded bytes in one column, labels and groups in others."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairweight.data.cache import Progress, filled
+from fairweight.data.dataset import ALL, MISSING, Images, Pixels, Texts, Whole
+from fairweight.data.decode import Fit, decode_all, shape_of
+from fairweight.data.official_files import AGAIN
+from fairweight.data.parquet_table import ParquetTable
+from fairweight.data.photographs import Size, target_of
+from fairweight.errors import InputError, UnknownNameError
+
+
+def parquet_files(place: Path) -> dict[Path, str]:
+    """Parquet files of a folder (or the one given) and the split of each, by its name."""
+    found = [place] if place.is_file() else sorted(place.glob("*.parquet"))
+    order = ("train", "val", "test", ALL)
+    files = {path: next((s for s in order if path.name.startswith(s)), ALL) for path in found}
+    return dict(sorted(files.items(), key=lambda item: order.index(item[1])))
+
+
+def columns_of(path: Path) -> list[str]:
+    """Names of the columns of a Parquet file."""
+    return ParquetTable(path).columns
+
+
+def read_parquet_images(
+    name: str,
+    files: Mapping[Path, str],
+    *,
+    label: str | Sequence[str],
+    groups: Sequence[str] = (),
+    classes: tuple[str, ...] | None = None,
+    id: str = "example_id",
+    image: str = "image",
+    size: Size = None,
+    fit: Fit = "crop",
+    cache: Path | None = None,
+    progress: Progress | None = None,
+) -> Images:
+    """Images of Parquet files, in their order.
+
+    Parameters
+    ----------
+    label
+        One column of classes, or several columns of yes or no: the tasks.
+    classes
+        Names of the classes 0, 1 … of an integer column; by default the values themselves.
+    """
+    tables = [ParquetTable(path) for path in files]
+    tasks = (label,) if isinstance(label, str) else tuple(label)
+    text = _columns(tables, list(dict.fromkeys((id, *groups, *tasks))))
+    if isinstance(label, str):
+        labels, names = _places(label, text[label], classes)
+    else:
+        truth = [_places(task, text[task], ("false", "true"))[0] for task in tasks]
+        labels, names = np.stack(truth, axis=1), tasks
+    return Images(
+        name=name,
+        images=_pixels(tables, image, size, fit, cache, progress),
+        labels=labels,
+        classes=names,
+        groups={column: text[column] for column in groups},
+        example_id=text[id],
+        split=np.repeat(list(files.values()), [table.n for table in tables]),
+    )
+
+
+def _columns(tables: Sequence[ParquetTable], columns: Sequence[str]) -> dict[str, Texts]:
+    """Values of all files, by column."""
+    rows = [row for table in tables for row in table.texts(columns)]
+    return {
+        column: np.array([row[i] or MISSING for row in rows], dtype=str)
+        for i, column in enumerate(columns)
+    }
+
+
+def _places(
+    column: str, given: Texts, classes: tuple[str, ...] | None
+) -> tuple[Whole, tuple[str, ...]]:
+    empty = int((given == MISSING).sum())
+    if empty:
+        raise InputError(f"Column '{column}' has {empty} empty labels; remove those rows.")
+    if classes is None:
+        classes = tuple(sorted(set(given.tolist()), key=_by_size))
+    places = {name: i for i, name in enumerate(classes)}
+    places |= {str(i): i for i in range(len(classes)) if str(i) not in places}
+    unknown = sorted(set(given.tolist()) - set(places))
+    if unknown:
+        raise UnknownNameError(f"Class in the column '{column}'", unknown[0], classes)
+    return np.array([places[value] for value in given.tolist()], dtype=np.int64), classes
+
+
+def _by_size(text: str) -> tuple[int, int, str]:
+    """Whole numbers by size, then text by alphabet."""
+    return (0, int(text), "") if text.removeprefix("-").isdecimal() else (1, 0, text)
+
+
+def _pixels(
+    tables: Sequence[ParquetTable],
+    image: str,
+    size: Size,
+    fit: Fit,
+    cache: Path | None,
+    progress: Progress | None,
+) -> Pixels:
+    ends = np.cumsum([table.n for table in tables]).tolist()
+    if not ends[-1]:
+        raise InputError(f"'{tables[0].path}' has no rows; {AGAIN}.")
+    first = next(table for table in tables if table.n)
+    target = target_of(size, fit, shape_of(first.encoded(image, 0, 1)[0], named=first.named(0)))
+
+    def rows(start: int, stop: int) -> Pixels:
+        sources: list[tuple[bytes | Path, str]] = []
+        while start < stop:
+            which = bisect_right(ends, start)
+            table, before = tables[which], ends[which] - tables[which].n
+            until = min(stop, ends[which])
+            found = table.encoded(image, start - before, until - before)
+            sources += [(c, table.named(i)) for i, c in enumerate(found, start=start - before)]
+            start = until
+        return decode_all(sources, target)
+
+    facts = [[t.path.name, t.path.stat().st_size, t.path.stat().st_mtime_ns] for t in tables]
+    return filled(
+        [target.fit, image, facts],
+        (ends[-1], *target.shape),
+        rows,
+        folder=cache,
+        progress=progress,
+    )

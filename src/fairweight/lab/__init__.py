@@ -1,0 +1,64 @@
+"""The lab: models are built, trained, compressed and asked here; the only home of torch.
+
+Names are loaded when they are first used, so `import fairweight.lab` does not load torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from fairweight.errors import InputError
+
+if TYPE_CHECKING:
+    from fairweight.lab.flops import count_flops, count_parameters
+    from fairweight.lab.models.features import features
+    from fairweight.lab.models.registry import architectures, build
+    from fairweight.lab.predict import predict
+
+__all__ = ["architectures", "build", "count_flops", "count_parameters", "features", "predict"]
+
+_HOMES = {
+    "architectures": "fairweight.lab.models.registry",
+    "build": "fairweight.lab.models.registry",
+    "count_flops": "fairweight.lab.flops",
+    "count_parameters": "fairweight.lab.flops",
+    "features": "fairweight.lab.models.features",
+    "predict": "fairweight.lab.predict",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("fairweight"):
+            raise
+        raise InputError(
+            f"fairweight.lab.{name} needs '{error.name}', which is not installed;"
+            " install the lab with: pip install 'fairweight[lab]'."
+        ) from error
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Lab(ModuleType):
+    """Keeps public functions public where a module has the same name (`predict`).
+
+    Python binds a module to its package when it is first imported, which would replace the
+    function, or not, depending on who imported what before. The module itself is reached with
+    `from fairweight.lab.predict import …`.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and name in _HOMES):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Lab

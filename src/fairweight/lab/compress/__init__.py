@@ -1,0 +1,1 @@
+"""Making models smaller: masks, schedules, methods, channels really removed, int8."""

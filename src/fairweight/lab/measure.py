@@ -1,0 +1,206 @@
+"""What a model costs, measured: its row of the variants table."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fairweight.errors import InputError
+from fairweight.lab.card import ZEROS_NOTE, Card
+from fairweight.lab.compress.layers import prunable
+from fairweight.lab.compress.mask import layer_sparsity, masks
+from fairweight.lab.flops import count_flops, count_parameters
+from fairweight.lab.onnx_card import card_of
+from fairweight.lab.onnx_file import only_input, read_onnx
+from fairweight.lab.onnx_weights import n_parameters, onnx_weights
+from fairweight.lab.plain_weights import plain, plain_state
+from fairweight.lab.timing import REPEATS, Timing, timed, torch_threads
+
+COMPRESSION_LEVEL = 6
+CHUNK = 1 << 20
+
+
+def measure(
+    model: nn.Module | str | Path,
+    example: Tensor,
+    *,
+    card: Card | None = None,
+    onnx: str | Path | None = None,
+    threads: int = 1,
+    repeats: int = REPEATS,
+) -> dict[str, Any]:
+    """One row of the variants table.
+
+    Parameters
+    ----------
+    model
+        A module, or an ONNX file.
+    example
+        One batch of inputs as the model takes them; it is what is timed.
+    card
+        Says which member of which population it is; by default the one that an ONNX file carries.
+    onnx
+        The same model as an ONNX file: it is what ships, so size and latency are then the file's,
+        and torch's are in columns of their own.
+    threads
+        Of the engines, while they are timed.
+
+    Returns
+    -------
+    Columns: `variant, seed, parent, dataset, model, method, treatment`; `sparsity` (share of
+    zeros in the weights of convolutions and linear layers), `nominal_sparsity` (as asked for), and
+    both per layer (`sparsity.conv1`, `nominal_sparsity.conv1`: the mask's); `n_params, n_nonzero`;
+    `flops, flops_sparse` per example; `size_bytes`, and `compressed_bytes` after zlib;
+    `latency_ms` of one batch (median; `latency_ms_low` and `_high` are quartiles), `items_per_s`,
+    `batch_size, threads, engine, weight_bits`; `torch_latency_ms, onnx_latency_ms`; `note`.
+    """
+    if threads < 1 or repeats < 1:
+        raise InputError(
+            f"threads and repeats must be at least 1; given were {threads} and {repeats}."
+        )
+    example = example.detach().cpu().to(torch.float32)
+    file = Path(model) if not isinstance(model, nn.Module) else None if onnx is None else Path(onnx)
+    row: dict[str, Any] = {}
+    timings: dict[str, Timing] = {}
+    if file is not None:
+        held = read_onnx(file)
+        card = card or card_of(held, f"'{file}'")
+        timings["onnxruntime"] = _time_onnx(file, example, threads, repeats)
+        row |= _sizes_of_file(file)
+        if not isinstance(model, nn.Module):
+            row |= _onnx_numbers(held)
+    if isinstance(model, nn.Module):
+        timings["torch"] = _time_torch(model, example, threads, repeats)
+        sizes = {} if file is not None else _sizes_of_weights(model)
+        row |= _module_numbers(model, example) | sizes
+    engine = "onnxruntime" if file is not None else "torch"
+    return _described(card or Card()) | row | _speed(timings, engine, len(example), threads)
+
+
+def _described(card: Card) -> dict[str, Any]:
+    compression = card.compression
+    quantised = compression.get("quantisation")
+    method = compression.get("method") or (quantised or {}).get("method") or "none"
+    return {
+        "variant": card.variant,
+        "seed": card.seed,
+        "parent": card.parent,
+        "dataset": card.dataset,
+        "model": card.architecture,
+        "method": method,
+        "treatment": compression.get("treatment"),
+        "nominal_sparsity": float(compression.get("sparsity") or 0.0),
+        "weight_bits": (quantised or {}).get("weight_bits", 32),
+    }
+
+
+def _module_numbers(model: nn.Module, example: Tensor) -> dict[str, Any]:
+    parameters = count_parameters(model)
+    network = plain(model).cpu()
+    flops = count_flops(network, example)
+    row: dict[str, Any] = {
+        "sparsity": parameters.sparsity,
+        "n_params": parameters.total,
+        "n_nonzero": parameters.nonzero,
+        "flops": flops.dense,
+        "flops_sparse": flops.sparse,
+    }
+    if prunable(network):
+        row |= {f"sparsity.{name}": share for name, share in layer_sparsity(network).items()}
+    for name, mask in masks(model).items():
+        layer = name.removesuffix(".weight")
+        row[f"nominal_sparsity.{layer}"] = 1 - float(mask.double().mean())
+    return row | _note(parameters.sparsity)
+
+
+def _onnx_numbers(model: Any) -> dict[str, Any]:
+    """Counts of what is in the file: batch norms have become part of convolutions there."""
+    layers = onnx_weights(model)
+    weights = sum(layer.n for layer in layers.values())
+    nonzero = sum(layer.nonzero for layer in layers.values())
+    share = 1 - nonzero / weights if weights else math.nan
+    total = n_parameters(model)
+    row: dict[str, Any] = {
+        "sparsity": share,
+        "n_params": total,
+        "n_nonzero": total - (weights - nonzero),
+        "flops": math.nan,
+        "flops_sparse": math.nan,
+    }
+    row |= {f"sparsity.{name.removesuffix('.weight')}": s.sparsity for name, s in layers.items()}
+    return row | _note(share)
+
+
+def _note(sparsity: float) -> dict[str, Any]:
+    return {"note": ZEROS_NOTE if sparsity > 0.01 else None}
+
+
+def _sizes_of_file(file: Path) -> dict[str, int]:
+    packer = zlib.compressobj(COMPRESSION_LEVEL)
+    total = 0
+    with file.open("rb") as stream:
+        while chunk := stream.read(CHUNK):
+            total += len(packer.compress(chunk))
+    total += len(packer.flush())
+    return {"size_bytes": file.stat().st_size, "compressed_bytes": total}
+
+
+def _sizes_of_weights(model: nn.Module) -> dict[str, int]:
+    """Of the weights as they would be saved, without masks."""
+    from safetensors.torch import save
+
+    content = save(plain_state(model))
+    packed = zlib.compress(content, COMPRESSION_LEVEL)
+    return {"size_bytes": len(content), "compressed_bytes": len(packed)}
+
+
+def _time_torch(model: nn.Module, example: Tensor, threads: int, repeats: int) -> Timing:
+    network = plain(model).cpu().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    images = example
+    if example.dim() == 4:
+        images = example.contiguous(memory_format=torch.channels_last)
+    with torch_threads(threads), torch.inference_mode():
+        return timed(lambda: network(images), repeats=repeats)
+
+
+def _time_onnx(file: Path, example: Tensor, threads: int, repeats: int) -> Timing:
+    from fairweight.lab.loaders.onnx_model import session_of
+
+    name = only_input(read_onnx(file), f"'{file}'")
+    session = session_of(file, threads=threads)
+    feed = {name: np.ascontiguousarray(example.numpy())}
+    try:
+        session.run(None, feed)
+    except Exception as error:  # ONNX Runtime's exceptions have no other common base
+        raise InputError(
+            f"'{file}' cannot take an example of shape {tuple(example.shape)} "
+            f"({' '.join(str(error).split())[:200]}); give one batch of its inputs."
+        ) from None
+    return timed(lambda: session.run(None, feed), repeats=repeats)
+
+
+def _speed(
+    timings: dict[str, Timing], engine: str, batch_size: int, threads: int
+) -> dict[str, Any]:
+    chosen = timings[engine]
+
+    def latency(name: str) -> float:
+        return timings[name].median_ms if name in timings else math.nan
+
+    return {
+        "latency_ms": chosen.median_ms,
+        "latency_ms_low": chosen.low_ms,
+        "latency_ms_high": chosen.high_ms,
+        "items_per_s": 1000 * batch_size / chosen.median_ms,
+        "batch_size": batch_size,
+        "threads": threads,
+        "engine": engine,
+        "torch_latency_ms": latency("torch"),
+        "onnx_latency_ms": latency("onnxruntime"),
+    }

@@ -1,0 +1,272 @@
+"""The rows of a prediction table: what several models say about one batch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.errors import InputError
+from fairweight.lab.answers import Answers, label_ranks, read_outputs
+from fairweight.lab.card import Outputs
+from fairweight.lab.given_batches import Batch
+from fairweight.lab.loaders.loaded import Loaded
+from fairweight.lab.stacked_tables import stacked
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CLASSES_KEY = b"fairweight_classes"
+POSITIVE_NAMES = frozenset({"1", "true", "yes"})
+
+
+@dataclass
+class Member:
+    """One model on its way through the batches."""
+
+    variant: str
+    seed: int
+    model: Loaded
+    outputs: Outputs | None  # decided at the first batch where the model does not say
+
+    @property
+    def shown(self) -> str:
+        return f"The model '{self.variant}' (seed {self.seed})"
+
+
+class PredictionRows:
+    """The rows of a batch: every model's answers, one block after the other."""
+
+    def __init__(
+        self,
+        members: Sequence[Member],
+        names: tuple[str, ...] | None,
+        *,
+        scores: bool,
+        ranks: bool,
+    ) -> None:
+        self.members = members
+        self.names = names
+        self.scores = scores
+        self.ranks = ranks
+        self._classes: int | None = None  # how many, as the first model with probabilities says
+
+    def of(self, batch: Batch) -> pa.Table:
+        """All models' rows for one batch."""
+        several = batch.labels.ndim == 2
+        self._check_tasks(batch, several)
+        labels = batch.labels if several else self._places(batch.labels)
+        blocks = []
+        for member in self.members:
+            answers = self._ask(member, batch, several)
+            make = self._task_block if several else self._block
+            blocks.append(make(member, batch, labels, answers))
+        table = stacked(blocks)
+        if self.scores:
+            order = ("0", "1") if several else self.names or self._numbers()
+            table = table.replace_schema_metadata({CLASSES_KEY: json.dumps(order)})
+        return table
+
+    # --- asking ------------------------------------------------------------------------------
+
+    def _ask(self, member: Member, batch: Batch, several: bool) -> Answers:
+        tasks = batch.labels.shape[1] if several else None
+        outputs = member.model.run(batch.inputs)
+        answers, member.outputs = read_outputs(
+            outputs, n=len(batch), tasks=tasks, kind=member.outputs, shown=member.shown
+        )
+        return self._in_common_order(member, answers, several)
+
+    def _in_common_order(self, member: Member, answers: Answers, several: bool) -> Answers:
+        """Answers in the order of the common classes, where the model has an order of its own."""
+        held = answers.probabilities
+        own = member.model.classes or self.names
+        if several or held is None:
+            if several and own is not None and self.names is not None and own != self.names:
+                places = [own.index(name) for name in self.names]
+                held = None if held is None else held[:, places]
+                return Answers(answers.predicted[:, places], held)
+            return answers
+        wanted = len(own) if own is not None else self._classes or held.shape[1]
+        if held.shape[1] != wanted:
+            raise InputError(
+                f"{member.shown} gives {held.shape[1]} outputs, but there are {wanted} classes; "
+                "its output does not fit the labels."
+            )
+        self._classes = held.shape[1]
+        if own is None or own == self.names or self.names is None:
+            return answers
+        theirs = np.array([self.names.index(name) for name in own])
+        back = np.array([own.index(name) for name in self.names])
+        return replace(answers, predicted=theirs[answers.predicted], probabilities=held[:, back])
+
+    # --- labels ------------------------------------------------------------------------------
+
+    def _check_tasks(self, batch: Batch, several: bool) -> None:
+        if any(m.model.tasks is not None and m.model.tasks != several for m in self.members):
+            raise InputError(
+                f"The labels have the shape {batch.labels.shape}, which does not fit the models: "
+                "some were made for " + ("one label" if several else "several binary tasks") + "."
+            )
+        if not several:
+            return
+        if not np.isin(batch.labels, (0, 1)).all():
+            raise InputError("Labels of several tasks must be 0 or 1; give one column per task.")
+        if self.names is not None and len(self.names) != batch.labels.shape[1]:
+            raise InputError(
+                f"The labels have {batch.labels.shape[1]} tasks, but {len(self.names)} are named "
+                "(classes=)."
+            )
+
+    def _places(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Labels as places of classes; text stays text where no classes are known."""
+        if labels.dtype.kind in "iu":
+            least, most = int(labels.min(initial=0)), int(labels.max(initial=0))
+            if least < 0 or (self.names is not None and most >= len(self.names)):
+                known = "" if self.names is None else f", and there are {len(self.names)} classes"
+                raise InputError(
+                    f"The labels have the value {least if least < 0 else most}{known}; labels are "
+                    "places of classes, from 0."
+                )
+            return labels.astype(np.int64)
+        texts = np.array([None if value is None else str(value) for value in labels.tolist()])
+        if self.names is None:
+            return texts
+        places = {name: place for place, name in enumerate(self.names)}
+        unknown = next((text for text in texts.tolist() if text not in places), None)
+        if unknown is not None or None in texts.tolist():
+            raise InputError(
+                f"The label {unknown!r} is not among the models' classes "
+                f"({', '.join(self.names[:10])}); give labels by these names, or classes=."
+            )
+        return np.array([places[text] for text in texts.tolist()], dtype=np.int64)
+
+    def _numbers(self) -> tuple[str, ...]:
+        return tuple(str(number) for number in range(self._classes or 0))
+
+    # --- rows --------------------------------------------------------------------------------
+
+    def _block(
+        self, member: Member, batch: Batch, labels: NDArray[Any], answers: Answers
+    ) -> pa.Table:
+        import pyarrow as pa
+
+        held = answers.probabilities
+        if held is not None:
+            if labels.dtype.kind != "i":
+                raise InputError(
+                    f"The labels are text, but {member.shown[0].lower()}{member.shown[1:]} gives "
+                    "one output per class and the classes' names are not known; give classes=."
+                )
+            most = int(labels.max(initial=0))
+            if most >= held.shape[1]:
+                raise InputError(
+                    f"{member.shown} gives {held.shape[1]} outputs, but there are labels up to "
+                    f"{most}; its output does not fit the labels."
+                )
+        columns = {
+            "example_id": pa.array(batch.ids),
+            "variant": pa.array([member.variant] * len(batch), pa.string()),
+            "seed": pa.array(np.full(len(batch), member.seed, dtype=np.int64)),
+            "label": self._named(labels, f"The label of {member.shown}"),
+            "prediction": self._named(answers.predicted, member.shown),
+            "score": _floats(None if held is None else self._score(held, answers), len(batch)),
+        }
+        if self.scores:
+            columns["scores"] = _lists(held, len(batch))
+        if self.ranks:
+            columns["label_rank"] = (
+                pa.nulls(len(batch), pa.int64())
+                if held is None
+                else pa.array(label_ranks(held, labels, answers.predicted), pa.int64())
+            )
+        return pa.table(columns | _groups(batch, 1))
+
+    def _task_block(
+        self, member: Member, batch: Batch, labels: NDArray[Any], answers: Answers
+    ) -> pa.Table:
+        """One row per example and task, an example's tasks together."""
+        import pyarrow as pa
+
+        n, tasks = labels.shape
+        held = None if answers.probabilities is None else answers.probabilities.reshape(-1)
+        names = self.names or tuple(str(task) for task in range(tasks))
+        columns = {
+            "example_id": pa.array(np.repeat(batch.ids, tasks)),
+            "task": pa.array(list(names) * n, pa.string()),
+            "variant": pa.array([member.variant] * (n * tasks), pa.string()),
+            "seed": pa.array(np.full(n * tasks, member.seed, dtype=np.int64)),
+            "label": pa.array(labels.reshape(-1).astype(np.int64)),
+            "prediction": pa.array(answers.predicted.reshape(-1).astype(np.int64)),
+            "score": _floats(held, n * tasks),
+        }
+        if self.scores:
+            both = None if held is None else np.stack([1 - held, held], axis=1)
+            columns["scores"] = _lists(both, n * tasks)
+        if self.ranks:
+            right = labels.reshape(-1) == answers.predicted.reshape(-1)
+            columns["label_rank"] = pa.array(np.where(right, 1, 2).astype(np.int64))
+        return pa.table(columns | _groups(batch, tasks))
+
+    def _score(self, held: NDArray[np.float64], answers: Answers) -> NDArray[np.float64]:
+        if held.shape[1] == 2:
+            return held[:, self._positive()]
+        chosen: NDArray[np.float64] = held[np.arange(len(held)), answers.predicted]
+        return chosen
+
+    def _positive(self) -> int:
+        if self.names is None:
+            return 1
+        called = [name.casefold() in POSITIVE_NAMES for name in self.names]
+        return 0 if called == [True, False] else 1
+
+    def _named(self, places: NDArray[Any], shown: str) -> pa.Array:
+        """Classes by name where names are known, else as they are."""
+        import pyarrow as pa
+
+        if self.names is None or places.dtype.kind not in "iu":
+            if places.dtype.kind in "iu":
+                return pa.array(places.astype(np.int64))
+            return pa.array([None if v is None else str(v) for v in places.tolist()], pa.string())
+        if len(places) and not 0 <= int(places.min()) <= int(places.max()) < len(self.names):
+            raise InputError(
+                f"{shown} predicts class {int(places.max())}, but there are {len(self.names)} "
+                "classes; its output does not fit the labels."
+            )
+        return pa.array(self.names, pa.string()).take(pa.array(places.astype(np.int64)))
+
+
+def _floats(values: NDArray[np.float64] | None, n: int) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.nulls(n, pa.float64()) if values is None else pa.array(values, pa.float64())
+
+
+def _lists(values: NDArray[np.float64] | None, n: int) -> pa.Array:
+    """Lists of probabilities, in single precision: they are most of the file."""
+    import pyarrow as pa
+
+    kind = pa.list_(pa.float32())
+    if values is None:
+        return pa.nulls(n, kind)
+    flat = pa.array(values.astype(np.float32).reshape(-1))
+    offsets = pa.array(np.arange(0, values.size + 1, values.shape[1], dtype=np.int32))
+    return pa.ListArray.from_arrays(offsets, flat)
+
+
+def _groups(batch: Batch, repeats: int) -> dict[str, pa.Array]:
+    import pyarrow as pa
+
+    columns = {}
+    for name, values in batch.groups.items():
+        try:
+            columns[name] = pa.array(np.repeat(values, repeats), from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise InputError(
+                f"The group column '{name}' holds values of different types; give text or numbers."
+            ) from None
+    return columns

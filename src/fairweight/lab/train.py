@@ -1,0 +1,237 @@
+"""The training loop: one function that reads from top to bottom."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from fairweight.errors import InputError
+from fairweight.lab.batches import Examples, Scaling, generator, model_input, scaling_of
+from fairweight.lab.checkpoint import Position, load_checkpoint, save_checkpoint
+from fairweight.lab.learning_rate import learning_rate
+from fairweight.specs.training import Training
+
+EVALUATED_AT_ONCE = 512
+Progress = Callable[[dict[str, float], int, int], None]  # numbers, steps done, steps in all
+
+
+class Pruner(Protocol):
+    """What compresses a model while it trains."""
+
+    @property
+    def rewinds(self) -> int:
+        """How often weights were put back: what the optimiser remembers is then of no use."""
+        ...
+
+    def before_training(self, model: nn.Module) -> None: ...
+
+    def before_epoch(self, model: nn.Module, epoch: int, steps_per_epoch: int) -> None: ...
+
+    def state_dict(self) -> dict[str, Tensor]: ...
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None: ...
+
+    def after_step(self, model: nn.Module, epoch: int, step: int, steps_per_epoch: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The model with the weights that were kept, how it was fed, and how it went."""
+
+    model: nn.Module
+    scaling: Scaling
+    history: tuple[dict[str, float], ...]  # per epoch: loss, accuracy on the validation images
+    kept_epoch: int  # whose weights the model has
+
+
+def train(
+    model: nn.Module,
+    data: Examples,
+    validation: Examples | None,
+    spec: Training,
+    *,
+    pruner: Pruner | None = None,
+    scaling: Scaling | None = None,
+    device: str = "cpu",
+    checkpoint: str | Path | None = None,
+    save_every: float = 60.0,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train a model in place, and return it with the weights that were best.
+
+    Parameters
+    ----------
+    validation
+        Decides which epoch's weights are kept (None: the last). While a pruner raises the
+        sparsity, the best of the highest sparsity reached so far is kept.
+    scaling
+        How pixels are scaled; by default to mean 0 and variance 1 over the training images.
+    checkpoint
+        A folder from which the run goes on if it was interrupted, to the very same weights.
+    save_every
+        Seconds between two checkpoints.
+    """
+    scaling = scaling or scaling_of(data.images)
+    model.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    if pruner is not None:
+        pruner.before_training(model)
+    optimizer = _optimizer(model, spec)
+    run = {"training": asdict(spec), "n": len(data), "parameters": _names(model)}
+    position, best = Position(), None
+    folder = None if checkpoint is None else Path(checkpoint)
+    if folder is not None:
+        found = load_checkpoint(folder, model, optimizer, run)
+        if found is not None:
+            position, best, pruned = found
+            if pruner is not None:
+                pruner.load_state_dict(pruned)
+    steps = max(1, math.ceil(len(data) / spec.batch_size))
+    saved = time.monotonic()
+
+    with torch.random.fork_rng(devices=[]):  # dropout draws from torch's own generator
+        for epoch in range(position.epoch, spec.epochs):
+            order = torch.randperm(len(data), generator=generator(spec.seed, epoch))
+            model.train()
+            if pruner is not None and position.step == 0:
+                rewinds = pruner.rewinds
+                pruner.before_epoch(model, epoch, steps)
+                _forget_if_rewound(optimizer, pruner.rewinds - rewinds)
+            for step in range(position.step, steps):
+                chosen = order[step * spec.batch_size : (step + 1) * spec.batch_size]
+                if len(chosen) == 1 and len(data) > 1:
+                    continue  # a batch norm has no variance of one image
+                random = generator(spec.seed, epoch, step)
+                torch.manual_seed(int(torch.randint(2**62, (1,), generator=random)))
+                images = model_input(
+                    data.images[chosen], scaling, augment=spec.augment, random=random
+                )
+                labels = data.labels[chosen].to(device)
+                rate = learning_rate(spec, epoch + step / steps)
+                for group in optimizer.param_groups:
+                    group["lr"] = rate
+                loss = loss_of(model(images.to(device)), labels, spec.loss)
+                if not torch.isfinite(loss):
+                    raise InputError(
+                        f"The loss became {loss.item()} in epoch {epoch + 1}, step {step + 1}; "
+                        f"train with a lower learning rate than lr = {spec.lr:g}, or with a "
+                        "longer warm-up (warmup_epochs)."
+                    )
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+                if pruner is not None:
+                    rewinds = pruner.rewinds
+                    pruner.after_step(model, epoch, step, steps)
+                    _forget_if_rewound(optimizer, pruner.rewinds - rewinds)
+                position.epoch, position.step = epoch, step + 1
+                if progress is not None:
+                    progress({"loss": loss.item()}, epoch * steps + step + 1, spec.epochs * steps)
+                if folder is not None and time.monotonic() - saved > save_every:
+                    save_checkpoint(folder, model, optimizer, position, best, _state(pruner), run)
+                    saved = time.monotonic()
+            best = _finish_epoch(model, validation, spec, scaling, device, position, best)
+            if folder is not None:
+                save_checkpoint(folder, model, optimizer, position, best, _state(pruner), run)
+    if best is not None:
+        model.load_state_dict(best)
+    kept = position.best_epoch if best is not None else spec.epochs - 1
+    return Trained(model.eval(), scaling, tuple(position.history), kept)
+
+
+def evaluate(
+    model: nn.Module,
+    data: Examples,
+    scaling: Scaling,
+    *,
+    loss: str = "cross-entropy",
+    device: str = "cpu",
+) -> dict[str, float]:
+    """Mean loss and accuracy (of attributes: the mean over all of them) on all examples."""
+    model.eval()
+    total, right = 0.0, 0.0
+    with torch.inference_mode():
+        for start in range(0, len(data), EVALUATED_AT_ONCE):
+            images = model_input(data.images[start : start + EVALUATED_AT_ONCE], scaling)
+            labels = data.labels[start : start + EVALUATED_AT_ONCE].to(device)
+            output = model(images.to(device))
+            total += float(loss_of(output, labels, loss)) * len(labels)
+            answer = output.argmax(dim=1) if loss == "cross-entropy" else (output > 0).long()
+            right += float((answer == labels).double().mean()) * len(labels)
+    return {"loss": total / len(data), "accuracy": right / len(data)}
+
+
+def loss_of(output: Tensor, labels: Tensor, kind: str) -> Tensor:
+    """Cross-entropy of one label, or the mean binary loss of all attributes."""
+    if kind == "binary":
+        return functional.binary_cross_entropy_with_logits(output, labels.to(output.dtype))
+    return functional.cross_entropy(output, labels)
+
+
+def _finish_epoch(
+    model: nn.Module,
+    validation: Examples | None,
+    spec: Training,
+    scaling: Scaling,
+    device: str,
+    position: Position,
+    best: dict[str, Tensor] | None,
+) -> dict[str, Tensor] | None:
+    """Look at the validation images, and keep the weights if none were better."""
+    epoch, sparsity = position.epoch, _zeros(model)
+    if validation is not None:
+        numbers = evaluate(model, validation, scaling, loss=spec.loss, device=device)
+        position.history.append({"epoch": float(epoch), "sparsity": sparsity, **numbers})
+        reached = max((h["sparsity"] for h in position.history[:-1]), default=0.0)
+        sparser = sparsity > reached + 1e-9
+        if spec.keep_best and (sparser or numbers["accuracy"] > position.best_accuracy):
+            position.best_epoch, position.best_accuracy = epoch, numbers["accuracy"]
+            best = {name: value.detach().clone() for name, value in model.state_dict().items()}
+    position.epoch, position.step = epoch + 1, 0
+    return best
+
+
+def _state(pruner: Pruner | None) -> dict[str, Tensor]:
+    return {} if pruner is None else pruner.state_dict()
+
+
+def _forget_if_rewound(optimizer: torch.optim.Optimizer, times: int) -> None:
+    """Momentum belongs to the weights that were left behind."""
+    if times:
+        optimizer.state.clear()
+
+
+def _zeros(model: nn.Module) -> float:
+    """Share of masked weights among all that have a mask; 0 without masks."""
+    masks = [buffer for name, buffer in model.named_buffers() if name.endswith(".mask")]
+    total = sum(mask.numel() for mask in masks)
+    kept = sum(float(mask.double().sum()) for mask in masks)
+    return 1 - kept / total if total else 0.0
+
+
+def _optimizer(model: nn.Module, spec: Training) -> torch.optim.Optimizer:
+    """SGD or Adam, with the weight decay that each parameter's name asks for."""
+    by_decay: dict[float, list[Tensor]] = {}
+    patterns: Mapping[str, float] = dict(spec.decay_of)
+    for name, parameter in model.named_parameters():
+        plain = name.replace("parametrizations.", "").replace(".original", "")
+        fitting = [decay for pattern, decay in patterns.items() if fnmatch(plain, pattern)]
+        by_decay.setdefault(fitting[-1] if fitting else spec.weight_decay, []).append(parameter)
+    groups: list[dict[str, Any]] = [
+        {"params": parameters, "weight_decay": decay} for decay, parameters in by_decay.items()
+    ]
+    if spec.optimizer == "adam":
+        return torch.optim.Adam(groups, lr=spec.lr)
+    return torch.optim.SGD(groups, lr=spec.lr, momentum=spec.momentum, nesterov=spec.nesterov)
+
+
+def _names(model: nn.Module) -> list[str]:
+    return [f"{name} {tuple(value.shape)}" for name, value in model.state_dict().items()]

@@ -1,0 +1,86 @@
+"""How a model is trained: everything that decides the result, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
+
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+AtLeastZero: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+_FROZEN = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Augment:
+    """Random changes of a batch of training images; 0 and False leave it as it is.
+
+    Parameters
+    ----------
+    crop
+        Pixels of padding before a random crop to the image's own size.
+    flip
+        Mirror half of the images from left to right.
+    rotate
+        Largest rotation in degrees.
+    shift, zoom
+        Largest shift and change of size, as shares of the image.
+    """
+
+    crop: Annotated[int, Field(ge=0)] = 0
+    flip: bool = False
+    rotate: AtLeastZero = 0.0
+    shift: Share = 0.0
+    zoom: Share = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Training:
+    """One training run.
+
+    Parameters
+    ----------
+    epochs
+        Passes over the training images.
+    lr, schedule, warmup_epochs, milestones, gamma
+        Learning rate; `cosine` falls to 0, `step` multiplies by `gamma` at every milestone (in
+        epochs), `constant` stays. It rises linearly during the warm-up.
+    weight_decay, decay_of
+        Of all parameters, and of those whose names fit a pattern: `{"*.bias": 0}`.
+    loss
+        `cross-entropy` of one label, or `binary` of every attribute by itself.
+    keep_best
+        Keep the weights of the epoch that is best on the validation images, not the last ones.
+    seed
+        Decides the order of images and all random changes of them.
+    """
+
+    epochs: Annotated[int, Field(ge=0)]
+    batch_size: Annotated[int, Field(ge=1)] = 128
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    lr: Positive = 0.1
+    momentum: Share = 0.9
+    nesterov: bool = False
+    schedule: Literal["constant", "cosine", "step"] = "cosine"
+    warmup_epochs: AtLeastZero = 0.0
+    milestones: tuple[Positive, ...] = ()
+    gamma: Positive = 0.1
+    weight_decay: AtLeastZero = 0.0
+    decay_of: tuple[tuple[str, AtLeastZero], ...] = ()
+    augment: Augment = Augment()
+    loss: Literal["cross-entropy", "binary"] = "cross-entropy"
+    keep_best: bool = True
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Training:
+        if self.schedule == "step" and not self.milestones:
+            raise ValueError('schedule = "step" needs milestones, such as milestones = [30, 60]')
+        if self.schedule != "step" and self.milestones:
+            raise ValueError('milestones mean something only with schedule = "step"')
+        if self.epochs and self.warmup_epochs >= self.epochs:
+            raise ValueError("warmup_epochs must be below epochs")
+        return self

@@ -1,0 +1,80 @@
+"""`fairweight.lab` is a surface whose names are loaded when they are used."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from fairweight import lab
+from fairweight.errors import InputError
+
+
+def test_importing_the_lab_does_not_load_torch() -> None:
+    program = (
+        "import json, sys, fairweight.lab\n"
+        "before = 'torch' in sys.modules\n"
+        "fairweight.lab.build('lenet', classes=2, channels=1, size=28)\n"
+        "print(json.dumps([before, 'torch' in sys.modules]))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert json.loads(run.stdout) == [False, True]
+
+
+@pytest.mark.parametrize("name", lab.__all__)
+def test_every_public_name_is_a_function_and_listed(name: str) -> None:
+    assert callable(getattr(lab, name))
+    assert name in dir(lab)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'biuld'"):
+        _ = lab.biuld
+
+
+def test_a_public_function_is_not_replaced_by_a_module_of_its_name() -> None:
+    # What Python does when a module of the package is first imported.
+    build = lab.build
+    lab.build = ModuleType("fairweight.lab.build")
+    assert lab.build is build
+    lab.other = ModuleType("fairweight.lab.other")  # any other name is free
+    assert isinstance(vars(lab).pop("other"), ModuleType)
+
+
+def test_predict_is_a_function_whoever_imports_its_module_first() -> None:
+    program = (
+        "import fairweight.lab.predict\n"
+        "from fairweight import lab\n"
+        "from fairweight.lab import predict\n"
+        "print(callable(predict) and lab.predict is predict, predict.__module__)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.split() == ["True", "fairweight.lab.predict"]
+
+
+def test_without_torch_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> ModuleType:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(InputError, match=r"needs 'torch'.*pip install 'fairweight\[lab\]'"):
+        _ = lab.build
+
+
+def test_a_mistake_of_our_own_is_not_called_a_missing_installation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing(name: str) -> ModuleType:
+        raise ModuleNotFoundError("No module named", name="fairweight.lab.nowhere")
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    with pytest.raises(ModuleNotFoundError):
+        _ = lab.build

@@ -1,0 +1,246 @@
+"""The training loop: deterministic, resumable, careful with what it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor, nn
+
+from fairweight.errors import InputError
+from fairweight.lab.batches import Examples, Scaling, examples, model_input, scaling_of
+from fairweight.lab.compress.pruner import Pruner
+from fairweight.lab.compress.registry import spec_of
+from fairweight.lab.train import evaluate, train
+from fairweight.specs.pruning_schedules import Iterative, Polynomial
+from fairweight.specs.training import Augment, Training
+
+
+def striped(n: int = 96, *, seed: int = 0) -> Examples:
+    """Images whose class is the half that is bright: learnt in a few steps."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, n)
+    images = rng.integers(0, 60, (n, 6, 6, 1))
+    images[labels == 0, :3] += 150
+    images[labels == 1, 3:] += 150
+    return examples(images.astype(np.uint8), labels)
+
+
+def network(*, dropout: float = 0.2) -> nn.Module:
+    torch.manual_seed(3)
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(),
+        nn.Dropout(dropout), nn.Linear(144, 2),
+    )  # fmt: skip
+
+
+SPEC = Training(
+    epochs=3,
+    batch_size=16,
+    lr=0.05,
+    seed=5,
+    augment=Augment(crop=1, flip=True, rotate=5, shift=0.1),
+)
+
+
+def same(first: nn.Module, second: nn.Module) -> bool:
+    pairs = zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_it_learns() -> None:
+    made = train(network(), striped(), striped(seed=1), SPEC)
+    assert made.history[-1]["accuracy"] > 0.95
+    assert len(made.history) == 3
+
+
+def test_a_seed_decides_everything() -> None:
+    first = train(network(), striped(), striped(seed=1), SPEC)
+    model = network()
+    torch.rand(7)  # whatever was drawn before
+    second = train(model, striped(), striped(seed=1), SPEC)
+    assert same(first.model, second.model)
+    other = train(network(), striped(), None, Training(epochs=3, batch_size=16, lr=0.05, seed=6))
+    assert not same(first.model, other.model)
+
+
+def test_the_callers_random_numbers_stay_as_they_were() -> None:
+    model = network()
+    before = torch.get_rng_state()
+    train(model, striped(), None, Training(epochs=1, lr=0.05))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("at", [1, 5, 6, 7, 17])
+def test_an_interrupted_run_goes_on_to_the_same_weights(at: int, tmp_path: Path) -> None:
+    whole = train(network(), striped(), striped(seed=1), SPEC)
+
+    def stop(numbers: dict[str, float], done: int, total: int) -> None:
+        assert total == 18  # three epochs of six batches
+        if done == at:
+            raise StoppedError
+
+    folder = tmp_path / "run"
+    with pytest.raises(StoppedError):
+        train(network(), striped(), striped(seed=1), SPEC, checkpoint=folder, save_every=0,
+              progress=stop)  # fmt: skip
+    continued = train(network(), striped(), striped(seed=1), SPEC, checkpoint=folder)
+    assert same(whole.model, continued.model)
+    assert whole.history == continued.history
+    assert whole.kept_epoch == continued.kept_epoch
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
+    train(network(), striped(), None, Training(epochs=1, lr=0.05), checkpoint=tmp_path / "run")
+    with pytest.raises(InputError, match="of another run"):
+        train(network(), striped(), None, Training(epochs=1, lr=0.04), checkpoint=tmp_path / "run")
+
+
+def test_an_unreadable_checkpoint_is_a_sentence(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train(network(), striped(), None, Training(epochs=1, lr=0.05), checkpoint=folder)
+    (folder / "state.safetensors").write_bytes(b"no weights")
+    with pytest.raises(InputError, match="delete it to train from the start"):
+        train(network(), striped(), None, Training(epochs=1, lr=0.05), checkpoint=folder)
+
+
+def test_a_loss_that_is_no_number_stops_with_a_remedy() -> None:
+    with pytest.raises(InputError, match=r"The loss became .* in epoch 1, step \d+; .*lr = 1e\+30"):
+        train(network(), striped(), None, Training(epochs=2, batch_size=16, lr=1e30, seed=0))
+
+
+def test_the_best_epoch_is_kept_not_the_last() -> None:
+    """A rate that destroys the weights at the end: the kept ones are from before."""
+    spec = Training(
+        epochs=4, batch_size=16, lr=0.05, schedule="step", milestones=(3,), gamma=1e4, momentum=0
+    )
+    made = train(network(dropout=0), striped(), striped(seed=1), spec)
+    accuracies = [h["accuracy"] for h in made.history]
+    assert made.kept_epoch == int(np.argmax(accuracies)) < 3
+    again = evaluate(made.model, striped(seed=1), made.scaling)
+    assert again["accuracy"] == max(accuracies)
+
+
+def test_while_sparsity_rises_the_sparsest_is_kept() -> None:
+    pruner = Pruner(spec_of("global-magnitude", sparsity=0.8, schedule=Polynomial(end=17, every=6)))
+    made = train(network(), striped(), striped(seed=1), SPEC, pruner=pruner)
+    sparsities = [h["sparsity"] for h in made.history]
+    assert sparsities == sorted(sparsities)
+    assert sparsities[0] < sparsities[-1] == pytest.approx(0.8, abs=0.002)
+    assert made.kept_epoch == sparsities.index(sparsities[-1])
+
+
+@pytest.mark.parametrize("at", [4, 7, 13])
+def test_an_interrupted_pruning_with_rewinding_goes_on_to_the_same_weights(
+    at: int, tmp_path: Path
+) -> None:
+    def pruner() -> Pruner:
+        schedule = Iterative(share=0.3, epochs=1, rewind_to=0)
+        return Pruner(spec_of("global-magnitude", sparsity=0.5, schedule=schedule))
+
+    def stop(numbers: dict[str, float], done: int, total: int) -> None:
+        if done == at:
+            raise StoppedError
+
+    whole = train(network(), striped(), striped(seed=1), SPEC, pruner=pruner())
+    folder = tmp_path / "run"
+    with pytest.raises(StoppedError):
+        train(network(), striped(), striped(seed=1), SPEC, pruner=pruner(), checkpoint=folder,
+              save_every=0, progress=stop)  # fmt: skip
+    continued = train(
+        network(), striped(), striped(seed=1), SPEC, pruner=pruner(), checkpoint=folder
+    )
+    assert same(whole.model, continued.model)
+    assert whole.history == continued.history
+
+
+def test_attributes_have_a_loss_each() -> None:
+    data = striped()
+    both = Examples(data.images, torch.stack([data.labels, 1 - data.labels], 1))
+    made = train(network(), both, both, Training(epochs=3, batch_size=16, lr=0.05, loss="binary"))
+    assert made.history[-1]["accuracy"] > 0.95
+
+
+def test_weight_decay_goes_by_name() -> None:
+    model = nn.Sequential(nn.Flatten(), nn.Linear(36, 2))
+    with torch.no_grad():
+        model[1].bias.fill_(1.0)  # type: ignore[union-attr]
+    dark = Examples(torch.zeros(32, 6, 6, 1, dtype=torch.uint8), torch.arange(32) % 2)
+    spec = Training(epochs=1, batch_size=32, lr=0.5, momentum=0, schedule="constant",
+                    weight_decay=0.1, decay_of=(("*.bias", 0.0),))  # fmt: skip
+    weight = model[1].weight.detach().clone()  # type: ignore[union-attr]
+    train(model, dark, None, spec, scaling=Scaling((0.0,), (1.0,)))
+    # Black images give no gradient of the weights: they shrink by lr · decay; biases do not.
+    assert torch.allclose(model[1].weight, weight * (1 - 0.5 * 0.1))  # type: ignore[union-attr]
+    assert torch.allclose(model[1].bias, torch.ones(2))  # type: ignore[union-attr]
+
+
+def test_scaling_gives_mean_0_and_variance_1() -> None:
+    data = striped()
+    made = model_input(data.images, scaling_of(data.images))
+    assert abs(float(made.mean())) < 1e-5
+    assert abs(float(made.var(correction=0)) - 1) < 1e-4
+    assert made.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_no_change_asked_for_changes_nothing() -> None:
+    images = striped().images
+    plain = model_input(images, Scaling((0.0,), (1.0,)))
+    random = torch.Generator().manual_seed(0)
+    assert torch.equal(
+        plain, model_input(images, Scaling((0.0,), (1.0,)), augment=Augment(), random=random)
+    )
+
+
+def crop_of(image: Tensor, padded: Tensor) -> bool:
+    """Whether an image is some crop of the padded one, mirrored or not."""
+    size = image.shape[0]
+    spare = padded.shape[0] - size
+    return any(
+        torch.equal(image, found) or torch.equal(image, found.flip(1))
+        for y in range(spare + 1)
+        for x in range(spare + 1)
+        for found in [padded[y : y + size, x : x + size]]
+    )
+
+
+def test_crops_are_crops_of_the_padded_image() -> None:
+    from fairweight.lab.augment import cropped
+
+    images = striped(40).images
+    random = torch.Generator().manual_seed(0)
+    made = cropped(images, Augment(crop=2, flip=True), random)
+    assert made.shape == images.shape
+    padded = torch.nn.functional.pad(images, (0, 0, 2, 2, 2, 2))
+    assert all(crop_of(a, b) for a, b in zip(made, padded, strict=True))
+    assert not torch.equal(made, images)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"epochs": -1}, "epochs"),
+        ({"epochs": 3, "lr": 0.0}, "lr"),
+        ({"epochs": 3, "schedule": "step"}, "milestones"),
+        ({"epochs": 3, "milestones": (1,)}, "milestones"),
+        ({"epochs": 3, "warmup_epochs": 3}, "warmup_epochs"),
+        ({"epochs": 3, "momentun": 0.9}, "momentun"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(given: dict[str, object], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        Training(**given)  # type: ignore[arg-type]
+
+
+def test_shapes_are_looked_at() -> None:
+    with pytest.raises(InputError, match=r"\(N, H, W, C\)"):
+        examples(np.zeros((3, 4, 4), np.uint8), np.zeros(3, int))
+    with pytest.raises(InputError, match="3 images and 4 labels"):
+        examples(np.zeros((3, 4, 4, 1), np.uint8), np.zeros(4, int))

@@ -22,6 +22,11 @@ from fairweight.tables import write
 from .conftest import FEW, PROGRAM, Run, document, wide_frame
 
 
+def hears_ctrl_c() -> None:
+    """A shell starts what runs in its background deaf to Ctrl-C, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def below(folder: str | Path) -> set[str]:
     root = Path(folder)
     return {p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()}
@@ -208,6 +213,7 @@ def stopped(at: int, *arguments: str) -> subprocess.Popen[str]:
         [sys.executable, "-c", STOPS, str(at), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=hears_ctrl_c,
         text=True,
     )
     assert process.stdout is not None
@@ -269,6 +275,7 @@ def test_an_interrupted_query_is_not_bad_input(folder: Path) -> None:
     process = subprocess.Popen(
         [PROGRAM, "audit", f"big.duckdb::{endless}", "--out", "out"],
         stderr=subprocess.PIPE,
+        preexec_fn=hears_ctrl_c,
         text=True,
     )
     with pytest.raises(subprocess.TimeoutExpired):

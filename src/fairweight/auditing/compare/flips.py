@@ -65,7 +65,7 @@ def _about(c: Comparison, name: str, chosen: list[Grouping], kind: str) -> dict[
     if statistic is None:
         nothing = np.full(sum(rows_of(c, g, kind)[1] for g in chosen), np.nan)
         return {"matched": nothing, "noise_floor": nothing}
-    made = context(replace(c.retraining, relabelled=None), statistic)
+    made = context(replace(c.retraining, relabelled=None), statistic, signed=False)
     return {column: made[column] for column in ("matched", "noise_floor")}
 
 

@@ -7,6 +7,7 @@ stay below it), `matched` (the same number for as many compressed members), and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -41,6 +42,7 @@ class Retraining:
     matched: Weights | None
     relabelled: Weights | None
     observed: Weights  # (1, members): the units as they are
+    reach: float = 1.0  # how much further than splits of these members new members lie apart
 
 
 def retraining(
@@ -49,7 +51,10 @@ def retraining(
     """All draws of one comparison: the same for every metric, so that numbers can be compared."""
     observed = pairing.first.mean(axis=0)[None, :], pairing.second.mean(axis=0)[None, :]
     dense = compressed = None
+    reach = 1.0
     if n_first >= FEWEST_MEMBERS:
+        # Splits of S members vary about their own mean, new members about the true one.
+        reach = math.sqrt(n_first / (n_first - 1))
         k = matched_size(n_first, n_second)
         one, other = splits(n_first, k, rng)
         nobody = np.zeros((len(one), n_second))
@@ -61,8 +66,8 @@ def retraining(
         )
     relabelled = _relabelled(pairing, rng)
     if len(relabelled[0]) + 1 < FEWEST_RELABELLINGS:
-        return Retraining(dense, compressed, None, observed)
-    return Retraining(dense, compressed, relabelled, observed)
+        return Retraining(dense, compressed, None, observed, reach)
+    return Retraining(dense, compressed, relabelled, observed, reach)
 
 
 def _relabelled(pairing: Pairing, rng: np.random.Generator) -> Weights:
@@ -87,7 +92,8 @@ def context(found: Retraining, statistic: Statistic, *, signed: bool = True) -> 
     statistic
         The number as a function of who stands for either side.
     signed
-        Whether it may be negative: then its size counts, in either direction.
+        Whether it is a difference that may be negative: then its size counts, in either direction,
+        and the floor is moved out to what new members would reach.
     """
     from fairweight.auditing.intervals.bootstrap import exceedance_p
 
@@ -95,7 +101,8 @@ def context(found: Retraining, statistic: Statistic, *, signed: bool = True) -> 
     nothing = np.full(value.shape[1], np.nan)
     columns = {"matched": nothing, "noise_floor": nothing, "p_retraining": nothing}
     if found.splits is not None and found.matched is not None:
-        columns["noise_floor"] = _quantile(np.abs(statistic(*found.splits)), QUANTILE)
+        floor = _quantile(np.abs(statistic(*found.splits)), QUANTILE)
+        columns["noise_floor"] = floor * found.reach if signed else floor
         columns["matched"] = _quantile(np.abs(statistic(*found.matched)), 0.5)
     if found.relabelled is not None:
         null = statistic(*found.relabelled)

@@ -469,6 +469,7 @@ def _concentration_context(c: Comparison, grouping: Grouping) -> dict[str, Any]:
     made = context(
         replace(c.retraining, relabelled=None),
         concentration_statistic(lost, lost.sum(axis=0, keepdims=True)),
+        signed=False,
     )
     return {name: made[name] for name in ("matched", "noise_floor")}
 

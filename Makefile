@@ -13,8 +13,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(VENV)/.demo-installed  ## train, compress and audit a small model of handwritten digits
-	$(BIN)/fairweight demo --quick
+demo: $(VENV)/.demo-installed  ## train, compress and audit small models of handwritten digits
+	$(BIN)/fairweight demo
 
 test: $(VENV)/.dev-installed chromium  ## tests and doctests
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
@@ -49,7 +49,7 @@ $(BIN)/pip:
 
 # Editable in both cases, so that neither target undoes the other's installation.
 $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(BIN)/pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,lab]'
 	@touch $@
 
 $(VENV)/.dev-installed: pyproject.toml constraints.txt | $(BIN)/pip

@@ -6,14 +6,27 @@ import os
 import platform
 import sys
 import time
-from importlib.metadata import version
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
-from benchmarks import bootstrap, large, many, populations, startup
+from benchmarks import (
+    bootstrap,
+    lab_processes,
+    lab_pruning,
+    lab_runtime,
+    lab_training,
+    large,
+    many,
+    populations,
+    startup,
+)
 from benchmarks.lines import Line, markdown, plain
 from benchmarks.measure import Settings
 
@@ -23,13 +36,20 @@ BENCHMARKS: dict[str, ModuleType] = {
     "startup": startup,
     "many": many,
     "populations": populations,
+    "lab-training": lab_training,
+    "lab-processes": lab_processes,
+    "lab-pruning": lab_pruning,
+    "lab-runtime": lab_runtime,
 }
-VERSIONS = ("duckdb", "numpy", "scipy", "pandas", "pyarrow", "fairlearn")
+VERSIONS = ("duckdb", "numpy", "scipy", "pandas", "pyarrow", "fairlearn", "torch", "onnxruntime")
+
+Found: TypeAlias = list[Line] | str  # measured lines, or why there are none
 
 
 def main(
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help=f"One of {', '.join(BENCHMARKS)}.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"One of {', '.join(BENCHMARKS)}; lab: all of the lab."),
     ] = None,
     rows: Annotated[
         int | None, typer.Option(min=1_000, help="At most so many rows; targets are not judged.")
@@ -41,27 +61,51 @@ def main(
     ] = None,
 ) -> None:
     """Measure speed and memory beside peers and limits, in one run."""
-    chosen = only or list(BENCHMARKS)
-    unknown = [name for name in chosen if name not in BENCHMARKS]
-    if unknown:
-        raise typer.BadParameter(f"{unknown[0]}; use one of {', '.join(BENCHMARKS)}")
+    chosen = chosen_names(only)
     settings = Settings(rows=rows, rounds=rounds, n_boot=n_boot)
     load = os.getloadavg()[0]
-    found: dict[str, list[Line]] = {}
+    found: dict[str, Found] = {}
     for number, name in enumerate(chosen, start=1):
         print(f"[{number}/{len(chosen)}] {name} …", end=" ", file=sys.stderr, flush=True)
         start = time.perf_counter()
-        found[name] = BENCHMARKS[name].run(settings)
+        found[name] = lines_or_reason(name, settings)
         print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
     for name, lines in found.items():
-        print(f"\n{BENCHMARKS[name].TITLE}\n{plain(lines, judged=settings.full_size)}")
+        shown = lines if isinstance(lines, str) else plain(lines, judged=settings.full_size)
+        print(f"\n{BENCHMARKS[name].TITLE}\n{shown}")
     if out is not None:
         out.write_text(page(found, settings, load), encoding="utf-8")
 
 
-def page(found: dict[str, list[Line]], settings: Settings, load: float) -> str:
+def chosen_names(only: list[str] | None) -> list[str]:
+    """The benchmarks of these names; the first word of several names stands for all of them."""
+    if not only:
+        return list(BENCHMARKS)
+    chosen: list[str] = []
+    for given in only:
+        fitting = [name for name in BENCHMARKS if given in (name, name.partition("-")[0])]
+        if not fitting:
+            raise typer.BadParameter(f"{given}; use one of {', '.join(BENCHMARKS)}")
+        chosen += [name for name in fitting if name not in chosen]
+    return chosen
+
+
+def lines_or_reason(name: str, settings: Settings) -> Found:
+    """What a benchmark measures, or why it cannot here."""
+    module = BENCHMARKS[name]
+    missing = [package for package in getattr(module, "NEEDS", ()) if find_spec(package) is None]
+    if missing:
+        return (
+            f"Not measured: {', '.join(missing)} not installed; "
+            "`pip install 'fairweight[lab]'` installs it."
+        )
+    lines: list[Line] = module.run(settings)
+    return lines
+
+
+def page(found: dict[str, Found], settings: Settings, load: float) -> str:
     """The results as Markdown, with what is needed to read them."""
-    versions = ", ".join(f"{name} {version(name)}" for name in ("fairweight", *VERSIONS))
+    versions = ", ".join(_versions())
     sizes = "" if settings.full_size else f" --rows {settings.rows} --n-boot {settings.n_boot}"
     parts = [
         "# Benchmarks",
@@ -82,9 +126,15 @@ def page(found: dict[str, list[Line]], settings: Settings, load: float) -> str:
         parts += [
             f"## {module.TITLE}",
             module.SETTING,
-            markdown(lines, judged=settings.full_size),
+            lines if isinstance(lines, str) else markdown(lines, judged=settings.full_size),
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def _versions() -> Iterator[str]:
+    for name in ("fairweight", *VERSIONS):
+        with suppress(PackageNotFoundError):
+            yield f"{name} {version(name)}"
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ Random draws belong to the seed and to ids, not to the order of rows.
 
 `parquet` and `folders` read most. Else decorate a function that returns `Images` with \
 `fairweight.data.register(name, summary=..., source=..., layout=...)`, and name its module in your \
-package's entry points `fairweight.datasets`.
+package's entry points `fairweight.datasets`: [Add a data set](../how-to/add-a-method.md).
 """
 
 

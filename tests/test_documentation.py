@@ -204,7 +204,8 @@ def test_commands_parse(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for words in commands(text):
         parse(words)
-    for words in re.findall(r"`(fairweight (?:audit|count|demo|gate|metrics) [^`]*)`", text):
+    names = "audit|compress|count|datasets|demo|gate|methods|metrics|predict|train"
+    for words in re.findall(rf"`(fairweight (?:{names}) [^`]*)`", text):
         if "COMMAND" not in words:
             parse(shlex.split(words)[1:])
 
@@ -277,11 +278,13 @@ def test_pages_run_from_top_to_bottom(
 def test_the_pages_that_must_run_are_among_those_that_do() -> None:
     assert {name_of(page) for page in RUN} >= {
         "docs/guide.md",
+        "docs/how-to/add-a-method.md",
         "docs/how-to/audit-a-population.md",
         "docs/how-to/audit-two-files.md",
         "docs/how-to/choose-a-policy.md",
         "docs/how-to/gate-a-release.md",
         "docs/how-to/share-counts-not-rows.md",
+        "docs/how-to/use-in-a-compression-loop.md",
         "docs/how-to/write-a-metric.md",
     }
 

@@ -103,7 +103,7 @@ def test_ci_runs_what_a_developer_runs() -> None:
 def test_constraints_pin_every_dependency_that_make_installs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    required = project["dependencies"] + extras["demo"] + extras["dev"]
+    required = project["dependencies"] + extras["demo"] + extras["dev"] + extras["lab"]
     names = {normalised(re.split(r"[<>=!~\[; ]", entry, maxsplit=1)[0]) for entry in required}
     assert len(names) > 15
     assert names - set(pinned()) == set()

@@ -18,7 +18,11 @@ COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[
 
 
 def test_the_commands_of_the_design() -> None:
-    assert set(COMMANDS) == {"audit", "gate", "count", "metrics", "demo"}
+    assert set(COMMANDS) == {
+        "audit", "gate", "count", "metrics",
+        "train", "compress", "predict", "methods", "datasets",
+        "demo",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -45,7 +49,7 @@ def test_the_front_page(run: Run) -> None:
     told = run("--help").done().out
     for name in COMMANDS:
         assert name in told
-    for panel in ("Audit", "Look"):
+    for panel in ("Audit", "Lab", "Look"):
         assert f"─ {panel} ─" in told
     assert "fairweight demo --quick" in " ".join(told.split())
 

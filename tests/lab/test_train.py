@@ -14,7 +14,7 @@ from fairweight.errors import InputError
 from fairweight.lab.batches import Examples, Scaling, examples, model_input, scaling_of
 from fairweight.lab.compress.pruner import Pruner
 from fairweight.lab.compress.registry import spec_of
-from fairweight.lab.train import evaluate, train
+from fairweight.lab.train import Progress, evaluate, train
 from fairweight.specs.pruning_schedules import Iterative, Polynomial
 from fairweight.specs.training import Augment, Training
 
@@ -97,15 +97,94 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(at: int, tmp_path: Path)
     assert whole.kept_epoch == continued.kept_epoch
 
 
+Shown = tuple[dict[str, float], int, int]
+
+
+def shown_by(pruner: Pruner | None, validation: Examples | None) -> list[Shown]:
+    """What a progress bar gets: three epochs of six steps."""
+    shown: list[Shown] = []
+    train(network(), striped(), validation, SPEC, pruner=pruner,
+          progress=lambda *given: shown.append(given))  # fmt: skip
+    return shown
+
+
+def test_progress_shows_loss_sparsity_and_the_last_accuracy() -> None:
+    made = train(network(), striped(), striped(seed=1), SPEC)
+    shown = shown_by(None, striped(seed=1))
+    assert [(done, total) for _, done, total in shown] == [(i, 18) for i in range(1, 19)]
+    assert all(numbers["sparsity"] == 0 for numbers, _, _ in shown)
+    assert shown[0][0]["loss"] > shown[-1][0]["loss"] > 0
+    accuracies = [numbers.get("accuracy") for numbers, _, _ in shown]
+    first, second, _ = (epoch["accuracy"] for epoch in made.history)
+    assert accuracies == [None] * 6 + [first] * 6 + [second] * 6
+    assert all("accuracy" not in numbers for numbers, _, _ in shown_by(None, None))
+
+
+def test_progress_counts_masked_weights_only_when_masks_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import fairweight.lab.train as loop
+
+    counted: list[float] = []
+    zeros = loop._zeros
+
+    def counting(model: nn.Module) -> float:
+        counted.append(zeros(model))
+        return counted[-1]
+
+    monkeypatch.setattr(loop, "_zeros", counting)
+    pruner = Pruner(spec_of("global-magnitude", sparsity=0.8, schedule=Polynomial(end=17, every=6)))
+    sparsities = [numbers["sparsity"] for numbers, _, _ in shown_by(pruner, None)]
+    assert sparsities == sorted(sparsities)
+    assert sparsities[-1] == pytest.approx(0.8, abs=0.002)
+    changes = sum(a != b for a, b in zip([0.0, *sparsities], sparsities, strict=False))
+    assert changes >= 2
+    # Once at the start, once per change, and once at the end of each of three epochs.
+    assert len(counted) == 1 + changes + 3
+
+
+def test_a_continued_run_shows_accuracy_and_sparsity_at_once(tmp_path: Path) -> None:
+    def pruner() -> Pruner:
+        schedule = Polynomial(end=17, every=6)
+        return Pruner(spec_of("global-magnitude", sparsity=0.8, schedule=schedule))
+
+    shown: list[Shown] = []
+
+    def stop(numbers: dict[str, float], done: int, total: int) -> None:
+        shown.append((numbers, done, total))
+        if done == 8:
+            raise StoppedError
+
+    def run(progress: Progress) -> None:
+        train(network(), striped(), striped(seed=1), SPEC, pruner=pruner(), save_every=0,
+              checkpoint=tmp_path / "run", progress=progress)  # fmt: skip
+
+    with pytest.raises(StoppedError):
+        run(stop)
+    # The step at which it stopped was not saved: it is made again.
+    continued: list[Shown] = []
+    run(lambda *given: continued.append(given))
+    assert continued[0] == shown[-1]
+    assert "accuracy" in continued[0][0]
+    assert 0 < continued[0][0]["sparsity"] < 0.8
+
+
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
-    train(network(), striped(), None, Training(epochs=1, lr=0.05), checkpoint=tmp_path / "run")
+    train(
+        network(),
+        striped(),
+        None,
+        Training(epochs=1, lr=0.05),
+        checkpoint=tmp_path / "run",
+        save_every=0,
+    )
     with pytest.raises(InputError, match="of another run"):
         train(network(), striped(), None, Training(epochs=1, lr=0.04), checkpoint=tmp_path / "run")
 
 
 def test_an_unreadable_checkpoint_is_a_sentence(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    train(network(), striped(), None, Training(epochs=1, lr=0.05), checkpoint=folder)
+    train(network(), striped(), None, Training(epochs=1, lr=0.05), checkpoint=folder, save_every=0)
     (folder / "state.safetensors").write_bytes(b"no weights")
     with pytest.raises(InputError, match="delete it to train from the start"):
         train(network(), striped(), None, Training(epochs=1, lr=0.05), checkpoint=folder)
@@ -221,6 +300,21 @@ def test_crops_are_crops_of_the_padded_image() -> None:
     padded = torch.nn.functional.pad(images, (0, 0, 2, 2, 2, 2))
     assert all(crop_of(a, b) for a, b in zip(made, padded, strict=True))
     assert not torch.equal(made, images)
+
+
+def test_every_crop_comes_up_and_half_are_mirrored() -> None:
+    from fairweight.lab.augment import cropped
+
+    image = torch.arange(36, dtype=torch.uint8).reshape(1, 6, 6, 1) + 1
+    images = image.expand(900, -1, -1, -1).contiguous()
+    made = cropped(images, Augment(crop=1, flip=True), torch.Generator().manual_seed(0))
+    mirrored = sum(bool((m[2, 4, 0] < m[2, 1, 0]).item()) for m in made)
+    assert 405 < mirrored < 495  # 450 wanted; the standard deviation is 15
+    assert len({tuple(m.flatten().tolist()) for m in made}) == 2 * 9
+    flipped = cropped(images, Augment(flip=True), torch.Generator().manual_seed(0))
+    assert {tuple(m.flatten().tolist()) for m in flipped} == {
+        tuple(m.flatten().tolist()) for m in (image, image.flip(2))
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,110 +1,117 @@
-"""Populations of the demo: one split, members that differ, children that name their parents."""
+"""The demo's populations: members that differ, children that name their parents and are files."""
 
 from __future__ import annotations
 
-import functools
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fairweight.errors import InputError
+from fairweight.specs.training import Training
+from fairweight.studies import population_demo
 from fairweight.studies.digit_tables import DemoTables, load
-from fairweight.studies.population_demo import Recipe, family, populations
+from fairweight.studies.population_demo import populations
+from fairweight.studies.population_recipe import Recipe
 from fairweight.tables.parents import parents
 
-SMALL = Recipe(hidden=16, epochs=3)
-MEMBERS = 3
+BRIEF = Training(epochs=3, batch_size=64, optimizer="adam", lr=0.01)
+SMALL = Recipe(1, members=2, training=BRIEF, finetuning=replace(BRIEF, epochs=1), sparsities=(0.5,))
+VARIANTS = ["dense", "pruned-50", "int8"]
 
 
-@functools.cache
-def small_populations() -> DemoTables:
-    return populations(SMALL, members=MEMBERS, workers=2)
+def here(jobs: list[Any], workers: int, progress: Any = None) -> list[Any]:
+    """Jobs in this process, but pickled on both ways as if they went to another."""
+    return [pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(job))())) for job in jobs]
 
 
-def answers(variant: str, column: str = "prediction") -> pd.DataFrame:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoTables, Path]:
+    models = tmp_path_factory.mktemp("population")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(population_demo, "in_processes", here)
+        return populations(SMALL, models), models
+
+
+def scores(tables: DemoTables, variant: str) -> pd.DataFrame:
     """A row per example, a column per seed."""
-    table = small_populations().predictions
-    rows = table[table["variant"] == variant]
-    return rows.pivot(index="example_id", columns="seed", values=column)
+    rows = tables.predictions[tables.predictions["variant"] == variant]
+    return rows.pivot(index="example_id", columns="seed", values="score")
 
 
-def test_every_member_predicts_the_same_examples() -> None:
-    table = small_populations().predictions
-    members = table.groupby(["variant", "seed"], sort=False)
-    assert list(members.groups) == [
-        (variant, seed) for variant in ("dense", "pruned-80", "int8") for seed in range(MEMBERS)
-    ]
-    held_out = list(small_populations().examples["example_id"])
+def test_every_member_predicts_the_same_held_out_examples(made: tuple[DemoTables, Path]) -> None:
+    tables, _ = made
+    members = tables.predictions.groupby(["variant", "seed"], sort=False)
+    # Seeds of neighbouring demos are apart: two members of seed 1 are 2 and 3.
+    assert set(members.groups) == {(variant, seed) for variant in VARIANTS for seed in (2, 3)}
+    assert list(tables.predictions["variant"].unique()) == VARIANTS
+    held_out = list(load(1).test.example_id)
     assert all(list(rows["example_id"]) == held_out for _, rows in members)
-    assert (table.groupby("example_id")["label"].nunique() == 1).all()
+    assert list(tables.examples["example_id"]) == held_out
+    assert set(load(1).train.example_id).isdisjoint(held_out)
 
 
-def test_members_are_different_models_of_one_split() -> None:
-    scores = answers("dense", "score")
-    for one, other in ((0, 1), (0, 2), (1, 2)):
-        assert (scores[one] != scores[other]).mean() > 0.9
-    digits = load(SMALL.seed)
-    assert set(scores.index) == {f"digit-{row:04d}" for row in digits.test}
-    assert set(digits.train).isdisjoint(digits.test)
+def test_members_differ_and_children_resemble_their_own_parent_most(
+    made: tuple[DemoTables, Path],
+) -> None:
+    dense, int8 = scores(made[0], "dense"), scores(made[0], "int8")
+    assert (dense[2] != dense[3]).mean() > 0.9
+    for child in (2, 3):
+        assert dense.sub(int8[child], axis=0).abs().mean().idxmin() == child
+        assert (dense[child] != int8[child]).mean() > 0.9  # it is another model all the same
 
 
-def test_children_resemble_their_own_parent_most() -> None:
-    dense, int8 = answers("dense", "score"), answers("int8", "score")
-    for child in range(MEMBERS):
-        distance = (dense.sub(int8[child], axis=0)).abs().mean()
-        assert distance.idxmin() == child
-
-
-def test_the_variants_table_names_parents_and_sizes() -> None:
-    table = small_populations().variants
+def test_the_variants_table_names_parents_and_what_was_measured(
+    made: tuple[DemoTables, Path],
+) -> None:
+    table = made[0].variants
     assert table is not None
     assert parents(table) == {
-        (variant, str(i)): ("dense", str(i))
-        for variant in ("pruned-80", "int8")
-        for i in range(MEMBERS)
+        (variant, str(seed)): ("dense", str(seed)) for variant in VARIANTS[1:] for seed in (2, 3)
     }
-    # 64 × 16 + 16 × 10 weights and 16 + 10 biases; pruning takes 80 % of 1,184 weights: 947.
-    assert set(table["n_params"]) == {1184 + 26}
-    nonzero = table.groupby("variant")["n_nonzero"].max()
-    assert nonzero["pruned-80"] <= 1210 - 947 < nonzero["dense"] <= 1210
-    assert dict(table.groupby("variant")["sparsity"].first()) == {
-        "dense": 0.0, "int8": 0.0, "pruned-80": 0.8
-    }  # fmt: skip
+    by_variant = table.groupby("variant").first()
+    # 54 + 864 + 64 × 120 + 120 × 84 + 840 = 19,518 weights and 236 biases; half of them go.
+    assert set(by_variant["n_params"]) == {19_754}
+    assert by_variant["n_nonzero"]["pruned-50"] <= 19_754 - 19_518 // 2
+    assert by_variant["sparsity"]["pruned-50"] == pytest.approx(0.5, abs=1e-4)
+    assert by_variant["engine"]["int8"] == "onnxruntime"
+    assert by_variant["size_bytes"]["int8"] < 0.5 * by_variant["size_bytes"]["dense"]
 
 
-def test_numbers_do_not_depend_on_processes() -> None:
-    """A member is the same alone and in this process as among others in two."""
-    table = small_populations().predictions
-    among = table[(table["variant"] == "dense") & (table["seed"] == 2)]["score"]
-    alone = family(SMALL, 2).answers[0].probabilities
-    np.testing.assert_array_equal(alone.max(axis=1), among)
+def test_the_models_are_files_that_give_the_same_answers(made: tuple[DemoTables, Path]) -> None:
+    """Of int8, the file itself: ONNX Runtime on the bytes that are there."""
+    from fairweight import lab
+
+    tables, models = made
+    held_out = load(1).test
+    batch = (held_out.images, held_out.labels, held_out.example_id)
+    paths = {"dense": models / "dense/3", "int8": models / "int8/3.onnx"}
+    again = lab.predict({name: {3: path} for name, path in paths.items()}, [batch]).to_pandas()
+    for variant in paths:
+        own = again.loc[again["variant"] == variant, "score"]
+        np.testing.assert_allclose(own, scores(tables, variant)[3], rtol=1e-5)
 
 
-def test_neighbouring_seeds_share_no_model() -> None:
-    first, second = (family(Recipe(seed, hidden=16, epochs=1), 1 - seed) for seed in (0, 1))
-    assert not np.array_equal(first.answers[0].probabilities, second.answers[0].probabilities)
-
-
-def test_progress_counts_families() -> None:
-    told: list[tuple[int, int]] = []
-    tiny = Recipe(hidden=2, epochs=1)
-    populations(tiny, members=2, workers=1, progress=lambda *seen: told.append(seen))
-    assert told == [(1, 2), (2, 2)]
+def test_training_teaches(made: tuple[DemoTables, Path]) -> None:
+    table = made[0].predictions
+    right = (table["label"] == table["prediction"]).groupby(table["variant"]).mean()
+    assert right["dense"] > 0.5
+    assert abs(right["int8"] - right["dense"]) < 0.05
 
 
 @pytest.mark.parametrize(
-    ("recipe", "members", "sentence"),
+    ("recipe", "sentence"),
     [
-        (Recipe(seed=-1), 2, "seed is -1, but it must be from 0"),
-        (Recipe(hidden=0), 2, "hidden is 0"),
-        (Recipe(epochs=0), 2, "epochs is 0"),
-        (Recipe(), 0, "members is 0, but it must be from 1"),
-        (Recipe(sparsity=80, hidden=2, epochs=1), 1, "sparsity is 80.*a number from 0 to 1"),
+        (Recipe(seed=-1), "seed is -1, but it must be from 0"),
+        (Recipe(members=0), "members is 0, but it must be from 1"),
     ],
 )
 def test_options_outside_their_range_are_refused(
-    recipe: Recipe, members: int, sentence: str
+    recipe: Recipe, sentence: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=sentence):
-        populations(recipe, members=members, workers=1)
+        populations(recipe, tmp_path)

@@ -7,12 +7,17 @@ from typing import Annotated
 import typer
 
 from fairweight.cli.audit_command import audit
+from fairweight.cli.compress_command import compress
 from fairweight.cli.count_command import count
+from fairweight.cli.datasets_command import datasets
 from fairweight.cli.demo_command import demo
 from fairweight.cli.gate_command import gate
+from fairweight.cli.methods_command import methods
 from fairweight.cli.metrics_command import metrics
+from fairweight.cli.predict_command import predict
+from fairweight.cli.train_command import train
 
-AUDIT, LOOK = "Audit", "Look"
+AUDIT, LAB, LOOK = "Audit", "Lab", "Look"
 
 app = typer.Typer(
     name="fairweight",
@@ -51,4 +56,9 @@ app.command(rich_help_panel=AUDIT)(audit)
 app.command(rich_help_panel=AUDIT)(gate)
 app.command(rich_help_panel=AUDIT)(count)
 app.command(rich_help_panel=AUDIT)(metrics)
+app.command(rich_help_panel=LAB)(train)
+app.command(rich_help_panel=LAB)(compress)
+app.command(rich_help_panel=LAB)(predict)
+app.command(rich_help_panel=LAB)(methods)
+app.command(rich_help_panel=LAB)(datasets)
 app.command(rich_help_panel=LOOK)(demo)

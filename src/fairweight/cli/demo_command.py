@@ -26,26 +26,24 @@ def demo(
     ] = False,
     seed: Annotated[int, typer.Option(help="Another seed gives other numbers.")] = 0,
     out: Annotated[
-        str, typer.Option(metavar="DIR", help="Where predictions and report go.")
+        str, typer.Option(metavar="DIR", help="Where models, predictions and report go.")
     ] = "fairweight-demo",
 ) -> None:
     """Train small classifiers of handwritten digits, prune and quantise them, audit the copies.
 
-    One dense model and its copies, in seconds:
-
-        fairweight demo --quick
-
-    A population: 10 dense models, each with a pruned and an 8-bit copy, so that
-    what compression does can be told from what training again does (less than a
-    minute on two cores):
+    A population: 8 dense CNNs, each with two pruned copies and an int8 one that
+    ONNX Runtime runs, so that what compression does can be told from what training
+    again does (about a minute on two cores):
 
         fairweight demo
 
-    Groups are measured on the strokes: how far a digit leans (slant) and how
-    much ink it has.
-    """
-    from importlib.util import find_spec
+    One dense model and its copies, in seconds and without torch:
 
+        fairweight demo --quick
+
+    Groups are measured on the strokes: how far a digit leans (slant) and how
+    much ink it has. The models are in the folder as well.
+    """
     from rich.console import Console
 
     from fairweight.api import audit_table
@@ -53,18 +51,14 @@ def demo(
     from fairweight.report.terminal import show
     from fairweight.tables.write import check_writable
 
-    if find_spec("sklearn") is None:
-        raise InputError(
-            "The demo needs scikit-learn, which is not installed: pip install 'fairweight[demo]'"
-        )
+    _check_installed(quick)
     if seed < 0:
         raise InputError(f"--seed {seed} cannot be used; give a whole number of at least 0.")
     check_writable(out)
     room = Path(out)
     console = Console()
     with bar() as progress:
-        tables = _trained(quick, seed, progress)
-        files = _write(tables, room)
+        files = _make(quick, seed, room, progress)
         words = {f"--{name}": file for name, file in files.items() if name != "predictions"}
         words |= {"--random-state": str(seed), "--out": str(room / "audit")}
         flags = [word for pair in words.items() for word in pair]
@@ -84,34 +78,51 @@ def demo(
     console.print(f"The same again, from the tables: {command}", markup=False, soft_wrap=True)
 
 
-def _trained(quick: bool, seed: int, progress: Progress) -> DemoTables:
+def _check_installed(quick: bool) -> None:
+    """What the demo needs beside the audit; nothing of it is imported here."""
+    from importlib.util import find_spec
+
+    lab = ("torch", "onnx", "onnxscript", "onnxruntime", "safetensors")
+    missing = [name for name in ("sklearn", *(() if quick else lab)) if find_spec(name) is None]
+    if missing:
+        name = "scikit-learn" if missing[0] == "sklearn" else missing[0]
+        remedy = (
+            "pip install 'fairweight[demo]'."
+            if quick
+            else "pip install 'fairweight[demo,lab]'. Without the lab there is a smaller one: "
+            "fairweight demo --quick."
+        )
+        raise InputError(f"The demo needs {name}, which is not installed: {remedy}")
+
+
+def _make(quick: bool, seed: int, room: Path, progress: Progress) -> dict[str, str]:
+    """Write models and tables; the file of each table by the name of the option that reads it."""
+    from fairweight.tables.write import atomic_directory
+
+    with atomic_directory(room, completion=()) as unfinished:
+        tables = _trained(quick, seed, unfinished / "models", progress)
+        held = {
+            "predictions": tables.predictions,
+            "examples": tables.examples,
+            "train": tables.train,
+            "variants": tables.variants,
+        }
+        written = {name: table for name, table in held.items() if table is not None}
+        for name, table in written.items():
+            table.to_parquet(unfinished / f"{name}.parquet")
+    return {name: str(room / f"{name}.parquet") for name in written}
+
+
+def _trained(quick: bool, seed: int, models: Path, progress: Progress) -> DemoTables:
     if quick:
         from fairweight.studies.quick_demo import predictions
 
         progress("training and compressing", 0, 1)
         return predictions(seed=seed)
-    from fairweight.studies.population_demo import Recipe, populations
+    from fairweight.studies.population_demo import populations
+    from fairweight.studies.population_recipe import Recipe
 
-    what = "training and compressing 30 models"
-    progress(what, 0, 10)
-    return populations(Recipe(seed), progress=lambda done, total: progress(what, done, total))
-
-
-def _write(tables: DemoTables, room: Path) -> dict[str, str]:
-    """Write the tables; the file of each by the name of the option that reads it."""
-    from fairweight.tables.write import atomic_file
-
-    room.mkdir(parents=True, exist_ok=True)
-    held = {
-        "predictions": tables.predictions,
-        "examples": tables.examples,
-        "train": tables.train,
-        "variants": tables.variants,
-    }
-    written: dict[str, str] = {}
-    for name, table in held.items():
-        if table is not None:
-            written[name] = str(room / f"{name}.parquet")
-            with atomic_file(written[name], "wb") as file:
-                table.to_parquet(file)
-    return written
+    recipe = Recipe(seed)
+    what = f"training and compressing {recipe.models} models"
+    progress(what, 0, recipe.members)
+    return populations(recipe, models, progress=lambda done, total: progress(what, done, total))

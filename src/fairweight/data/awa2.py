@@ -11,6 +11,7 @@ import numpy as np
 from fairweight.data.class_folders import read_tree
 from fairweight.data.dataset import Images, Texts, Whole
 from fairweight.data.decode import Fit
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import (
     AGAIN,
     find_folder,
@@ -24,6 +25,7 @@ from fairweight.data.registry import register
 from fairweight.errors import InputError
 
 IDENTITIES = ("water", "domestic", "bipedal", "furry")
+_FOLDERS = ("Animals_with_Attributes2", "AwA2/Animals_with_Attributes2", "awa2")
 _MATRIX = "predicate-matrix-binary.txt"
 
 
@@ -36,6 +38,7 @@ _MATRIX = "predicate-matrix-binary.txt"
         f"Animals_with_Attributes2/classes.txt, predicates.txt, {_MATRIX}",
     ),
     groups=("animal", *IDENTITIES),
+    needs=(Needs(_FOLDERS, ("JPEGImages/", "classes.txt", "predicates.txt", _MATRIX)),),
 )
 def awa2(
     root: Path,
@@ -53,7 +56,7 @@ def awa2(
     """
     if label not in ("attributes", "animal"):
         raise InputError(f"label is '{label}'; give 'attributes' or 'animal'.")
-    folder = find_folder(root, "Animals_with_Attributes2", "AwA2/Animals_with_Attributes2", "awa2")
+    folder = find_folder(root, *_FOLDERS)
     tree = need_folder(folder, "JPEGImages", dataset="awa2")
     attributes = _names(need_file(folder, "predicates.txt", dataset="awa2"))
     matrix = _matrix(folder, attributes)

@@ -11,6 +11,7 @@ import numpy as np
 
 from fairweight.data.dataset import Images, Texts, Whole
 from fairweight.data.decode import Fit
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import (
     AGAIN,
     find_file,
@@ -26,6 +27,7 @@ from fairweight.data.registry import register
 from fairweight.errors import InputError, UnknownNameError
 
 IDENTITIES = ("Male", "Young", "Chubby", "Pale_Skin")
+_FOLDERS = ("celeba", "CelebA")
 _SPLITS = ("train", "val", "test")  # 0, 1, 2 of the official partition
 _LAST_TRAIN, _LAST_VAL = 162_770, 182_637  # the official partition goes by the number of the file
 
@@ -48,6 +50,17 @@ class _Attributes:
         "or celeba/*.parquet (example_id, image, 40 attributes)",
     ),
     groups=(*IDENTITIES, "identity"),
+    needs=(
+        Needs(
+            _FOLDERS,
+            (
+                "img_align_celeba/|Img/img_align_celeba/",
+                "list_attr_celeba.txt|Anno/list_attr_celeba.txt",
+                "list_eval_partition.txt|Eval/list_eval_partition.txt",
+            ),
+        ),
+        Needs(_FOLDERS, ("*.parquet",), telling=False),
+    ),
 )
 def celeba(
     root: Path,
@@ -71,7 +84,7 @@ def celeba(
     size
         By default that of the files, which uncropped ones do not have in common.
     """
-    folder = find_folder(root, "celeba", "CelebA")
+    folder = find_folder(root, *_FOLDERS)
     listed = find_file(folder, "list_attr_celeba.txt", "Anno/list_attr_celeba.txt")
     photos: dict[str, Any] = {"size": size, "fit": fit, "cache": cache, "progress": progress}
     if listed is None and (files := _parquet_with_images(folder)):

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairweight.data.dataset import Images, Pixels, Whole
 from fairweight.data.in_splits import joined
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import (
     AGAIN,
     find_file,
@@ -29,6 +30,12 @@ CIFAR10 = (
 )  # fmt: skip
 _PIXELS = 3 * 32 * 32
 _SOURCE = "Krizhevsky 2009"
+_BATCHES_10 = tuple(f"data_batch_{i}" for i in range(1, 6))
+_BINARY_10 = ("cifar-10-batches-bin", "cifar10/cifar-10-batches-bin", "cifar10")
+_PYTHON_10 = ("cifar-10-batches-py", "cifar10/cifar-10-batches-py", "cifar10")
+_BINARY_100 = ("cifar-100-binary", "cifar100/cifar-100-binary", "cifar100")
+_PYTHON_100 = ("cifar-100-python", "cifar100/cifar-100-python", "cifar100")
+_NAMES_100 = ("fine_label_names.txt", "coarse_label_names.txt")
 
 
 @dataclass(frozen=True)
@@ -47,16 +54,19 @@ class _Batch:
         "or cifar-10-batches-py/data_batch_1 … 5, test_batch",
         "or cifar10/*.parquet (example_id, image, label)",
     ),
+    needs=(
+        Needs(_BINARY_10, (*(f"{name}.bin" for name in _BATCHES_10), "test_batch.bin")),
+        Needs(_PYTHON_10, (*_BATCHES_10, "test_batch")),
+        Needs(("cifar10",), ("*.parquet",), telling=False),
+    ),
 )
 def cifar10(root: Path, *, cache: Path | None = None, progress: Progress | None = None) -> Images:
-    binary = find_folder(root, "cifar-10-batches-bin", "cifar10/cifar-10-batches-bin", "cifar10")
-    python = find_folder(root, "cifar-10-batches-py", "cifar10/cifar-10-batches-py", "cifar10")
-    names = [f"data_batch_{i}" for i in range(1, 6)]
+    binary, python = find_folder(root, *_BINARY_10), find_folder(root, *_PYTHON_10)
     if find_file(binary, "test_batch.bin", "data_batch_1.bin"):
-        train = [_binary(_need(binary, f"{name}.bin", 10), coarse=False) for name in names]
+        train = [_binary(_need(binary, f"{name}.bin", 10), coarse=False) for name in _BATCHES_10]
         test = _binary(_need(binary, "test_batch.bin", 10), coarse=False)
     elif find_file(python, "test_batch", "data_batch_1"):
-        train = [_python(_need(python, name, 10), "labels") for name in names]
+        train = [_python(_need(python, name, 10), "labels") for name in _BATCHES_10]
         test = _python(_need(python, "test_batch", 10), "labels")
     else:
         files = parquet_files(find_folder(root, "cifar10"))
@@ -77,17 +87,19 @@ def cifar10(root: Path, *, cache: Path | None = None, progress: Progress | None 
         "or cifar-100-python/train, test, meta",
     ),
     groups=("superclass",),
+    needs=(
+        Needs(_BINARY_100, ("train.bin", "test.bin", *_NAMES_100)),
+        Needs(_PYTHON_100, ("train", "test", "meta")),
+    ),
 )
 def cifar100(root: Path) -> Images:
-    binary = find_folder(root, "cifar-100-binary", "cifar100/cifar-100-binary", "cifar100")
-    python = find_folder(root, "cifar-100-python", "cifar100/cifar-100-python", "cifar100")
+    binary, python = find_folder(root, *_BINARY_100), find_folder(root, *_PYTHON_100)
     if find_file(binary, "train.bin", "test.bin") or not find_file(python, "train", "test"):
         parts = {
             split: _binary(_need(binary, f"{split}.bin", 100), coarse=True)
             for split in ("train", "test")
         }
-        fine = read_lines(_need(binary, "fine_label_names.txt", 100))
-        coarse = read_lines(_need(binary, "coarse_label_names.txt", 100))
+        fine, coarse = (read_lines(_need(binary, name, 100)) for name in _NAMES_100)
     else:
         parts = {
             split: _python(_need(python, split, 100), "fine_labels", "coarse_labels")

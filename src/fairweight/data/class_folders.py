@@ -9,6 +9,7 @@ import numpy as np
 
 from fairweight.data.dataset import ALL, Images
 from fairweight.data.decode import Fit
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import entries, find_folder
 from fairweight.data.photographs import SUFFIXES, Progress, Size, photographs
 from fairweight.data.registry import register
@@ -31,11 +32,21 @@ _SPLITS = ("train", "val", "test")
 _LAYOUT = "train/CLASS/…, val/CLASS/…, test/CLASS/…"
 
 
+def _versions(name: str) -> tuple[str, ...]:
+    sets = [f"{name}2{size}" for size in ("", "-320", "-160")]
+    return (*sets, *(f"{name}/{version}" for version in sets), name)
+
+
+def _needs(name: str) -> tuple[Needs]:
+    return (Needs(_versions(name), ("train/", "val/"), telling=False),)
+
+
 @register(
     "imagenette",
     summary="10 easy classes of ImageNet, 9,469 + 3,925 photographs",
     source="Howard 2019, fastai; Apache-2.0, images of ImageNet",
     layout=("imagenette2/, imagenette2-320/ or imagenette2-160/: train/, val/",),
+    needs=_needs("imagenette"),
 )
 def imagenette(
     root: Path,
@@ -56,6 +67,7 @@ def imagenette(
     summary="10 breeds of dogs of ImageNet, 9,025 + 3,929 photographs",
     source="Howard 2019, fastai; Apache-2.0, images of ImageNet",
     layout=("imagewoof2/, imagewoof2-320/ or imagewoof2-160/: train/, val/",),
+    needs=_needs("imagewoof"),
 )
 def imagewoof(
     root: Path,
@@ -86,11 +98,6 @@ def folders(
     progress: Progress | None = None,
 ) -> Images:
     return read_tree("folders", root, {}, size=size, fit=fit, cache=cache, progress=progress)
-
-
-def _versions(name: str) -> list[str]:
-    sets = [f"{name}2{size}" for size in ("", "-320", "-160")]
-    return [*sets, *(f"{name}/{version}" for version in sets), name]
 
 
 def read_tree(

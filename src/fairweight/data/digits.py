@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 
-from fairweight.data.dataset import ALL, MISSING, Images, Texts
+from fairweight.data.dataset import ALL, MISSING, Images, Texts, Whole
 from fairweight.data.in_splits import DIGITS
 from fairweight.data.registry import register
 from fairweight.data.strokes import INKS, SLANTS, Floats, levels, terciles, tilt
@@ -19,19 +22,12 @@ from fairweight.errors import InputError
 )
 def digits() -> Images:
     """The digits with groups measured on their strokes, cut at the terciles of all images."""
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError:
-        raise InputError(
-            "The bundled digits need scikit-learn, which is not installed: "
-            "pip install 'fairweight[demo]'."
-        ) from None
-    held = load_digits()
-    shares: Floats = held.images / 16.0  # pixels are 0 to 16
+    pixels, labels = _bundled()
+    shares: Floats = pixels / 16.0  # pixels are 0 to 16
     return Images(
         name="digits",
         images=np.rint(255 * shares).astype(np.uint8)[..., None],
-        labels=held.target.astype(np.int64),
+        labels=labels,
         classes=DIGITS,
         groups={
             "slant": _in_terciles(tilt(shares), SLANTS),
@@ -40,6 +36,28 @@ def digits() -> Images:
         example_id=np.array([f"digit-{row:04d}" for row in range(len(shares))]),
         split=np.full(len(shares), ALL),
     )
+
+
+def _bundled() -> tuple[Floats, Whole]:
+    """Pixels (n, 8, 8) and labels, from the file of scikit-learn that holds them.
+
+    Importing scikit-learn itself takes longer than training a small network on its digits.
+    """
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise InputError(
+            "The bundled digits need scikit-learn, which is not installed: "
+            "pip install 'fairweight[demo]'."
+        )
+    file = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    try:
+        rows = np.loadtxt(file, delimiter=",")
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"The bundled digits cannot be read from '{file}' ({error}); install scikit-learn "
+            "again."
+        ) from None
+    return rows[:, :-1].reshape(-1, 8, 8), rows[:, -1].astype(np.int64)
 
 
 def _in_terciles(values: Floats, names: tuple[str, ...]) -> Texts:

@@ -11,10 +11,16 @@ import numpy as np
 from fairweight.data.dataset import Images
 from fairweight.data.in_splits import SPLITS, joined
 from fairweight.data.mnist import read_pair
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import chosen, find_folder
 from fairweight.data.registry import register
 
 CHARACTERS = tuple(string.digits + string.ascii_uppercase + string.ascii_lowercase)
+_FILES = tuple(
+    f"emnist-byclass-{split}-{kind}"
+    for split in SPLITS
+    for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")
+)
 
 
 @register(
@@ -26,6 +32,7 @@ CHARACTERS = tuple(string.digits + string.ascii_uppercase + string.ascii_lowerca
         "emnist-byclass-train-images-idx3-ubyte, emnist-byclass-train-labels-idx1-ubyte",
         "emnist-byclass-test-images-idx3-ubyte, emnist-byclass-test-labels-idx1-ubyte",
     ),
+    needs=(Needs(("emnist", "EMNIST/raw"), tuple(f"{file}|gzip/{file}" for file in _FILES)),),
 )
 def emnist_byclass(root: Path, *, splits: str | Sequence[str] = SPLITS) -> Images:
     folder = find_folder(root, "emnist", "EMNIST/raw")

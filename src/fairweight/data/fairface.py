@@ -9,6 +9,7 @@ import numpy as np
 
 from fairweight.data.dataset import Images
 from fairweight.data.decode import Fit
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import chosen, find_folder, need_file, need_folder, read_csv
 from fairweight.data.parquet import parquet_files, read_parquet_images
 from fairweight.data.photographs import Progress, Size, photographs
@@ -26,7 +27,8 @@ CLASSES = {
     ),
 }  # fmt: skip
 _SPLITS = ("train", "val")
-_FOLDERS = ("fairface-img-margin025-trainval", "fairface-img-margin125-trainval")
+_FOLDERS = ("fairface", "FairFace")
+_IMAGES = ("fairface-img-margin025-trainval", "fairface-img-margin125-trainval")
 
 
 @register(
@@ -39,6 +41,16 @@ _FOLDERS = ("fairface-img-margin025-trainval", "fairface-img-margin125-trainval"
         "or fairface/*.parquet (example_id, image, age, gender, race)",
     ),
     groups=tuple(CLASSES),
+    needs=(
+        Needs(
+            _FOLDERS,
+            (
+                *(f"fairface_label_{split}.csv" for split in _SPLITS),
+                *("|".join(f"{place}/{split}/" for place in (".", *_IMAGES)) for split in _SPLITS),
+            ),
+        ),
+        Needs(_FOLDERS, tuple(f"{split}*.parquet" for split in _SPLITS), telling=False),
+    ),
 )
 def fairface(
     root: Path,
@@ -54,7 +66,7 @@ def fairface(
     if label not in CLASSES:
         raise UnknownNameError("Label of FairFace", label, CLASSES)
     groups = [column for column in CLASSES if column != label]
-    folder = find_folder(root, "fairface", "FairFace")
+    folder = find_folder(root, *_FOLDERS)
     wanted = chosen(splits, _SPLITS)
     files = {path: split for path, split in parquet_files(folder).items() if split in wanted}
     if set(files.values()) == set(wanted):
@@ -75,7 +87,7 @@ def fairface(
                 )
         rows += found
         split_of += [split] * len(found)
-    images_in = next((folder / name for name in _FOLDERS if (folder / name).is_dir()), folder)
+    images_in = next((folder / name for name in _IMAGES if (folder / name).is_dir()), folder)
     for split in wanted:
         need_folder(images_in, split, dataset="fairface")
     names = [row["file"] for row in rows]

@@ -8,6 +8,7 @@ import numpy as np
 
 from fairweight.data.dataset import Images
 from fairweight.data.decode import Fit
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import (
     find_file,
     find_folder,
@@ -20,6 +21,7 @@ from fairweight.data.photographs import Progress, Size, photographs
 from fairweight.data.registry import register
 from fairweight.errors import InputError
 
+_FOLDERS = ("iwildcam_v2.0", "iwildcam")
 _COLUMNS = ("split", "filename", "y", "location_remapped", "sequence_remapped")
 SPLITS = ("train", "val", "test", "id_val", "id_test")
 
@@ -33,6 +35,7 @@ SPLITS = ("train", "val", "test", "id_val", "id_test")
         "iwildcam_v2.0/train/ (the images of all splits)",
     ),
     groups=("location", "sequence"),
+    needs=(Needs(_FOLDERS, ("metadata.csv", "train/"), telling=False),),
 )
 def iwildcam(
     root: Path,
@@ -47,7 +50,7 @@ def iwildcam(
     `val` and `test` are of cameras that `train` has not seen, `id_val` and `id_test` of the same
     cameras. Photographs of one sequence belong together: use it as the cluster.
     """
-    folder = find_folder(root, "iwildcam_v2.0", "iwildcam")
+    folder = find_folder(root, *_FOLDERS)
     path = need_file(folder, "metadata.csv", dataset="iwildcam")
     rows = read_csv(path, _COLUMNS)
     unknown = {row["split"] for row in rows} - set(SPLITS)

@@ -10,6 +10,7 @@ import numpy as np
 from fairweight.data.dataset import Images, Pixels, Whole
 from fairweight.data.idx import read_idx
 from fairweight.data.in_splits import DIGITS, SPLITS, joined
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import AGAIN, chosen, find_folder, need_file
 from fairweight.data.registry import register
 from fairweight.errors import InputError
@@ -27,11 +28,22 @@ _FILES = (
 )
 
 
+def _needs(*folders: str) -> tuple[Needs]:
+    names = [
+        (f"{prefix}-{kind}", rank)
+        for prefix in _PREFIXES.values()
+        for kind, rank in (("images", "idx3-ubyte"), ("labels", "idx1-ubyte"))
+    ]
+    files = tuple(f"{name}-{rank}|{name}.{rank}" for name, rank in names)
+    return (Needs(folders, files, telling=False),)
+
+
 @register(
     "mnist",
     summary="handwritten digits, 60,000 + 10,000, 28 × 28 grey",
     source="LeCun, Cortes and Burges, from NIST; commonly CC BY-SA 3.0",
     layout=("in mnist/ or MNIST/raw/", *_FILES),
+    needs=_needs("mnist", "MNIST/raw"),
 )
 def mnist(root: Path, *, splits: str | Sequence[str] = SPLITS) -> Images:
     return _read("mnist", find_folder(root, "mnist", "MNIST/raw"), DIGITS, splits)
@@ -42,6 +54,7 @@ def mnist(root: Path, *, splits: str | Sequence[str] = SPLITS) -> Images:
     summary="photographs of garments, 60,000 + 10,000, 28 × 28 grey",
     source="Xiao, Rasul and Vollgraf 2017, Zalando; MIT",
     layout=("in fashion-mnist/ or FashionMNIST/raw/", *_FILES),
+    needs=_needs("fashion-mnist", "FashionMNIST/raw"),
 )
 def fashion_mnist(root: Path, *, splits: str | Sequence[str] = SPLITS) -> Images:
     folder = find_folder(root, "fashion-mnist", "FashionMNIST/raw")
@@ -53,6 +66,7 @@ def fashion_mnist(root: Path, *, splits: str | Sequence[str] = SPLITS) -> Images
     summary="cursive Japanese characters, 60,000 + 10,000, 28 × 28 grey",
     source="Clanuwat et al. 2018, CODH; CC BY-SA 4.0",
     layout=("in kmnist/ or KMNIST/raw/", *_FILES),
+    needs=_needs("kmnist", "KMNIST/raw"),
 )
 def kmnist(root: Path, *, splits: str | Sequence[str] = SPLITS) -> Images:
     return _read("kmnist", find_folder(root, "kmnist", "KMNIST/raw"), KANA, splits)

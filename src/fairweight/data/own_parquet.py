@@ -8,6 +8,7 @@ from pathlib import Path
 from fairweight.data.cache import Progress
 from fairweight.data.dataset import Images
 from fairweight.data.decode import Fit
+from fairweight.data.needs import Needs
 from fairweight.data.parquet import parquet_files, read_parquet_images
 from fairweight.data.photographs import Size
 from fairweight.data.registry import register
@@ -19,6 +20,7 @@ from fairweight.errors import InputError
     summary="your own images in Parquet files: encoded bytes, a label, groups",
     source="yours",
     layout=("*.parquet, or one file; train…, val…, test… are the splits of these names",),
+    needs=(Needs((), ("*.parquet",)),),
 )
 def parquet(
     root: Path,

@@ -12,6 +12,7 @@ from fairweight.data.dataset import Images, Pixels, Texts, Whole
 from fairweight.data.idx import read_idx
 from fairweight.data.in_splits import DIGITS, SPLITS, joined
 from fairweight.data.mnist import mnist
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import AGAIN, find_folder, need_file
 from fairweight.data.registry import register
 from fairweight.errors import InputError
@@ -38,6 +39,16 @@ class Extended:
         "qmnist-test-images-idx3-ubyte, qmnist-test-labels-idx2-int",
     ),
     groups=("writer", "series"),
+    needs=(
+        Needs(
+            ("qmnist", "QMNIST/raw"),
+            tuple(
+                f"qmnist-{split}-{kind}"
+                for split in SPLITS
+                for kind in ("images-idx3-ubyte", "labels-idx2-int")
+            ),
+        ),
+    ),
 )
 def qmnist(root: Path, *, pixels: Literal["qmnist", "mnist"] = "qmnist") -> Images:
     """Read QMNIST.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fairweight.data.dataset import Images
+from fairweight.data.needs import Found, Needs, found
 from fairweight.errors import InputError, UnknownNameError
 
 ENTRY_POINTS = "fairweight.datasets"
@@ -29,12 +31,17 @@ class Dataset:
     source: str  # who made it, and the licence
     layout: tuple[str, ...]  # files and folders that are looked for; empty: nothing is needed
     groups: tuple[str, ...]
+    needs: tuple[Needs, ...]  # alternatives; empty: whether it is there cannot be told by names
 
     @property
     def options(self) -> dict[str, Any]:
         """Options of `load` for this data set, with their defaults."""
         parameters = inspect.signature(self.function).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+    def found_in(self, folder: Path) -> tuple[Found, tuple[str, ...]]:
+        """Whether its files are there, by their names alone, and which are missing."""
+        return found(self.needs, folder) if self.layout else ("yes", ())
 
 
 _DATASETS: dict[str, Dataset] = {}
@@ -47,9 +54,11 @@ def register(
     source: str,
     layout: Sequence[str] = (),
     groups: Sequence[str] = (),
+    needs: Sequence[Needs] = (),
 ) -> Callable[[Reader], Reader]:
     """Register a function that reads a data set; its options are keyword-only arguments.
 
+    `layout` is for people; `needs` says the same by patterns, for `fairweight datasets --data`.
     Other packages name the module that does so in the entry points `fairweight.datasets`.
     """
 
@@ -63,6 +72,7 @@ def register(
             source=source,
             layout=tuple(layout),
             groups=tuple(groups),
+            needs=tuple(needs),
         )
         return function
 
@@ -124,8 +134,10 @@ def _load_entry_points() -> None:
     for entry in entry_points(group=ENTRY_POINTS):
         try:
             entry.load()
-        except Exception as error:  # the code of others may fail in any way
-            raise InputError(
-                f"The data set '{entry.name}' of an installed package could not be loaded from "
-                f"'{entry.value}' ({error}); repair or uninstall that package."
-            ) from error
+        except Exception as error:  # another package's error must not stop our own data sets
+            package = entry.dist.name if entry.dist is not None else entry.value
+            warnings.warn(
+                f"The package '{package}' offers the data set '{entry.name}', which cannot be "
+                f"loaded ({type(error).__name__}: {error}); update or remove the package.",
+                stacklevel=3,
+            )

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairweight.data.dataset import Images, Pixels, Whole
 from fairweight.data.in_splits import DIGITS, joined
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import AGAIN, chosen, find_folder, need_file
 from fairweight.data.registry import register
 from fairweight.errors import InputError
@@ -22,6 +23,7 @@ _SPLITS = ("train", "test", "extra")
     summary="digits of house numbers, 73,257 + 26,032 (+ 531,131 extra), 32 × 32 colour",
     source="Netzer et al. 2011, format 2; non-commercial use",
     layout=("in svhn/ or SVHN/", "train_32x32.mat, test_32x32.mat, extra_32x32.mat"),
+    needs=(Needs(("svhn", "SVHN"), ("train_32x32.mat", "test_32x32.mat")),),
 )
 def svhn(root: Path, *, splits: str | Sequence[str] = ("train", "test")) -> Images:
     folder = find_folder(root, "svhn", "SVHN")

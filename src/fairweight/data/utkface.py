@@ -9,6 +9,7 @@ import numpy as np
 
 from fairweight.data.dataset import ALL, Images
 from fairweight.data.decode import Fit
+from fairweight.data.needs import Needs
 from fairweight.data.official_files import entries, find_folder
 from fairweight.data.photographs import SUFFIXES, Progress, Size, photographs
 from fairweight.data.registry import register
@@ -22,6 +23,7 @@ CLASSES = {
     "gender": ("Male", "Female"),
     "race": ("White", "Black", "Asian", "Indian", "Other"),
 }
+_FOLDERS = ("UTKFace", "utkface")
 _NAME = re.compile(r"(\d{1,3})_([01])_([0-4])_\d+\.")
 
 
@@ -31,6 +33,7 @@ _NAME = re.compile(r"(\d{1,3})_([01])_([0-4])_\d+\.")
     source="Zhang, Song and Qi 2017; non-commercial research",
     layout=("UTKFace/AGE_GENDER_RACE_DATE.jpg, as they are or as .jpg.chip.jpg",),
     groups=tuple(CLASSES),
+    needs=(Needs(_FOLDERS, ("[0-9]*_[01]_[0-4]_*.*",)),),
 )
 def utkface(
     root: Path,
@@ -48,7 +51,7 @@ def utkface(
     """
     if label not in CLASSES:
         raise UnknownNameError("Label of UTKFace", label, CLASSES)
-    folder = find_folder(root, "UTKFace", "utkface")
+    folder = find_folder(root, *_FOLDERS)
     names = [path.name for path in entries(folder) if path.suffix.lower() in SUFFIXES]
     unnamed = [name for name in names if not _NAME.match(name)]
     if unnamed and not leave_out_unnamed:

@@ -13,20 +13,50 @@ from typing import TYPE_CHECKING
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
+    from fairweight.lab.artifacts import load, save
+    from fairweight.lab.card import Card
+    from fairweight.lab.compress.compress import compress
+    from fairweight.lab.compress.registry import spec_of
+    from fairweight.lab.compress.remove import remove_channels
+    from fairweight.lab.export import to_onnx
     from fairweight.lab.flops import count_flops, count_parameters
+    from fairweight.lab.measure import measure
     from fairweight.lab.models.features import features
     from fairweight.lab.models.registry import architectures, build
     from fairweight.lab.predict import predict
 
-__all__ = ["architectures", "build", "count_flops", "count_parameters", "features", "predict"]
+__all__ = [
+    "Card",
+    "architectures",
+    "build",
+    "compress",
+    "count_flops",
+    "count_parameters",
+    "features",
+    "load",
+    "measure",
+    "predict",
+    "remove_channels",
+    "save",
+    "spec_of",
+    "to_onnx",
+]
 
 _HOMES = {
+    "Card": "fairweight.lab.card",
     "architectures": "fairweight.lab.models.registry",
     "build": "fairweight.lab.models.registry",
+    "compress": "fairweight.lab.compress.compress",
     "count_flops": "fairweight.lab.flops",
     "count_parameters": "fairweight.lab.flops",
     "features": "fairweight.lab.models.features",
+    "load": "fairweight.lab.artifacts",
+    "measure": "fairweight.lab.measure",
     "predict": "fairweight.lab.predict",
+    "remove_channels": "fairweight.lab.compress.remove",
+    "save": "fairweight.lab.artifacts",
+    "spec_of": "fairweight.lab.compress.registry",
+    "to_onnx": "fairweight.lab.export",
 }
 
 
@@ -49,7 +79,7 @@ def __dir__() -> list[str]:
 
 
 class _Lab(ModuleType):
-    """Keeps public functions public where a module has the same name (`predict`).
+    """Keeps public functions public where a module has the same name (`predict`, `compress`).
 
     Python binds a module to its package when it is first imported, which would replace the
     function, or not, depending on who imported what before. The module itself is reached with

@@ -15,6 +15,7 @@ from fairweight.lab.card import ZEROS_NOTE, Card, card_from_json, card_json
 from fairweight.lab.flops import count_parameters
 from fairweight.lab.plain_weights import plain_state
 from fairweight.lab.resized_layers import resize_layers
+from fairweight.lab.tensor_file import write_tensors
 from fairweight.tables.write import atomic_directory
 
 WEIGHTS, MASKS, CARD = "weights.safetensors", "masks.safetensors", "model.json"
@@ -28,22 +29,16 @@ def save(model: nn.Module, folder: str | Path, card: Card) -> Card:
     loaded can be pruned further. If the card names an architecture it is built once, to be sure
     that the folder can be loaded; that layers have become smaller is noted.
     """
-    from safetensors.torch import save_file
-
     state = plain_state(model)
     card = _with_notes(_with_sizes(card, state), model)
     text = card_json(card)
     masks = _masks(model)
     with atomic_directory(folder, completion=(CARD,)) as room:
-        save_file(state, room / WEIGHTS)
+        write_tensors(room / WEIGHTS, state)
         if masks:
-            save_file(
-                {name: _packed(mask) for name, mask in masks.items()},
-                room / MASKS,
-                metadata={
-                    name: ",".join(str(size) for size in mask.shape) for name, mask in masks.items()
-                },
-            )
+            shapes = {n: ",".join(str(size) for size in mask.shape) for n, mask in masks.items()}
+            packed = {name: _packed(mask) for name, mask in masks.items()}
+            write_tensors(room / MASKS, packed, metadata=shapes)
         (room / CARD).write_text(text, encoding="utf-8")
     return card
 

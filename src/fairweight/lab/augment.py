@@ -1,4 +1,4 @@
-"""Random changes of a whole batch at once: a gather for crops and flips, one grid for the rest."""
+"""Random changes of a batch: a slice per image for crops and flips, one grid for the rest."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from fairweight.specs.training import Augment
 def cropped(images: Tensor, spec: Augment, random: torch.Generator) -> Tensor:
     """Random crops after padding with 0, and mirrored images; (N, H, W, C) in and out.
 
-    Works on bytes, before they become floats: a quarter of the memory to move.
+    Works on bytes, before they become floats: a quarter of the memory to move. Slices of numpy
+    arrays are quicker here than a gather over the batch, of small images as of large ones.
     """
     if not spec.crop and not spec.flip:
         return images
     n, height, width, _ = images.shape
-    rows = torch.arange(height).expand(n, height)
-    columns = torch.arange(width).expand(n, width)
-    if spec.flip:
-        mirrored = torch.rand(n, 1, generator=random) < 0.5
-        columns = torch.where(mirrored, width - 1 - columns, columns)
-    if spec.crop:
-        pad = spec.crop
-        images = functional.pad(images, (0, 0, pad, pad, pad, pad))
-        rows = rows + torch.randint(0, 2 * pad + 1, (n, 1), generator=random)
-        columns = columns + torch.randint(0, 2 * pad + 1, (n, 1), generator=random)
-    every = torch.arange(n)[:, None, None]
-    return images[every, rows[:, :, None], columns[:, None, :]]
+    mirrored = (torch.rand(n, generator=random) < spec.flip / 2).tolist()
+    down, right = torch.randint(0, 2 * spec.crop + 1, (2, n), generator=random).tolist()
+    padded = functional.pad(images, (0, 0, *[spec.crop] * 4)).numpy()
+    made = torch.empty_like(images)
+    for source, target, mirror, y, x in zip(
+        padded, made.numpy(), mirrored, down, right, strict=True
+    ):
+        part = source[y : y + height, x : x + width]
+        target[:] = part[:, ::-1] if mirror else part
+    return made
 
 
 def moved(images: Tensor, spec: Augment, random: torch.Generator) -> Tensor:

@@ -42,8 +42,10 @@ class Card:
     variant, seed, parent
         Which member of which population it is, and the member that it was derived from
         (`dense:3`; None for a model trained afresh).
-    dataset, training, compression
-        What it was trained on and how, and what was done to it, as plain values.
+    dataset, data
+        The name of the data set that it was trained on, and the spec of its parts.
+    training, compression
+        How it was trained, and what was done to it, as plain values.
     channels_removed
         Whether layers are smaller than the architecture builds them.
     measured
@@ -62,6 +64,7 @@ class Card:
     seed: Annotated[int, Field(ge=0)] = 0
     parent: str | None = None
     dataset: str | None = None
+    data: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     compression: dict[str, Any] = field(default_factory=dict)
     channels_removed: bool = False

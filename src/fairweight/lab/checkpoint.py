@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from fairweight.errors import InputError
+from fairweight.lab.tensor_file import write_tensors
 
 WEIGHTS, STATE = "state.safetensors", "state.json"
 
@@ -40,8 +41,6 @@ def save_checkpoint(
 
     `run` is what the run was asked to be: a checkpoint of another run is not continued.
     """
-    from safetensors.torch import save_file
-
     from fairweight.tables.write import atomic_directory
 
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
@@ -65,7 +64,8 @@ def save_checkpoint(
         "numbers": numbers,
     }
     with atomic_directory(folder) as room:
-        save_file({k: v.detach().contiguous().clone() for k, v in tensors.items()}, room / WEIGHTS)
+        held = {k: v.detach().contiguous().clone() for k, v in tensors.items()}
+        write_tensors(room / WEIGHTS, held)
         (room / STATE).write_text(json.dumps(document), encoding="utf-8")
 
 

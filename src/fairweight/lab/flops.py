@@ -238,6 +238,11 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.total = Flops(0, 0)
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Torch would load its compiler (seconds) only to switch it off here.
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:

@@ -23,6 +23,7 @@ from fairweight.lab.plain_weights import plain, plain_state
 from fairweight.lab.timing import REPEATS, Timing, timed, torch_threads
 
 COMPRESSION_LEVEL = 6
+FLOAT_BITS = 32
 CHUNK = 1 << 20
 
 
@@ -80,7 +81,10 @@ def measure(
         sizes = {} if file is not None else _sizes_of_weights(model)
         row |= _module_numbers(model, example) | sizes
     engine = "onnxruntime" if file is not None else "torch"
-    return _described(card or Card()) | row | _speed(timings, engine, len(example), threads)
+    described = _described(card or Card())
+    if described["weight_bits"] < FLOAT_BITS and not described["nominal_sparsity"]:
+        row["note"] = None  # its few zeros come from rounding
+    return described | row | _speed(timings, engine, len(example), threads)
 
 
 def _described(card: Card) -> dict[str, Any]:
@@ -96,7 +100,7 @@ def _described(card: Card) -> dict[str, Any]:
         "method": method,
         "treatment": compression.get("treatment"),
         "nominal_sparsity": float(compression.get("sparsity") or 0.0),
-        "weight_bits": (quantised or {}).get("weight_bits", 32),
+        "weight_bits": (quantised or {}).get("weight_bits", FLOAT_BITS),
     }
 
 

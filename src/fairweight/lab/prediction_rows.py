@@ -57,6 +57,8 @@ class PredictionRows:
 
     def of(self, batch: Batch) -> pa.Table:
         """All models' rows for one batch."""
+        if batch.labels.ndim == 1 and any(member.model.tasks for member in self.members):
+            batch = replace(batch, labels=batch.labels[:, None])  # one attribute by itself
         several = batch.labels.ndim == 2
         self._check_tasks(batch, several)
         labels = batch.labels if several else self._places(batch.labels)

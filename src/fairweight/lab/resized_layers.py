@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 def resize_layers(model: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """Replace the layers whose stored weights have other shapes by layers of those shapes.
+    """Replace the layers whose stored weights (or biases) differ by layers that fit them.
 
     Convolutions, linear layers and batch norms are replaced; what else differs is left, and
     loading the weights will say so. A depthwise convolution stays one.
@@ -16,15 +16,19 @@ def resize_layers(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     for path, module in list(model.named_modules()):
         weight = state.get(f"{path}.weight" if path else "weight")
         own = getattr(module, "weight", None)
-        if weight is None or not isinstance(own, Tensor) or own.shape == weight.shape:
+        if weight is None or not isinstance(own, Tensor):
             continue
-        fitted = _fitted(module, weight)
+        # What a removed channel always sent may have become a bias that the layer had not.
+        bias = f"{path}.bias" in state
+        if own.shape == weight.shape and bias == (getattr(module, "bias", None) is not None):
+            continue
+        fitted = _fitted(module, weight, bias=bias)
         if fitted is not None:
             parent, _, name = path.rpartition(".")
             setattr(model.get_submodule(parent), name, fitted)
 
 
-def _fitted(module: nn.Module, weight: Tensor) -> nn.Module | None:
+def _fitted(module: nn.Module, weight: Tensor, *, bias: bool) -> nn.Module | None:
     if isinstance(module, nn.Conv2d) and weight.dim() == 4:
         depthwise = module.groups == module.in_channels > 1
         groups = weight.shape[0] if depthwise else module.groups
@@ -36,11 +40,11 @@ def _fitted(module: nn.Module, weight: Tensor) -> nn.Module | None:
             padding=module.padding if isinstance(module.padding, str) else _pair(module.padding),
             dilation=_pair(module.dilation),
             groups=groups,
-            bias=module.bias is not None,
+            bias=bias,
             padding_mode=module.padding_mode,
         )
     if isinstance(module, nn.Linear) and weight.dim() == 2:
-        return nn.Linear(weight.shape[1], weight.shape[0], bias=module.bias is not None)
+        return nn.Linear(weight.shape[1], weight.shape[0], bias=bias)
     if isinstance(module, nn.BatchNorm2d | nn.BatchNorm1d) and weight.dim() == 1:
         return type(module)(
             len(weight),

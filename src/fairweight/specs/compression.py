@@ -47,7 +47,13 @@ class Pruning:
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class ToSparsity(Pruning):
-    """Methods that reach a sparsity: the share of weights, or of slices, that are removed."""
+    """Methods that reach a sparsity.
+
+    Parameters
+    ----------
+    sparsity
+        The share of weights, or of slices, that are removed.
+    """
 
     sparsity: Share
 
@@ -73,7 +79,13 @@ class L1Unstructured(ToSparsity):
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class RandomUnstructured(ToSparsity):
-    """Random weights of each layer."""
+    """Random weights of each layer.
+
+    Parameters
+    ----------
+    seed
+        Decides which; every layer draws for itself.
+    """
 
     seed: Annotated[int, Field(strict=True, ge=0)] = 0
 
@@ -113,7 +125,13 @@ class LinfStructured(Structured):
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class RandomStructured(Structured):
-    """Random slices."""
+    """Random slices.
+
+    Parameters
+    ----------
+    seed
+        Decides which; every layer draws for itself.
+    """
 
     seed: Annotated[int, Field(strict=True, ge=0)] = 0
 
@@ -124,6 +142,10 @@ class NOfM(Pruning):
 
     Parameters
     ----------
+    n
+        How many weights of each m stay; the sparsity is 1 - n / m.
+    m
+        How many neighbouring input channels are a group.
     indivisible
         What happens to a layer whose input channels are no multiple of m: `refuse`, or `leave`
         it as it is. By default the layer that sees the image is not pruned.

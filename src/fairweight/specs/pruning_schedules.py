@@ -24,6 +24,8 @@ class OneShot:
 
     Parameters
     ----------
+    epoch
+        At whose start; epochs count from 0.
     of
         Whether the sparsity is a share of all weights or of those that remain.
     """
@@ -38,6 +40,17 @@ class AGP:
     """Automated gradual pruning by epoch; the defaults are those of Simon Says (240 epochs).
 
     Epochs count from 1, as in the paper: epoch 1 is before any training.
+
+    Parameters
+    ----------
+    initial
+        The sparsity of the first update.
+    start
+        The epoch of the first update.
+    end
+        The epoch before which the last update lies.
+    every
+        Epochs between two updates.
     """
 
     kind: Literal["agp"] = "agp"
@@ -64,9 +77,17 @@ class GMP:
 
     Parameters
     ----------
+    initial
+        The sparsity of the first update.
+    start
+        The epoch of the first update.
+    end
+        The epoch before which the last update lies.
+    every
+        Epochs between two updates.
     finish
         The last update goes to the asked sparsity. As published (False) it stays a little below:
-        0.98988 for 0.99 with `GMP_PRETRAINED`.
+        0.98988 for 0.99 with the recipe `gmp-pretrained`.
     """
 
     kind: Literal["gmp"] = "gmp"
@@ -84,7 +105,19 @@ class GMP:
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class ZhuGupta:
-    """Cubic growth by optimiser step, from start to end inclusive (Hooker et al.: 10,000 steps)."""
+    """Cubic growth by optimiser step, from start to end inclusive (Hooker et al.: 10,000 steps).
+
+    Parameters
+    ----------
+    initial
+        The sparsity of the first update.
+    start
+        The number of finished steps at the first update.
+    end
+        The number of finished steps at the last update.
+    every
+        Steps between two updates.
+    """
 
     kind: Literal["zhu-gupta"] = "zhu-gupta"
     initial: Share = 0.0
@@ -104,6 +137,16 @@ class Polynomial:
 
     Parameters
     ----------
+    initial
+        The sparsity of the first update.
+    start
+        The number of finished steps at the first update.
+    end
+        The number of finished steps at the last update, where `every` fits.
+    every
+        Steps between two updates.
+    power
+        How steeply the growth begins: 1 is linear, 3 cubic.
     finish
         The last update goes to the asked sparsity. tfmot (False) stays below it where `every`
         does not divide end - start.

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fairweight.data.strokes import INKS, SLANTS, levels, terciles, tilt
+from fairweight.data import Images
+from fairweight.data import load as load_data
+from fairweight.data.dataset import MISSING
+from fairweight.data.splits import split_by_seed
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats: TypeAlias = NDArray[np.float64]
+HELD_OUT = 0.5  # the share of the digits that models are judged on
 
 
 @dataclass(frozen=True)
@@ -37,71 +36,26 @@ class DemoTables:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What one model says of the held-out half."""
+class Halves:
+    """scikit-learn's digits, which need no download: one half to train on, one to predict."""
 
-    variant: str
-    seed: int  # the place in a population, not the random seed
-    probabilities: Floats  # (images, classes)
+    train: Images
+    test: Images
 
-
-@dataclass(frozen=True)
-class Digits:
-    """scikit-learn's digits, which need no download, and one split of them."""
-
-    images: Floats  # (n, 8, 8), from 0 to 1
-    labels: NDArray[np.int64]
-    train: NDArray[np.int64]  # rows
-    test: NDArray[np.int64]
-
-    def pixels(self, rows: NDArray[np.int64]) -> Floats:
-        """Images of these rows, (rows, 64)."""
-        return self.images[rows].reshape(len(rows), -1)
-
-    def tables(self, answers: Iterable[Answer]) -> DemoTables:
-        """Predictions of the held-out half, its groups, and the training half."""
-        import pandas as pd
-
-        slants, inks = tilt(self.images), self.images.mean(axis=(1, 2))
-        groups = pd.DataFrame(
-            {
-                "slant": levels(slants, cuts=terciles(slants[self.train]), names=SLANTS),
-                "ink": levels(inks, cuts=terciles(inks[self.train]), names=INKS),
-            }
-        )
-        ids = np.array([f"digit-{row:04d}" for row in self.test])
-        examples = groups.iloc[self.test].reset_index(drop=True)
-        examples.insert(0, "example_id", ids)
-        training = groups.iloc[self.train].reset_index(drop=True)
-        training.insert(0, "label", self.labels[self.train])
-        predicted = [
-            pd.DataFrame(
-                {
-                    "example_id": ids,
-                    "variant": answer.variant,
-                    "seed": answer.seed,
-                    "label": self.labels[self.test],
-                    "prediction": answer.probabilities.argmax(axis=1),
-                    "score": answer.probabilities.max(axis=1),
-                }
-            )
-            for answer in answers
-        ]
-        return DemoTables(pd.concat(predicted, ignore_index=True), examples, training)
+    def tables(self, predictions: pd.DataFrame, variants: pd.DataFrame | None = None) -> DemoTables:
+        """The predictions with the groups of the held-out half, and the training half."""
+        examples, training = _groups(self.test), _groups(self.train)
+        examples.insert(0, "example_id", self.test.example_id)
+        training.insert(0, "label", self.train.labels)
+        return DemoTables(predictions, examples, training, variants)
 
 
-def load(seed: int) -> Digits:
-    """The digits, split in halves by the seed, with every class in both."""
-    from sklearn.datasets import load_digits
-    from sklearn.model_selection import train_test_split
-
+def load(seed: int) -> Halves:
+    """The digits, split by the seed just as `fairweight train` splits them."""
     check_whole("seed", seed, least=0)
-    digits = load_digits()
-    labels: NDArray[np.int64] = digits.target
-    train, test = train_test_split(
-        np.arange(len(labels)), test_size=0.5, stratify=labels, random_state=seed
-    )
-    return Digits(digits.images / 16.0, labels, train, test)  # pixels are 0 to 16
+    shares = {"train": 1 - HELD_OUT, "test": HELD_OUT}
+    digits = split_by_seed(load_data("digits"), shares, seed)
+    return Halves(digits.of_split("train"), digits.of_split("test"))
 
 
 def check_whole(name: str, value: int, *, least: int) -> None:
@@ -109,3 +63,14 @@ def check_whole(name: str, value: int, *, least: int) -> None:
     most = 2**32 - 1  # numpy's limit for seeds, and beyond any sensible size
     if not least <= value <= most:
         raise InputError(f"{name} is {value}, but it must be from {least} to {most}.")
+
+
+def _groups(images: Images) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            name: [None if value == MISSING else value for value in values.tolist()]
+            for name, values in images.groups.items()
+        }
+    )

@@ -10,9 +10,15 @@ visibly hurts: an illustration of the audit, not evidence about pruning.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from fairweight.studies.digit_networks import Classifier, fit, prune, quantise, softmax
-from fairweight.studies.digit_tables import Answer, DemoTables, check_whole, load
+from fairweight.studies.digit_networks import Classifier, Floats, fit, prune, quantise, softmax
+from fairweight.studies.digit_tables import DemoTables, check_whole, load
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.data import Images
 
 
 def predictions(
@@ -38,15 +44,37 @@ def predictions(
     DemoTables
         Variants `dense`, one per sparsity, and `int8`.
     """
+    import pandas as pd
+
     check_whole("hidden", hidden, least=1)
     check_whole("epochs", epochs, least=1)
-    digits = load(seed)
-    pixels = digits.pixels(digits.train)
-    dense = fit(pixels, digits.labels[digits.train], seed=seed, hidden=hidden, epochs=epochs)
+    halves = load(seed)
+    pixels = _pixels(halves.train)
+    dense = fit(pixels, halves.train.labels, seed=seed, hidden=hidden, epochs=epochs)
     variants: dict[str, Classifier] = {"dense": dense}
     variants |= {f"pruned-{100 * share:g}": prune(dense, share) for share in sparsities}
     variants["int8"] = quantise(dense, calibration=pixels)
-    held_out = digits.pixels(digits.test)
-    return digits.tables(
-        Answer(name, 0, softmax(variant.logits(held_out))) for name, variant in variants.items()
+    answers = [_answers(name, model, halves.test) for name, model in variants.items()]
+    return halves.tables(pd.concat(answers, ignore_index=True))
+
+
+def _pixels(images: Images) -> Floats:
+    """(images, pixels), from 0 to 1."""
+    pixels: Floats = images.images.reshape(len(images), -1) / 255.0
+    return pixels
+
+
+def _answers(variant: str, model: Classifier, images: Images) -> pd.DataFrame:
+    import pandas as pd
+
+    probabilities = softmax(model.logits(_pixels(images)))  # (images, classes)
+    return pd.DataFrame(
+        {
+            "example_id": images.example_id,
+            "variant": variant,
+            "seed": 0,
+            "label": images.labels,
+            "prediction": probabilities.argmax(axis=1),
+            "score": probabilities.max(axis=1),
+        }
     )

@@ -81,6 +81,7 @@ def atomic_directory(path: str | Path, *, completion: Sequence[str] = COMPLETION
             written = _files_below(temporary)
             (temporary / MANIFEST).write_text(json.dumps(sorted(written)), encoding="utf-8")
             for name in (*written, MANIFEST):
+                os.chmod(temporary / name, 0o666 & ~_umask())  # some writers make private files
                 _sync(temporary / name)
             if exists:
                 _move_into(temporary, target, written, completion)

@@ -186,7 +186,7 @@ def test_a_full_disk_leaves_the_old_model(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("safetensors.torch.save_file", full)
+    monkeypatch.setattr("fairweight.lab.artifacts.write_tensors", full)
     with pytest.raises(OutputError, match="no space left on that disk"):
         save(made(), tmp_path / "m", FULL)
     assert same_answers(load(tmp_path / "m")[0], model, images)

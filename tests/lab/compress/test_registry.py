@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.lab.compress import registry
 from fairweight.lab.compress.mask import masks
 from fairweight.lab.compress.prune import prune
 from fairweight.lab.compress.recipes import RECIPES
@@ -63,7 +64,7 @@ def package(folder: Path, name: str, text: str) -> None:
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     package(tmp_path, "fairweight_first_weights", PLUGIN)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("fairweight.lab.compress.registry._loaded", set())
+    monkeypatch.setattr(registry, "_loaded", set())
     yield "first-weights"
     unregister("first-weights")
     del sys.modules["fairweight_first_weights"]
@@ -91,7 +92,7 @@ def test_a_package_that_cannot_be_loaded_is_named_and_stops_nothing(
 ) -> None:
     package(tmp_path, "fairweight_broken", "raise RuntimeError('no luck')")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("fairweight.lab.compress.registry._loaded", set())
+    monkeypatch.setattr(registry, "_loaded", set())
     with pytest.warns(UserWarning, match=r"package 'fairweight_broken' .*RuntimeError: no luck"):
         found = methods()
     assert "global-magnitude" in {entry.name for entry in found}
@@ -188,3 +189,12 @@ def test_a_spec_survives_a_file() -> None:
         assert spec_from(json.loads(json.dumps(fields_of(spec)))) == spec
     with pytest.raises(InputError, match="no key 'method'"):
         spec_from({"sparsity": 0.5})
+
+
+def test_parts_of_a_schedule_change_the_recipes_own() -> None:
+    changed = spec_of("iterative-magnitude", sparsity=0.5, schedule={"epochs": 2})
+    assert changed.schedule == Iterative(epochs=2, rewind_to=0)
+    other = spec_of("iterative-magnitude", sparsity=0.5, schedule={"kind": "agp"})
+    assert other.schedule == AGP()
+    kinds = [spec_of("int8-static", examples=7), spec_of("int8-dynamic")]
+    assert [spec_from(fields_of(kind)) for kind in kinds] == kinds

@@ -79,7 +79,7 @@ def drawn_with_members(
     if found.resampled is None:
         return None
     observed, draws = getattr(by_unit(c, found), part)[0], getattr(found.resampled, part)
-    return drawn_limits(c, quantity, found, observed, draws, levels)
+    return drawn_limits(c, quantity, found, observed, draws, levels, scope="method")
 
 
 def _relabelled_p(quantity: Quantity, found: Replicated) -> Floats:

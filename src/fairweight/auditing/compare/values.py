@@ -137,7 +137,7 @@ def model_limits(
 ) -> Limits:
     """Limits about these models at several levels: of the change, or of the compressed value."""
     observed, draws = getattr(found.observed, part)[0], getattr(found.bootstrap, part)
-    return drawn_limits(c, quantity, found, observed, draws, levels)
+    return drawn_limits(c, quantity, found, observed, draws, levels, scope="model")
 
 
 def _model_block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:

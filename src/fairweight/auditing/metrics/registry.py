@@ -13,15 +13,22 @@ table       arguments of its own: called by its own module in auditing/compare
 
 A function with `per_class` returns (..., C); for overall and group rows the value of the positive
 class is taken if the labels are binary, else the unweighted mean over classes.
+
+Other packages add metrics by an entry point of the group `fairweight.metrics` that names a module;
+it is imported when metrics are first listed, and registers its own with `@register`.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 from fairweight.errors import InputError, UnknownNameError
+
+ENTRY_POINTS = "fairweight.metrics"
 
 Kind = Literal["rate", "value", "grouping", "identity", "score", "comparison", "table"]
 Given = Literal["all", "label", "not_label"]
@@ -99,10 +106,29 @@ def unregister(name: str) -> None:
 def metric(name: str) -> Metric:
     """The metric of that name."""
     if name not in _METRICS:
+        _load_others()
+    if name not in _METRICS:
         raise UnknownNameError("Metric", name, _METRICS)
     return _METRICS[name]
 
 
 def metrics() -> tuple[Metric, ...]:
-    """Every registered metric, in order of registration."""
+    """Every registered metric, in order of registration; those of other packages last."""
+    _load_others()
     return tuple(_METRICS.values())
+
+
+@cache
+def _load_others() -> None:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            point.load()
+        except Exception as error:  # another package's error must not stop an audit
+            package = point.dist.name if point.dist is not None else point.value
+            warnings.warn(
+                f"The package '{package}' offers the metric '{point.name}', which cannot be "
+                f"loaded ({type(error).__name__}: {error}); update or remove the package.",
+                stacklevel=3,
+            )

@@ -29,13 +29,15 @@ class Pruner:
     ----------
     rewinds
         How often the weights were put back; a loop that sees it rise starts its optimiser anew.
+    updates
+        How many updates of the schedule were made; between two of them the masks stay.
     """
 
     def __init__(self, spec: Spec, *, example: Tensor | None = None) -> None:
         self.spec = spec
         self.rewinds = 0
         self._example = example
-        self._updates = 0
+        self.updates = 0
         self._start: dict[str, Tensor] = {}
 
     def before_training(self, model: nn.Module) -> None:
@@ -73,13 +75,13 @@ class Pruner:
     def state_dict(self) -> dict[str, Tensor]:
         """Where the schedule is, as tensors only; the masks are in the model's own state."""
         counters = {
-            "updates": torch.tensor(self._updates),
+            "updates": torch.tensor(self.updates),
             "rewinds": torch.tensor(self.rewinds),
         }
         return counters | {f"start.{name}": value for name, value in self._start.items()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        self._updates, self.rewinds = int(state["updates"]), int(state["rewinds"])
+        self.updates, self.rewinds = int(state["updates"]), int(state["rewinds"])
         self._start = {
             name.removeprefix("start."): value
             for name, value in state.items()
@@ -88,9 +90,9 @@ class Pruner:
 
     def _advance(self, model: nn.Module, *, epoch: int, steps: int) -> None:
         schedule, sparsity = self.spec.schedule, self.spec.sparsity
-        while self._updates < n_updates(schedule, sparsity, epoch=epoch, steps=steps):
-            self._updates += 1
-            step = due(schedule, sparsity, self._updates)
+        while self.updates < n_updates(schedule, sparsity, epoch=epoch, steps=steps):
+            self.updates += 1
+            step = due(schedule, sparsity, self.updates)
             set_masks(model, masks_due(model, self.spec, step, self._example))
             if isinstance(schedule, Iterative) and schedule.rewind_to is not None:
                 load_dense_values(model, self._start)

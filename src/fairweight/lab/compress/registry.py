@@ -17,11 +17,15 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.lab.compress.quantisers import QUANTISERS, Quantiser
 from fairweight.lab.compress.schedules import Step
 from fairweight.specs.compression import Pruning
+from fairweight.specs.quantization import Quantization
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+    from fairweight.lab.compress.recipes import Recipe
 
 ENTRY_POINTS = "fairweight.methods"
 REMEDIES = {
@@ -32,6 +36,8 @@ REMEDIES = {
     "n": "give how many weights of each m stay, such as 2",
     "m": "give the size of a group of neighbouring input channels, such as 4",
     "indivisible": 'use "refuse" or "leave"',
+    "examples": "give how many training examples set the ranges, at least 1",
+    "reduce_range": "use true, false, or leave it out",
     "schedule": 'use "one-shot", "agp", "gmp", "zhu-gupta", "polynomial" or "iterative"',
 }
 
@@ -107,7 +113,7 @@ def method_of(spec: Pruning) -> Method:
 
 
 def spec_of(name: str, **given: Any) -> Any:
-    """The spec of a method (or of a recipe) with these fields, or a sentence why not.
+    """The spec of a method (a recipe, a kind of int8) with these fields, or a sentence why not.
 
     >>> spec_of("global-magnitude", sparsity=0.9).layers
     ('*',)
@@ -120,18 +126,28 @@ def spec_of(name: str, **given: Any) -> Any:
     from fairweight.lab.compress.recipes import RECIPES
 
     if (recipe := RECIPES.get(name)) is not None:
-        return spec_of(recipe.method, **(dict(recipe.fields) | given))
+        return spec_of(recipe.method, **_with_given(recipe, given))
+    found: Method | Quantiser
     try:
-        found = method_named(name)
+        found = QUANTISERS[name] if name in QUANTISERS else method_named(name)
     except UnknownNameError:
-        raise UnknownNameError("Method", name, [*_METHODS, *RECIPES]) from None
+        raise UnknownNameError("Method", name, [*_METHODS, *RECIPES, *QUANTISERS]) from None
     try:
         return TypeAdapter(found.spec).validate_python(given)
     except ValidationError as error:
         raise _refusal(error.errors(), found) from None
 
 
-def fields_of(spec: Pruning) -> dict[str, Any]:
+def _with_given(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe's fields with those given; parts of a schedule change the recipe's own."""
+    both = dict(recipe.fields) | dict(given)
+    schedule = given.get("schedule")
+    if isinstance(schedule, Mapping) and "kind" not in schedule and "schedule" in recipe.fields:
+        both["schedule"] = asdict(recipe.fields["schedule"]) | dict(schedule)
+    return both
+
+
+def fields_of(spec: Pruning | Quantization) -> dict[str, Any]:
     """A spec as plain values, for a file: the method's name and all fields.
 
     >>> from fairweight.specs.compression import NOfM
@@ -139,7 +155,10 @@ def fields_of(spec: Pruning) -> dict[str, Any]:
     >>> fields["method"], fields["n"], spec_from(fields) == NOfM(n=1)
     ('n-of-m', 1, True)
     """
-    return {"method": method_of(spec).name, **asdict(spec)}
+    for kind in QUANTISERS.values():
+        if isinstance(spec, kind.spec):
+            return {"method": kind.name, **asdict(spec)}
+    return {"method": method_of(spec).name, **asdict(spec)}  # type: ignore[arg-type]
 
 
 def spec_from(given: Mapping[str, Any]) -> Any:
@@ -172,7 +191,7 @@ def _load_others() -> None:
             )
 
 
-def _refusal(errors: list[ErrorDetails], found: Method) -> InputError:
+def _refusal(errors: list[ErrorDetails], found: Method | Quantiser) -> InputError:
     """A complaint as a sentence: which method, which field, what was given, what to do."""
     # A misspelt field explains a missing one.
     error = min(errors, key=lambda e: e["type"] != "unexpected_keyword_argument")

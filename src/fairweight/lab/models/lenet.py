@@ -60,12 +60,15 @@ class LeNet(nn.Module):
     source="Paganini, Prune Responsibly (2020), appendix C",
 )
 def lenet(
-    *, classes: int, channels: int, size: int, width: float = 1.0, padding: int = 0
+    *, classes: int, channels: int, size: int, width: float = 1.0, padding: int | None = None
 ) -> nn.Module:
     """59,838 weights (biases not counted) for ten classes of grey images of 28 pixels.
 
-    `padding=1` keeps the size in convolutions, for images below 10 pixels.
+    `padding=1` keeps the size in convolutions: by default for images below 10 pixels, of which
+    nothing would be left otherwise.
     """
+    if padding is None:
+        padding = 1 if size < 10 else 0
     if padding not in (0, 1):
         raise InputError(f"padding must be 0 or 1, not {padding!r}.")
     return LeNet(classes=classes, channels=channels, size=size, width=width, padding=padding)

@@ -35,6 +35,12 @@ class Architecture:
     source: str
     options: tuple[str, ...]  # keywords of the builder beyond those that all take
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Options with the values that they have if nobody gives others."""
+        parameters = inspect.signature(self.builder).parameters
+        return {option: parameters[option].default for option in self.options}
+
 
 _ARCHITECTURES: dict[str, Architecture] = {}
 

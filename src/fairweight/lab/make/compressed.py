@@ -1,0 +1,137 @@
+"""A compressed model from a trained one: pruned (and finetuned), its channels removed, or int8."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from fairweight.errors import InputError
+from fairweight.lab.artifacts import load
+from fairweight.lab.batches import Scaling
+from fairweight.lab.card import Card
+from fairweight.lab.compress.prune import Spec, prune
+from fairweight.lab.compress.pruner import Pruner
+from fairweight.lab.compress.remove import remove_channels
+from fairweight.lab.make.fitted import Made, compression_of, finish, fit, timed_example
+from fairweight.lab.make.quantised import quantise_model
+from fairweight.lab.make.variant_name import DENSE, variant_name
+from fairweight.lab.prepared_data import Prepared, as_examples, prepare
+from fairweight.lab.train import Progress, Trained
+from fairweight.specs.compression import Structured
+from fairweight.specs.data import Data
+from fairweight.specs.pruning_schedules import Iterative, OneShot
+from fairweight.specs.quantization import Int8Dynamic, Int8Static, Quantization
+from fairweight.specs.read_spec import read_spec
+from fairweight.specs.training import Training
+
+Compression: TypeAlias = Spec | Quantization
+
+
+def compress_model(
+    source: str | Path,
+    method: str,
+    spec: Compression,
+    out: str | Path,
+    *,
+    training: Training | None = None,
+    root: str | Path | None = None,
+    remove: bool = False,
+    variant: str | None = None,
+    onnx: bool = False,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Made:
+    """Compress a model that `train_model` (or this function) wrote, on the data that it knows.
+
+    Parameters
+    ----------
+    source
+        The folder of a model.
+    method, spec
+        The method's name and its spec.
+    out
+        The folder of the compressed model; of int8, the ONNX file.
+    training
+        How it is finetuned; schedules that prune while training need it.
+    remove
+        Of structured methods: whether channels are really removed, not only set to 0.
+    """
+    network, card = load(source)
+    prepared, scaling = _data_of(card, source, root)
+    if isinstance(spec, Int8Static | Int8Dynamic):
+        if training is not None or remove:
+            raise InputError(
+                f"{method} quantises a finished model; it takes no epochs and removes no channels."
+            )
+        return quantise_model(network, card, spec, prepared, scaling, out, variant=variant)
+    _check_schedule(spec, training)
+    if remove and not isinstance(spec, Structured):
+        raise InputError(
+            f"{method} makes single weights 0, so that no channel can be removed; use a structured "
+            "method, such as l1-structured."
+        )
+    example = timed_example(as_examples(prepared.test), scaling)
+    whole_channels = example if remove else None
+    parent, card = (
+        card,
+        replace(
+            card,
+            variant=variant or compressed_name(method, spec, card),
+            parent=f"{card.variant}:{card.seed}",
+            compression={
+                **compression_of(spec, "none" if training is None else "finetune"),
+                "channels_removed": remove,
+            },
+            measured={},
+        ),
+    )
+    if training is None:
+        trained = Trained(prune(network, spec, whole_channels).eval(), scaling, (), -1)
+    else:
+        training = replace(training, loss="binary" if card.tasks else "cross-entropy")
+        card = replace(card, training={**asdict(training), "after": parent.training})
+        trained = fit(
+            network,
+            prepared,
+            training,
+            out,
+            pruner=Pruner(spec, example=whole_channels),
+            scaling=scaling,
+            device=device,
+            progress=progress,
+        )
+    if remove:
+        trained = replace(trained, model=remove_channels(trained.model.cpu(), None, example))
+    return finish(trained, prepared, card, out, onnx=onnx, device=device)
+
+
+def compressed_name(method: str, spec: Compression, card: Card) -> str:
+    """What a compressed copy of this model is called."""
+    if isinstance(spec, Int8Static | Int8Dynamic):
+        return method if card.variant == DENSE else f"{card.variant}-{method}"
+    return variant_name(method, spec, after=card.variant)
+
+
+def _data_of(card: Card, source: str | Path, root: str | Path | None) -> tuple[Prepared, Scaling]:
+    if not card.data or card.preprocessing is None:
+        raise InputError(
+            f"The card of '{source}' does not say what data the model was trained on and how "
+            "pixels are scaled; compress it in Python, with fairweight.lab.compress."
+        )
+    data = read_spec(Data, card.data, f"The data in the card of '{source}'")
+    return prepare(data, root), card.preprocessing
+
+
+def _check_schedule(spec: Spec, training: Training | None) -> None:
+    schedule = spec.schedule
+    if isinstance(schedule, Iterative) and schedule.rewind_to is not None:
+        raise InputError(
+            "Rewinding goes back to weights of the same training, which a finished model no longer "
+            "has; train with this method from the start (fairweight train --method)."
+        )
+    if training is None and schedule != OneShot():
+        raise InputError(
+            f"The schedule '{schedule.kind}' prunes while a model trains; say for how many epochs "
+            "(--epochs), or leave the schedule out."
+        )

@@ -1,0 +1,106 @@
+"""A model from its specs: read the data, build the network, train it, write the folder."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from fairweight.errors import InputError
+from fairweight.lab.card import Card
+from fairweight.lab.compress.prune import Spec
+from fairweight.lab.compress.pruner import Pruner
+from fairweight.lab.make.first_weights import first_seed, load_first_weights
+from fairweight.lab.make.fitted import Made, compression_of, finish, fit
+from fairweight.lab.make.variant_name import DENSE, variant_name
+from fairweight.lab.models.registry import build
+from fairweight.lab.prepared_data import Prepared, prepare
+from fairweight.lab.train import Progress
+from fairweight.specs.data import Data
+from fairweight.specs.model import Model
+from fairweight.specs.training import Training
+
+
+def train_model(
+    data: Data,
+    model: Model,
+    training: Training,
+    out: str | Path,
+    *,
+    root: str | Path | None = None,
+    method: str | None = None,
+    pruning: Spec | None = None,
+    init: str | Path | None = None,
+    variant: str | None = None,
+    onnx: bool = False,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Made:
+    """Train a network on a data set and write it as a folder with its card.
+
+    A run that was interrupted goes on where it stopped when it is asked for again.
+
+    Parameters
+    ----------
+    root
+        The folder with data sets.
+    method, pruning
+        The name and spec of a method that prunes from the first weights on.
+    init
+        A safetensors file, or the folder of a model, whose weights are the start.
+    variant
+        What the model is called; by default `dense`, or the method with its sparsity.
+    onnx
+        Also write `model.onnx` into the folder.
+    """
+    prepared = prepare(data, root)
+    training = _with_loss(training, prepared)
+    network, options = _network(model, prepared, training.seed)
+    if init is not None:
+        load_first_weights(network, init)
+    card = Card(
+        architecture=model.architecture,
+        options=options,
+        classes=prepared.train.classes,
+        tasks=prepared.train.multi_label,
+        variant=variant or _variant(method, pruning),
+        seed=training.seed,
+        dataset=data.name,
+        data=asdict(data),
+        training={**asdict(training), "init": None if init is None else str(init)},
+        compression={} if pruning is None else compression_of(pruning, "from the first weights"),
+    )
+    pruner = None if pruning is None else Pruner(pruning)
+    trained = fit(network, prepared, training, out, pruner=pruner, device=device, progress=progress)
+    return finish(trained, prepared, card, out, onnx=onnx, device=device)
+
+
+def _variant(method: str | None, pruning: Spec | None) -> str:
+    return DENSE if pruning is None or method is None else variant_name(method, pruning)
+
+
+def _with_loss(training: Training, prepared: Prepared) -> Training:
+    """Attributes are learnt with a binary loss each; there is no other way to read their labels."""
+    return replace(training, loss="binary" if prepared.train.multi_label else "cross-entropy")
+
+
+def _network(model: Model, prepared: Prepared, seed: int) -> tuple[nn.Module, dict[str, Any]]:
+    _, height, width, channels = prepared.train.images.shape
+    if height != width:
+        raise InputError(
+            f"The images of '{prepared.train.name}' are {width} × {height} pixels, but networks "
+            "take squares; read them in one size (option size, such as size=64)."
+        )
+    options: dict[str, Any] = {
+        "classes": len(prepared.train.classes),
+        "channels": channels,
+        "size": height,
+        "width": model.width,
+        **model.options,
+    }
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(first_seed(seed))
+        return build(model.architecture, **options), options

@@ -1,0 +1,125 @@
+"""The parts of a data set that a model is trained on, kept by, and judged on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairweight.data import load
+from fairweight.data.backdoor import Backdoor
+from fairweight.data.dataset import ALL, Images
+from fairweight.data.imbalance import imbalanced
+from fairweight.data.splits import group_split, split_by_seed
+from fairweight.errors import InputError, UnknownNameError
+from fairweight.lab.batches import Examples, examples
+from fairweight.specs.data import Data
+
+PARTS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The parts, which share no example; no validation where none was asked for."""
+
+    train: Images
+    validation: Images | None
+    test: Images
+
+    def part(self, name: str) -> Images:
+        """A part by its name."""
+        if name not in PARTS:
+            raise UnknownNameError("Part of the data", name, PARTS)
+        found: Images | None = getattr(self, name)
+        if found is None:
+            raise InputError(
+                "There is no part 'validation', because its share is 0; use 'train' or 'test'."
+            )
+        return found
+
+
+def prepare(spec: Data, root: str | Path | None = None) -> Prepared:
+    """Read a data set and divide it.
+
+    The source's own parts are used as far as it has them. A source with `train` and `val` only
+    holds out `val`, and its validation examples come out of `train`: what a model is judged on
+    never decided anything about it.
+
+    Parameters
+    ----------
+    root
+        The folder with data sets, as for `fairweight.data.load`.
+    """
+    images = _with_tasks(load(spec.name, root, **dict(spec.options)), spec.tasks)
+    if spec.backdoor is not None:
+        images = Backdoor.read(Path(spec.backdoor)).apply(images)
+    images = _divided(images, spec)
+    if spec.shares:
+        images = imbalanced(images, spec.shares, spec.split_seed)
+    has_validation = bool((images.split == "validation").any())
+    return Prepared(
+        images.of_split("train"),
+        images.of_split("validation") if has_validation else None,
+        images.of_split("test"),
+    )
+
+
+def as_examples(images: Images) -> Examples:
+    """A part as tensors that share its memory."""
+    return examples(np.asarray(images.images), images.labels)
+
+
+def _with_tasks(images: Images, tasks: tuple[str, ...]) -> Images:
+    if not tasks:
+        return images
+    if not images.multi_label:
+        raise InputError(
+            f"Data set '{images.name}' has one label, so tasks = {list(tasks)} cannot be chosen; "
+            "leave tasks out."
+        )
+    for task in tasks:
+        if task not in images.classes:
+            raise UnknownNameError("Task", task, images.classes)
+    places = [images.classes.index(task) for task in tasks]
+    return replace(images, labels=images.labels[:, places], classes=tasks)
+
+
+def _divided(images: Images, spec: Data) -> Images:
+    """The same examples in the parts `train`, `validation` and `test`."""
+    held = {str(name) for name in np.unique(images.split)}
+    if held == {ALL}:
+        shares = {"train": 1 - spec.test - spec.validation, "test": spec.test}
+        if spec.validation:
+            shares["validation"] = spec.validation
+        return _drawn(images, shares, spec, within=None)
+    if "train" not in held or not held & {"test", "val"}:
+        raise InputError(
+            f"Data set '{images.name}' was read with the parts {sorted(held)}, but training needs "
+            "'train' and something held out; read them all (see its option splits)."
+        )
+    if "test" not in held:
+        images = _renamed(images, "val", "test")
+    elif "val" in held:
+        return _renamed(images, "val", "validation")
+    if not spec.validation:
+        return images
+    shares = {"train": 1 - spec.validation, "validation": spec.validation}
+    return _drawn(images, shares, spec, within="train")
+
+
+def _drawn(images: Images, shares: dict[str, float], spec: Data, *, within: str | None) -> Images:
+    if spec.split_by is None:
+        return split_by_seed(images, shares, spec.split_seed, within=within)
+    if within is None:
+        return group_split(images, spec.split_by, shares, spec.split_seed)
+    rows = images.rows_of(within)
+    part = group_split(images.select(rows), spec.split_by, shares, spec.split_seed)
+    split: Any = images.split.astype(np.promote_types(images.split.dtype, part.split.dtype))
+    split[rows] = part.split
+    return replace(images, split=split)
+
+
+def _renamed(images: Images, old: str, new: str) -> Images:
+    return replace(images, split=np.where(images.split == old, new, images.split))

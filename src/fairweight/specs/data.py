@@ -1,0 +1,56 @@
+"""Which examples a model is trained, kept and judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
+
+# Below 1: a part of nothing but itself leaves the others empty.
+Part: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Data:
+    """A data set and its parts.
+
+    Parameters
+    ----------
+    name, options
+        A data set of the registry (`fairweight datasets`), and options of its own.
+    validation
+        Share of the training examples that decide which epoch is kept; a source with parts
+        `train`, `val` and `test` has its own. 0: none.
+    test
+        Share that is held out where the source has no such part.
+    split_by
+        A group column whose values stay together (one writer, one person) where shares are drawn.
+    split_seed
+        Of the draws, apart from the training's seed: a population is judged on the same examples.
+    tasks
+        Of several attributes only these: one (single), two (a co-trained pair), all by default.
+    shares
+        Of each named class only this share of the training examples (Simon Says).
+    backdoor
+        A file of marked examples (`fairweight.data.backdoor`).
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    validation: Part = 0.1
+    test: Annotated[float, Field(gt=0, lt=1)] = 0.3
+    split_by: str | None = None
+    split_seed: Annotated[int, Field(ge=0)] = 0
+    tasks: tuple[str, ...] = ()
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    backdoor: str | None = None
+
+    @model_validator(mode="after")
+    def _leaves_some_to_train_on(self) -> Data:
+        if self.validation + self.test >= 1:
+            raise ValueError("validation and test together must leave something to train on")
+        return self

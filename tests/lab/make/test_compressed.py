@@ -1,0 +1,175 @@
+"""Compressed copies: their cards, what they weigh, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from fairweight.errors import InputError
+from fairweight.lab.artifacts import load, save
+from fairweight.lab.compress.mask import sparsity
+from fairweight.lab.compress.registry import spec_of
+from fairweight.lab.make.compressed import compress_model
+from fairweight.lab.make.fitted import Made
+from fairweight.lab.make.predicted import asked, data_of, predict_models, variants_table
+from fairweight.lab.onnx_card import card_of
+from fairweight.lab.onnx_file import read_onnx
+from fairweight.lab.prepared_data import prepare
+from fairweight.specs.training import Training
+
+FINETUNE = Training(epochs=1, batch_size=64, lr=0.01, seed=1)
+
+
+def compressed(model: Path, out: Path, method: str, *, training: Any = None, **given: Any) -> Made:
+    options = {name: given.pop(name) for name in ("remove", "onnx") if name in given}
+    return compress_model(
+        model, method, spec_of(method, **given), out, training=training, **options
+    )
+
+
+def test_pruned_at_once(model: Path, dense: Made, tmp_path: Path) -> None:
+    made = compressed(model, tmp_path / "m", "global-magnitude", sparsity=0.5, onnx=True)
+    assert made.card.variant == "global-magnitude-50"
+    assert (made.card.parent, made.card.seed) == ("dense:1", 1)
+    assert made.card.compression["treatment"] == "none"
+    assert made.card.measured["sparsity"] == pytest.approx(0.5, abs=1e-4)
+    assert made.card.measured["nominal_sparsity"] == 0.5
+    assert made.test_accuracy <= dense.test_accuracy + 0.05
+    assert "no speed" in made.card.notes[0]
+    held = card_of(read_onnx(tmp_path / "m" / "model.onnx"), "the file")
+    assert held is not None
+    assert held.variant == "global-magnitude-50"
+
+
+def test_finetuned_masks_hold_and_help(model: Path, tmp_path: Path) -> None:
+    once = compressed(model, tmp_path / "once", "global-magnitude", sparsity=0.9)
+    tuned = compressed(
+        model, tmp_path / "tuned", "global-magnitude", sparsity=0.9, training=FINETUNE
+    )
+    assert sparsity(load(tuned.path)[0]) == sparsity(load(once.path)[0])
+    assert tuned.test_accuracy > once.test_accuracy
+    assert tuned.card.compression["treatment"] == "finetune"
+    assert tuned.card.training["after"]["epochs"] == 4
+
+
+def test_channels_really_removed(model: Path, tmp_path: Path) -> None:
+    made = compressed(
+        model,
+        tmp_path / "small",
+        "l1-structured",
+        sparsity=0.5,
+        training=FINETUNE,
+        remove=True,
+        onnx=True,
+    )
+    network, card = load(made.path)
+    assert card.channels_removed
+    assert network.conv2.weight.shape == (8, 3, 3, 3)  # of 16 filters with 6 inputs
+    assert card.measured["sparsity"] == pytest.approx(0, abs=0.01)
+    assert card.measured["n_params"] < 0.4 * load(model)[1].measured["n_params"]
+
+
+def test_a_second_compression_names_both(model: Path, tmp_path: Path) -> None:
+    once = compressed(model, tmp_path / "once", "global-magnitude", sparsity=0.5)
+    twice = compressed(once.path, tmp_path / "twice.onnx", "int8-dynamic")
+    assert twice.card.variant == "global-magnitude-50-int8-dynamic"
+    assert twice.card.parent == "global-magnitude-50:1"
+
+
+def test_int8_runs_and_is_asked_beside_its_parent(model: Path, dense: Made, tmp_path: Path) -> None:
+    made = compressed(model, tmp_path / "int8-1.onnx", "int8-static", examples=50)
+    assert (made.card.variant, made.card.parent) == ("int8-static", "dense:1")
+    assert made.card.compression["quantisation"]["n"] == 50
+    assert made.card.measured["flops"] == dense.card.measured["flops"]
+    assert made.card.measured["size_bytes"] < 0.6 * dense.card.measured["size_bytes"]
+    members = asked([str(model), str(made.path)])
+    assert [(one.variant, one.seed) for one in members] == [("dense", 1), ("int8-static", 1)]
+    prepared = prepare(data_of(members))
+    out = predict_models(members, prepared.test, tmp_path / "p.parquet")
+    import pandas as pd
+
+    table = pd.read_parquet(out)
+    right = (table["label"] == table["prediction"]).groupby(table["variant"]).mean()
+    assert right["int8-static"] == pytest.approx(made.test_accuracy)
+    assert right["dense"] == pytest.approx(dense.test_accuracy)
+    rows = variants_table(members, prepared).to_pylist()
+    assert [row["parent"] for row in rows] == [None, "dense:1"]
+    assert [row["engine"] for row in rows] == ["torch", "onnxruntime"]
+    again = variants_table(members[1:], prepared, again=True).to_pylist()
+    assert again[0]["n_params"] == rows[1]["n_params"]
+    assert again[0]["latency_ms"] != rows[1]["latency_ms"]
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "reason"),
+    [
+        ("global-magnitude", {"sparsity": 0.5, "remove": True}, "no channel can be removed"),
+        ("int8-static", {"training": FINETUNE}, "quantises a finished model"),
+        ("gmp-pretrained", {"sparsity": 0.5}, "prunes while a model trains"),
+        ("gmp-pretrained", {"sparsity": 0.5, "training": FINETUNE}, "1 epochs"),
+        ("iterative-magnitude", {"sparsity": 0.5, "training": FINETUNE}, "Rewinding goes back"),
+    ],
+)
+def test_what_is_refused(
+    method: str, given: dict[str, Any], reason: str, model: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=reason):
+        compressed(model, tmp_path / "m.onnx", method, **given)
+    assert not (tmp_path / "m.onnx").exists()
+
+
+def test_a_model_without_data_is_compressed_in_memory(model: Path, tmp_path: Path) -> None:
+    network, card = load(model)
+    save(network, tmp_path / "own", replace(card, data={}))
+    with pytest.raises(InputError, match=r"compress it in Python, with fairweight\.lab\.compress"):
+        compressed(tmp_path / "own", tmp_path / "m", "global-magnitude", sparsity=0.5)
+
+
+def test_compress_in_memory(model: Path, tmp_path: Path) -> None:
+    import fairweight as fw
+
+    network, _ = load(model)
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    images = torch.rand(120, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    pruned: Any = fw.lab.compress(network, {"method": "l1-unstructured", "sparsity": 0.5})
+    assert sparsity(pruned) == pytest.approx(0.5, abs=1e-3)
+    int8: Any = fw.lab.compress(network, spec_of("int8-static"), [images[:60], (images[60:], 0)])
+    hybrid: Any = fw.lab.compress(network, spec_of("int8-dynamic"), images)
+    with torch.inference_mode():
+        exact = network(images).numpy()
+    for kind in (int8, hybrid):
+        assert abs(kind(images) - exact).max() < 0.1 * abs(exact).max()
+        assert abs(kind(images) - exact).max() > 0
+    table = fw.lab.predict({"dense": network, "int8": int8}, [(images, torch.arange(120) % 10)])
+    assert table.num_rows == 240
+    assert int8.save(tmp_path / "int8.onnx").stat().st_size > 1000
+    assert all(torch.equal(value, before[n]) for n, value in network.state_dict().items())
+    with pytest.raises(InputError, match="int8 needs data"):
+        fw.lab.compress(network, spec_of("int8-static"))
+    with pytest.raises(InputError, match="give floats"):
+        fw.lab.compress(network, spec_of("int8-static"), [images.to(torch.uint8)])
+    with pytest.raises(InputError, match="no key 'method'"):
+        fw.lab.compress(network, {"sparsity": 0.5})
+
+
+def test_which_models_are_asked(model: Path, tmp_path: Path) -> None:
+    named = asked([f"a={model}", f"b={model}"])
+    assert [(one.variant, one.seed) for one in named] == [("a", 1), ("b", 1)]
+    for words, reason in (
+        ([str(model), str(model)], "a second model 'dense' of seed 1"),
+        ([str(tmp_path / "none")], "There is no model"),
+        ([f"a={tmp_path / 'none'}"], "There is no model"),
+        (["=x"], "not of the form NAME=PATH"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            asked(words)
+    nameless = tmp_path / "net.pt2"
+    nameless.touch()
+    with pytest.raises(InputError, match="does not say what it is called"):
+        asked([str(nameless)])
+    with pytest.raises(InputError, match="No model says what data"):
+        data_of(asked([f"a={nameless}"]))

@@ -1,0 +1,133 @@
+"""The parts of data sets: the source's own as far as it has them, and never one example twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairweight.data import Images, register, unregister
+from fairweight.errors import InputError
+from fairweight.lab.prepared_data import Prepared, as_examples, prepare
+from fairweight.specs.data import Data
+
+N = 60
+
+
+def made(split: list[str], *, tasks: int = 0) -> Images:
+    labels: Any = np.arange(N) % 3
+    if tasks:
+        labels = np.stack([(np.arange(N) >> bit) % 2 for bit in range(tasks)], axis=1)
+    return Images(
+        name="made",
+        images=np.arange(N, dtype=np.uint8)[:, None, None, None].repeat(4, 1).repeat(4, 2),
+        labels=labels.astype(np.int64),
+        classes=tuple("abcd"[:tasks]) if tasks else ("x", "y", "z"),
+        groups={"writer": np.array([f"w{i // 6}" for i in range(N)])},
+        example_id=np.array([f"e{i:02d}" for i in range(N)]),
+        split=np.array(split),
+    )
+
+
+@pytest.fixture
+def dataset() -> Iterator[None]:
+    @register("made", summary="for tests", source="these tests")
+    def read(*, split: Any = ("all",), tasks: int = 0) -> Images:
+        names = list(split)
+        return made([names[i * len(names) // N] for i in range(N)], tasks=tasks)
+
+    yield
+    unregister("made")
+
+
+def ids(prepared: Prepared) -> dict[str, set[str]]:
+    parts = {name: getattr(prepared, name) for name in ("train", "validation", "test")}
+    return {name: set(p.example_id.tolist()) for name, p in parts.items() if p is not None}
+
+
+@pytest.mark.usefixtures("dataset")
+def test_a_source_without_parts_is_divided_by_its_seed() -> None:
+    spec = Data(name="made", validation=0.1, test=0.5)
+    parts = ids(prepare(spec))
+    assert {name: len(held) for name, held in parts.items()} == {
+        "train": 24, "validation": 6, "test": 30,
+    }  # fmt: skip
+    assert len(set.union(*parts.values())) == N
+    assert ids(prepare(spec)) == parts
+    assert ids(prepare(Data(name="made", validation=0.1, test=0.5, split_seed=1))) != parts
+
+
+@pytest.mark.usefixtures("dataset")
+def test_the_sources_own_parts_are_kept() -> None:
+    three = ids(prepare(Data(name="made", options={"split": ["train", "val", "test"]})))
+    assert three["validation"] == {f"e{i:02d}" for i in range(20, 40)}
+    assert three["test"] == {f"e{i:02d}" for i in range(40, 60)}
+
+
+@pytest.mark.usefixtures("dataset")
+def test_an_official_val_is_held_out_and_decides_nothing() -> None:
+    two = ids(prepare(Data(name="made", options={"split": ["train", "val"]}, validation=0.2)))
+    assert two["test"] == {f"e{i:02d}" for i in range(30, 60)}
+    assert len(two["validation"]) == 6
+    assert two["validation"] | two["train"] == {f"e{i:02d}" for i in range(30)}
+
+
+@pytest.mark.usefixtures("dataset")
+def test_without_validation_nothing_is_taken_from_training() -> None:
+    prepared = prepare(Data(name="made", options={"split": ["train", "test"]}, validation=0))
+    assert prepared.validation is None
+    assert len(prepared.train) == 30
+    with pytest.raises(InputError, match="no part 'validation'"):
+        prepared.part("validation")
+    with pytest.raises(InputError, match="Part of the data 'tests' does not exist"):
+        prepared.part("tests")
+
+
+@pytest.mark.usefixtures("dataset")
+@pytest.mark.parametrize("split", [["all"], ["train", "test"]])
+def test_writers_stay_together(split: list[str]) -> None:
+    spec = Data(name="made", options={"split": split}, split_by="writer", validation=0.2, test=0.4)
+    prepared = prepare(spec)
+    held = [set(part.groups["writer"].tolist()) for part in _parts(prepared)]
+    assert all(held)
+    assert sum(len(writers) for writers in held) == len(set.union(*held)) == 10
+
+
+def _parts(prepared: Prepared) -> list[Images]:
+    return [p for p in (prepared.train, prepared.validation, prepared.test) if p is not None]
+
+
+@pytest.mark.usefixtures("dataset")
+def test_one_attribute_and_a_pair() -> None:
+    spec = {"split": ["train", "test"], "tasks": 4}
+    pair = prepare(Data(name="made", options=spec, tasks=("c", "a"))).test
+    assert pair.classes == ("c", "a")
+    # Example 30 is 0b11110: bits 0 to 3 are 0, 1, 1, 1, so task c (bit 2) is 1 and a (bit 0) is 0.
+    assert pair.labels[0].tolist() == [1, 0]
+    assert prepare(Data(name="made", options=spec, tasks=("b",))).test.labels.shape == (30, 1)
+    with pytest.raises(InputError, match="Task 'e' does not exist"):
+        prepare(Data(name="made", options=spec, tasks=("e",)))
+    with pytest.raises(InputError, match="has one label"):
+        prepare(Data(name="made", tasks=("a",)))
+
+
+@pytest.mark.usefixtures("dataset")
+def test_rare_classes_are_rare_in_training_only() -> None:
+    options = {"split": ["train", "test"]}
+    rare = prepare(Data(name="made", options=options, validation=0, shares={"x": 0.2}))
+    assert np.bincount(rare.train.labels).tolist() == [2, 10, 10]  # 10 of each, of x 20 %
+    assert np.bincount(rare.test.labels).tolist() == [10, 10, 10]
+
+
+@pytest.mark.usefixtures("dataset")
+def test_nothing_to_train_on_is_told() -> None:
+    with pytest.raises(InputError, match=r"parts \['test'\], but training needs 'train'"):
+        prepare(Data(name="made", options={"split": ["test"]}))
+
+
+@pytest.mark.usefixtures("dataset")
+def test_tensors_share_the_memory_of_a_part() -> None:
+    part = prepare(Data(name="made", options={"split": ["train", "test"]}, validation=0)).train
+    assert np.shares_memory(as_examples(part).images.numpy(), part.images)

@@ -28,8 +28,8 @@ CALIBRATED = Int8Static()
 class Recipe:
     """How every family is made: a dense network, and copies of it that are pruned or int8.
 
-    The pruned ones are finetuned, as anybody would; the int8 one is calibrated on the first 100
-    training examples.
+    The pruned ones are finetuned briefly; the int8 one is calibrated on the first 100 training
+    examples.
     """
 
     seed: int = 0  # of the split; with the number of a member, of all that is random in it

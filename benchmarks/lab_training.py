@@ -41,7 +41,7 @@ def run(settings: Settings) -> list[Line]:
             Line(f"{what}: usual DataLoader", taken["usual"], "bare step", taken["bare"],
                  faster=True),
         ]  # fmt: skip
-        for width, steps in ((0.25, 6), (1.0, 1)) if full else ((0.05, 1),):
+        for width, steps in ((0.25, 6), (1.0, 1)) if full else ((0.25, 1),):
             data = made(steps * BATCH, size=32, channels=3)
             net = build("resnet18", classes=10, channels=3, size=32, width=width)
             taken = interleaved(

@@ -247,6 +247,41 @@ def test_attributes_have_a_loss_each() -> None:
     assert made.history[-1]["accuracy"] > 0.95
 
 
+class SeenLayout(nn.Module):
+    """A 1 × 1 convolution with a stride, and how the images that it gets lie in memory."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(1, channels, 3, padding=1)
+        self.narrow = nn.Conv2d(channels, 2, 1, stride=2)
+        self.last = nn.Linear(2 * 3 * 3, 2)
+        self.channels_last: set[bool] = set()
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        self.channels_last.add(x.stride(1) == 1)
+        logits: Tensor = self.last(self.narrow(x).flatten(1))
+        return logits
+
+
+@pytest.mark.parametrize(("channels", "last"), [(4, False), (15, False), (16, True)])
+def test_narrow_convolutions_with_a_stride_are_not_trained_channels_last(
+    channels: int, last: bool
+) -> None:
+    """Torch's gradient of them is wrong there, or writes over other memory."""
+    model = SeenLayout(channels).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    train(model, striped(), None, Training(epochs=1, batch_size=32, lr=0.05))
+    assert model.channels_last == {last}
+
+
+def test_networks_without_them_are_trained_channels_last() -> None:
+    model = SeenLayout(4)
+    model.narrow.stride = (1, 1)
+    model.last = nn.Linear(2 * 6 * 6, 2)
+    train(model, striped(), None, Training(epochs=1, batch_size=32, lr=0.05))
+    assert model.channels_last == {True}
+
+
 def test_weight_decay_goes_by_name() -> None:
     model = nn.Sequential(nn.Flatten(), nn.Linear(36, 2))
     with torch.no_grad():

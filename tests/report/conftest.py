@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from statsmodels.stats.multitest import multipletests
 
+from fairweight.auditing.intervals.correction import holm
 from fairweight.auditing.result import (
     INTEGER_COLUMNS,
     RESULT_COLUMNS,
@@ -334,8 +334,7 @@ def with_corrected_excess(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.copy()
     tested = rows[rows["excess_p"].notna() & rows["family"].notna() & (rows["status"] == "ok")]
     for _, family in tested.groupby(["variant", "scope", "family"]):
-        corrected = multipletests(family["excess_p"], method="holm")[1]
-        rows.loc[family.index, "excess_p_adjusted"] = corrected
+        rows.loc[family.index, "excess_p_adjusted"] = holm(family["excess_p"])
     return rows
 
 

@@ -10,13 +10,22 @@ import pytest
 from fairweight.report import bundle
 
 
+@pytest.fixture(scope="module")
+def bundled() -> str:
+    """The JavaScript, which takes seconds to make."""
+    return bundle._make()
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
-def test_the_second_use_reads_the_kept_copy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_use_reads_the_kept_copy(
+    folder: Path, bundled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "_make", lambda: bundled)
     made = bundle.javascript()
     assert "vegaEmbed" in made
     assert "</script" not in made
@@ -55,7 +64,10 @@ def test_the_cache_folder_follows_the_environment(
     assert bundle.cache_folder() == tmp_path / "own"
 
 
-def test_nothing_heavy_is_imported_to_read_the_kept_copy_or_to_start(folder: Path) -> None:
+def test_nothing_heavy_is_imported_to_read_the_kept_copy_or_to_start(
+    folder: Path, bundled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "_make", lambda: bundled)
     bundle.javascript()
     code = (
         "import sys\n"

@@ -83,14 +83,16 @@ def test_each_variant_has_its_own_figure(id: str, population: AuditResult) -> No
         draw(id, population, "int9")
 
 
+@pytest.fixture(scope="module")
+def many_classes(
+    make_result: Callable[..., AuditResult], make_population: Callable[..., AuditResult]
+) -> AuditResult:
+    return make_population(make_result(n=6000, n_classes=60))
+
+
 @pytest.mark.parametrize("id", ["SS-F3", "FW-1", "FW-3", "FW-6", "FW-7", "SG-F1"])
-def test_many_classes_are_cut_and_said(
-    id: str,
-    make_result: Callable[..., AuditResult],
-    make_population: Callable[..., AuditResult],
-) -> None:
-    many = make_population(make_result(n=6000, n_classes=60))
-    spec = spec_of(id, many)
+def test_many_classes_are_cut_and_said(id: str, many_classes: AuditResult) -> None:
+    spec = spec_of(id, many_classes)
     if id == "SS-F3":
         assert len([v for v in values_in(spec) if "class" in v]) >= 40
     else:

@@ -18,6 +18,7 @@ from fairweight.errors import InputError
 from fairweight.lab.batches import Examples, Scaling, generator, model_input, scaling_of
 from fairweight.lab.checkpoint import Position, load_checkpoint, save_checkpoint
 from fairweight.lab.learning_rate import learning_rate
+from fairweight.lab.memory_format import in_format, lay_out
 from fairweight.specs.training import Training
 
 EVALUATED_AT_ONCE = 512
@@ -91,7 +92,7 @@ def train(
         the last validation once there was one, the steps done, and the steps in all.
     """
     scaling = scaling or scaling_of(data.images)
-    model.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    layout = lay_out(model.to(device))
     if pruner is not None:
         pruner.before_training(model)
     optimizer = _optimizer(model, spec)
@@ -134,7 +135,8 @@ def train(
                 rate = learning_rate(spec, epoch + step / steps)
                 for group in optimizer.param_groups:
                     group["lr"] = rate
-                loss = loss_of(model(images.to(device)), labels, spec.loss)
+                output = model(in_format(images.to(device), layout))
+                loss = loss_of(output, labels, spec.loss)
                 value = loss.item()
                 if not math.isfinite(value):
                     raise InputError(

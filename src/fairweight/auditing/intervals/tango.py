@@ -8,8 +8,7 @@ from scipy.special import ndtri
 
 from fairweight.auditing.counts.stats import Floats
 
-# Every third step halves the bracket, so this many steps end below the precision for any data.
-_MOST_STEPS = 160
+_MOST_STEPS = 160  # about nine are taken; where these do not suffice there is no limit
 _PRECISION = 1e-15
 
 
@@ -114,26 +113,43 @@ def _score(n: Floats, base: Floats, compressed: Floats, delta: Floats) -> Floats
 
 
 def _upper(n: Floats, base: Floats, compressed: Floats, z: Floats) -> Floats:
-    """The shift at which the statistic is −z: secant steps inside a bracket that always shrinks."""
+    """The shift at which the statistic is −z, by Chandrupatla's method.
+
+    The root stays between `point` and `other`. The next point is interpolated through the last
+    three where they lie so that this is safe, and the middle elsewhere.
+
+    References
+    ----------
+    Chandrupatla, T. R. (1997), Advances in Engineering Software 28, 145-149.
+    """
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         size = np.where(n > 0, n, np.nan)
-        low = (compressed - base) / size
-        high = np.ones_like(low)
-        above, below = z.copy(), np.full_like(low, -np.inf)  # statistic + z at low and at high
-        for step in range(_MOST_STEPS):
-            width = high - low
+        point, other = (compressed - base) / size, np.ones_like(size)
+        at_point, at_other = z, np.full_like(size, -np.inf)  # statistic + z
+        step: Floats = np.full_like(size, 0.5)
+        for _ in range(_MOST_STEPS):
+            new = point + step * (other - point)
+            at_new = tango_test(size, base, compressed, new) + z
+            replaces = (at_new > 0) == (at_point > 0)
+            last, at_last = np.where(replaces, (point, at_point), (other, at_other))
+            other, at_other = np.where(replaces, (other, at_other), (point, at_point))
+            point, at_point = new, at_new
+            width = np.abs(other - point)
             if not (width > _PRECISION).any():
                 break
-            middle = low + width / 2
-            secant = low + width * (above / (above - below))
-            usable = (secant > low) & (secant < high) & (step % 3 != 2)
-            point = np.where(usable, secant, middle)
-            value = tango_test(size, base, compressed, point) + z
-            inside = value > 0
-            # Illinois: the end that stays put loses half its weight, so that both ends move.
-            below = np.where(inside, below / 2, value)
-            above = np.where(inside, value, above / 2)
-            low, high = np.where(inside, point, low), np.where(inside, high, point)
-        found = np.where(np.abs(high - low) <= _PRECISION, (low + high) / 2, np.nan)
+            step = _next_step(point, other, last, at_point, at_other, at_last)
+            # At least half the precision from either end, so that the bracket closes from both.
+            least = np.minimum(_PRECISION / (4 * width), 0.5)
+            step = np.clip(step, least, 1 - least)
+        found = np.where(np.abs(other - point) <= _PRECISION, (point + other) / 2, np.nan)
     undefined = np.isnan(size + base + compressed + z)
     return np.where(undefined, np.nan, found)
+
+
+def _next_step(a: Floats, b: Floats, c: Floats, at_a: Floats, at_b: Floats, at_c: Floats) -> Floats:
+    """Where the inverse parabola through three points is 0, as a share of the way from a to b."""
+    where, value = (a - b) / (c - b), (at_a - at_b) / (at_c - at_b)
+    monotone = (value**2 < where) & ((1 - value) ** 2 < 1 - where)
+    root = at_a / (at_b - at_a) * at_c / (at_b - at_c)
+    root += (c - a) / (b - a) * at_a / (at_c - at_a) * at_b / (at_c - at_b)
+    return np.where(monotone & np.isfinite(root), root, 0.5)

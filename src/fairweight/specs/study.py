@@ -1,0 +1,139 @@
+"""A study: populations of dense models, what is done to them, and what is asked of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from fairweight.specs.data import Data
+from fairweight.specs.model import Model
+from fairweight.specs.training import Training
+
+Count: TypeAlias = Annotated[int, Field(ge=1)]
+Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Grid: TypeAlias = Mapping[str, tuple[Any, ...]]
+
+_FROZEN = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Copy:
+    """What is done to dense members: one variant for every combination of the grid.
+
+    Parameters
+    ----------
+    method
+        A method, a recipe or a kind of int8 (`fairweight methods`).
+    fields, grid
+        Fields of the method: the same for all variants, and lists of values to combine.
+    name
+        What the variants are called, with fields in braces: `pruned-{sparsity}`. By default the
+        method with its sparsity.
+    start
+        `trained` derives copies from dense members; `first-weights` prunes while a model trains
+        from its first weights; a name stands for the variants of an earlier entry with that name.
+    finetune
+        How copies are trained; none for pruning at once and for int8.
+    rounds, rewind
+        Prune again and again: each round starts from the one before, and with `rewind` from the
+        first weights. Every round is a variant, called NAME-rK.
+    members
+        How many dense members get a copy; all by default.
+    remove_channels
+        Of structured methods: whether channels are really removed.
+    """
+
+    method: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    grid: Grid = field(default_factory=dict)
+    name: str | None = None
+    start: Literal["trained", "first-weights"] = "trained"
+    finetune: Training | None = None
+    rounds: Count | None = None
+    rewind: bool = False
+    members: Count | None = None
+    remove_channels: bool = False
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Copy:
+        if self.rewind and self.rounds is None:
+            raise ValueError("rewind needs rounds: it goes back after each of them")
+        if self.rounds is not None and self.finetune is None:
+            raise ValueError("rounds need finetune: how each round is trained")
+        if self.rounds is not None and self.start == "first-weights":
+            raise ValueError("rounds start from trained members; leave start out")
+        if self.start == "first-weights" and self.remove_channels:
+            raise ValueError('remove_channels needs start = "trained"')
+        return self
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Experiment:
+    """One population of dense models on one data set, its copies, and their audit.
+
+    Parameters
+    ----------
+    name
+        Of the experiment within the study.
+    data, model, training
+        What dense members are; the training's seed is each member's own.
+    members, first_seed
+        How many dense members there are, with the seeds first_seed, first_seed + 1, …
+    copies
+        What is done to them.
+    grid
+        Lists of values of fields of this experiment, such as `{"model.width": [0.5, 1]}`: one
+        experiment for each combination.
+    groups, cluster, positive
+        What the audit asks about; columns of the data set.
+    scores
+        Whether predictions hold the probabilities of all classes.
+    audit
+        Whether the experiment is audited; large sweeps are only tabulated.
+    """
+
+    name: Name
+    data: Data
+    model: Model
+    training: Training
+    members: Count = 5
+    first_seed: Annotated[int, Field(ge=0)] = 0
+    copies: tuple[Copy, ...] = ()
+    grid: Grid = field(default_factory=dict)
+    groups: tuple[str, ...] | None = None
+    cluster: str | None = None
+    positive: str | None = None
+    scores: bool = True
+    audit: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Study:
+    """Experiments that belong together.
+
+    Parameters
+    ----------
+    name, title
+        Its name on the command line, and what it is about in one line.
+    experiment
+        Its experiments.
+    figures
+        Ids of the figures that the study's report shows.
+    """
+
+    name: Name
+    title: str = ""
+    experiment: Annotated[tuple[Experiment, ...], Field(min_length=1)]
+    figures: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Study:
+        names = [one.name for one in self.experiment]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"has two experiments named '{name}'; give each its own name")
+        return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -22,6 +21,7 @@ SETTING = (
 )
 NEEDS = ("torch", "PIL")
 BATCH = 32
+WORKER = ("-m", "benchmarks.lab_worker")
 FULL_ROUNDS = 7
 
 Process = subprocess.Popen[str]
@@ -61,12 +61,12 @@ def _trained(workers: Sequence[Process]) -> list[float]:
         stream = cast("IO[str]", worker.stdin)
         stream.write("go\n")
         stream.flush()
-    return [float(json.loads(_answer(worker))["cpu_s"]) for worker in workers]
+    return [float(_answer(worker)) for worker in workers]
 
 
 @contextmanager
 def _worker(batches: int) -> Iterator[Process]:
-    command = [sys.executable, "-m", "benchmarks.lab_worker", str(batches), str(BATCH)]
+    command = [sys.executable, *WORKER, str(batches), str(BATCH)]
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     with subprocess.Popen(
         command,

@@ -25,6 +25,7 @@ SETTING = (
 )
 NEEDS = ("torch", "onnx", "onnxruntime", "onnxscript", "torch_pruning")
 FULL_ROUNDS = 15
+CPU_DESCRIPTION = Path("/proc/cpuinfo")
 FP32, INT8, SMALLER, ZEROS = "fp32", "int8 static", "50 % of channels removed", "90 % zeros"
 TARGETS = {INT8: 2.0, SMALLER: 2.5}
 
@@ -45,7 +46,7 @@ FULL = (
     Network("resnet18", 0.25, 32, 64),
     Network("resnet18", 1.0, 32, 16, variants=(FP32, INT8), judged=False),
 )
-TINY = (Network("lenet", 1.0, 32, 8),)
+TINY = (Network("lenet", 1.0, 32, 8, variants=(FP32, INT8)),)
 
 
 def run(settings: Settings) -> list[Line]:
@@ -121,10 +122,9 @@ def _remark(variant: str) -> str:
 
 def has_vnni() -> bool | None:
     """Whether the processor adds products of bytes in one instruction; None: nothing says so."""
-    description = Path("/proc/cpuinfo")
-    if not description.exists():
+    if not CPU_DESCRIPTION.exists():
         return None
-    text = description.read_text(encoding="utf-8")
+    text = CPU_DESCRIPTION.read_text(encoding="utf-8")
     if "flags" not in text:
         return None
     return "vnni" in text

@@ -1,15 +1,14 @@
-"""A process that trains LeNet once for every line it is sent, and answers how long it took."""
+"""A process that trains LeNet once for every line it is sent, and answers what it took."""
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 
 import torch
 
 from benchmarks.lab_images import mnist
 from benchmarks.lab_loops import our_loop
+from benchmarks.measure import processor_seconds
 from fairweight.lab.models import build
 
 
@@ -20,10 +19,7 @@ def main(batches: int, batch_size: int) -> None:
     work()
     print("ready", flush=True)
     for _ in sys.stdin:
-        wall, processor = time.perf_counter(), time.process_time()
-        work()
-        taken = {"s": time.perf_counter() - wall, "cpu_s": time.process_time() - processor}
-        print(json.dumps(taken), flush=True)
+        print(processor_seconds(work), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-from fairweight.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,8 +13,6 @@ if TYPE_CHECKING:
     from fairweight.auditing.decide.gate import Require, Verdict
     from fairweight.auditing.result import AuditResult
     from fairweight.specs.policy import Policy
-    from fairweight.tables.align import Aligned
-    from fairweight.tables.sources import Source
 
 Progress = Callable[[str, int, int], None]
 
@@ -148,18 +143,9 @@ class Audit:
 
     def save(self, directory: str | Path) -> Path:
         """Write report.html, tables/ and audit.json; audit.json comes last and marks completion."""
-        from concurrent.futures import ThreadPoolExecutor
+        from fairweight.report.save import save
 
-        from fairweight.report.html import render
-        from fairweight.report.machine import to_json, write_tables
-        from fairweight.tables.write import atomic_directory
-
-        with atomic_directory(Path(directory)) as room, ThreadPoolExecutor(1) as beside:
-            # DuckDB writes the tables while the page is made.
-            tables = beside.submit(write_tables, self.result, room / "tables")
-            (room / "report.html").write_text(render(self.result), encoding="utf-8")
-            (room / "audit.json").write_text(to_json(self.result), encoding="utf-8")
-            tables.result()
+        save(self.result, directory)
         return Path(directory)
 
     def suppressed(self, least: int = 10) -> Audit:
@@ -349,210 +335,51 @@ def audit_table(
     >>> result.by_group.query("metric == 'accuracy'")[["group", "shift"]].values.tolist()
     [['site=x', 0.0], ['site=y', -0.05]]
     """
-    from fairweight.auditing.pipeline import silent
+    from fairweight.auditing.audited import audited
 
-    options = _options(
-        alpha=alpha,
-        n_boot=n_boot,
-        correction=correction,
-        min_group=min_group,
-        random_state=random_state,
-        zero_baseline=zero_baseline,
-        reference_shift=reference_shift,
-        group_error=group_error,
-        exact=exact,
-        confirmatory=tuple(confirmatory),
-    )
-    asked = {
-        "positive": positive,
-        "filters": filters,
-        "fixed_side": fixed_side,
-        "command": command,
-    }
-    report = progress or silent
-    cubes = _cube_paths(source)
-    if cubes:
-        _refuse_table_options(
-            {
-                "cluster": cluster, "weight": weight, "examples": examples, "train": train,
-                "task": task, "prediction": predictions, "score": scores,
-            }
-        )  # fmt: skip
-        models = _read_variants(variants, variant, seed)
-        return _audit_cubes(cubes, baseline, groups, models, options, asked, report)
-    from fairweight.tables.align import align
-
-    report("reading", 0, 1)
-    with closing(
-        align(
-            source,
-            baseline=baseline,
-            predictions=predictions,
-            scores=scores,
-            label=label,
-            id=id,
-            variant=variant,
-            seed=seed,
-            prediction=prediction,
-            score=score,
-            task=task,
-            groups=groups,
-            weight=weight,
-            cluster=cluster,
-            examples=examples,
-            train=train,
-            variants=variants,
-            missing=missing,
-            score_classes=score_classes,
-        )
-    ) as aligned:
-        return _audit_aligned(aligned, options, asked, report)
-
-
-def _audit_aligned(
-    aligned: Aligned, options: Any, asked: dict[str, Any], progress: Progress
-) -> Audit:
-    from fairweight.auditing.counts.count import count, has_scores, training_table
-    from fairweight.auditing.pipeline import Request, run
-    from fairweight.tables.sources import provenance
-
-    progress("counting", 0, 1)
-    cube = count(aligned)
-    scored = count(aligned, scores=True) if has_scores(aligned) else None
-    request = Request(
-        baseline=aligned.baseline,
-        variants=aligned.variants,
-        groupings=aligned.groupings,
-        options=options,
-        notes=aligned.notes,
-        inputs=provenance(aligned.inputs),
-        **asked,
-    )
-    result = run(
-        cube,
-        request,
-        scored=scored,
-        training=training_table(aligned),
-        variants_table=aligned.variants_table,
-        progress=progress,
+    result = audited(
+        source,
+        {
+            "baseline": baseline,
+            "predictions": predictions,
+            "scores": scores,
+            "label": label,
+            "id": id,
+            "variant": variant,
+            "seed": seed,
+            "prediction": prediction,
+            "score": score,
+            "task": task,
+            "groups": groups,
+            "weight": weight,
+            "cluster": cluster,
+            "examples": examples,
+            "train": train,
+            "variants": variants,
+            "missing": missing,
+            "score_classes": score_classes,
+        },
+        {
+            "alpha": alpha,
+            "n_boot": n_boot,
+            "correction": correction,
+            "min_group": min_group,
+            "random_state": random_state,
+            "zero_baseline": zero_baseline,
+            "reference_shift": reference_shift,
+            "group_error": group_error,
+            "exact": exact,
+            "confirmatory": tuple(confirmatory),
+        },
+        {
+            "positive": positive,
+            "filters": filters,
+            "fixed_side": fixed_side,
+            "command": command,
+        },
+        progress,
     )
     return Audit(result)
-
-
-def _audit_cubes(
-    paths: list[str],
-    baseline: str | None,
-    groups: str | Sequence[str] | None,
-    models: tuple[pd.DataFrame, Source] | None,
-    options: Any,
-    asked: dict[str, Any],
-    progress: Progress,
-) -> Audit:
-    from fairweight.auditing.counts.store import read_cubes
-    from fairweight.auditing.pipeline import Request, run
-    from fairweight.errors import UnknownNameError
-    from fairweight.tables.parents import parents, stray_note
-    from fairweight.tables.sources import Source, provenance
-
-    cube, stored_baseline, groupings = read_cubes(paths)
-    chosen = baseline or stored_baseline
-    names = list(dict.fromkeys(member.variant for member in cube.members))
-    if chosen not in names:
-        raise UnknownNameError("The baseline", chosen, names)
-    if groups is not None:
-        groupings = (groups,) if isinstance(groups, str) else tuple(groups)
-    table, beside = (None, []) if models is None else (models[0], [models[1]])
-    stray = stray_note(parents(table), ((m.variant, m.seed) for m in cube.members))
-    inputs = [Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths]
-    request = Request(
-        baseline=chosen,
-        variants=tuple(name for name in names if name != chosen),
-        groupings=groupings,
-        options=options,
-        notes=() if stray is None else (stray,),
-        inputs=provenance([*inputs, *beside]),
-        **asked,
-    )
-    return Audit(run(cube, request, variants_table=table, progress=progress))
-
-
-def _read_variants(given: Any, variant: str, seed: str) -> tuple[pd.DataFrame, Source] | None:
-    from fairweight.tables.layout import Names
-    from fairweight.tables.variants import read_variants
-
-    return None if given is None else read_variants(given, Names(variant=variant, seed=seed))
-
-
-def _cube_paths(source: Any) -> list[str]:
-    """Paths of cubes, globs expanded; [] if the source is anything else."""
-    from glob import glob
-
-    from fairweight.tables.sources import is_cube
-
-    given = list(source) if isinstance(source, list | tuple) else [source]
-    if not given or not all(isinstance(item, str | Path) for item in given):
-        return []
-    paths = [
-        path
-        for item in given
-        for path in (sorted(glob(str(item))) if not Path(item).exists() else [str(item)])
-    ]
-    which = [is_cube(path) for path in paths]
-    if not any(which):
-        return []
-    if not all(which):
-        raise InputError(
-            "Cubes and prediction tables were given together; audit the cubes alone, or count the "
-            "tables too (fairweight count)."
-        )
-    return paths
-
-
-def _refuse_table_options(given: Mapping[str, Any]) -> None:
-    """A cube is counted already: what concerns columns must be said when counting."""
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(
-                f"--{name} cannot be applied to a cube, which is counted already; say it when "
-                f"counting: fairweight count FILE --{name} ... --out cube.parquet"
-            )
-
-
-def _options(**given: Any) -> Any:
-    """Checked options; every message names the argument, what was given and what is allowed."""
-    from fairweight.auditing.compare.comparison import Options
-    from fairweight.auditing.metrics.change import ZERO_BASELINE_POLICIES
-
-    state = given.pop("random_state")
-    seed = 0 if state is None else state
-
-    def need(ok: bool, name: str, rule: str) -> None:
-        if not ok:
-            flag = "--" + name.replace("_", "-")
-            raise InputError(f"{flag} ({name}=) cannot be {given.get(name, seed)!r}; {rule}.")
-
-    def number(value: Any, low: float, high: float) -> bool:
-        return isinstance(value, int | float) and not isinstance(value, bool) and low < value < high
-
-    def whole(value: Any, least: int) -> bool:
-        return hasattr(value, "__index__") and not isinstance(value, bool) and value >= least
-
-    need(number(given["alpha"], 0, 1), "alpha", "give a level between 0 and 1, such as 0.05")
-    need(whole(given["n_boot"], 20), "n_boot", "give a whole number of at least 20")
-    need(given["correction"] in ("holm", "bh", "none"), "correction", "use holm, bh or none")
-    need(whole(given["min_group"], 1), "min_group", "give a whole number of at least 1")
-    need(whole(seed, 0), "random_state", "give a whole number of at least 0")
-    policies = ", ".join(ZERO_BASELINE_POLICIES)
-    need(
-        given["zero_baseline"] in ZERO_BASELINE_POLICIES, "zero_baseline", f"use one of {policies}"
-    )
-    need(number(given["reference_shift"], 0, 1), "reference_shift", "give a shift between 0 and 1")
-    need(
-        given["group_error"] == 0 or number(given["group_error"], 0, 0.5),
-        "group_error",
-        "give a share of wrong labels below 0.5",
-    )
-    return Options(random_state=int(seed), **given)
 
 
 def worst_group_shift(

@@ -8,13 +8,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fairweight as fw
 from fairweight import cli
 from fairweight.cli.app import app
 from fairweight.tables import write
@@ -36,6 +37,26 @@ def below(folder: str | Path) -> set[str]:
 def preds(folder: Path) -> str:
     wide_frame().to_csv("preds.csv", index=False)
     return "preds.csv"
+
+
+@pytest.fixture(scope="module")
+def held() -> fw.Audit:
+    """The audit of those predictions, for tests that are only about how it is written."""
+    return fw.audit_table(wide_frame(), n_boot=40)
+
+
+@pytest.fixture(scope="module")
+def held_file(held: fw.Audit, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The same for another process."""
+    path = tmp_path_factory.mktemp("held") / "audit.json"
+    path.write_text(held.to_json(), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def no_audit(monkeypatch: pytest.MonkeyPatch, held: fw.Audit) -> None:
+    """Take the audit that is held instead of making one more."""
+    monkeypatch.setattr("fairweight.api.audit_table", lambda *_, **__: held)
 
 
 # --- places that cannot be written ---------------------------------------------------------------
@@ -75,8 +96,9 @@ def test_a_pipe_is_not_replaced_by_a_file(run: Run, preds: str) -> None:
         (errno.EDQUOT, "no space left"),
     ],
 )
+@pytest.mark.usefixtures("no_page", "no_audit")
 def test_what_the_system_refuses_while_moving_into_place(
-    run: Run, preds: str, monkeypatch: pytest.MonkeyPatch, no_page: None, number: int, words: str
+    run: Run, preds: str, monkeypatch: pytest.MonkeyPatch, number: int, words: str
 ) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number))
@@ -138,6 +160,7 @@ def test_a_full_disk(run: Run, preds: str, tiny_disk: Path) -> None:
     assert below(tiny_disk) == set()
 
 
+@pytest.mark.usefixtures("no_audit")
 def test_a_full_disk_keeps_the_earlier_report(run: Run, preds: str, tiny_disk: Path) -> None:
     earlier = {"report.html": "earlier", "audit.json": "{}", "tables/results.csv": "a,b\n"}
     for name, text in earlier.items():
@@ -147,9 +170,8 @@ def test_a_full_disk_keeps_the_earlier_report(run: Run, preds: str, tiny_disk: P
     assert {name: (tiny_disk / name).read_text() for name in below(tiny_disk)} == earlier
 
 
-def test_a_full_disk_while_the_tables_are_written(
-    run: Run, preds: str, tiny_disk: Path, no_page: None
-) -> None:
+@pytest.mark.usefixtures("no_page", "no_audit")
+def test_a_full_disk_while_the_tables_are_written(run: Run, preds: str, tiny_disk: Path) -> None:
     """Tables are written by DuckDB, which reports a full disk in its own way."""
     (tiny_disk / "filler").write_bytes(bytes(150_000))
     sentence = run("audit", preds, *FEW, "--out", "disk/out").refused()
@@ -166,6 +188,7 @@ def test_a_full_disk_and_a_cube(run: Run, preds: str, tiny_disk: Path) -> None:
     assert below(tiny_disk) == {"filler"}
 
 
+@pytest.mark.usefixtures("no_audit")
 def test_no_space_without_a_disk_to_fill(
     run: Run, preds: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,11 +205,14 @@ def test_no_space_without_a_disk_to_fill(
 # Runs the command line and stops for good at the `at`-th renaming of a file into its place.
 STOPS = """
 import os, sys, time
-from fairweight import cli
-from fairweight.report import html
+from pathlib import Path
+from fairweight import api, cli
+from fairweight.report import html, machine
 from fairweight.tables import write
-html.render = lambda result: "<!doctype html>"  # drawing takes longest and moves nothing
-at, calls = int(sys.argv[1]), 0
+at, calls, held = int(sys.argv[1]), 0, Path(sys.argv[2])
+# Auditing and drawing take longest and move nothing.
+api.audit_table = lambda *_, **__: api.Audit(machine.from_json(held.read_text()))
+html.render = lambda result: "<!doctype html>"
 def stop_at(rename):
     def called(*arguments):
         global calls
@@ -202,23 +228,31 @@ class Os:
     replace = staticmethod(stop_at(os.replace))
     rename = staticmethod(stop_at(os.rename))
 write.os = Os()
-sys.argv = ["fairweight", *sys.argv[2:]]
+sys.argv = ["fairweight", *sys.argv[3:]]
 sys.exit(cli.run(sys.argv[1:]))
 """
 
 
-def stopped(at: int, *arguments: str) -> subprocess.Popen[str]:
+Stopped = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def stopped(held_file: str) -> Stopped:
     """A run that has come to its `at`-th renaming and waits there."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", STOPS, str(at), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=hears_ctrl_c,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "stopped\n", process.communicate()[1]
-    return process
+
+    def called(at: int, *arguments: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", STOPS, str(at), held_file, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=hears_ctrl_c,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "stopped\n", process.communicate()[1]
+        return process
+
+    return called
 
 
 def end(process: subprocess.Popen[str], how: signal.Signals) -> tuple[int, str]:
@@ -227,14 +261,16 @@ def end(process: subprocess.Popen[str], how: signal.Signals) -> tuple[int, str]:
     return process.returncode, told
 
 
-def test_a_killed_run_leaves_no_new_folder(preds: str) -> None:
+def test_a_killed_run_leaves_no_new_folder(preds: str, stopped: Stopped) -> None:
     end(stopped(1, "audit", preds, *FEW, "--out", "out"), signal.SIGKILL)
     assert not Path("out").exists()
     assert all(name.startswith(".") for name in below(".") - {preds})
 
 
 @pytest.mark.parametrize("at", [1, 8, 17, 18])
-def test_a_killed_run_leaves_no_report_that_looks_finished(preds: str, at: int) -> None:
+def test_a_killed_run_leaves_no_report_that_looks_finished(
+    preds: str, stopped: Stopped, at: int
+) -> None:
     """15 tables and the manifest are moved first, then the report, and audit.json last."""
     Path("out").mkdir()
     for name in ("report.html", "audit.json"):
@@ -244,7 +280,9 @@ def test_a_killed_run_leaves_no_report_that_looks_finished(preds: str, at: int) 
     assert Path("out/report.html").exists() == (at == 18)
 
 
-def test_a_run_after_a_killed_one_is_whole(run: Run, preds: str, no_page: None) -> None:
+def test_a_run_after_a_killed_one_is_whole(
+    run: Run, preds: str, stopped: Stopped, no_page: None
+) -> None:
     Path("out").mkdir()
     end(stopped(5, "audit", preds, *FEW, "--out", "out"), signal.SIGKILL)
     run("audit", preds, *FEW, "--out", "out").done()
@@ -253,12 +291,12 @@ def test_a_run_after_a_killed_one_is_whole(run: Run, preds: str, no_page: None) 
     assert len(visible) == 17
 
 
-def test_a_killed_count_leaves_no_cube(preds: str) -> None:
+def test_a_killed_count_leaves_no_cube(preds: str, stopped: Stopped) -> None:
     end(stopped(1, "count", preds, "--out", "cube.parquet"), signal.SIGKILL)
     assert not Path("cube.parquet").exists()
 
 
-def test_an_interrupted_run_leaves_nothing(preds: str) -> None:
+def test_an_interrupted_run_leaves_nothing(preds: str, stopped: Stopped) -> None:
     code, told = end(stopped(1, "audit", preds, *FEW, "--out", "out"), signal.SIGINT)
     assert code == cli.INTERRUPTED
     assert told == "fairweight: interrupted; nothing was left half-written.\n"
@@ -306,7 +344,8 @@ def test_our_own_error(run: Run, preds: str, monkeypatch: pytest.MonkeyPatch) ->
         run("audit", preds, "--out", "out")
 
 
-def test_files_of_others_in_the_folder_are_kept(run: Run, preds: str, no_page: None) -> None:
+@pytest.mark.usefixtures("no_page", "no_audit")
+def test_files_of_others_in_the_folder_are_kept(run: Run, preds: str) -> None:
     Path("out").mkdir()
     Path("out/notes.txt").write_text("mine")
     run("audit", preds, *FEW, "--out", "out").done()
@@ -327,4 +366,5 @@ def test_a_reader_that_goes_away(preds: str) -> None:
 
 def test_every_command_has_a_file_of_its_own() -> None:
     names = {command.callback.__name__ for command in app.registered_commands if command.callback}
-    assert names == {"audit", "count", "demo", "gate", "metrics"}
+    audits, lab = {"audit", "count", "demo", "gate", "metrics"}, {"train", "compress", "predict"}
+    assert names == audits | lab | {"datasets", "methods"}

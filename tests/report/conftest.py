@@ -355,6 +355,31 @@ def _with_cev(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows, frame(made, RESULT_COLUMNS)], ignore_index=True)
 
 
+def _with_precision(rows: pd.DataFrame, single: AuditResult) -> pd.DataFrame:
+    """Precision of every class, counted from the confusion matrices, and an AUC."""
+    counts = single.confusion.pivot_table(
+        index=["variant", "prediction"], columns="label", values="count", fill_value=0
+    )
+    made: list[dict[str, Any]] = []
+    for variant in single.variants:
+        row: dict[str, Any] = dict.fromkeys(RESULT_COLUMNS)
+        row |= {"variant": variant, "scope": "model", "status": "ok", "interval": "percentile"}
+        auc = {"baseline": 0.98, "compressed": 0.96, "shift": -0.02, "ci_low": -0.03}
+        auc |= {"compressed_low": 0.95, "compressed_high": 0.97, "ci_high": -0.01}
+        made.append(row | auc | {"metric": "auc", "by": "overall", "n": single.n_examples})
+        for name in single.classes:
+            sides = [counts.loc[model, name] for model in (single.baseline, variant)]
+            before, after = (float(side[name] / side.sum()) for side in sides)
+            ends = {"ci_low": after - before - 0.02, "ci_high": after - before + 0.02}
+            ends |= {"sim_low": after - before - 0.03, "sim_high": after - before + 0.03}
+            ends |= {"baseline_low": before - 0.02, "baseline_high": before + 0.02}
+            ends |= {"compressed_low": after - 0.02, "compressed_high": after + 0.02}
+            values = {"baseline": before, "compressed": after, "shift": after - before}
+            of = {"metric": "precision", "by": "class", "class": name, "n": int(sides[1].sum())}
+            made.append(row | ends | values | of)
+    return pd.concat([rows, frame(made, RESULT_COLUMNS)], ignore_index=True)
+
+
 def populations(single: AuditResult, *, members: int = MEMBERS, seed: int = 5) -> AuditResult:
     """The same audit as if each variant were a population: rows of both scopes, noise floors.
 
@@ -362,7 +387,8 @@ def populations(single: AuditResult, *, members: int = MEMBERS, seed: int = 5) -
     do not lose beyond retraining; the floor of every row is 1.5 points, `matched` its shift.
     """
     rng = np.random.default_rng(seed)
-    model = _with_cev(single.results).assign(n_seeds_baseline=members, n_seeds_compressed=members)
+    model = _with_precision(_with_cev(single.results), single)
+    model = model.assign(n_seeds_baseline=members, n_seeds_compressed=members)
     for column in ("n_seeds_baseline", "n_seeds_compressed"):
         model[column] = model[column].astype("Int64")
     if members >= 5:
@@ -423,6 +449,31 @@ def without_method(population: AuditResult, reason: str = "one baseline model") 
 @pytest.fixture(scope="session")
 def population(result: AuditResult) -> AuditResult:
     return populations(result)
+
+
+def binary(names: dict[str, str] | None = None) -> AuditResult:
+    """Populations with two classes, the second positive, and a PPV ratio of every group."""
+    both = populations(build(names, n_classes=2))
+    rows = both.results
+    ratios = rows[(rows["metric"] == "error_rate") & (rows["by"] == "group")].copy()
+    ratios["metric"] = "ppv_ratio"
+    for column in ("baseline", "compressed"):
+        ratios[column] = 1 - ratios[column]
+        low, high = ratios[f"{column}_low"], ratios[f"{column}_high"]
+        ratios[f"{column}_low"], ratios[f"{column}_high"] = 1 - high, 1 - low
+    rows = pd.concat([rows, ratios], ignore_index=True)
+    columns = tuple(name for name in both.groupings if "*" not in name)
+    return replace(both, results=rows, positive=both.classes[1], single_columns=columns)
+
+
+@pytest.fixture(scope="session")
+def binary_population() -> AuditResult:
+    return binary()
+
+
+@pytest.fixture(scope="session")
+def hostile_binary_population() -> AuditResult:
+    return binary({**HOSTILE, "1": HOSTILE["3"]})
 
 
 @pytest.fixture(scope="session")

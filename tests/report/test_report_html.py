@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from fairweight.auditing.result import AuditResult
+from fairweight.report.figures import figures
 from fairweight.report.html import render
 from fairweight.report.page_tables import LIMIT, detail_tables
 
@@ -133,7 +134,8 @@ def test_anchors_exist_and_are_unique(pages: dict[str, str], name: str) -> None:
 
 
 def test_what_is_absent_is_said(pages: dict[str, str]) -> None:
-    assert pages["bare"].count("Not drawn: ") == 18  # nine figures, two variants
+    assert pages["bare"].count("Not drawn: ") == 2 * len(figures())  # two variants
+    assert "More figures" not in pages["bare"]
     assert "vegaEmbed=" not in pages["bare"]  # no figure, so no library of a megabyte
 
 
@@ -216,3 +218,15 @@ def test_a_browser_draws_every_figure_under_the_policy(
     assert len(drawn) == 9  # the first variant; the second is drawn when it is opened
     assert "could not be drawn" not in done.stdout.split("</main>")[0]
     assert "Refused to" not in done.stderr
+
+
+def test_more_figures_are_folded_and_hold_what_is_registered_so(pages: dict[str, str]) -> None:
+    text = pages["population"]
+    folded = re.findall(r'<details class="figures more".*?</details>', text, re.DOTALL)
+    assert len(folded) == 2  # one per variant
+    ids = re.findall(r'<span class="id">(.*?)</span>', folded[0])
+    assert ids == [f.id for f in figures() if f.more and f.id not in ("SG-F5", "SG-F6")]
+    assert f"<summary>More figures ({len(ids)})</summary>" in folded[0]
+    before = text[: text.index(folded[0])]
+    shown = re.findall(r'<span class="id">(.*?)</span>', before[before.index('id="figures"') :])
+    assert shown == [f.id for f in figures() if not f.more]

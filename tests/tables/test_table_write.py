@@ -163,7 +163,7 @@ def dying(function):
 
 write.os.replace = dying(os.replace)
 write.os.rename = dying(os.rename)
-write._sync = dying(write._sync)
+write.sync = dying(write.sync)
 with write.atomic_directory(sys.argv[2]) as folder:
     for name in ("a.csv", "b.csv", "report.html", "audit.json"):
         (folder / name).write_text("new")

@@ -15,6 +15,7 @@ from fairweight.cli.gate_command import gate
 from fairweight.cli.methods_command import methods
 from fairweight.cli.metrics_command import metrics
 from fairweight.cli.predict_command import predict
+from fairweight.cli.study_command import study
 from fairweight.cli.train_command import train
 
 AUDIT, LAB, LOOK = "Audit", "Lab", "Look"
@@ -61,4 +62,5 @@ app.command(rich_help_panel=LAB)(compress)
 app.command(rich_help_panel=LAB)(predict)
 app.command(rich_help_panel=LAB)(methods)
 app.command(rich_help_panel=LAB)(datasets)
+app.add_typer(study, rich_help_panel=LAB)
 app.command(rich_help_panel=LOOK)(demo)

@@ -48,6 +48,7 @@ class DrawnFigure:
     caption: str
     alt: str
     reason: str | None
+    more: bool
 
 
 @dataclass(frozen=True)
@@ -207,4 +208,6 @@ def _drawn(
         if drawing.spec is not None:
             alt = drawing.spec["description"]
             specs[anchor] = drawing.spec
-        yield DrawnFigure(anchor, figure.id, figure.title, figure.caption, alt, drawing.reason)
+        yield DrawnFigure(
+            anchor, figure.id, figure.title, figure.caption, alt, drawing.reason, figure.more
+        )

@@ -1,4 +1,4 @@
-"""What a stage is given beside its spec: where data are, where to keep half-done work, until when."""
+"""What a stage is given beside its spec: where data are, a place for half-done work, a deadline."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Copy:
         method with its sparsity.
     start
         `trained` derives copies from dense members; `first-weights` prunes while a model trains
-        from its first weights; a name stands for the variants of an earlier entry with that name.
+        from its first weights.
     finetune
         How copies are trained; none for pruning at once and for int8.
     rounds, rewind
@@ -72,6 +72,25 @@ class Copy:
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Expected:
+    """What a data set is known to hold, for estimating costs where its files are not at hand.
+
+    Parameters
+    ----------
+    train, test
+        Numbers of examples.
+    size, channels, classes
+        Of the images, and how many outputs a network has.
+    """
+
+    train: Count
+    test: Count
+    size: Count
+    channels: Count = 3
+    classes: Count = 10
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Experiment:
     """One population of dense models on one data set, its copies, and their audit.
 
@@ -94,6 +113,10 @@ class Experiment:
         Whether predictions hold the probabilities of all classes.
     audit
         Whether the experiment is audited; large sweeps are only tabulated.
+    figures
+        Ids of the figures that are drawn of the audit (`docs/reference/figures.md`).
+    expected
+        For estimating costs without the data; it decides nothing else.
     """
 
     name: Name
@@ -109,6 +132,8 @@ class Experiment:
     positive: str | None = None
     scores: bool = True
     audit: bool = True
+    figures: tuple[str, ...] = ()
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
@@ -121,14 +146,11 @@ class Study:
         Its name on the command line, and what it is about in one line.
     experiment
         Its experiments.
-    figures
-        Ids of the figures that the study's report shows.
     """
 
     name: Name
     title: str = ""
     experiment: Annotated[tuple[Experiment, ...], Field(min_length=1)]
-    figures: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _names_differ(self) -> Study:

@@ -35,7 +35,7 @@ def atomic_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     if mode not in ("w", "wb"):
         raise ValueError(f"mode must be 'w' or 'wb'; given was {mode!r}.")
     target = Path(path)
-    with _writing(target):
+    with writing(target):
         if target.is_dir():
             raise OutputError(f"'{target}' is a folder; give the name of a file.")
         if target.exists() and not target.is_file():
@@ -53,7 +53,7 @@ def atomic_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
                 os.fsync(stream.fileno())
             os.chmod(temporary, 0o666 & ~_umask())
             os.replace(temporary, target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
@@ -69,7 +69,7 @@ def atomic_directory(path: str | Path, *, completion: Sequence[str] = COMPLETION
     the files of `completion` disappear first and come last.
     """
     target = Path(path)
-    with _writing(target):
+    with writing(target):
         exists = _check_folder(target)
         parent = target if exists else target.parent
         parent.mkdir(parents=True, exist_ok=True)
@@ -82,13 +82,13 @@ def atomic_directory(path: str | Path, *, completion: Sequence[str] = COMPLETION
             (temporary / MANIFEST).write_text(json.dumps(sorted(written)), encoding="utf-8")
             for name in (*written, MANIFEST):
                 os.chmod(temporary / name, 0o666 & ~_umask())  # some writers make private files
-                _sync(temporary / name)
+                sync(temporary / name)
             if exists:
                 _move_into(temporary, target, written, completion)
             else:
                 os.chmod(temporary, 0o777 & ~_umask())
                 os.rename(temporary, target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -98,7 +98,7 @@ def check_writable(path: str | Path) -> None:
     if not str(path).strip():
         raise OutputError("The output folder (--out) has an empty name; name a folder.")
     target = Path(path)
-    with _writing(target):
+    with writing(target):
         place = target if _check_folder(target) else target.parent
         while not place.exists():
             place = place.parent
@@ -126,7 +126,7 @@ def _move_into(
             _remove_stale(target, set(written))
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         os.replace(temporary / name, target / name)
-    _sync_folder(target)
+    sync_folder(target)
     for name in last:
         os.replace(temporary / name, target / name)
 
@@ -158,7 +158,7 @@ def _umask() -> int:
     return mask
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -166,14 +166,14 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
     # Some systems cannot sync a folder; the rename itself is done all the same.
     with suppress(OSError):
-        _sync(path)
+        sync(path)
 
 
 @contextmanager
-def _writing(target: Path) -> Iterator[None]:
+def writing(target: Path) -> Iterator[None]:
     """Turn what the system says while writing into one OutputError."""
     try:
         yield

@@ -313,3 +313,21 @@ def test_pairs_are_drawn_together() -> None:
     )
     assert not paired["ci_high"] > 0  # 0, or none where every draw is alike
     assert strangers["ci_low"] < 0 < strangers["ci_high"]
+
+
+def test_the_upper_end_of_sde_reaches_further_about_the_method(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One deviation above the estimate about these models, two about the method."""
+
+    def reached(estimate: Matrix, *_: Any, reach_up: float, **__: Any) -> tuple[Matrix, Matrix]:
+        return estimate - reach_up, estimate + reach_up
+
+    monkeypatch.setattr("fairweight.auditing.intervals.composite.inflated_limits", reached)
+    rng = np.random.default_rng(8)
+    label = np.repeat([0, 1], 1000)  # fewer of a class, and there are no limits
+    dense, small = (np.where(rng.random((3, 2000)) < e, 1 - label, label).T for e in (0.1, 0.2))
+    results = audit(Population(label, dense, small, {})).results
+    for scope, reach in (("model", 1.0), ("method", 2.0)):
+        found = row(results, "sde_pp", scope=scope)
+        assert found["ci_high"] - found["compressed"] == pytest.approx(reach)

@@ -6,16 +6,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeAlias
 
+import torch
+from torch import nn
+
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import load
-from fairweight.lab.batches import Scaling
 from fairweight.lab.card import Card
+from fairweight.lab.compress.mask import dense_values, load_dense_values
 from fairweight.lab.compress.prune import Spec, prune
 from fairweight.lab.compress.pruner import Pruner
 from fairweight.lab.compress.remove import remove_channels
+from fairweight.lab.make.first_weights import first_seed, load_first_weights
 from fairweight.lab.make.fitted import Made, compression_of, finish, fit, timed_example
 from fairweight.lab.make.quantised import quantise_model
 from fairweight.lab.make.variant_name import DENSE, variant_name
+from fairweight.lab.models.registry import build
 from fairweight.lab.prepared_data import Prepared, as_examples, prepare
 from fairweight.lab.train import Progress, Trained
 from fairweight.specs.compression import Structured
@@ -36,9 +41,12 @@ def compress_model(
     *,
     training: Training | None = None,
     root: str | Path | None = None,
+    prepared: Prepared | None = None,
+    rewind: bool = False,
     remove: bool = False,
     variant: str | None = None,
     onnx: bool = False,
+    checkpoint: Path | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> Made:
@@ -54,11 +62,21 @@ def compress_model(
         The folder of the compressed model; of int8, the ONNX file.
     training
         How it is finetuned; schedules that prune while training need it.
+    rewind
+        Whether what stays goes back to the first weights of the seed before it is trained.
     remove
         Of structured methods: whether channels are really removed, not only set to 0.
+    prepared, checkpoint
+        As for `train_model`.
     """
     network, card = load(source)
-    prepared, scaling = _data_of(card, source, root)
+    if not card.data or card.preprocessing is None:
+        raise InputError(
+            f"The card of '{source}' does not say what data the model was trained on and how "
+            "pixels are scaled; compress it in Python, with fairweight.lab.compress."
+        )
+    data = read_spec(Data, card.data, f"The data in the card of '{source}'")
+    prepared, scaling = prepared or prepare(data, root), card.preprocessing
     if isinstance(spec, Int8Static | Int8Dynamic):
         if training is not None or remove:
             raise InputError(
@@ -66,6 +84,11 @@ def compress_model(
             )
         return quantise_model(network, card, spec, prepared, scaling, out, variant=variant)
     _check_schedule(spec, training)
+    if rewind and (training is None or spec.schedule.kind != "one-shot"):
+        raise InputError(
+            "rewind goes back to the first weights and trains again: it needs epochs, and a method "
+            "that prunes at once."
+        )
     if remove and not isinstance(spec, Structured):
         raise InputError(
             f"{method} makes single weights 0, so that no channel can be removed; use a structured "
@@ -91,13 +114,17 @@ def compress_model(
     else:
         training = replace(training, loss="binary" if card.tasks else "cross-entropy")
         card = replace(card, training={**asdict(training), "after": parent.training})
+        pruner: Pruner | None = Pruner(spec, example=whole_channels)
+        if rewind:
+            network, pruner = _rewound(prune(network, spec, whole_channels), card), None
         trained = fit(
             network,
             prepared,
             training,
             out,
-            pruner=Pruner(spec, example=whole_channels),
+            pruner=pruner,
             scaling=scaling,
+            checkpoint=checkpoint,
             device=device,
             progress=progress,
         )
@@ -113,14 +140,30 @@ def compressed_name(method: str, spec: Compression, card: Card) -> str:
     return variant_name(method, spec, after=card.variant)
 
 
-def _data_of(card: Card, source: str | Path, root: str | Path | None) -> tuple[Prepared, Scaling]:
-    if not card.data or card.preprocessing is None:
-        raise InputError(
-            f"The card of '{source}' does not say what data the model was trained on and how "
-            "pixels are scaled; compress it in Python, with fairweight.lab.compress."
-        )
-    data = read_spec(Data, card.data, f"The data in the card of '{source}'")
-    return prepare(data, root), card.preprocessing
+def _rewound(pruned: nn.Module, card: Card) -> nn.Module:
+    """The masks of a pruned model over the weights that its training began with."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(first_seed(card.seed))
+        first = build(str(card.architecture), **card.options)
+    origin = card.training
+    while "after" in origin:
+        origin = origin["after"]
+    if origin.get("init") is not None:
+        load_first_weights(first, origin["init"])
+    load_dense_values(pruned, dense_values(first))
+    return pruned
+
+
+def _treatment(training: Training | None, rewind: bool) -> str:
+    return "none" if training is None else "rewind" if rewind else "finetune"
+
+
+def _in_all(spec: Spec, parent: Card) -> float:
+    """The sparsity that is asked for, counting what earlier rounds have taken."""
+    if getattr(spec.schedule, "of", "all") != "remaining":
+        return spec.sparsity
+    before = float(parent.compression.get("sparsity") or 0.0)
+    return 1 - (1 - before) * (1 - spec.sparsity)
 
 
 def _check_schedule(spec: Spec, training: Training | None) -> None:
@@ -130,7 +173,8 @@ def _check_schedule(spec: Spec, training: Training | None) -> None:
             "Rewinding goes back to weights of the same training, which a finished model no longer "
             "has; train with this method from the start (fairweight train --method)."
         )
-    if training is None and schedule != OneShot():
+    at_once = isinstance(schedule, OneShot) and schedule.epoch == 0
+    if training is None and not at_once:
         raise InputError(
             f"The schedule '{schedule.kind}' prunes while a model trains; say for how many epochs "
             "(--epochs), or leave the schedule out."

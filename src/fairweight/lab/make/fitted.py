@@ -42,10 +42,11 @@ def fit(
     *,
     pruner: Pruner | None,
     scaling: Scaling | None = None,
+    checkpoint: Path | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> Trained:
-    """Train a network; an interrupted run goes on from the checkpoint beside `out`."""
+    """Train a network; an interrupted run goes on from its checkpoint, by default beside `out`."""
     if pruner is not None:
         steps = max(1, -(-len(prepared.train) // training.batch_size))
         pruner.check_length(training.epochs, steps)
@@ -57,7 +58,7 @@ def fit(
         pruner=pruner,
         scaling=scaling,
         device=_checked(device),
-        checkpoint=_checkpoint(out),
+        checkpoint=checkpoint or _checkpoint(out),
         save_every=SAVE_EVERY,
         progress=progress,
     )

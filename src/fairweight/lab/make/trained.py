@@ -31,11 +31,13 @@ def train_model(
     out: str | Path,
     *,
     root: str | Path | None = None,
+    prepared: Prepared | None = None,
     method: str | None = None,
     pruning: Spec | None = None,
     init: str | Path | None = None,
     variant: str | None = None,
     onnx: bool = False,
+    checkpoint: Path | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> Made:
@@ -55,8 +57,12 @@ def train_model(
         What the model is called; by default `dense`, or the method with its sparsity.
     onnx
         Also write `model.onnx` into the folder.
+    checkpoint
+        The folder of the half-done training; by default hidden beside `out`.
+    prepared
+        The parts of the data, where they were read before.
     """
-    prepared = prepare(data, root)
+    prepared = prepared or prepare(data, root)
     training = _with_loss(training, prepared)
     network, options = _network(model, prepared, training.seed)
     if init is not None:

@@ -32,6 +32,7 @@ class Figure:
     title: str
     caption: str  # how to read it, printed below
     function: Draw
+    more: bool = False  # folded away in a report, where the findings must not drown in figures
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,13 @@ class Drawing:
 _FIGURES: dict[str, Figure] = {}
 
 
-def figure(id: str, *, title: str, caption: str) -> Callable[[Draw], Draw]:
+def figure(id: str, *, title: str, caption: str, more: bool = False) -> Callable[[Draw], Draw]:
     """Register a function `(result, variant, task) -> specification or Absent` under an id."""
 
     def add(function: Draw) -> Draw:
         if id in _FIGURES:
             raise InputError(f"A figure '{id}' is registered already; choose another id.")
-        _FIGURES[id] = Figure(id, title, caption, function)
+        _FIGURES[id] = Figure(id, title, caption, function, more)
         return function
 
     return add

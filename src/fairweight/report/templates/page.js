@@ -17,7 +17,9 @@
   };
   // A closed section is drawn when it is first opened: a report may hold many variants.
   for (const section of document.querySelectorAll("details.figures")) {
-    const all = () => section.querySelectorAll(".chart").forEach(draw);
+    // What is folded inside is drawn when that is opened.
+    const own = (chart) => chart.closest("details.figures") === section;
+    const all = () => [...section.querySelectorAll(".chart")].filter(own).forEach(draw);
     if (section.open) all();
     section.addEventListener("toggle", () => { if (section.open) all(); });
   }
@@ -25,7 +27,9 @@
   // A link of the contents opens what it leads to.
   const reveal = () => {
     const target = location.hash && document.getElementById(location.hash.slice(1));
-    if (target instanceof HTMLDetailsElement) target.open = true;
+    for (let part = target; part; part = part.parentElement) {
+      if (part instanceof HTMLDetailsElement) part.open = true;
+    }
   };
   addEventListener("hashchange", reveal);
   reveal();

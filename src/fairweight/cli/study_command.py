@@ -1,0 +1,366 @@
+"""`fairweight study`: populations of runs that survive anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from fairweight.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fairweight.runs.plan import Plan
+    from fairweight.runs.plan_file import Listed
+    from fairweight.runs.stage import Stage
+    from fairweight.runs.store import Store
+
+STORE = "fairweight-runs"
+
+study = typer.Typer(
+    name="study",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Populations and studies: dense models, their copies, predictions and audits, each made "
+    "once and kept.\n\nTry one on the bundled digits: "
+    "`fairweight study run resource-efficient --preset smoke`.",
+)
+
+Which: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME|FILE",
+        help="A study that comes with fairweight (`fairweight study list`), or your own .toml.",
+        show_default=False,
+    ),
+]
+Preset: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="smoke|laptop|paper", help="Which size of a study of ours; by default laptop."
+    ),
+]
+StoreFolder: TypeAlias = Annotated[
+    str, typer.Option("--store", metavar="DIR", help="Where finished stages are kept.")
+]
+DataFolder: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="The folder with data sets; by default the variable FAIRWEIGHT_DATA.",
+    ),
+]
+
+
+@study.command("list")
+def list_studies() -> None:
+    """List the studies that come with fairweight, and their presets.
+
+    All of them, then one as a file to change:
+
+        fairweight study list
+
+        fairweight study new --from resource-efficient > mine.toml
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from fairweight.studies.library import names, presets
+    from fairweight.studies.library import study as read
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("study", "presets", "what it is"):
+        table.add_column(column, style="bold" if column == "study" else None)
+    for name in names():
+        held = presets(name)
+        title = read(name, "laptop" if "laptop" in held else held[0]).title
+        table.add_row(Text(name), ", ".join(held), Text(title))
+    Console().print(table)
+
+
+@study.command("new")
+def new(
+    origin: Annotated[
+        str,
+        typer.Option("--from", metavar="NAME", help="The study to start from."),
+    ] = "mnist-lenet",
+    preset: Preset = None,
+) -> None:
+    """Print a commented study to start from.
+
+    Write it to a file, change it, look at its cost, run it:
+
+        fairweight study new > mine.toml
+
+        fairweight study run mine.toml --data DIR --dry-run
+
+        fairweight study run mine.toml --data DIR
+    """
+    from fairweight.studies.library import DEFAULT, text
+
+    typer.echo(text(origin, preset or DEFAULT), nl=False)
+
+
+@study.command("run")
+def run(
+    which: Which,
+    preset: Preset = None,
+    data: DataFolder = None,
+    store: StoreFolder = STORE,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes of one thread each; by default one per core, 0 for none."),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local|ADDRESS",
+            help="Run on a Ray cluster; its nodes must share the store's folder.",
+        ),
+    ] = None,
+    gpus: Annotated[float, typer.Option(help="GPUs per stage, on Ray.")] = 0.0,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="60m", help="Stop cleanly after this time: 90s, 60m, 8h."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what is there and what the rest will take.")
+    ] = False,
+) -> None:
+    """Do what a study asks for and is not there yet; interrupted, it goes on where it stopped.
+
+    On the bundled digits, in seconds:
+
+        fairweight study run resource-efficient --preset smoke
+
+    What would it take, and then for an hour at most:
+
+        fairweight study run resource-efficient --data DIR --dry-run
+
+        fairweight study run resource-efficient --data DIR --budget 60m
+
+    Reports and tables are in STORE/results/NAME when it ends; models, predictions and
+    audits are shared by all studies of a store.
+    """
+    from rich.console import Console
+
+    from fairweight.cli.lab_options import require_lab
+    from fairweight.cli.study_progress import study_bars
+    from fairweight.cli.time_text import seconds_of
+
+    require_lab()
+    from fairweight.runs.runner import cores
+    from fairweight.runs.runner import run as run_stages
+
+    limit = None if budget is None else seconds_of(budget, "--budget")
+    console = Console()
+    plan, room = _planned(which, preset, store)
+    room.register(plan.study.name, list(plan.stages))
+    stages = _announce(plan, room, data, workers or cores(), console)
+    if dry_run:
+        return
+    with study_bars(plan.study.name) as progress:
+        outcome = run_stages(
+            stages,
+            room,
+            workers=workers,
+            ray=ray,
+            gpus=gpus,
+            data=_data(data),
+            budget=limit,
+            progress=progress,
+        )
+    _publish(plan, room, console)
+    told = f"{len(outcome.done)} stages made, {len(outcome.cached)} were there"
+    told += f", {len(outcome.failed)} failed" if outcome.failed else ""
+    told += f", {len(outcome.left)} left" if outcome.left else ""
+    console.print(f"{told}.", highlight=False)
+    if outcome.failed:
+        console.print(
+            "See why: fairweight study status NAME; try them again: fairweight study retry NAME",
+            markup=False,
+            highlight=False,
+        )
+    if outcome.stopped:
+        why = "the budget was used up" if outcome.stopped == "budget" else "interrupted"
+        console.print(f"Stopped: {why}. The same command goes on.", highlight=False)
+    if not outcome.complete:
+        raise typer.Exit(130 if outcome.stopped == "interrupt" else 1)
+
+
+@study.command("status")
+def status(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> None:
+    """Say how far a study is: what is done, running, failed and left, and why stages failed.
+
+    For example:
+
+        fairweight study status resource-efficient --preset smoke
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from fairweight.runs.status import status as look
+
+    console = Console()
+    stages, room = _listed(which, preset, store)
+    found = look(stages, room)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("stages", style="bold")
+    columns = ("done", "running", "failed", "left")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for kind in dict.fromkeys(kind for kind, _ in stages.values()):
+        table.add_row(kind, *(str(getattr(found, column)[kind]) for column in columns))
+    table.add_row("all", *(str(getattr(found, column).total()) for column in columns))
+    console.print(table)
+    failed = room.failed()
+    for key in sorted(stages.keys() & failed.keys()):
+        record = failed[key]
+        last = str(record["traceback"]).strip().splitlines()[-1]
+        console.print(f"{stages[key][1]}: {last} ({key[:12]})", markup=False, highlight=False)
+
+
+@study.command("retry")
+def retry(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> None:
+    """Forget why stages failed, so that the next `study run` tries them again.
+
+    For example:
+
+        fairweight study retry mine.toml
+    """
+    stages, room = _listed(which, preset, store)
+    failed = [key for key in room.failed() if key in stages]
+    room.forget_failures(failed)
+    typer.echo(f"{len(failed)} failed stages will be tried again by: fairweight study run {which}")
+
+
+@study.command("report")
+def report(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> None:
+    """Write the tables and reports of what is finished, also while a study runs.
+
+    For example:
+
+        fairweight study report resource-efficient --preset smoke
+    """
+    from rich.console import Console
+
+    plan, room = _planned(which, preset, store)
+    _publish(plan, room, Console())
+
+
+@study.command("export")
+def export(
+    out: Annotated[
+        str, typer.Argument(metavar="FILE", help="A .parquet or .csv file.")
+    ] = "runs.parquet",
+    store: StoreFolder = STORE,
+) -> None:
+    """Write one row per finished stage: what it was, how long it took, what it weighs.
+
+    For example:
+
+        fairweight study export runs.csv
+    """
+    from fairweight.runs.catalogue import export as write
+
+    write(_store(store), out)
+    typer.echo(f"Written to {out}")
+
+
+@study.command("gc")
+def gc(
+    store: StoreFolder = STORE,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Really remove it; without this it is only shown.")
+    ] = False,
+) -> None:
+    """Show what no study of the store refers to, and remove it with --delete.
+
+    First look, then remove:
+
+        fairweight study gc
+
+        fairweight study gc --delete
+    """
+    room = _store(store)
+    found = room.garbage()
+    total = sum(size for _, size in found)
+    for key, size in found:
+        typer.echo(f"{key}  {size / 1e6:,.1f} MB")
+    if not found:
+        typer.echo("Every stage belongs to a study.")
+        return
+    typer.echo(f"{len(found)} stages that no study refers to, {total / 1e6:,.1f} MB")
+    if delete:
+        room.remove([key for key, _ in found])
+        typer.echo("Removed.")
+    else:
+        typer.echo("Nothing was removed; `fairweight study gc --delete` does it.")
+
+
+def _planned(which: str, preset: str | None, store: str) -> tuple[Plan, Store]:
+    from fairweight.runs.plan import plan
+    from fairweight.studies.library import study as read
+
+    return plan(read(which, preset)), _store(store)
+
+
+def _listed(which: str, preset: str | None, store: str) -> tuple[Listed, Store]:
+    from fairweight.runs.plan_file import listed
+    from fairweight.studies.library import study as read
+
+    room = _store(store)
+    return listed(read(which, preset), room.root), room
+
+
+def _store(folder: str) -> Store:
+    from fairweight.runs.store import Store
+
+    return Store(folder)
+
+
+def _data(folder: str | None) -> Path | None:
+    import os
+
+    given = folder if folder is not None else os.environ.get("FAIRWEIGHT_DATA")
+    if folder is not None and not Path(folder).is_dir():
+        raise InputError(f"The data folder '{folder}' does not exist; give one that does.")
+    return None if given is None else Path(given)
+
+
+def _announce(
+    plan: Plan, store: Store, data: str | None, workers: int, console: Console
+) -> list[Stage]:
+    """Say what is there and what the rest will take; the stages with their expected times."""
+    from fairweight.cli.progress import bar
+    from fairweight.cli.time_text import time_text
+    from fairweight.runs.cost import Cost, costs
+    from fairweight.runs.plan import with_work
+
+    done = store.done() & plan.stages.keys()
+    left = [key for key in plan.stages if key not in done]
+    with bar() as progress:
+        each = costs(plan, _data(data), cache=store.root / "costs", progress=progress)
+    total = sum((each[key] for key in left), Cost(0.0, 0.0))
+    console.print(
+        f"{plan.study.name}: {len(plan.models)} models, {len(plan.stages)} stages, "
+        f"{len(done)} of them done; about {time_text(total.seconds)} of one core are left "
+        f"({time_text(total.seconds / max(workers, 1))} with {workers}), "
+        f"{total.bytes / 1e6:,.0f} MB.",
+        markup=False,
+        highlight=False,
+    )
+    return with_work(plan, {key: cost.seconds for key, cost in each.items()})
+
+
+def _publish(plan: Plan, store: Store, console: Console) -> None:
+    from fairweight.studies.publish import publish
+
+    for folder in publish(plan, store, store.root / "results" / plan.study.name):
+        report = folder / "audit" / "report.html"
+        shown = report if report.is_file() else folder
+        console.print(f"{folder.name}: {shown}", markup=False, highlight=False, soft_wrap=True)

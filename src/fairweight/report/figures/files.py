@@ -1,0 +1,79 @@
+"""A figure as a file: SVG, PNG or its Vega-Lite specification."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairweight.errors import InputError
+from fairweight.report.figures.registry import Spec, draw
+from fairweight.tables.write import atomic_file
+
+if TYPE_CHECKING:
+    from fairweight.auditing.result import AuditResult
+
+INK, PAPER = "#24292f", "#ffffff"  # a file knows no page whose colours it could take
+VEGA_LITE = "6.4"
+_FORMATS = (".svg", ".png", ".json")
+
+
+def save_figure(
+    result: AuditResult,
+    id: str,
+    path: str | Path,
+    *,
+    variant: str | None = None,
+    task: str | None = None,
+) -> Path:
+    """Write one figure of an audit; the suffix says as what: `.svg`, `.png` or `.json`.
+
+    Parameters
+    ----------
+    id
+        As in the reference of figures, `SG-F4`.
+    variant, task
+        Whose figure it is; the first variant by default.
+
+    Raises
+    ------
+    InputError
+        The audit has not what the figure needs, or the suffix is another.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in _FORMATS:
+        raise InputError(
+            f"path must end in {', '.join(_FORMATS)}; given was '{target.name}'; rename it."
+        )
+    drawing = draw(id, result, variant, task)
+    if drawing.spec is None:
+        raise InputError(f"Figure '{id}' cannot be drawn: {drawing.reason}.")
+    content = rendered(drawing.spec, suffix)
+    with atomic_file(target, "wb") as stream:
+        stream.write(content)
+    return target
+
+
+def rendered(spec: Spec, suffix: str) -> bytes:
+    """A specification as the bytes of a file, in dark ink on white."""
+    on_paper = _inked({**spec, "config": {**spec["config"], "background": PAPER}})
+    text = json.dumps(on_paper, allow_nan=False)
+    if suffix == ".json":
+        return (json.dumps(spec, allow_nan=False, indent=1) + "\n").encode()
+    import vl_convert
+
+    if suffix == ".svg":
+        drawn: str = vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE)
+        return drawn.encode()
+    image: bytes = vl_convert.vegalite_to_png(text, vl_version=VEGA_LITE, scale=2)
+    return image
+
+
+def _inked(part: Any) -> Any:
+    """The same with the page's colour replaced by ink, in configuration and marks."""
+    if isinstance(part, dict):
+        return {key: _inked(held) if key != "values" else held for key, held in part.items()}
+    if isinstance(part, list):
+        return [_inked(held) for held in part]
+    return INK if part == "currentColor" else part

@@ -1,0 +1,222 @@
+"""SG-T1: accuracy, kappa and the rates of every class, before and after, as one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairweight.report.figures.measured import Pair, left_blank, pairs, why_missing
+from fairweight.report.figures.parts import label, labels, largest, selection
+from fairweight.report.figures.registry import Absent, Spec, figure
+from fairweight.report.numbers import MINUS, NOTHING, count, is_share, missing, real
+from fairweight.report.rows import variant_of
+
+if TYPE_CHECKING:
+    from fairweight.auditing.result import AuditResult
+
+CLASSES = 12
+VARIANTS = 6
+_OVERALL = {"accuracy": "accuracy, %", "auc": "AUC, %", "kappa": "kappa"}
+_BY_CLASS = {"fpr": "FPR, %", "precision": "precision, %", "recall": "recall, %"}
+_LOWER_IS_BETTER = ("fpr",)
+_SIZE, _FLOOR = "n", "retraining, up to"
+_INK = {
+    "worse, the method": "rgba(213,94,0,0.6)",
+    "worse, these models": "rgba(213,94,0,0.25)",
+    "better, these models": "rgba(0,114,178,0.22)",
+    "better, the method": "rgba(0,114,178,0.5)",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table: a metric of one class, or of all examples, in every variant."""
+
+    metric: str
+    heading: str
+    found: dict[str, Pair]  # by variant
+
+
+@figure(
+    "SG-T1",
+    title="The numbers before and after",
+    caption=(
+        "Each number with its interval (of the method where it is known, else of these models). "
+        "Coloured: the simultaneous limits of the paired shift exclude 0, pale for these models "
+        "only, strong for the method too; orange is worse. Bold: the variant of this section. "
+        "Retraining, up to: what training again "
+        "alone moves. ×: undefined. FPR is FP / (FP + TN) of each class; the row that the paper "
+        "prints under this name is about 1 − recall of another run, and its kappas do not follow "
+        "from its accuracies."
+    ),
+    more=True,
+)
+def before_and_after(
+    result: AuditResult, variant: str | None = None, task: str | None = None
+) -> Spec | Absent:
+    name = variant_of(result, variant)
+    classes = _classes(result, name, task)
+    if not classes:
+        return Absent("there are no rates by class")
+    every = list(result.variants)
+    shown_ = largest(every, [_change(result, v, task, v == name) for v in every], VARIANTS)
+    lines = _lines(result, shown_, classes, task)
+    models = labels([result.baseline, *shown_])
+    rows = labels([line.heading for line in lines])
+    floors = any(not missing(pair[0]["noise_floor"]) for x in lines for pair in x.found.values())
+    columns = [_SIZE, *models, *([_FLOOR] if floors else [])]
+    cells: list[dict[str, Any]] = []
+    for row, line in zip(rows, lines, strict=True):
+        first = line.found.get(name) or next(iter(line.found.values()))
+        cells.append({"row": row, "column": _SIZE, "text": count(first[0]["n"]), "why": None})
+        cells.append({"row": row, "column": models[0], **_cell(first, "baseline")})
+        for model, own in zip(models[1:], shown_, strict=True):
+            if own in line.found:
+                here = {"row": row, "column": model, "this": own == name}
+                cells.append(here | _cell(line.found[own], "compressed"))
+        if floors:
+            cells.append({"row": row, "column": _FLOOR, "text": _floor(line), "why": None})
+    total = len(pairs(result, name, "recall", "class", task))
+    said = [
+        f"{count(len(shown_))} {'variant' if len(shown_) == 1 else 'variants'} against "
+        f"{label(result.baseline)}",
+        selection(len(classes), total, "classes"),
+        selection(len(shown_), len(every), "variants"),
+        left_blank(cells),
+    ]
+    worse = sum(str(cell.get("ink", "")).startswith("worse") for cell in cells)
+    return {
+        "title": "; ".join(part for part in said if part),
+        "description": (
+            f"Table of {count(len(lines))} numbers in {label(result.baseline)} and "
+            f"{count(len(shown_))} variants: accuracy, kappa, and false positive rate, precision "
+            f"and recall of {count(len(classes))} classes. In {count(worse)} cells the limits say "
+            "worse."
+        ),
+        "width": {"step": 124},
+        "height": {"step": 20},
+        "data": {"values": cells},
+        "layer": _layers(rows, columns, {cell.get("ink") for cell in cells}),
+    }
+
+
+def _classes(result: AuditResult, name: str, task: str | None) -> list[str]:
+    rows = {str(c): row for c, (row, _) in pairs(result, name, "recall", "class", task).items()}
+    sizes = [0.0 if missing(row["shift"]) else abs(row["shift"]) for row in rows.values()]
+    return largest(list(rows), sizes, CLASSES)
+
+
+def _change(result: AuditResult, variant: str, task: str | None, this: bool) -> float:
+    if this:
+        return float("inf")
+    rows = [row for row, _ in pairs(result, variant, "accuracy", "overall", task).values()]
+    return max((abs(real(r["shift"])) for r in rows if not missing(r["shift"])), default=0.0)
+
+
+def _lines(
+    result: AuditResult, variants: list[str], classes: list[str], task: str | None
+) -> list[Line]:
+    lines: list[Line] = []
+    for metric, heading in _OVERALL.items():
+        found = {v: pairs(result, v, metric, "overall", task).get(None) for v in variants}
+        known = {v: pair for v, pair in found.items() if pair is not None}
+        if any(not missing(row["baseline"]) for row, _ in known.values()):
+            lines.append(Line(metric, heading, known))
+    for metric, heading in _BY_CLASS.items():
+        by = {v: pairs(result, v, metric, "class", task) for v in variants}
+        for c in classes:
+            known = {v: rows[c] for v, rows in by.items() if c in rows}
+            if known:
+                lines.append(Line(metric, f"{heading.replace(', %', '')} of {c}, %", known))
+    return lines
+
+
+def _cell(pair: Pair, side: str) -> dict[str, Any]:
+    row, method = pair
+    if missing(row[side]):
+        return {"text": "×", "why": why_missing(row)}
+    wide = method is not None and not missing(method[f"{side}_low"])
+    limits = method if wide and method is not None else row
+    share = is_share(str(row["metric"]))
+    scale, form = (100.0, ".1f") if share else (1.0, ".3f")
+    said = format(scale * real(row[side]), form)
+    low, high = real(limits[f"{side}_low"]), real(limits[f"{side}_high"])
+    if not (missing(low) or missing(high)):
+        said += f" [{scale * low:{form}}, {scale * high:{form}}]"
+    return {
+        "text": said.replace("-", MINUS),
+        "why": None,
+        "ink": _ink(pair) if side == "compressed" else None,
+    }
+
+
+def _ink(pair: Pair) -> str | None:
+    """Worse or better, and for whom: by the limits of the paired shift."""
+    row, method = pair
+    told = _told(row)
+    if told == 0:
+        return None
+    word = "better" if (told > 0) != (row["metric"] in _LOWER_IS_BETTER) else "worse"
+    beyond = method is not None and _told(method) == told
+    return f"{word}, {'the method' if beyond else 'these models'}"
+
+
+def _told(row: dict[str, Any]) -> int:
+    low, high = real(row["sim_low"]), real(row["sim_high"])
+    return -1 if high < 0 else 1 if low > 0 else 0
+
+
+def _floor(line: Line) -> str:
+    """The largest floor of the variants: they differ only where their numbers of members do."""
+    floors = [real(row["noise_floor"]) for row, _ in line.found.values()]
+    known = [floor for floor in floors if not missing(floor)]
+    if not known:
+        return NOTHING
+    return f"{100 * max(known):.1f}" if is_share(line.metric) else f"{max(known):.3f}"
+
+
+def _layers(rows: list[str], columns: list[str], inks: set[str | None]) -> list[Spec]:
+    used = {ink: color for ink, color in _INK.items() if ink in inks}
+    at = {
+        "y": {"field": "row", "type": "nominal", "title": None, "sort": rows},
+        "x": {
+            "field": "column",
+            "type": "nominal",
+            "title": None,
+            "sort": columns,
+            "scale": {"domain": columns},
+            "axis": {"orient": "top", "labelAngle": 0, "domain": False, "ticks": False,
+                     "labelLimit": 118},
+        },
+    }  # fmt: skip
+    tooltip = [
+        {"field": field, "type": "nominal", "title": title}
+        for field, title in (
+            ("row", "what"),
+            ("column", "model"),
+            ("text", "value"),
+            ("why", "missing"),
+        )
+    ]
+    colored: Spec = {
+        "transform": [{"filter": "isValid(datum.ink)"}],
+        "mark": {"type": "rect"},
+        "encoding": {
+            **at,
+            "color": {
+                "field": "ink",
+                "type": "nominal",
+                "title": None,
+                "scale": {"domain": list(used), "range": list(used.values())},
+            },
+        },
+    }
+    written: list[Spec] = [
+        {
+            "transform": [{"filter": which}],
+            "mark": {"type": "text", "fontSize": 11, "fontWeight": weight},
+            "encoding": {**at, "text": {"field": "text", "type": "nominal"}, "tooltip": tooltip},
+        }
+        for which, weight in (("!datum.this", "normal"), ("datum.this === true", "bold"))
+    ]
+    return [colored, *written]

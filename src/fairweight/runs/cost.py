@@ -1,0 +1,178 @@
+"""What stages will take: measured steps of the very networks, times the steps that are planned."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fairweight.runs.key import canonical, digest
+from fairweight.runs.plan import Plan
+from fairweight.runs.stage import Stage
+from fairweight.specs.study import Expected, Experiment
+
+START = 4.0  # seconds until a stage has loaded its libraries, data and inputs, and written outputs
+EXPORT = 6.0  # to ONNX, with quantisation
+AUDIT = 30.0
+ROW_BYTES = 12  # of predictions, compressed; with scores 4 more per class
+MEASURED_STEPS = 3
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one example costs in an experiment, and how many there are."""
+
+    train_s: float  # per example, forwards and backwards
+    predict_s: float
+    n_train: int
+    n_test: int
+    classes: int
+    n_params: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of stages: seconds of one thread, and bytes on disk."""
+
+    seconds: float
+    bytes: float
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.seconds + other.seconds, self.bytes + other.bytes)
+
+
+def costs(
+    plan: Plan,
+    data: Path | None,
+    *,
+    cache: Path | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> dict[str, Cost]:
+    """The cost of every stage of a plan.
+
+    Parameters
+    ----------
+    data
+        The folder with data sets, for the number of examples where an experiment does not say it.
+    cache
+        A folder in which measured units are kept, so that the next call measures nothing.
+    """
+    units: dict[str, Unit] = {}
+    for number, (name, experiment) in enumerate(plan.experiments.items()):
+        if progress is not None:
+            progress(f"measuring a step of {name}", number, len(plan.experiments))
+        units[name] = _unit(experiment, data, cache)
+    whose = {model.made_by: model.experiment for model in plan.models}
+    whose |= {model.asked_by: model.experiment for model in plan.models}
+    whose |= {key: name for name, key in plan.audits.items()}
+    return {key: _cost(stage, units[whose[key]]) for key, stage in plan.stages.items()}
+
+
+def _cost(stage: Stage, unit: Unit) -> Cost:
+    model = 4.5 * unit.n_params
+    if stage.kind == "audit":
+        return Cost(AUDIT, 5e6)
+    if stage.kind == "predict":
+        row = ROW_BYTES + (4 * unit.classes if stage.spec["scores"] else 0)
+        return Cost(START + unit.n_test * unit.predict_s, row * unit.n_test)
+    if stage.kind == "train":
+        return Cost(START + _training(stage.spec["training"], unit), model)
+    finetune: Mapping[str, Any] | None = stage.spec["finetune"]
+    trained = 0.0 if finetune is None else _training(finetune, unit)
+    quantised = stage.spec["method"]["method"].startswith("int8")
+    return Cost(START + trained + (EXPORT if quantised else 0.0), model / (4 if quantised else 1))
+
+
+def _training(training: Mapping[str, Any], unit: Unit) -> float:
+    return float(training["epochs"]) * unit.n_train * unit.train_s
+
+
+def _unit(experiment: Experiment, data: Path | None, cache: Path | None) -> Unit:
+    asked = {
+        "data": asdict(experiment.data),
+        "model": asdict(experiment.model),
+        "batch_size": experiment.training.batch_size,
+        "expected": None if experiment.expected is None else asdict(experiment.expected),
+    }
+    file = None if cache is None else cache / f"{digest(canonical(asked))}.json"
+    if file is not None and file.is_file():
+        try:
+            return Unit(**json.loads(file.read_text(encoding="utf-8")))
+        except (TypeError, ValueError):
+            pass  # of another version: measured again
+    unit = _measured(experiment, data)
+    if file is not None:
+        from fairweight.tables.write import atomic_file
+
+        with atomic_file(file) as stream:
+            stream.write(json.dumps(asdict(unit)))
+    return unit
+
+
+def _measured(experiment: Experiment, data: Path | None) -> Unit:
+    import torch
+
+    from fairweight.lab.flops import count_parameters
+    from fairweight.lab.models.registry import build
+
+    expected = experiment.expected or _counted(experiment, data)
+    model = experiment.model
+    with torch.random.fork_rng(devices=[]):
+        network = build(
+            model.architecture,
+            classes=expected.classes,
+            channels=expected.channels,
+            size=expected.size,
+            width=model.width,
+            **model.options,
+        )
+    batch = min(experiment.training.batch_size, expected.train)
+    images = torch.rand(batch, expected.channels, expected.size, expected.size)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        train_s = _step_seconds(network, images, backwards=True) / batch
+        predict_s = _step_seconds(network, images, backwards=False) / batch
+    finally:
+        torch.set_num_threads(threads)
+    return Unit(
+        train_s,
+        predict_s,
+        expected.train,
+        expected.test,
+        expected.classes,
+        count_parameters(network).total,
+    )
+
+
+def _step_seconds(network: Any, images: Any, *, backwards: bool) -> float:
+    """Processor seconds of a step, the least of a few: other work on the machine only adds."""
+    import torch
+
+    network.train(backwards)
+    taken = []
+    for _ in range(1 + MEASURED_STEPS):
+        begun = time.process_time()
+        with torch.set_grad_enabled(backwards):
+            output = network(images)
+            if backwards:
+                output.square().mean().backward()
+        taken.append(time.process_time() - begun)
+    return min(taken[1:])
+
+
+def _counted(experiment: Experiment, data: Path | None) -> Expected:
+    from fairweight.lab.prepared_data import prepare
+
+    parts = prepare(experiment.data, data)
+    _, size, _, channels = parts.train.images.shape
+    return Expected(
+        train=len(parts.train),
+        test=len(parts.test),
+        size=size,
+        channels=channels,
+        classes=len(parts.train.classes),
+    )

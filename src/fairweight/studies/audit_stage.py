@@ -1,0 +1,75 @@
+"""The audit of an experiment as a stage: predictions of all its models in, a report out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fairweight.runs.context import Context
+from fairweight.runs.stages import PREDICTIONS, VARIANT
+
+BASELINE = "dense"
+TABLES = {"variants": "variants.parquet"}
+
+
+def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context) -> None:
+    """Audit what the inputs' models answered; the report goes into the room."""
+    from fairweight.auditing.audited import audited
+    from fairweight.report.save import save
+
+    place = context.work / "tables"
+    gather(spec["models"], list(inputs.values()), place)
+    result = audited(
+        str(place / "predictions" / "*" / "*.parquet"),
+        {
+            "baseline": BASELINE,
+            "groups": spec["groups"],
+            "cluster": spec["cluster"],
+            "task": "task" if spec["tasks"] else None,
+            "variants": str(place / TABLES["variants"]),
+        },
+        {"random_state": 0},
+        {"positive": spec["positive"]},
+        lambda words, done, total: context.progress(done, total, words),
+    )
+    save(result, room)
+
+
+def gather(models: list[list[Any]], folders: list[Path], place: Path) -> None:
+    """A folder that `fairweight audit` reads: predictions by variant and seed, variants beside.
+
+    Files are linked where the file system can, so that nothing is stored twice.
+    """
+    rows = []
+    for (variant, seed, parent), folder in zip(models, folders, strict=True):
+        row = json.loads((folder / VARIANT).read_text(encoding="utf-8"))
+        rows.append({**row, "variant": variant, "seed": seed, "parent": parent})
+        link(folder / PREDICTIONS, place / "predictions" / variant / f"{seed}.parquet")
+    _write_rows(rows, place / TABLES["variants"])
+
+
+def link(source: Path, target: Path) -> None:
+    """The same file at a second place, or a copy of it."""
+    import shutil
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _write_rows(rows: list[dict[str, Any]], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from fairweight.tables.write import atomic_file
+
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = pa.table({name: [row.get(name) for row in rows] for name in names})
+    with atomic_file(path, "wb") as file:
+        pq.write_table(table, file)

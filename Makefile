@@ -53,7 +53,7 @@ $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(BIN)/pip
 	@touch $@
 
 $(VENV)/.dev-installed: pyproject.toml constraints.txt | $(BIN)/pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev,lab]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev,lab,ray]'
 	@touch $@ $(VENV)/.demo-installed
 
 # Reports are looked at in a real browser where there is one; those tests skip themselves otherwise.

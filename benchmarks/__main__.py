@@ -25,6 +25,7 @@ from benchmarks import (
     large,
     many,
     populations,
+    runs_overhead,
     startup,
 )
 from benchmarks.lines import Line, markdown, plain
@@ -40,8 +41,19 @@ BENCHMARKS: dict[str, ModuleType] = {
     "lab-processes": lab_processes,
     "lab-pruning": lab_pruning,
     "lab-runtime": lab_runtime,
+    "runs": runs_overhead,
 }
-VERSIONS = ("duckdb", "numpy", "scipy", "pandas", "pyarrow", "fairlearn", "torch", "onnxruntime")
+VERSIONS = (
+    "duckdb",
+    "numpy",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "fairlearn",
+    "torch",
+    "onnxruntime",
+    "ray",
+)
 
 Found: TypeAlias = list[Line] | str  # measured lines, or why there are none
 

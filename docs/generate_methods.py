@@ -69,7 +69,7 @@ def methods_page() -> str:
     lines = [
         MADE,
         "# Methods",
-        "What `fairweight compress --method` and `fairweight train --method` take. `fairweight "
+        "What the option `--method` of `compress` and `train` takes. `fairweight "
         "methods NAME` prints the same; [your own method](../how-to/add-a-method.md) is one "
         "function more.",
         ", ".join(f"[`{row['name']}`](#{row['name']})" for kind in rows.values() for row in kind),
@@ -128,7 +128,7 @@ def architectures_page() -> str:
     lines = [
         MADE,
         "# Architectures",
-        "What `fairweight train --model` takes. All fit any number of classes (or of binary "
+        "What the option `--model` of `train` takes. All fit any number of classes (or of binary "
         "attributes), of image channels, and a `--width` that multiplies every layer's number of "
         "channels; options of their own are `--model-option NAME=VALUE`. A network of your own is "
         "named `module:function`: a function (or class) that returns a `torch.nn.Module` and gets "

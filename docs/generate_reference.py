@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +106,13 @@ def figures_page() -> str:
         "# Figures",
         "Every figure of the report, in its order. The ids of the papers (`SS-F2`: figure 2 of "
         "Simon Says) are kept; `FW` figures are our own. A figure that an audit cannot fill is "
-        "left out, and the report says why. In all of them grey is the baseline or what "
-        "retraining alone does; colours can be told apart by colour-blind readers, and every "
-        "figure has an alternative text.",
+        "left out, and the report says why; some are folded under “More figures”. In all of them "
+        "grey is the baseline or what retraining alone does; colours can be told apart by "
+        "colour-blind readers, and every figure has an alternative text.",
     ]
     for entry in figures():
-        lines += [f"## {entry.id}", f"**{entry.title}.** {_text(entry.caption)}"]
+        folded = " (Under “More figures”.)" if entry.more else ""
+        lines += [f"## {entry.id}", f"**{entry.title}.** {_text(entry.caption)}{folded}"]
     return "\n\n".join(lines) + "\n"
 
 
@@ -128,7 +129,7 @@ def command_line_page() -> str:
         inspect.cleandoc(group.help),
         "| exit code | meaning |\n|---|---|\n"
         "| 0 | done; of a gate: pass |\n"
-        "| 1 | of a gate: fail |\n"
+        "| 1 | of a gate: fail; of a study: some stages failed or are left |\n"
         "| 2 | bad input: one sentence on standard error says what and how to repair it |\n"
         "| 3 | of a gate: cannot tell |\n"
         "| 70 | an error of ours: please report it |\n"
@@ -137,7 +138,7 @@ def command_line_page() -> str:
         "no report that looks finished.",
         "`fairweight --version` shows the version, `fairweight COMMAND --help` the text below.",
     ]
-    for name, command in group.commands.items():
+    for name, command in _commands(group):
         lines += [f"## fairweight {name}", _help(command.help)]
         panels: dict[str, list[Any]] = {}
         for parameter in command.params:
@@ -147,6 +148,14 @@ def command_line_page() -> str:
         for panel, parameters in panels.items():
             lines += [f"**{panel}**", _options(parameters)]
     return "\n\n".join(lines) + "\n"
+
+
+def _commands(group: Any) -> Iterator[tuple[str, Any]]:
+    """Every command, those of a group after it."""
+    for name, command in group.commands.items():
+        yield name, command
+        for inner, own in getattr(command, "commands", {}).items():
+            yield f"{name} {inner}", own
 
 
 def _help(text: str) -> str:

@@ -49,8 +49,18 @@ def test_every_benchmark_returns_finite_ratios(
 
 
 def test_there_is_no_benchmark_without_a_test(benchmarks: Any) -> None:
-    tested = {"bootstrap", "large", "many", "populations", "startup"}
+    tested = {"bootstrap", "large", "many", "populations", "runs", "startup"}
     assert {name for name in benchmarks.BENCHMARKS if not name.startswith("lab-")} == tested
+
+
+def test_the_share_of_the_runner_is_measured(
+    benchmarks: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Starting a cluster takes longer than all the rest.
+    monkeypatch.setattr(benchmarks.BENCHMARKS["runs"], "find_spec", lambda name: None)
+    lines = lines_of(benchmarks, "runs")
+    assert [line.target for line in lines] == [1.02, 1.02, 1.8, None]
+    assert all(math.isfinite(line.ratio) and line.ratio > 0 for line in lines), lines
 
 
 def test_an_audit_in_a_fresh_process_says_where_its_time_went(

@@ -211,11 +211,12 @@ def test_a_browser_draws_every_figure_under_the_policy(
     done = subprocess.run(
         [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
          "--virtual-time-budget=8000", f"--user-data-dir={tmp_path / 'profile'}",
-         (tmp_path / "report.html").as_uri()],
+         (tmp_path / "report.html").as_uri() + "#more-variant-1"],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     drawn = re.findall(r'<svg[^>]*class="marks"', done.stdout)
-    assert len(drawn) == 9  # the first variant; the second is drawn when it is opened
+    # The first variant, with what the address unfolds; the second is drawn when it is opened.
+    assert len(drawn) == 9 + 4
     assert "could not be drawn" not in done.stdout.split("</main>")[0]
     assert "Refused to" not in done.stderr
 

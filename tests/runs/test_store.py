@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import socket
 import stat
 import subprocess
 import sys
@@ -177,6 +176,8 @@ def test_failures_are_recorded_until_forgotten_or_done(tmp_path: Path) -> None:
     store.write(two, writer(two.key))
     assert store.failed() == {}
     assert os.listdir(paths.failures(store.root)) == []
+    store.fail(two.key, "Traceback")  # as if killed before the record was removed
+    assert store.failed() == {}
 
 
 def test_a_broken_record_of_a_failure_is_still_a_failure(tmp_path: Path) -> None:
@@ -200,17 +201,26 @@ def test_rooms_of_the_dead_are_cleared_and_those_of_the_living_stay(tmp_path: Pa
     store, stage = Store(tmp_path), numbered(1)
     store.work("ab")
     with rooms.empty_room(store.root, "ab") as living:
-        for name, host in (("cd.1.0", socket.gethostname()), ("ef.1.0", "elsewhere")):
+        here = living.name.split(".")[1]
+        dead, copied, early, far = (
+            f"cd.{here}.1.0",
+            f"01.{here}.1.0",
+            f"23.{here}.1.0",
+            "ef.far.1.0",
+        )
+        for name in (dead, copied, far):
             paths.room(store.root, name).mkdir()
-            paths.room_lock(store.root, name).write_text(host)
-        paths.room(store.root, "01.1.0").mkdir()  # a copy of a store may lack its locks
+        for name in (dead, early, far):  # a copy of a store may lack its locks
+            paths.room_lock(store.root, name).touch()
         store.write(stage, writer(stage.key))
-        left = {path.name for path in paths.rooms(store.root).iterdir() if path.is_dir()}
-        assert left == {living.name, "ef.1.0"}
+        left = {path.name.removesuffix(".lock") for path in paths.rooms(store.root).iterdir()}
+        assert left == {living.name, far}
         # Of another machine: only after a day.
         old = time.time() - rooms.PATIENCE - 60
-        os.utime(paths.room_lock(store.root, "ef.1.0"), (old, old))
-        assert rooms.abandoned(store.root) == ["ef.1.0"]
+        os.utime(paths.room_lock(store.root, far), (old, old))
+        assert rooms.abandoned(store.root) == []
+        os.utime(paths.room(store.root, far), (old, old))
+        assert rooms.abandoned(store.root) == [far]
 
 
 def test_a_later_format_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from stored_stages import numbered, outputs, writer
 
 from fairweight.errors import InputError
-from fairweight.runs import damaged, paths
+from fairweight.runs import damaged, paths, rooms
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
 
@@ -90,8 +90,10 @@ def test_leftovers_are_what_nobody_works_on(tmp_path: Path) -> None:
     store.register("mine", [wanted.key])
     for stage in (done, wanted, dropped, busy):
         (store.work(stage.key) / "checkpoint").write_bytes(b"12345")
-    paths.room(store.root, "cd.1.0").mkdir()
-    (paths.room(store.root, "cd.1.0") / "half").write_bytes(b"123")
+    with rooms.empty_room(store.root, "cd") as living:
+        room = living.with_name(living.name + "1")  # of this machine, and nobody holds its lock
+    room.mkdir()
+    (room / "half").write_bytes(b"123")
     damaged.set_aside(store.root, done.key, "it was")
     with store.claim(busy.key):
         listed = dict(store.leftovers())
@@ -99,11 +101,11 @@ def test_leftovers_are_what_nobody_works_on(tmp_path: Path) -> None:
         assert set(listed) == {
             paths.work(store.root, dropped.key),
             paths.work(store.root, done.key),
-            paths.room(store.root, "cd.1.0"),
+            room,
             aside,
         }
         assert listed[paths.work(store.root, dropped.key)] == 5
-        assert listed[paths.room(store.root, "cd.1.0")] == 3
+        assert listed[room] == 3
         store.register("second", [dropped.key])  # in use by now
         store.clear([*listed, paths.work(store.root, busy.key), paths.studies(store.root)])
     assert sorted(os.listdir(paths.works(store.root))) == sorted(

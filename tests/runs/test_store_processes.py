@@ -66,12 +66,13 @@ def calls(log: Path) -> list[str]:
     return log.read_text().split() if log.exists() else []
 
 
+@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
 def test_killed_at_any_moment_nothing_half_is_seen_and_nothing_is_done_again(
-    tmp_path: Path,
+    tmp_path: Path, kills: int
 ) -> None:
-    store, number, rng = Store(tmp_path / "s"), 40, random.Random(1)
+    store, number, rng = Store(tmp_path / "s"), 4 * kills, random.Random(1)
     halves = 0
-    for kill in range(10):
+    for kill in range(kills):
         before, log = store.done(), tmp_path / f"{kill}.log"
         process = start(store.root, log, number, kill)
         go(process)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import tempfile
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from stored_stages import is_whole, numbered, writer
 
 from fairweight.errors import InputError
-from fairweight.runs import paths, verify
+from fairweight.runs import paths, rooms, verify
 from fairweight.runs.damaged import Damaged
 from fairweight.runs.store import Store
 
@@ -67,10 +66,11 @@ def _happen(store: Store, what: str, number: int, whole: set[str]) -> None:
                 store.write(stage, interrupted)
     elif what == "kill":
         store.work(key)
-        name = f"{key}.1.{len(os.listdir(paths.rooms(store.root)))}"
-        paths.room_lock(store.root, name).write_text(socket.gethostname())
-        paths.room(store.root, name).mkdir()
-        writer(key)(paths.room(store.root, name))
+        with rooms.empty_room(store.root, key) as room:
+            pass
+        room.with_name(f"{room.name}.lock").touch()
+        room.mkdir()
+        writer(key)(room)
     elif what in ("flip", "truncate", "lose") and folder.exists():
         whole.discard(key)
         file = folder / ("small.bin" if number % 2 else "stage.json")

@@ -278,7 +278,7 @@ def gc(
         bool, typer.Option("--delete", help="Really remove it; without this it is only shown.")
     ] = False,
 ) -> None:
-    """Show what no study of the store refers to, and remove it with --delete.
+    """Show what no study of the store refers to and half-done work, and remove it with --delete.
 
     First look, then remove:
 
@@ -287,16 +287,20 @@ def gc(
         fairweight study gc --delete
     """
     room = _store(store)
-    found = room.garbage()
-    total = sum(size for _, size in found)
-    for key, size in found:
-        typer.echo(f"{key}  {size / 1e6:,.1f} MB")
-    if not found:
-        typer.echo("Every stage belongs to a study.")
+    found, leftovers = room.garbage(), room.leftovers()
+    for name, size in (*found, *leftovers):
+        typer.echo(f"{name}  {size / 1e6:,.1f} MB")
+    if not found and not leftovers:
+        typer.echo("Every stage belongs to a study, and no half-done work is left.")
         return
-    typer.echo(f"{len(found)} stages that no study refers to, {total / 1e6:,.1f} MB")
+    total = sum(size for _, size in (*found, *leftovers))
+    typer.echo(
+        f"{len(found)} stages that no study refers to, {len(leftovers)} folders of half-done or "
+        f"damaged work, {total / 1e6:,.1f} MB"
+    )
     if delete:
         room.remove([key for key, _ in found])
+        room.clear([folder for folder, _ in leftovers])
         typer.echo("Removed.")
     else:
         typer.echo("Nothing was removed; `fairweight study gc --delete` does it.")

@@ -21,14 +21,16 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
 
 
-def key_of(kind: str, spec: Mapping[str, Any], inputs: Sequence[str] = ()) -> str:
+def key_of(kind: str, spec: Mapping[str, Any] | str, inputs: Sequence[str] = ()) -> str:
     """The name of a stage: of its kind, its full spec, and the stages that it builds on.
 
-    Defaults are part of a spec, so a default that changes changes the name.
+    Defaults are part of a spec, so a default that changes changes the name. A spec may be given as
+    its canonical text.
 
     >>> key_of("train", {"epochs": 2, "lr": 0.1}) == key_of("train", {"lr": 0.1, "epochs": 2})
     True
     >>> key_of("train", {"epochs": 2, "lr": 0.1}) == key_of("train", {"epochs": 3, "lr": 0.1})
     False
     """
-    return digest(f"{FORMAT}\n{kind}\n{canonical(spec)}\n{','.join(inputs)}")
+    text = spec if isinstance(spec, str) else canonical(spec)
+    return digest(f"{FORMAT}\n{kind}\n{text}\n{','.join(inputs)}")

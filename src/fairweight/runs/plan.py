@@ -9,7 +9,7 @@ from typing import Any
 
 from fairweight.errors import InputError
 from fairweight.runs.grid import copies_of, experiments_of
-from fairweight.runs.key import key_of
+from fairweight.runs.key import canonical, key_of
 from fairweight.runs.stage import Stage
 from fairweight.specs.study import Copy, Experiment, Study
 
@@ -43,10 +43,16 @@ class Plan:
     models: list[PlannedModel] = field(default_factory=list)
     audits: dict[str, str] = field(default_factory=dict)  # experiment → key
     experiments: dict[str, Experiment] = field(default_factory=dict)
+    _texts: dict[int, tuple[Mapping[str, Any], str]] = field(default_factory=dict, repr=False)
 
     def add(self, kind: str, spec: Mapping[str, Any], inputs: tuple[str, ...], label: str) -> str:
         """The key of a stage, which is added if nobody needed it before."""
-        key = key_of(kind, spec, inputs)
+        # Thousands of stages share a spec (rounds, members), and most of the time is its text.
+        held, text = self._texts.get(id(spec), (None, ""))
+        if held is not spec:
+            text = canonical(spec)
+            self._texts[id(spec)] = (spec, text)
+        key = key_of(kind, text, inputs)
         if key not in self.stages:
             self.stages[key] = Stage(key, kind, FUNCTIONS[kind], spec, inputs, label)
         return key
@@ -72,12 +78,15 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
     training = asdict(experiment.training)
     base: dict[str, Any] = {"data": asdict(experiment.data), "model": asdict(experiment.model)}
     seeds = range(experiment.first_seed, experiment.first_seed + experiment.members)
-    ask = {"part": "test", "scores": experiment.scores}
+    questions: dict[str, dict[str, Any]] = {}
     dense: dict[int, str] = {}
 
     def asked(variant: str, seed: int, key: str, parent: str | None) -> None:
         label = f"{experiment.name}: asking {variant}, seed {seed}"
-        answer = made.add("predict", {**ask, "variant": variant}, (key,), label)
+        question = questions.setdefault(
+            variant, {"part": "test", "scores": experiment.scores, "variant": variant}
+        )
+        answer = made.add("predict", question, (key,), label)
         made.models.append(PlannedModel(experiment.name, variant, seed, key, answer, parent))
 
     for seed in seeds:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import platform
 import time
+from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fairweight.errors import InputError
 from fairweight.runs.executor import Job, Tell
+from fairweight.runs.ray_cluster import cluster
 from fairweight.runs.result import Result, Status
 from fairweight.runs.sign import GO, STOP, Sign
 from fairweight.runs.stage import Stage
@@ -43,16 +42,16 @@ class RayPool:
         self, address: str, job: Job, tell: Tell, *, cpus: int | None = None, gpus: float = 0.0
     ) -> None:
         self._job, self._tell = job, tell
-        self._ray = _ray()
-        self._ours = not self._ray.is_initialized()
-        if self._ours:
-            _connect(self._ray, address, cpus)
-        self._sign = Sign.of_a_new_runner(job.store.root)
-        self._task = self._ray.remote(num_cpus=1, num_gpus=gpus, max_retries=0)(_on_a_node)
-        self._board = (
-            self._ray.remote(num_cpus=0)(_Board).options(scheduling_strategy=self._here()).remote()
-        )
-        self._keys: dict[Any, str] = {}  # of tasks in the cluster
+        with ExitStack() as stack:
+            self._ray = stack.enter_context(cluster(address, cpus))
+            self._sign = Sign.of_a_new_runner(job.store.root)
+            stack.callback(self._sign.remove)
+            self._task = self._ray.remote(num_cpus=1, num_gpus=gpus, max_retries=0)(_on_a_node)
+            board = self._ray.remote(num_cpus=0)(_Board)
+            self._board = board.options(scheduling_strategy=self._here()).remote()
+            stack.callback(self._ray.kill, self._board)
+            self._end = stack.pop_all().close
+        self._stages: dict[Any, Stage] = {}  # of tasks in the cluster
         self._cores, self._counted = 0, 0.0
         self._read = 0.0
 
@@ -61,34 +60,30 @@ class RayPool:
         if time.monotonic() - self._counted > COUNT_EVERY:
             self._cores = int(self._ray.cluster_resources().get("CPU", 0))
             self._counted = time.monotonic()
-        return max(0, AHEAD * self._cores - len(self._keys))
+        return max(0, AHEAD * self._cores - len(self._stages))
 
     def submit(self, stage: Stage) -> None:
         task = self._task.options(name=stage.label).remote(
             stage, self._job, self._sign, self._board
         )
-        self._keys[task] = stage.key
+        self._stages[task] = stage
 
     def finished(self, wait: float) -> list[Result]:
         self._tell_news()
-        if not self._keys:
+        if not self._stages:
             time.sleep(wait)
             return []
-        self._ray.wait(list(self._keys), num_returns=1, timeout=wait)
-        ended, _ = self._ray.wait(list(self._keys), num_returns=len(self._keys), timeout=0)
+        self._ray.wait(list(self._stages), num_returns=1, timeout=wait)
+        ended, _ = self._ray.wait(list(self._stages), num_returns=len(self._stages), timeout=0)
         return [self._result(task) for task in ended]
 
     def interrupt(self) -> None:
         self._sign.write(STOP)
 
     def stop(self) -> None:
-        self._sign.remove()
-        for task in self._keys:
+        for task in self._stages:
             self._ray.cancel(task, force=True)
-        if self._ours:
-            self._ray.shutdown()
-        else:
-            self._ray.kill(self._board)
+        self._end()
 
     def _here(self) -> Any:
         """On the node of this process: it is lost only if this process is."""
@@ -97,11 +92,15 @@ class RayPool:
         return strategies.NodeAffinitySchedulingStrategy(node_id=node, soft=True)
 
     def _result(self, task: Any) -> Result:
-        key = self._keys.pop(task)
+        stage = self._stages.pop(task)
         try:
             result: Result = self._ray.get(task)
+        except self._ray.exceptions.RayTaskError as error:
+            # The node could not even begin: fairweight is missing there, for example.
+            self._job.store.fail(stage.key, str(error), stage.label)
+            return Result(stage.key, Status.FAILED, words=str(error))
         except self._ray.exceptions.RayError as error:
-            return Result(key, Status.DIED, words=str(error))
+            return Result(stage.key, Status.DIED, words=str(error))
         return result
 
     def _tell_news(self) -> None:
@@ -157,34 +156,3 @@ def _unshared(root: Path) -> str:
         "cluster must share it under the same path, so give a folder of a network file system "
         "(--store)."
     )
-
-
-def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing goes out to anybody
-    try:
-        return import_module("ray")
-    except ModuleNotFoundError as error:
-        if error.name != "ray":
-            raise
-        raise InputError(
-            "--ray needs Ray, which is not installed: pip install 'fairweight[ray]'."
-        ) from None
-
-
-def _connect(ray: Any, address: str, cpus: int | None) -> None:
-    quiet = {"logging_level": logging.ERROR, "log_to_driver": False, "include_dashboard": False}
-    if address == "local":
-        # Over loopback: a cluster of one machine needs no network, nor that there is one.
-        ray.init(address="local", num_cpus=cpus, _node_ip_address="127.0.0.1", **quiet)
-        return
-    try:
-        ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError) as error:
-        raise InputError(
-            f"--ray {address}: no Ray cluster answers there ({_first_line(error)}); give 'local', "
-            "or the address that `ray start --head` printed."
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".")

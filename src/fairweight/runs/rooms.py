@@ -12,10 +12,11 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fairweight.runs import lock_file, paths
+from fairweight.runs.key import digest
 from fairweight.tables.write import writing
 
 # Locks may not reach other machines (lock_file), so their rooms are given this long.
@@ -63,11 +64,9 @@ def _named(root: Path, key: str) -> Iterator[Path]:
     with writing(paths.stage(root, key)):
         handle = None
         while handle is None:
-            name = f"{key}.{os.getpid()}.{secrets.token_hex(4)}"
+            name = f"{key}.{_machine()}.{os.getpid()}.{secrets.token_hex(4)}"
             handle = lock_file.take(paths.room_lock(root, name))
     try:
-        with writing(paths.stage(root, key)):
-            os.write(handle, socket.gethostname().encode())
         yield paths.room(root, name)
     finally:
         shutil.rmtree(paths.room(root, name), ignore_errors=True)
@@ -75,13 +74,17 @@ def _named(root: Path, key: str) -> Iterator[Path]:
 
 
 def _is_abandoned(root: Path, name: str) -> bool:
-    path = paths.room_lock(root, name)
-    try:
-        if lock_file.is_held(path):
-            return False
-        told = path.read_text(encoding="utf-8", errors="replace")
-        age = time.time() - path.stat().st_mtime
-    except FileNotFoundError:
-        # A live process would have made the lock first; or the whole room has gone meanwhile.
-        return paths.room(root, name).exists()
-    return told == socket.gethostname() or age > PATIENCE
+    if lock_file.is_held(paths.room_lock(root, name)):
+        return False
+    if name.split(".")[1:2] == [_machine()]:
+        return True
+    changed = []
+    for path in (paths.room(root, name), paths.room_lock(root, name)):
+        with suppress(FileNotFoundError):
+            changed.append(path.stat().st_mtime)
+    return bool(changed) and time.time() - max(changed) > PATIENCE
+
+
+def _machine() -> str:
+    """This machine, without telling its name."""
+    return digest(socket.gethostname())[:8]

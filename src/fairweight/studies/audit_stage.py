@@ -6,10 +6,13 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairweight.runs.context import Context
 from fairweight.runs.stages import PREDICTIONS, VARIANT
+
+if TYPE_CHECKING:
+    from fairweight.auditing.result import AuditResult
 
 BASELINE = "dense"
 TABLES = {"variants": "variants.parquet"}
@@ -36,6 +39,21 @@ def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context
         lambda words, done, total: context.progress(done, total, words),
     )
     save(result, room)
+    for id in spec["figures"]:
+        for variant in result.variants:
+            _draw(result, id, variant, room / "figures" / f"{id}-{variant}.svg")
+
+
+def _draw(result: AuditResult, id: str, variant: str, path: Path) -> None:
+    """One figure; a figure that this audit has no numbers for is left out."""
+    from fairweight.report.figures.files import rendered
+    from fairweight.report.figures.registry import draw
+    from fairweight.tables.write import atomic_file
+
+    drawing = draw(id, result, variant, None)
+    if drawing.spec is not None:
+        with atomic_file(path, "wb") as file:
+            file.write(rendered(drawing.spec, path.suffix))
 
 
 def gather(models: list[list[Any]], folders: list[Path], place: Path) -> None:

@@ -173,6 +173,22 @@ def test_ratios_end_at_one(binary_population: AuditResult) -> None:
     assert values[1]["value"] == pytest.approx(row["compressed"])
 
 
+@pytest.mark.parametrize(
+    ("id", "metric", "value", "domain"),
+    [("SG-F4", "fpr", 0.0, [0.0, 100.0]), ("SG-F6", "ppv_ratio", 1.0, [0.9, 1.0])],
+)
+def test_an_axis_has_a_length_where_nothing_differs(
+    id: str, metric: str, value: float, domain: list[float], binary_population: AuditResult
+) -> None:
+    audit = binary_population
+    same = [c for c in audit.results.columns if c.startswith(("baseline", "compressed"))]
+    for own in {metric, "fnr"} if id == "SG-F4" else {metric}:
+        one = {"by": "group", "metric": own}
+        audit = changed(audit, one, noise_floor=0.0, **dict.fromkeys(same, value))
+    scale = spec_of(id, audit)["concat"][0]["layer"][1]["encoding"]["y"]["scale"]
+    assert scale["domain"] == domain
+
+
 def test_without_a_positive_class_there_is_no_ratio(population: AuditResult) -> None:
     row = population.results[population.results["by"] == "grouping"].iloc[[0]].copy()
     row["metric"], row["status"] = "ppv_ratio", "not_estimable: no positive class"

@@ -96,18 +96,17 @@ def compress_model(
         )
     example = timed_example(as_examples(prepared.test), scaling)
     whole_channels = example if remove else None
-    parent, card = (
-        card,
-        replace(
-            card,
-            variant=variant or compressed_name(method, spec, card),
-            parent=f"{card.variant}:{card.seed}",
-            compression={
-                **compression_of(spec, "none" if training is None else "finetune"),
-                "channels_removed": remove,
-            },
-            measured={},
-        ),
+    parent = card
+    card = replace(
+        parent,
+        variant=variant or compressed_name(method, spec, parent),
+        parent=f"{parent.variant}:{parent.seed}",
+        compression={
+            **compression_of(spec, _treatment(training, rewind)),
+            "sparsity": _in_all(spec, parent),
+            "channels_removed": remove,
+        },
+        measured={},
     )
     if training is None:
         trained = Trained(prune(network, spec, whole_channels).eval(), scaling, (), -1)

@@ -67,7 +67,7 @@ def class_pairs(
         "width": 420,
         "height": {"step": 12},
         "data": {"values": values},
-        "layer": _layers(models(result, name), rate),
+        "layer": _layers(values, models(result, name), rate),
     }
 
 
@@ -78,7 +78,7 @@ def _change(row: dict[str, Any]) -> float:
     return abs(float(row["compressed"]) - float(row["baseline"]))
 
 
-def _layers(color: Spec, rate: Rate) -> list[Spec]:
+def _layers(values: list[dict[str, Any]], color: Spec, rate: Rate) -> list[Spec]:
     place = {
         "y": {"field": "class", "type": "nominal", "title": None, "sort": None},
         "yOffset": {"field": "model", "type": "nominal", "sort": color["scale"]["domain"]},
@@ -86,7 +86,7 @@ def _layers(color: Spec, rate: Rate) -> list[Spec]:
     }
     along = {"title": rate.axis, "scale": {"zero": rate.zero, "nice": True}}
     return [
-        *whiskers("x", place, along),
+        *whiskers(values, "x", place, along),
         {
             "transform": [{"filter": "isValid(datum.value)"}],
             "mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},

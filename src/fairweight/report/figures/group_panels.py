@@ -10,7 +10,7 @@ from fairweight.report.figures.measured import (
     Pair,
     left_blank,
     measured,
-    pairs,
+    pairs_of,
     retrained,
     tooltip,
     whiskers,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 PANELS = 12
 MODELS = 16  # beside each other in a panel
 WIDTH = 640  # of all panels of a line
+NARROWEST = 130  # a panel whose heading can be read
 HEIGHT = 130
 SPACING = 20
 FAR = 4  # times what three quarters of the values stay below: above it the frame ends
@@ -78,7 +79,7 @@ def group_panels(result: AuditResult, name: str, task: str | None, what: Shown) 
         selection(len(variants), len(result.variants), "variants"),
         left_blank(values),
     ]
-    across = len(order) * (22 if len(what.metrics) > 1 else 18)
+    across = max(NARROWEST, len(order) * (22 if len(what.metrics) > 1 else 18))
     columns = _columns(len(groups), across)
     domain = _domain(values, what)
     panels: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -97,7 +98,9 @@ def group_panels(result: AuditResult, name: str, task: str | None, what: Shown) 
                 "data": {"values": own},
                 "layer": [
                     _heading(heading, across),
-                    *_layers(what, order, domain, i % columns == 0, i + columns >= len(panels)),
+                    *_layers(
+                        own, what, order, domain, i % columns == 0, i + columns >= len(panels)
+                    ),
                 ],
             }
             for i, (heading, own) in enumerate(panels.items())
@@ -144,9 +147,10 @@ def _domain(values: list[dict[str, Any]], what: Shown) -> list[float]:
         for end in ("value", "low", "high", "wide_low", "wide_high", "floor_low", "floor_high")
         if v[end] is not None
     ]
-    low, high = min(ends), max(ends)
-    low = max(0.0, low - 0.04 * (high - low)) if not what.zero else 0.0
-    return [low, what.top if not what.zero else min(high, what.top)]
+    low, high = min(ends, default=0.0), max(ends, default=0.0)
+    if what.zero:
+        return [0.0, min(high, what.top) or what.top]
+    return [max(0.0, min(low - 0.04 * (high - low), 0.9 * what.top)), what.top]
 
 
 def _far(values: list[float | None]) -> float:
@@ -165,11 +169,14 @@ def _by_group(result: AuditResult, what: Shown, task: str | None) -> Table:
 
     columns = result.single_columns or result.groupings
     table: Table = {}
-    for variant in result.variants:
-        for metric in what.metrics:
-            for group, pair in pairs(result, variant, metric, "group", task).items():
-                if group is not None and column_of(group, result.groupings) in columns:
-                    table.setdefault(group, {})[variant, metric] = pair
+    for metric in what.metrics:
+        rows_of = pairs_of(result, result.variants, metric, "group", task)
+        named = {str(group) for rows in rows_of.values() for group in rows}
+        wanted = {group for group in named if column_of(group, result.groupings) in columns}
+        for variant, rows in rows_of.items():
+            for group, pair in rows.items():
+                if group in wanted:
+                    table.setdefault(str(group), {})[variant, metric] = pair
     known = {g for g, found in table.items() if any(_known(pair) for pair in found.values())}
     return {group: found for group, found in table.items() if group in known}
 
@@ -211,7 +218,12 @@ def _size(found: dict[tuple[str, str], Pair], name: str, what: Shown) -> str:
 
 
 def _layers(
-    what: Shown, order: list[str], domain: list[float], left: bool, bottom: bool
+    own: list[dict[str, Any]],
+    what: Shown,
+    order: list[str],
+    domain: list[float],
+    left: bool,
+    bottom: bool,
 ) -> list[Spec]:
     names = [name for name, _ in what.metrics.values()]
     several = len(names) > 1
@@ -250,8 +262,8 @@ def _layers(
     inside = f"isValid(datum.value) && datum.value <= {domain[1]!r}"
     above = f"isValid(datum.value) && datum.value > {domain[1]!r}"
     who = [("group", "group"), ("model", "model"), ("metric", "metric")]
-    return [
-        *whiskers("y", place, along),
+    layers: list[Spec] = [
+        *whiskers(own, "y", place, along),
         {
             "transform": [{"filter": "isValid(datum.value)"}],
             "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.6, "clip": True},
@@ -267,26 +279,39 @@ def _layers(
             "mark": {"type": "point", "size": 110, "color": GREY, "strokeWidth": 1.5},
             "encoding": {k: v for k, v in at.items() if k != "color"},
         },
-        {
-            "transform": [
-                {"filter": above},
-                {"calculate": "'▲' + format(datum.value, '.0f')", "as": "said"},
-            ],
-            "mark": {"type": "text", "baseline": "top", "fontSize": 10, "align": "right", "dx": 6},
-            "encoding": {
-                **place,
-                "y": {"value": 0},
-                "text": {"field": "said", "type": "nominal"},
-                "tooltip": tooltip(who, what.form, what.axis),
-            },
-        },
-        {
-            "transform": [{"filter": "!isValid(datum.value)"}],
-            "mark": {"type": "text", "text": "×", "baseline": "bottom"},
-            "encoding": {
-                **place,
-                "y": {"value": HEIGHT},
-                "tooltip": [{"field": "why", "type": "nominal", "title": "missing"}],
-            },
-        },
     ]
+    if any(v["value"] is not None and v["value"] > domain[1] for v in own):
+        layers.append(
+            {
+                "transform": [
+                    {"filter": above},
+                    {"calculate": "'▲' + format(datum.value, '.0f')", "as": "said"},
+                ],
+                "mark": {
+                    "type": "text",
+                    "baseline": "top",
+                    "fontSize": 10,
+                    "align": "right",
+                    "dx": 6,
+                },
+                "encoding": {
+                    **place,
+                    "y": {"value": 0},
+                    "text": {"field": "said", "type": "nominal"},
+                    "tooltip": tooltip(who, what.form, what.axis),
+                },
+            }
+        )
+    if any(v["value"] is None for v in own):
+        layers.append(
+            {
+                "transform": [{"filter": "!isValid(datum.value)"}],
+                "mark": {"type": "text", "text": "×", "baseline": "bottom"},
+                "encoding": {
+                    **place,
+                    "y": {"value": HEIGHT},
+                    "tooltip": [{"field": "why", "type": "nominal", "title": "missing"}],
+                },
+            }
+        )
+    return layers

@@ -5,13 +5,14 @@ Thick intervals speak of these models, thin ones of the method, where members ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.report.figures.parts import value
 from fairweight.report.figures.registry import Spec
 from fairweight.report.figures.theme import GREY
 from fairweight.report.numbers import count, missing, real, text
-from fairweight.report.rows import at_task, records, select
+from fairweight.report.rows import Scope, at_task, records
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -21,22 +22,40 @@ Row: TypeAlias = dict[str, Any]
 Pair: TypeAlias = tuple[Row, Row | None]  # the row of these models, and that of the method
 
 UNDEFINED = "undefined in the data"  # the engine's reason where the metric's own says more
+SCOPES: tuple[Scope, Scope] = ("model", "method")
 _PREFIX = "not_estimable: "
+_COLUMNS = (
+    "variant", "metric", "group", "class", "n", "baseline", "baseline_low", "baseline_high",
+    "compressed", "compressed_low", "compressed_high", "shift", "sim_low", "sim_high",
+    "noise_floor", "debiased", "ci_low", "ci_high", "status",
+)  # fmt: skip
 
 
 def pairs(
     result: AuditResult, variant: str, metric: str, by: str, task: str | None = None
 ) -> dict[str | None, Pair]:
     """Rows of one metric by class or group (or overall, under None), each with its method's row."""
-    of = by if by in ("class", "group") else "level"
-    found = {
-        scope: {
-            text(row[of]): row
-            for row in records(at_task(select(result, variant, metric, by, scope), result, task))
+    return pairs_of(result, (variant,), metric, by, task)[variant]
+
+
+def pairs_of(
+    result: AuditResult, variants: Sequence[str], metric: str, by: str, task: str | None = None
+) -> dict[str, dict[str | None, Pair]]:
+    """The same of several variants, read at once: reading each alone takes a report seconds."""
+    found: dict[tuple[str, Scope], dict[str | None, Row]] = {}
+    for scope in SCOPES:
+        places = [result.places.get((variant, metric, by, scope), ()) for variant in variants]
+        rows = result.results.take([place for own in places for place in own])
+        for row in records(at_task(rows, result, task), _COLUMNS):
+            name = text(row[by]) if by in ("class", "group") else None
+            found.setdefault((row["variant"], scope), {})[name] = row
+    return {
+        variant: {
+            name: (row, found.get((variant, "method"), {}).get(name))
+            for name, row in found.get((variant, "model"), {}).items()
         }
-        for scope in ("model", "method")
+        for variant in variants
     }
-    return {name: (row, found["method"].get(name)) for name, row in found["model"].items()}
 
 
 def measured(pair: Pair, side: Side, scale: float = 100.0) -> dict[str, Any]:
@@ -111,8 +130,10 @@ def sizes(values: list[dict[str, Any]], of: str) -> str:
     return f"n {least if least == most else f'{least} to {most}'} per {of}"
 
 
-def whiskers(axis: Literal["x", "y"], place: Spec, axis_of: Spec) -> list[Spec]:
-    """Layers of the grey band, the thin and the thick interval along one axis.
+def whiskers(
+    values: list[dict[str, Any]], axis: Literal["x", "y"], place: Spec, axis_of: Spec
+) -> list[Spec]:
+    """Layers of the grey band, the thin and the thick interval, as far as any value has them.
 
     Parameters
     ----------
@@ -134,11 +155,12 @@ def whiskers(axis: Literal["x", "y"], place: Spec, axis_of: Spec) -> list[Spec]:
             },
         }
 
-    return [
-        span("floor_low", "floor_high", False, strokeWidth=9, color=GREY, opacity=0.3),
-        span("wide_low", "wide_high", True, strokeWidth=1.2),
-        span("low", "high", True, strokeWidth=4, opacity=0.55),
-    ]
+    layers = {
+        "floor_low": span("floor_low", "floor_high", False, strokeWidth=9, color=GREY, opacity=0.3),
+        "wide_low": span("wide_low", "wide_high", True, strokeWidth=1.2),
+        "low": span("low", "high", True, strokeWidth=4, opacity=0.55),
+    }
+    return [layer for end, layer in layers.items() if any(v[end] is not None for v in values)]
 
 
 def tooltip(first: list[tuple[str, str]], form: str, unit: str) -> list[Spec]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairweight.report.figures.measured import pairs, why_missing
+from fairweight.report.figures.measured import pairs_of, why_missing
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.sparsity import (
     NO_LEVELS,
@@ -46,12 +46,12 @@ def accuracy_and_auc(
     blank: dict[str, str] = {}
     for metric, words in _METRICS.items():
         points: list[dict[str, Any]] = []
-        for own, level in levels.items():
-            for row, method in pairs(result, own, metric, "overall", task).values():
+        for own, rows in pairs_of(result, list(levels), metric, "overall", task).items():
+            for row, method in rows.values():
                 if missing(row["compressed"]):
                     blank[words] = why_missing(row)
                 else:
-                    points.append(point(row, level, this=own == name, method=method))
+                    points.append(point(row, levels[own], this=own == name, method=method))
         if points:
             ticks = member_values(result, levels, metric, task)
             panels.append(sparsity_panel(points, ticks, f"{words}, %", levels))

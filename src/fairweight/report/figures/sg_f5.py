@@ -8,7 +8,7 @@ from fairweight.report.figures.measured import (
     Pair,
     left_blank,
     measured,
-    pairs,
+    pairs_of,
     retrained,
     sizes,
     tooltip,
@@ -49,12 +49,12 @@ def class_gaps(
         return Absent("the labels are not binary")
     first, second = _ordered(result)
     found = {
-        metric: {own: pairs(result, own, metric, "class", task) for own in result.variants}
+        metric: {
+            own: rows
+            for own, rows in pairs_of(result, result.variants, metric, "class", task).items()
+            if {first, second} <= set(rows)
+        }
         for metric in _METRICS
-    }
-    found = {
-        metric: {own: rows for own, rows in rows_of.items() if {first, second} <= set(rows)}
-        for metric, rows_of in found.items()
     }
     panels: list[Spec] = []
     drawn: list[dict[str, Any]] = []
@@ -159,7 +159,7 @@ def _panel(
         "height": {"step": 13},
         "data": {"values": values},
         "layer": [
-            *whiskers("x", place, along),
+            *whiskers(values, "x", place, along),
             {
                 **known,
                 "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairweight.report.figures.measured import Pair, left_blank, pairs, why_missing
+from fairweight.report.figures.measured import Pair, left_blank, pairs, pairs_of, why_missing
 from fairweight.report.figures.parts import label, labels, largest, selection
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.numbers import MINUS, NOTHING, count, is_share, missing, real
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CLASSES = 12
 VARIANTS = 6
 _OVERALL = {"accuracy": "accuracy, %", "auc": "AUC, %", "kappa": "kappa"}
-_BY_CLASS = {"fpr": "FPR, %", "precision": "precision, %", "recall": "recall, %"}
+_BY_CLASS = {"fpr": "FPR", "precision": "precision", "recall": "recall"}
 _LOWER_IS_BETTER = ("fpr",)
 _SIZE, _FLOOR = "n", "retraining, up to"
 _INK = {
@@ -55,11 +55,11 @@ def before_and_after(
     result: AuditResult, variant: str | None = None, task: str | None = None
 ) -> Spec | Absent:
     name = variant_of(result, variant)
-    classes = _classes(result, name, task)
-    if not classes:
+    by_class = pairs(result, name, "recall", "class", task)
+    if not by_class:
         return Absent("there are no rates by class")
-    every = list(result.variants)
-    shown_ = largest(every, [_change(result, v, task, v == name) for v in every], VARIANTS)
+    classes = _classes(by_class)
+    shown_ = _chosen(result, name, task)
     lines = _lines(result, shown_, classes, task)
     models = labels([result.baseline, *shown_])
     rows = labels([line.heading for line in lines])
@@ -76,12 +76,11 @@ def before_and_after(
                 cells.append(here | _cell(line.found[own], "compressed"))
         if floors:
             cells.append({"row": row, "column": _FLOOR, "text": _floor(line), "why": None})
-    total = len(pairs(result, name, "recall", "class", task))
     said = [
         f"{count(len(shown_))} {'variant' if len(shown_) == 1 else 'variants'} against "
         f"{label(result.baseline)}",
-        selection(len(classes), total, "classes"),
-        selection(len(shown_), len(every), "variants"),
+        selection(len(classes), len(by_class), "classes"),
+        selection(len(shown_), len(result.variants), "variants"),
         left_blank(cells),
     ]
     worse = sum(str(cell.get("ink", "")).startswith("worse") for cell in cells)
@@ -93,24 +92,27 @@ def before_and_after(
             f"and recall of {count(len(classes))} classes. In {count(worse)} cells the limits say "
             "worse."
         ),
-        "width": {"step": 124},
+        "width": {"step": 132},
         "height": {"step": 20},
         "data": {"values": cells},
         "layer": _layers(rows, columns, {cell.get("ink") for cell in cells}),
     }
 
 
-def _classes(result: AuditResult, name: str, task: str | None) -> list[str]:
-    rows = {str(c): row for c, (row, _) in pairs(result, name, "recall", "class", task).items()}
+def _classes(by_class: dict[str | None, Pair]) -> list[str]:
+    rows = {str(c): row for c, (row, _) in by_class.items()}
     sizes = [0.0 if missing(row["shift"]) else abs(row["shift"]) for row in rows.values()]
     return largest(list(rows), sizes, CLASSES)
 
 
-def _change(result: AuditResult, variant: str, task: str | None, this: bool) -> float:
-    if this:
-        return float("inf")
-    rows = [row for row, _ in pairs(result, variant, "accuracy", "overall", task).values()]
-    return max((abs(real(r["shift"])) for r in rows if not missing(r["shift"])), default=0.0)
+def _chosen(result: AuditResult, name: str, task: str | None) -> list[str]:
+    """The variants that fit: those whose accuracy changes most, and that of the section."""
+    sizes = []
+    rows_of = pairs_of(result, result.variants, "accuracy", "overall", task)
+    for variant, rows in rows_of.items():
+        known = [abs(real(row["shift"])) for row, _ in rows.values() if not missing(row["shift"])]
+        sizes.append(float("inf") if variant == name else max(known, default=0.0))
+    return largest(list(rows_of), sizes, VARIANTS)
 
 
 def _lines(
@@ -118,16 +120,16 @@ def _lines(
 ) -> list[Line]:
     lines: list[Line] = []
     for metric, heading in _OVERALL.items():
-        found = {v: pairs(result, v, metric, "overall", task).get(None) for v in variants}
-        known = {v: pair for v, pair in found.items() if pair is not None}
+        rows_of = pairs_of(result, variants, metric, "overall", task)
+        known = {v: rows[None] for v, rows in rows_of.items() if None in rows}
         if any(not missing(row["baseline"]) for row, _ in known.values()):
             lines.append(Line(metric, heading, known))
-    for metric, heading in _BY_CLASS.items():
-        by = {v: pairs(result, v, metric, "class", task) for v in variants}
+    for metric, word in _BY_CLASS.items():
+        rows_of = pairs_of(result, variants, metric, "class", task)
         for c in classes:
-            known = {v: rows[c] for v, rows in by.items() if c in rows}
+            known = {v: rows[c] for v, rows in rows_of.items() if c in rows}
             if known:
-                lines.append(Line(metric, f"{heading.replace(', %', '')} of {c}, %", known))
+                lines.append(Line(metric, f"{word} of {c}, %", known))
     return lines
 
 
@@ -186,7 +188,7 @@ def _layers(rows: list[str], columns: list[str], inks: set[str | None]) -> list[
             "sort": columns,
             "scale": {"domain": columns},
             "axis": {"orient": "top", "labelAngle": 0, "domain": False, "ticks": False,
-                     "labelLimit": 118},
+                     "labelLimit": 126},
         },
     }  # fmt: skip
     tooltip = [

@@ -1,0 +1,193 @@
+"""From a study to its stages: each piece of work once, named by its full spec."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fairweight.errors import InputError
+from fairweight.runs.key import canonical, key_of
+from fairweight.runs.plan import plan
+from fairweight.specs.read_study import read_study
+from fairweight.specs.study import Study
+from fairweight.studies.library import names, presets, study, text
+
+FINETUNE = {"epochs": 1}
+
+
+def made(*copies: dict[str, Any], **changes: Any) -> Study:
+    experiment: dict[str, Any] = {
+        "name": "a",
+        "data": {"name": "digits"},
+        "model": {"architecture": "lenet"},
+        "training": {"epochs": 3},
+        "members": 2,
+        "copies": list(copies),
+    }
+    return read_study({"name": "s", "experiment": [experiment | changes]})
+
+
+def test_keys_are_pinned() -> None:
+    """Who changes this loses every stage of every store: raise FORMAT, and say so."""
+    assert key_of("train", {"epochs": 3, "lr": 0.1}, ("x",)) == "fe4a5117a3235c45aa71aa05c5c7c419"
+    assert canonical({"b": 1, "a": [0.1, None, True]}) == '{"a":[0.1,null,true],"b":1}'
+
+
+def test_a_dense_model_is_trained_once_for_all_that_start_from_it() -> None:
+    planned = plan(
+        made(
+            {"method": "global-magnitude", "grid": {"sparsity": [0.5, 0.9]}},
+            {"method": "int8-static"},
+        )
+    )
+    kinds = Counter(stage.kind for stage in planned.stages.values())
+    assert kinds == {"train": 2, "compress": 6, "predict": 8, "audit": 1}
+    by_key = planned.stages
+    for model in planned.models:
+        if model.variant != "dense":
+            (parent,) = by_key[model.made_by].inputs
+            assert parent == next(
+                m.made_by for m in planned.models if m.variant == "dense" and m.seed == model.seed
+            )
+            assert model.parent == f"dense:{model.seed}"
+    assert {m.variant for m in planned.models} == {
+        "dense", "global-magnitude-50", "global-magnitude-90", "int8-static",
+    }  # fmt: skip
+
+
+def test_stages_come_after_what_they_need() -> None:
+    planned = plan(made({"method": "global-magnitude", "fields": {"sparsity": 0.5}}))
+    seen: set[str] = set()
+    for key, stage in planned.stages.items():
+        assert set(stage.inputs) <= seen
+        assert key == stage.key == key_of(stage.kind, stage.spec, stage.inputs)
+        seen.add(key)
+
+
+def test_rounds_continue_from_the_round_before() -> None:
+    planned = plan(
+        made(
+            {
+                "method": "global-magnitude",
+                "fields": {"sparsity": 0.2},
+                "name": "lth",
+                "rounds": 3,
+                "rewind": True,
+                "finetune": FINETUNE,
+            }
+        )
+    )
+    of_seed = [m for m in planned.models if m.seed == 0]
+    assert [m.variant for m in of_seed] == ["dense", "lth-r1", "lth-r2", "lth-r3"]
+    for before, after in itertools.pairwise(of_seed):
+        assert planned.stages[after.made_by].inputs == (before.made_by,)
+    assert of_seed[2].parent == "lth-r1:0"
+    method = planned.stages[of_seed[1].made_by].spec["method"]
+    assert method["schedule"] == {"kind": "one-shot", "epoch": 0, "of": "remaining"}
+    longer = plan(
+        made(
+            {
+                "method": "global-magnitude",
+                "fields": {"sparsity": 0.2},
+                "name": "other",
+                "rounds": 4,
+                "rewind": True,
+                "finetune": FINETUNE,
+            }
+        )
+    )
+    shared = planned.stages.keys() & longer.stages.keys()
+    assert sum(planned.stages[key].kind == "compress" for key in shared) == 6  # 3 rounds, 2 seeds
+
+
+def test_members_and_seeds() -> None:
+    planned = plan(made({"method": "int8-dynamic", "members": 1}, members=3, first_seed=5))
+    assert [(m.variant, m.seed) for m in planned.models] == [
+        ("dense", 5), ("dense", 6), ("dense", 7), ("int8-dynamic", 5),
+    ]  # fmt: skip
+
+
+def test_a_default_that_changes_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields left at their default are inside the name."""
+    before = plan(made({"method": "random-unstructured", "fields": {"sparsity": 0.5}}))
+    spec = next(s.spec for s in before.stages.values() if s.kind == "compress")
+    assert spec["method"]["seed"] == 0
+    assert spec["method"]["layers"] == ["*"]
+    train = next(s.spec for s in before.stages.values() if s.kind == "train")
+    assert train["training"]["momentum"] == 0.9
+    assert train["data"]["validation"] == 0.1
+    changed = {**train, "training": {**train["training"], "momentum": 0.8}}
+    assert key_of("train", changed) not in before.stages
+
+
+def test_a_grid_of_experiments() -> None:
+    planned = plan(made(grid={"model.width": [0.5, 1.0], "training.lr": [0.1]}))
+    assert list(planned.experiments) == ["a-0.5-0.1", "a-1.0-0.1"]
+    assert planned.experiments["a-0.5-0.1"].model.width == 0.5
+    with pytest.raises(InputError, match=r"the grid names 'model\.with'"):
+        plan(made(grid={"model.with": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("copies", "reason"),
+    [
+        ([{"method": "globl-magnitude"}], "Method 'globl-magnitude' does not exist"),
+        ([{"method": "global-magnitude", "fields": {"sparsity": 2}}], "sparsity = 2"),
+        ([{"method": "int8-static"}, {"method": "int8-static"}], "two variants named"),
+        ([{"method": "int8-static", "name": "x-{depth}"}], "cannot be filled in"),
+        ([{"method": "global-magnitude", "rewind": True}], "rewind needs rounds"),
+        ([{"method": "global-magnitude", "rounds": 2}], "rounds need finetune"),
+        ([{"methd": "int8-static"}], "methd"),
+    ],
+)
+def test_what_cannot_be_planned(copies: list[dict[str, Any]], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        plan(made(*copies))
+
+
+def test_pruned_from_the_first_weights_is_no_child() -> None:
+    planned = plan(
+        made(
+            {
+                "method": "gmp-random-init-short",
+                "fields": {"sparsity": 0.9},
+                "start": "first-weights",
+                "finetune": {"epochs": 20},
+            }
+        )
+    )
+    copy = planned.models[-1]
+    assert copy.parent is None
+    assert planned.stages[copy.made_by].kind == "train"
+    assert planned.stages[copy.made_by].spec["training"]["epochs"] == 20
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_studies_of_the_library_can_be_planned(name: str) -> None:
+    for preset in presets(name):
+        held = study(name, preset)
+        assert plan(held).stages
+        assert held.title
+        assert text(name, preset).startswith("# ")
+    assert "smoke" in presets(name)
+    with pytest.raises(InputError, match="The preset of"):
+        study(name, "huge")
+
+
+def test_unknown_studies_and_files() -> None:
+    with pytest.raises(InputError, match="Study 'resource-eficient' does not exist"):
+        study("resource-eficient")
+    with pytest.raises(InputError, match="does not exist"):
+        study("none.toml")
+    with pytest.raises(InputError, match="one whole study"):
+        study("none.toml", "smoke")
+
+
+def test_names_of_experiments_differ() -> None:
+    one = made().experiment[0]
+    with pytest.raises(ValueError, match="two experiments named 'a'"):
+        replace(made(), experiment=(one, one))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,27 @@ def test_nothing_to_train_on_is_told() -> None:
 def test_tensors_share_the_memory_of_a_part() -> None:
     part = prepare(Data(name="made", options={"split": ["train", "test"]}, validation=0)).train
     assert np.shares_memory(as_examples(part).images.numpy(), part.images)
+
+
+@pytest.mark.usefixtures("dataset")
+def test_images_of_another_size() -> None:
+    """A flat image stays what it is, and twice the side is twice the side."""
+    prepared = prepare(Data(name="made", options={"split": ["train", "test"]}, size=8))
+    assert prepared.test.images.shape == (30, 8, 8, 1)
+    assert np.unique(prepared.test.images).tolist() == list(range(30, 60))
+    same = prepare(Data(name="made", options={"split": ["train", "test"]}, size=4))
+    assert same.test.images.shape == (30, 4, 4, 1)
+
+
+def test_a_checkerboard_becomes_grey_without_aliasing() -> None:
+    from fairweight.lab.prepared_data import _resized
+
+    board = np.indices((8, 8)).sum(axis=0) % 2 * 255
+    images = replace(
+        made(["all"] * N), images=np.repeat(board[None, :, :, None], N, 0).astype("u1")
+    )
+    small = _resized(images, 4).images[0, 1:3, 1:3, 0]
+    assert abs(small.astype(int) - 128).max() <= 2
+    wide = replace(images, images=np.zeros((N, 4, 8, 1), np.uint8))
+    with pytest.raises(InputError, match="would distort them"):
+        _resized(wide, 4)

@@ -72,7 +72,9 @@ def mix(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
     for number in range(begun, steps):
         time.sleep(spec.get("pause", 0))
         _append(context, "steps", f"{spec['name']} {number}")
-        step.write_text(str(number + 1))
+        # As checkpoints are: whole or not at all.
+        step.with_suffix(".new").write_text(str(number + 1))
+        step.with_suffix(".new").replace(step)
         context.progress(number + 1, steps, f"step {number + 1}")
     above = [(folder / "out.txt").read_text() for folder in inputs.values()]
     (room / "out.txt").write_text(digest("\n".join([spec["name"], *above])))

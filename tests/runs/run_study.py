@@ -15,7 +15,7 @@ def main(store: str, data: str, chains: str, workers: str, ray: str | None = Non
     print("ready", flush=True)
     sys.stdin.readline()  # those who start several let them go together
     made = run(study(int(chains)), Store(store), workers=int(workers), data=Path(data), ray=ray)
-    assert made.complete, made
+    assert made.complete, (made.failed, made.left)
     print(len(made.done), len(made.cached), f"{made.seconds:.2f}")
 
 

@@ -24,6 +24,10 @@ def train(
     data: o.DataFolder = None,
     dataset_option: o.DatasetOptions = None,
     tasks: o.Tasks = None,
+    size: Annotated[
+        int | None,
+        typer.Option(help="Bring square images to this side, in pixels.", rich_help_panel=o.DATA),
+    ] = None,
     validation: Annotated[
         float,
         typer.Option(
@@ -176,6 +180,7 @@ def train(
         {
             "name": dataset,
             "options": assignments(dataset_option, "--dataset-option"),
+            "size": size,
             "validation": validation,
             "test": test,
             "split_by": split_by,

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch.nn.functional import interpolate
 
 from fairweight.data import load
 from fairweight.data.backdoor import Backdoor
@@ -17,6 +19,7 @@ from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.batches import Examples, examples
 from fairweight.specs.data import Data
 
+RESIZED_AT_ONCE = 1024
 PARTS = ("train", "validation", "test")
 
 
@@ -53,6 +56,8 @@ def prepare(spec: Data, root: str | Path | None = None) -> Prepared:
         The folder with data sets, as for `fairweight.data.load`.
     """
     images = _with_tasks(load(spec.name, root, **dict(spec.options)), spec.tasks)
+    if spec.size is not None:
+        images = _resized(images, spec.size)
     if spec.backdoor is not None:
         images = Backdoor.read(Path(spec.backdoor)).apply(images)
     images = _divided(images, spec)
@@ -84,6 +89,30 @@ def _with_tasks(images: Images, tasks: tuple[str, ...]) -> Images:
             raise UnknownNameError("Task", task, images.classes)
     places = [images.classes.index(task) for task in tasks]
     return replace(images, labels=images.labels[:, places], classes=tasks)
+
+
+def _resized(images: Images, size: int) -> Images:
+    """Square images of another size, bilinear and without aliasing, a batch at a time."""
+    _, height, width, channels = images.images.shape
+    if height != width:
+        raise InputError(
+            f"The images of '{images.name}' are {width} × {height} pixels, so size = {size} would "
+            "distort them; use the data set's own option size, which cuts."
+        )
+    if height == size:
+        return images
+    pixels = np.empty((len(images), size, size, channels), dtype=np.uint8)
+    for start in range(0, len(images), RESIZED_AT_ONCE):
+        batch = torch.from_numpy(np.array(images.images[start : start + RESIZED_AT_ONCE]))
+        made = interpolate(
+            batch.permute(0, 3, 1, 2).to(torch.float32),
+            size=(size, size),
+            mode="bilinear",
+            antialias=True,
+        )
+        made = made.round().clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1)
+        pixels[start : start + len(batch)] = made.numpy()
+    return replace(images, images=pixels)
 
 
 def _divided(images: Images, spec: Data) -> Images:

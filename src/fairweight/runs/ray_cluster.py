@@ -59,15 +59,11 @@ def _connect(ray: Any, address: str, cpus: int | None) -> None:
         _knock(address)
         ray.init(address=address, **quiet)
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        if "AuthenticationError" in f"{type(error).__name__} {error}":
-            raise InputError(
-                f"--ray {address}: the cluster asks for a token, and the one given here is none "
-                "or another; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH to a file with the "
-                "token of its head node."
-            ) from error
         raise InputError(
-            f"--ray {address}: no Ray cluster answers there ({_first_line(error)}); give 'local', "
-            "or the address that `ray start --head` printed."
+            f"--ray {address}: no connection to a Ray cluster there ({_first_line(error)}); give "
+            "'local', or the address that `ray start --head` printed, with the same version of "
+            "Ray, and the head node's token if it asks for one (RAY_AUTH_MODE=token and "
+            "RAY_AUTH_TOKEN_PATH)."
         ) from error
 
 

@@ -22,6 +22,8 @@ class Data:
     ----------
     name, options
         A data set of the registry (`fairweight datasets`), and options of its own.
+    size
+        Side in pixels to which square images are brought; as they are by default.
     validation
         Share of the training examples that decide which epoch is kept; a source with parts
         `train`, `val` and `test` has its own. 0: none.
@@ -41,6 +43,7 @@ class Data:
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    size: Annotated[int, Field(ge=1)] | None = None
     validation: Part = 0.1
     test: Annotated[float, Field(gt=0, lt=1)] = 0.3
     split_by: str | None = None

@@ -69,7 +69,11 @@ def asked(given: Sequence[str]) -> list[Asked]:
 
 def data_of(models: Iterable[Asked]) -> Data:
     """The data that the models' cards name; an error where they differ or say nothing."""
-    named = [(one, one.card.data) for one in models if one.card is not None and one.card.data]
+    named = [
+        (one, read_spec(Data, one.card.data, f"The data in the card of '{one.path}'"))
+        for one in models
+        if one.card is not None and one.card.data
+    ]
     if not named:
         raise InputError(
             "No model says what data it was trained on; name the data set (--dataset NAME)."
@@ -81,7 +85,7 @@ def data_of(models: Iterable[Asked]) -> Data:
                 f"'{first.path}' and '{other.path}' were trained on different data or parts of it; "
                 "name what they are to be asked about (--dataset NAME)."
             )
-    return read_spec(Data, data, f"The data in the card of '{first.path}'")
+    return data
 
 
 def predict_models(

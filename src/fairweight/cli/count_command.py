@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fairweight.cli import options as o
 
+if TYPE_CHECKING:
+    from fairweight.auditing.counts.cube import Cube
+
 SUPPRESS = 10
+PARTS = "Parts"
 
 
 def count(
@@ -50,6 +54,27 @@ def count(
             rich_help_panel=o.OUTPUT,
         ),
     ] = "",
+    parts: Annotated[
+        int,
+        typer.Option(
+            help="Count a large Parquet data set in so many parts, by id; needs --groups.",
+            rich_help_panel=PARTS,
+        ),
+    ] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Processes that count parts; by default one per core.", rich_help_panel=PARTS
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local|ADDRESS",
+            help="Count parts on a Ray cluster that shares the folder of --out.",
+            rich_help_panel=PARTS,
+        ),
+    ] = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Count predictions into a cube: how many examples share groups, label and predictions.
@@ -59,6 +84,10 @@ def count(
         fairweight count part-1.parquet --groups sex,age --out cube-1.parquet
 
         fairweight audit cube-1.parquet cube-2.parquet
+
+    A data set that is too large for one process, in parts, here or on a cluster:
+
+        fairweight count 'predictions/*/*.parquet' --groups sex --parts 64 --out cube.parquet
 
     Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
     or with several tasks, a column `unit` tells clusters or examples apart by digests.
@@ -74,6 +103,9 @@ def count(
 
     check_writable(Path(out).parent if out.strip() else out)
     options = o.table_options(values)
+    if parts != 1 or ray is not None:
+        _count_in_parts(files, options, out, parts, workers, ray, suppress_small, unit_key, quiet)
+        return
     with (
         bar() as progress,
         closing(align(files if len(files) > 1 else files[0], **options)) as aligned,
@@ -89,7 +121,55 @@ def count(
             key=unit_key,
         )
     if not quiet:
-        note = f", {left_out:,} small cells left out" if left_out else ""
-        typer.echo(
-            f"{cube.n_examples:,} examples in {cube.n_cells - left_out:,} cells{note}: {out}"
+        _tell(cube, left_out, out)
+
+
+def _count_in_parts(
+    files: list[str],
+    options: dict[str, Any],
+    out: str,
+    parts: int,
+    workers: int | None,
+    ray: str | None,
+    suppress_small: bool,
+    unit_key: str,
+    quiet: bool,
+) -> None:
+    import shutil
+
+    from fairweight.auditing.counts.store import read_cubes, write_cube
+    from fairweight.cli.progress import bar
+    from fairweight.errors import InputError
+    from fairweight.runs.counting import count_in_parts
+
+    if parts < 1:
+        raise InputError(f"--parts {parts} cannot be used; give at least 1.")
+    place = Path(out).parent / f".{Path(out).name}.parts"
+    with bar() as progress:
+        cubes = count_in_parts(
+            files,
+            options,
+            parts=parts,
+            store=place,
+            unit_key=unit_key,
+            workers=workers,
+            ray=ray,
+            progress=progress,
         )
+        cube, baseline, groupings = read_cubes([str(path) for path in cubes])
+        left_out = write_cube(
+            cube,
+            out,
+            groupings=groupings,
+            baseline=baseline,
+            suppress=SUPPRESS if suppress_small else 0,
+            digested=True,
+        )
+    shutil.rmtree(place, ignore_errors=True)
+    if not quiet:
+        _tell(cube, left_out, out)
+
+
+def _tell(cube: Cube, left_out: int, out: str) -> None:
+    note = f", {left_out:,} small cells left out" if left_out else ""
+    typer.echo(f"{cube.n_examples:,} examples in {cube.n_cells - left_out:,} cells{note}: {out}")

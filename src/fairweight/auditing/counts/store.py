@@ -38,12 +38,13 @@ def write_cube(
     baseline: str,
     suppress: int = 0,
     key: str = "",
+    digested: bool = False,
 ) -> int:
     """Write a cube; cells with fewer than `suppress` examples are left out. Returns how many were.
 
     Names of clusters (and of examples, where tasks bind them) are written as digests: equal names
     stay equal, so parts still add up, and nobody is named. Give all parts one secret `key` where
-    names could be guessed.
+    names could be guessed. `digested`: they are digests already, as in cubes that were read.
 
     Columns: `task`, `group:<name>`, `label`, `prediction:<i>` (in the order of the members in the
     metadata), `weight`, `unit`, `count`.
@@ -64,7 +65,8 @@ def write_cube(
     if cube.weight is not None:
         columns["weight"] = cube.weight
     if cube.unit is not None:
-        columns["unit"] = np.array([digest(n, key) for n in cube.unit_names], object)[cube.unit]
+        told = cube.unit_names if digested else [digest(n, key) for n in cube.unit_names]
+        columns["unit"] = np.array(told, object)[cube.unit]
     columns["count"] = cube.count
     table = pa.table(
         {

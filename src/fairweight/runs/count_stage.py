@@ -1,0 +1,38 @@
+"""One part of a prediction data set as a cube: the examples whose ids fall into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from fairweight.runs.context import Context
+
+CUBE = "cube.parquet"
+
+
+def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context) -> None:
+    """Count the examples of one part; every file is read, and only these rows are kept."""
+    import duckdb
+
+    from fairweight.auditing.counts.count import count
+    from fairweight.auditing.counts.store import write_cube
+    from fairweight.tables.align import align
+
+    files = ", ".join("'" + name.replace("'", "''") + "'" for name in spec["files"])
+    id_column = '"' + spec["options"]["id"].replace('"', '""') + '"'
+    with duckdb.connect() as connection:
+        # By text, so that a file that holds ids as numbers falls into the same parts.
+        rows = connection.sql(
+            f"SELECT * FROM read_parquet([{files}], union_by_name=true) "
+            f"WHERE hash(CAST({id_column} AS VARCHAR)) % {int(spec['parts'])} = {int(spec['part'])}"
+        )
+        with closing(align(rows, **spec["options"])) as aligned:
+            write_cube(
+                count(aligned),
+                room / CUBE,
+                groupings=aligned.groupings,
+                baseline=aligned.baseline,
+                key=spec["unit_key"],
+            )

@@ -19,6 +19,8 @@ EXPORT = 6.0  # to ONNX, with quantisation
 AUDIT = 30.0
 ROW_BYTES = 12  # of predictions, compressed; with scores 4 more per class
 MEASURED_STEPS = 3
+MEASURED_SECONDS = 3.0
+MEASURED_PIXELS = 131_072  # 128 images of 32 × 32
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,9 @@ def _measured(experiment: Experiment, data: Path | None) -> Unit:
             width=model.width,
             **model.options,
         )
-    batch = min(experiment.training.batch_size, expected.train)
+    # A whole batch of large images would take longer to measure than it is worth.
+    fits = max(2, MEASURED_PIXELS // expected.size**2)
+    batch = min(experiment.training.batch_size, expected.train, fits)
     images = torch.rand(batch, expected.channels, expected.size, expected.size)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -153,15 +157,15 @@ def _step_seconds(network: Any, images: Any, *, backwards: bool) -> float:
     import torch
 
     network.train(backwards)
-    taken = []
-    for _ in range(1 + MEASURED_STEPS):
+    taken: list[float] = []
+    while len(taken) <= MEASURED_STEPS and sum(taken) < MEASURED_SECONDS:
         begun = time.process_time()
         with torch.set_grad_enabled(backwards):
             output = network(images)
             if backwards:
                 output.square().mean().backward()
         taken.append(time.process_time() - begun)
-    return min(taken[1:])
+    return min(taken)
 
 
 def _counted(experiment: Experiment, data: Path | None) -> Expected:

@@ -101,6 +101,7 @@ def test_int8_runs_and_is_asked_beside_its_parent(model: Path, dense: Made, tmp_
     assert [row["engine"] for row in rows] == ["torch", "onnxruntime"]
     again = variants_table(members[1:], prepared, again=True).to_pylist()
     assert again[0]["n_params"] == rows[1]["n_params"]
+    assert again[0]["flops"] == rows[1]["flops"]
     assert again[0]["latency_ms"] != rows[1]["latency_ms"]
 
 

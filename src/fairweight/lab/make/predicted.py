@@ -178,7 +178,10 @@ def _measured(one: Asked, prepared: Prepared) -> dict[str, Any]:
         )
     example = timed_example(as_examples(prepared.test), card.preprocessing)
     model: Any = load(one.path)[0] if one.path.is_dir() else one.path
-    return plain_row(measure(model, example, card=replace(card, measured={})))
+    row = plain_row(measure(model, example, card=replace(card, measured={})))
+    # What a file computes is counted on the network that it was made of.
+    counted = {n: card.measured.get(n) for n in ("flops", "flops_sparse") if row[n] is None}
+    return row | counted
 
 
 def _name_and_path(word: str) -> tuple[str | None, Path]:

@@ -28,7 +28,7 @@ Process = subprocess.Popen[str]
 
 
 def run(settings: Settings) -> list[Line]:
-    batches, rounds = (100, FULL_ROUNDS) if settings.full_size else (2, settings.rounds)
+    batches, rounds = (500, FULL_ROUNDS) if settings.full_size else (2, settings.rounds)
     together: list[float] = []
     in_turn: list[float] = []
     processor: dict[str, list[float]] = {"together": [], "in turn": []}

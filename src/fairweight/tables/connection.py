@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairweight.tables.interrupts import Interrupts
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -39,6 +41,7 @@ class Workspace:
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=config)
         # A progress bar of DuckDB would mix with the one of the command line.
         self.connection.execute("SET enable_progress_bar = false")
+        self._interrupts = Interrupts(self.connection)
         self._counter = 0
         self._cleanup = weakref.finalize(self, shutil.rmtree, self.folder, True)
 
@@ -49,6 +52,7 @@ class Workspace:
 
     def close(self) -> None:
         """Close the connection and remove the temporary folder; safe to call twice."""
+        self._interrupts.close()
         with suppress(Exception):
             self.connection.close()
         self._cleanup()

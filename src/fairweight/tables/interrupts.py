@@ -1,0 +1,73 @@
+"""Ctrl-C for DuckDB: the main thread may sit inside a query and hear nothing.
+
+Python runs signal handlers in the main thread, between two of its own instructions. While that
+thread waits inside DuckDB for work that another thread does, Ctrl-C would have to wait too, for
+hours. The system's own handler writes to a socket at once, and a thread that listens there stops
+the query.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+import weakref
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+STOP = b"\0"  # no signal has the number 0
+
+
+class Interrupts:
+    """Stops a connection's queries on Ctrl-C, until it is closed or forgotten.
+
+    Nothing is done outside of the main thread, or where somebody (an event loop) listens already.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._release: weakref.finalize[..., Interrupts] | None = None
+        if threading.current_thread() is not threading.main_thread():
+            return
+        reader, writer = socket.socketpair()
+        writer.setblocking(False)
+        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        if before != -1:
+            signal.set_wakeup_fd(before)
+            reader.close()
+            writer.close()
+            return
+        thread = threading.Thread(target=_listen, args=(reader, connection), daemon=True)
+        thread.start()
+        self._release = weakref.finalize(self, _stop, writer, thread)
+
+    def close(self) -> None:
+        """Stop listening; safe to call twice."""
+        if self._release is not None:
+            self._release()
+
+
+def _stop(writer: socket.socket, thread: threading.Thread) -> None:
+    try:
+        held = signal.set_wakeup_fd(-1)
+    except ValueError:
+        return  # only the main thread may change it; an open socket does no harm
+    if held not in (-1, writer.fileno()):
+        signal.set_wakeup_fd(held)  # somebody else listens by now
+    with suppress(OSError):
+        writer.send(STOP)
+    thread.join(timeout=1.0)
+    writer.close()
+
+
+def _listen(reader: socket.socket, connection: duckdb.DuckDBPyConnection) -> None:
+    with reader:
+        while True:
+            heard = reader.recv(1)
+            if heard in (b"", STOP):
+                return
+            if heard[0] == signal.SIGINT:
+                with suppress(Exception):  # the connection may be closed by now
+                    connection.interrupt()

@@ -23,13 +23,13 @@ def listening() -> int:
 
 
 def test_ctrl_c_ends_an_endless_query() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Python's own handler would end the whole test run: only the listener may stop the query.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
     workspace = Workspace()
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        with pytest.raises((KeyboardInterrupt, duckdb.Error, RuntimeError)):
+        with pytest.raises(duckdb.InterruptException):
             workspace.connection.execute(ENDLESS).fetchall()
     finally:
         timer.cancel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,8 @@ class AuditResult:
     bounds: pd.DataFrame = field(default_factory=lambda: empty_bounds())
     pairing: dict[str, str] = field(default_factory=dict)  # variant → parent, seed, independent, …
     single_columns: tuple[str, ...] = ()  # the groupings that are one column: "sex", "age"
+    # Exemplars and explanations by the name of the table; see auditing/explain/tables.py.
+    explanations: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     @cached_property
     def places(self) -> dict[tuple[str, str, str, str], NDArray[np.intp]]:

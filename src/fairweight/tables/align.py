@@ -1,9 +1,10 @@
 """The seam: any prediction tables as one view with one row per example (and task).
 
 The view's columns are named by role: `example_id, task, label, weight, cluster, g0 ...` (groups),
-`p0 ...` (predictions), `s0 ...` (score), `v0 ...` (scores), `r0 ...` (label_rank). Identities were
-checked: no duplicate, no example missing from a member, one label per example. Values are as
-given; text with few values may be an ENUM, whole numbers may be narrower than in the file.
+`x0 ...` (further columns, if asked for), `p0 ...` (predictions), `s0 ...` (score), `v0 ...`
+(scores), `r0 ...` (label_rank). Identities were checked: no duplicate, no example missing from a
+member, one label per example. Values are as given; text with few values may be an ENUM, whole
+numbers may be narrower than in the file.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from fairweight.tables.roles import (
     choose_groups,
     find_column,
     find_identity,
+    further_columns,
     order_members,
     without_varying,
 )
@@ -81,6 +83,7 @@ class Aligned:
     train: Training | None
     variants_table: pd.DataFrame | None
     release: Callable[[], None] = field(repr=False, compare=False)
+    further_columns: tuple[str, ...] = ()  # names shown; x0, x1, ... in this order
 
     def members_of(self, variant: str) -> tuple[Member, ...]:
         """The members of one variant, in the order of their seeds."""
@@ -118,6 +121,8 @@ def align(
     variants: Any = None,
     missing: Literal["error", "drop"] = "error",
     score_classes: Sequence[Any] | None = None,
+    further: bool = False,
+    alone: bool = False,
 ) -> Aligned:
     """Read, check and align prediction tables.
 
@@ -141,6 +146,10 @@ def align(
         What to do about examples that some variant lacks.
     score_classes
         The classes that lists of `scores` refer to, in their order.
+    further
+        Keep the columns that are no groups too (measurements, paths), as `x0, x1, ...`.
+    alone
+        Accept the baseline without any compressed variant.
     """
     if missing not in ("error", "drop"):
         raise InputError(f"missing= must be 'error' or 'drop'; given was {missing!r}.")
@@ -148,8 +157,9 @@ def align(
     workspace = Workspace()
     try:
         request = Request(
-            workspace, names, baseline, task, weight, cluster, groups, missing == "drop"
-        )
+            workspace, names, baseline, task, weight, cluster, groups, missing == "drop",
+            alone, further,
+        )  # fmt: skip
         layout = recognise(workspace, source, names, predictions=predictions, scores=scores)
         beside = {
             what: None if given is None else open_source(workspace, given)
@@ -176,7 +186,7 @@ def _aligned(
                 f"'{part.variant}'; name the right one with --label or --prediction."
             )
     notes = list(layout.notes)
-    parts, baseline = order_members(layout, request.baseline, notes)
+    parts, baseline = order_members(layout, request.baseline, notes, alone=request.alone)
     examples = beside["examples"]
     tables = _distinct(part.source for part in parts)
     everywhere = [*tables, examples] if examples is not None else tables
@@ -190,6 +200,10 @@ def _aligned(
     choice = choose_groups(request, layout, identity, tables, examples, columns)
     attributes = [Attribute(role, column) for role, column in columns.items() if column]
     attributes += [Attribute(f"c{i}", column) for i, column in enumerate(choice.columns)]
+    further: tuple[str, ...] = ()
+    if request.further:
+        further = further_columns(layout, identity, tables, examples, columns, choice)
+        attributes += [Attribute(f"x{i}", column) for i, column in enumerate(further)]
     if layout.kind == "wide":
         rows, kinds, varying = _wide(request, parts, identity, attributes, examples)
     else:
@@ -200,7 +214,8 @@ def _aligned(
         _note_dropped(found, notes)
     _check_examples_label(request, identity, tables, examples, rows)
     choice = without_varying(choice, varying, request.groups is not None)
-    view, kinds = _role_view(request, rows, kinds, identity, parts, choice, attributes)
+    further = tuple(c for i, c in enumerate(further) if f"x{i}" not in varying)
+    view, kinds = _role_view(request, rows, kinds, identity, parts, choice, further, attributes)
     checked = check_values(
         request.connection,
         view,
@@ -247,6 +262,7 @@ def _aligned(
         train=described,
         variants_table=described_models,
         release=request.workspace.close,
+        further_columns=further,
     )
 
 
@@ -355,11 +371,12 @@ def _role_view(
     identity: Identity,
     parts: Sequence[Part],
     choice: Choice,
+    further: Sequence[str],
     attributes: Sequence[Attribute],
 ) -> tuple[str, dict[str, str]]:
     """The final view, with columns named by role, and their types."""
     selected = ["example_id"] + (["task"] if identity.task is not None else [])
-    groups = {a.column: a.role for a in attributes if a.role not in ("label", "weight", "cluster")}
+    held = {a.column: a.role for a in attributes if a.role not in ("label", "weight", "cluster")}
     selected.append("label")
     if "weight" in kinds:
         column = next(a.column for a in attributes if a.role == "weight")
@@ -367,7 +384,8 @@ def _role_view(
         selected.append(f"{double('weight', kinds['weight'])} AS weight")
     if "cluster" in kinds:
         selected.append("cluster")
-    selected += [f"{groups[column]} AS g{i}" for i, column in enumerate(choice.columns)]
+    selected += [f"{held[column]} AS g{i}" for i, column in enumerate(choice.columns)]
+    selected += [f"{held[column]} AS x{i}" for i, column in enumerate(further)]
     for number, part in enumerate(parts):
         for short, column in _values(part):
             name, kind = f"{short}{number}", kinds[f"{short}{number}"]

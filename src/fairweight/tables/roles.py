@@ -14,6 +14,7 @@ from fairweight.tables.connection import Workspace
 from fairweight.tables.groups import Choice, Offer, chosen_groups, default_groups
 from fairweight.tables.layout import Layout, Names, Part, require
 from fairweight.tables.sources import Source
+from fairweight.tables.sql import is_number, is_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,6 +34,8 @@ class Request:
     cluster: str | None
     groups: str | Sequence[str] | None
     drop: bool
+    alone: bool = False  # the baseline alone will do
+    further: bool = False  # columns that are no groups are wanted too
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -40,7 +43,7 @@ class Request:
 
 
 def order_members(
-    layout: Layout, baseline: str | None, notes: list[str]
+    layout: Layout, baseline: str | None, notes: list[str], *, alone: bool = False
 ) -> tuple[tuple[Part, ...], str]:
     """Members with those of the baseline first, each variant's by seed.
 
@@ -63,7 +66,7 @@ def order_members(
     baseline = str(baseline)
     if baseline not in variants:
         raise UnknownNameError("The baseline", baseline, variants)
-    if len(variants) < 2:
+    if len(variants) < 2 and not alone:
         raise InputError(
             f"There is no compressed variant, only '{baseline}'; an audit compares at least two."
         )
@@ -133,11 +136,7 @@ def choose_groups(
     examples: Source | None,
     columns: Mapping[str, str | None],
 ) -> Choice:
-    offers: dict[str, Offer] = {}
-    for table in (*tables, *([examples] if examples is not None else [])):
-        sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
-        for column, kind in table.columns.items():
-            offers.setdefault(column, Offer(table.view, kind, table.rows / max(sharing, 1)))
+    offers = _offers(layout, tables, examples)
     if request.groups is not None:
         allowed = {
             column: offer
@@ -145,14 +144,44 @@ def choose_groups(
             if column not in layout.used and column != identity.column
         }
         return chosen_groups(request.connection, allowed, request.groups)
+    return default_groups(request.connection, offers, _taken(layout, identity, columns))
+
+
+def further_columns(
+    layout: Layout,
+    identity: Identity,
+    tables: Sequence[Source],
+    examples: Source | None,
+    columns: Mapping[str, str | None],
+    choice: Choice,
+) -> tuple[str, ...]:
+    """Numbers and texts that describe examples and are no groups, such as measurements."""
+    taken = {*_taken(layout, identity, columns), *choice.columns, "image"}
+    return tuple(
+        column
+        for column, offer in _offers(layout, tables, examples).items()
+        if column not in taken
+        and (is_number(offer.kind) or is_text(offer.kind) or offer.kind == "BOOLEAN")
+    )
+
+
+def _offers(layout: Layout, tables: Sequence[Source], examples: Source | None) -> dict[str, Offer]:
+    offers: dict[str, Offer] = {}
+    for table in (*tables, *([examples] if examples is not None else [])):
+        sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
+        for column, kind in table.columns.items():
+            offers.setdefault(column, Offer(table.view, kind, table.rows / max(sharing, 1)))
+    return offers
+
+
+def _taken(layout: Layout, identity: Identity, columns: Mapping[str, str | None]) -> frozenset[str]:
     taken = set(layout.used) | {column for column in columns.values() if column}
-    taken |= {column for column in (identity.column, identity.task) if column}
-    return default_groups(request.connection, offers, frozenset(taken))
+    return frozenset(taken | {column for column in (identity.column, identity.task) if column})
 
 
 def without_varying(choice: Choice, varying: Mapping[str, str], asked: bool) -> Choice:
     """The choice without columns that turned out to differ between variants."""
-    unfit = {choice.columns[int(role[1:])]: why for role, why in varying.items()}
+    unfit = {choice.columns[int(r[1:])]: why for r, why in varying.items() if r[0] == "c"}
     if not unfit:
         return choice
     if asked:

@@ -16,10 +16,11 @@ from fairweight.auditing.counts.cube import (
     compact,
     with_own_classes,
 )
+from fairweight.auditing.counts.encoded import encode, numbers, vector_classes, vectors
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.units import unit_order
 from fairweight.errors import InputError
-from fairweight.tables.canonical import canonical, class_order
+from fairweight.tables.canonical import class_order
 from fairweight.tables.sql import one_row, quote
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _from_arrow(
     truth_as_number = any(kinds.is_boolean(t) for t in types) and any(
         kinds.is_integer(t) or kinds.is_floating(t) for t in types
     )
-    coded = {name: _encode(table, name, truth_as_number=truth_as_number) for name in answers}
+    coded = {name: encode(table, name, truth_as_number=truth_as_number) for name in answers}
     label_values, label_code = coded["label"]
     if any(v is None for v in label_values):
         raise InputError(
@@ -111,7 +112,7 @@ def _from_arrow(
     )
     columns = []
     for i, name in enumerate(aligned.group_columns):
-        values, code = _encode(table, f"g{i}")
+        values, code = encode(table, f"g{i}")
         levels: tuple[str | None, ...] = class_order(v for v in values if v is not None)
         if any(v is None for v in values):
             levels += (None,)
@@ -122,7 +123,7 @@ def _from_arrow(
     task: Codes | None = None
     tasks: tuple[str, ...] = ()
     if aligned.has_task:
-        values, code = _encode(table, "task")
+        values, code = encode(table, "task")
         if any(v is None for v in values):
             raise InputError(
                 "Some rows have no task. Name a task in every row, or leave the column out."
@@ -132,7 +133,7 @@ def _from_arrow(
     unit_code: NDArray[np.int64] | None = None
     unit_names: tuple[str, ...] = ()
     if unit:
-        values, code = _encode(table, unit)
+        values, code = encode(table, unit)
         if any(v is None for v in values):
             raise InputError(
                 f"Some rows have no value in the cluster column '{unit}'. Fill them in, or give "
@@ -150,10 +151,10 @@ def _from_arrow(
         tasks=tasks,
         label=as_classes(label_values, label_code),
         prediction=prediction,
-        count=_numbers(table, "n").astype(np.int64),
+        count=numbers(table, "n").astype(np.int64),
         n_examples=aligned.n_examples,
         task=task,
-        weight=_numbers(table, "weight") if aligned.has_weight else None,
+        weight=numbers(table, "weight") if aligned.has_weight else None,
         unit=unit_code,
         unit_names=unit_names,
         unit_is_cluster=aligned.has_cluster,
@@ -162,92 +163,21 @@ def _from_arrow(
     return compact(with_own_classes(cube))
 
 
-def _encode(
-    table: pa.Table, name: str, *, truth_as_number: bool = False
-) -> tuple[list[str | None], Codes]:
-    """Canonical text of the distinct values of a column, and a code per row."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
-    column = table.column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = compute.dictionary_encode(column, null_encoding="encode").combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0)
-    raw: list[Any] = encoded.dictionary.to_pylist()
-    values = [canonical(v, truth_as_number=truth_as_number) for v in raw]
-    return values, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
-
-
-def _numbers(table: pa.Table, name: str) -> Floats:
-    import pyarrow as pa
-
-    column = table.column(name).cast(pa.float64())
-    numbers: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    return numbers
-
-
 def _scores(table: pa.Table, aligned: Aligned, bins: int | None, labels: tuple[str, ...]) -> Scores:
     def stack(names: list[str | None]) -> Floats | None:
         if not any(names):
             return None
         nothing = np.full(table.num_rows, np.nan)
-        return np.stack([_numbers(table, n) if n else nothing for n in names], axis=1)
+        return np.stack([numbers(table, n) if n else nothing for n in names], axis=1)
 
-    vector = _vectors(table, [m.scores for m in aligned.members])
+    vector = vectors(table, [m.scores for m in aligned.members])
     return Scores(
         score=stack([m.score for m in aligned.members]),
         vector=vector,
         rank=stack([m.label_rank for m in aligned.members]),
-        vector_classes=() if vector is None else _vector_classes(vector, aligned, labels),
+        vector_classes=() if vector is None else vector_classes(vector, aligned, labels),
         bins=bins,
     )
-
-
-def _vector_classes(vector: Floats, aligned: Aligned, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Which class each entry of a score vector is of: as said, or the labels in their order."""
-    length = vector.shape[2]
-    named = aligned.score_classes
-    if named is None:
-        if length != len(labels):
-            raise InputError(
-                f"The score vectors have {length} entries, but {len(labels)} classes occur as "
-                "labels; say which class each entry is of with score_classes=."
-            )
-        return labels
-    absent = [name for name in labels if name not in named]
-    if absent:
-        raise InputError(
-            f"The score vectors have no entry for the label '{absent[0]}'; score_classes= must "
-            "name every class that occurs as a label."
-        )
-    return named
-
-
-def _vectors(table: pa.Table, names: list[str | None]) -> Floats | None:
-    """(rows, members, classes) of the list columns; every list has the same length."""
-    import pyarrow.compute as compute
-
-    if not all(names):
-        return None
-    stacked: list[NDArray[np.float64]] = []
-    for name in names:
-        column = table.column(str(name)).combine_chunks()
-        flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
-        lengths = set(compute.unique(compute.list_value_length(column)).to_pylist())
-        if len(lengths) != 1 or None in lengths:
-            raise InputError(
-                f"The score vectors of '{name}' have different lengths or gaps; give every row "
-                "one probability per class."
-            )
-        stacked.append(flat.reshape(table.num_rows, -1))
-    if len({part.shape[1] for part in stacked}) > 1:
-        raise InputError(
-            "The members' score vectors have different lengths; give every member one probability "
-            "per class, in the same order."
-        )
-    return np.stack(stacked, axis=1)
 
 
 def training_table(aligned: Aligned) -> pd.DataFrame | None:
@@ -260,8 +190,8 @@ def training_table(aligned: Aligned) -> pd.DataFrame | None:
     shown |= {column: name for name, column in train.group_columns}
     columns: dict[str, Any] = {}
     for column, name in shown.items():
-        values, code = _encode(table, column)
+        values, code = encode(table, column)
         columns[name] = np.array(values, dtype=object)[code]
     import pandas as pd
 
-    return pd.DataFrame({**columns, "n": _numbers(table, "n")}, dtype=object).astype({"n": float})
+    return pd.DataFrame({**columns, "n": numbers(table, "n")}, dtype=object).astype({"n": float})

@@ -1,0 +1,74 @@
+"""The tables of exemplars and explanations: which columns each of them has.
+
+They stand in `AuditResult.explanations` under these names, are written to `tables/`, and are what
+the figures of the papers read.
+"""
+
+from __future__ import annotations
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "exemplar_counts": (
+        "variant", "task", "kind", "percentile", "threshold", "n_examples", "n_asked",
+        "n_exemplars", "share", "n_baseline_members", "n_compressed_members", "floor",
+        "floor_low", "floor_high", "p_retraining", "n_undecided", "uncertain_share",
+        "uncertain_share_others", "status",
+    ),
+    "exemplar_accuracy": (
+        "variant", "task", "kind", "percentile", "part", "n", "baseline", "baseline_low",
+        "baseline_high", "compressed", "compressed_low", "compressed_high", "shift", "shift_low",
+        "shift_high", "status",
+    ),
+    "exemplar_overlap": (
+        "task", "kind", "percentile", "first", "second", "n_first", "n_second", "n_both",
+        "jaccard", "expected_both",
+    ),
+    "exemplar_surrogate": (
+        "variant", "task", "percentile", "n", "agreement_auc", "auc_low", "auc_high", "overlap",
+        "status",
+    ),
+    "enrichment": (
+        "variant", "task", "kind", "percentile", "by", "group", "class", "n", "n_exemplars",
+        "share_exemplars", "share_test", "share_train", "odds_ratio", "or_low", "or_high",
+        "retraining_odds_ratio", "retraining_low", "retraining_high", "ratio", "ratio_low",
+        "ratio_high", "p_value", "p_adjusted", "status",
+    ),
+    "risk": (
+        "variant", "task", "score", "auc", "auc_low", "auc_high", "n", "n_exemplars", "status",
+    ),
+    "class_rows": (
+        "dataset", "model", "weight_treatment", "pruning_technique", "sparsity", "seed", "root",
+        "class", "accuracy", "accuracy0", "accuracy0_quartile", "imbalance", "class_entropy", "n",
+    ),
+    "class_coefficients": (
+        "fit", "term", "coefficient", "std_error", "statistic", "p_value", "low", "high",
+        "p_one_tailed", "tail", "status",
+    ),
+    "class_fits": (
+        "fit", "n", "n_parameters", "df_residual", "r2", "r2_adjusted", "condition_number",
+        "n_roots", "f_against_linear", "f_p", "status",
+    ),
+    "class_residuals": ("row", "predicted", "residual"),
+    "individuals": (
+        "variant", "task", "individual", "group", "n", "baseline", "baseline_shrunk",
+        "baseline_low", "baseline_high", "compressed", "compressed_shrunk", "compressed_low",
+        "compressed_high", "lost", "gained", "shift", "shift_shrunk", "shift_low", "shift_high",
+        "rank",
+    ),  # and one column per property
+    "individual_fits": (
+        "variant", "side", "group", "property", "slope", "slope_se", "intercept", "intercept_se",
+        "r2", "n", "status",
+    ),
+    "example_properties": (
+        "variant", "property", "kind", "n", "effect", "low", "high", "p_value", "p_adjusted",
+        "mean_lost", "mean_kept", "status",
+    ),
+    "slices": (
+        "variant", "slice", "columns", "n", "n_discovery", "excess_discovery", "p_discovery",
+        "p_adjusted", "n_confirmation", "excess", "excess_low", "excess_high", "p_confirmation",
+        "parent", "status",
+    ),
+    "bias_regression": (
+        "variant", "n_attributes", "slope", "slope_low", "slope_high", "intercept", "r2", "r2_low",
+        "r2_high", "status",
+    ),
+}  # fmt: skip

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairweight.runs.stage import Stage
     from fairweight.runs.store import Store
 
+ALONE = 30.0  # seconds of work below which loading torch in other processes takes longer
 STORE = "fairweight-runs"
 
 study = typer.Typer(
@@ -113,7 +114,10 @@ def run(
     store: StoreFolder = STORE,
     workers: Annotated[
         int | None,
-        typer.Option(help="Processes of one thread each; by default one per core, 0 for none."),
+        typer.Option(
+            help="Processes of one thread each, 0 for none; by default one per core, and none for "
+            "half a minute of work."
+        ),
     ] = None,
     ray: Annotated[
         str | None,
@@ -153,6 +157,7 @@ def run(
     from fairweight.cli.time_text import seconds_of
 
     require_lab()
+    from fairweight.runs.plan_file import save
     from fairweight.runs.runner import cores
     from fairweight.runs.runner import run as run_stages
 
@@ -160,9 +165,12 @@ def run(
     console = Console()
     plan, room = _planned(which, preset, store)
     room.register(plan.study.name, list(plan.stages))
-    stages = _announce(plan, room, data, workers or cores(), console)
+    stages, seconds = _announce(plan, room, data, workers or cores(), console)
+    save(plan.study, stages, room.root)
     if dry_run:
         return
+    if workers is None and ray is None and seconds < ALONE:
+        workers = 0
     with study_bars(plan.study.name) as progress:
         outcome = run_stages(
             stages,
@@ -203,6 +211,7 @@ def status(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> N
     from rich.console import Console
     from rich.table import Table
 
+    from fairweight.cli.time_text import time_text
     from fairweight.runs.status import status as look
 
     console = Console()
@@ -213,15 +222,21 @@ def status(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> N
     columns = ("done", "running", "failed", "left")
     for column in columns:
         table.add_column(column, justify="right")
-    for kind in dict.fromkeys(kind for kind, _ in stages.values()):
+    for kind in dict.fromkeys(stage.kind for stage in stages.values()):
         table.add_row(kind, *(str(getattr(found, column)[kind]) for column in columns))
     table.add_row("all", *(str(getattr(found, column).total()) for column in columns))
     console.print(table)
+    if found.seconds_left:
+        console.print(
+            f"About {time_text(found.seconds_left)} of one core are left, counting running "
+            "stages in full.",
+            highlight=False,
+        )
     failed = room.failed()
     for key in sorted(stages.keys() & failed.keys()):
         record = failed[key]
         last = str(record["traceback"]).strip().splitlines()[-1]
-        console.print(f"{stages[key][1]}: {last} ({key[:12]})", markup=False, highlight=False)
+        console.print(f"{stages[key].label}: {last} ({key[:12]})", markup=False, highlight=False)
 
 
 @study.command("retry")
@@ -338,8 +353,8 @@ def _data(folder: str | None) -> Path | None:
 
 def _announce(
     plan: Plan, store: Store, data: str | None, workers: int, console: Console
-) -> list[Stage]:
-    """Say what is there and what the rest will take; the stages with their expected times."""
+) -> tuple[list[Stage], float]:
+    """Say what is there and what the rest will take; stages with their times, and the sum."""
     from fairweight.cli.progress import bar
     from fairweight.cli.time_text import time_text
     from fairweight.runs.cost import Cost, costs
@@ -358,7 +373,7 @@ def _announce(
         markup=False,
         highlight=False,
     )
-    return with_work(plan, {key: cost.seconds for key, cost in each.items()})
+    return with_work(plan, {key: cost.seconds for key, cost in each.items()}), total.seconds
 
 
 def _publish(plan: Plan, store: Store, console: Console) -> None:

@@ -14,9 +14,10 @@ from fairweight.runs.plan import Plan
 from fairweight.runs.stage import Stage
 from fairweight.specs.study import Expected, Experiment
 
-START = 4.0  # seconds until a stage has loaded its libraries, data and inputs, and written outputs
+START = 1.0  # seconds for a stage's data and inputs, and for writing its outputs
 EXPORT = 6.0  # to ONNX, with quantisation
-AUDIT = 30.0
+AUDIT = 8.0
+SCORED_AUDIT = 30.0
 ROW_BYTES = 12  # of predictions, compressed; with scores 4 more per class
 MEASURED_STEPS = 3
 MEASURED_SECONDS = 3.0
@@ -76,7 +77,7 @@ def costs(
 def _cost(stage: Stage, unit: Unit) -> Cost:
     model = 4.5 * unit.n_params
     if stage.kind == "audit":
-        return Cost(AUDIT, 5e6)
+        return Cost(SCORED_AUDIT if stage.spec["scores"] else AUDIT, 5e6)
     if stage.kind == "predict":
         row = ROW_BYTES + (4 * unit.classes if stage.spec["scores"] else 0)
         return Cost(START + unit.n_test * unit.predict_s, row * unit.n_test)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from fairweight.errors import InputError
+from fairweight.errors import InputError, UnknownNameError
 from fairweight.runs.grid import copies_of, experiments_of
 from fairweight.runs.key import canonical, key_of
 from fairweight.runs.stage import Stage
@@ -171,17 +171,36 @@ def _filled(name: str, fields: Mapping[str, Any]) -> str:
 
 
 def _plan_audit(made: Plan, experiment: Experiment) -> None:
-    models = made.of(experiment.name)
+    models = _audited(made, experiment)
     spec = {
         "groups": experiment.groups,
         "cluster": experiment.cluster,
         "positive": experiment.positive,
         "tasks": bool(experiment.data.tasks),
+        "scores": experiment.scores,
+        "n_boot": experiment.n_boot,
+        "explain": experiment.explain,
+        "individual_group": experiment.individual_group,
+        "data": asdict(experiment.data),
         "figures": experiment.figures,
         "models": [[one.variant, one.seed, one.parent] for one in models],
     }
-    inputs = tuple(one.asked_by for one in models)
+    dense = next(one for one in models if one.variant == DENSE)
+    inputs = (dense.made_by, *(one.asked_by for one in models))
     made.audits[experiment.name] = made.add("audit", spec, inputs, f"{experiment.name}: audit")
+
+
+def _audited(made: Plan, experiment: Experiment) -> list[PlannedModel]:
+    models = made.of(experiment.name)
+    if experiment.audited is None:
+        return models
+    known = dict.fromkeys(one.variant for one in models if one.variant != DENSE)
+    for name in experiment.audited:
+        if name not in known:
+            raise UnknownNameError(
+                f"In `audited` of the experiment '{experiment.name}', the variant", name, known
+            )
+    return [one for one in models if one.variant in (DENSE, *experiment.audited)]
 
 
 def with_work(made: Plan, seconds: Mapping[str, float]) -> list[Stage]:

@@ -17,6 +17,7 @@ class Status:
     running: Counter[str]
     failed: Counter[str]
     left: Counter[str]
+    seconds_left: float  # of one core, as estimated; 0 where nothing was estimated yet
 
     @property
     def total(self) -> int:
@@ -31,11 +32,12 @@ def status(stages: Listed, store: Store) -> Status:
     """Look at the store: a few listings, however many stages there are."""
     done, running, failed = store.done(), store.running(), store.failed()
     found: dict[str, Counter[str]] = {n: Counter() for n in ("done", "running", "failed", "left")}
-    for key, (kind, _) in stages.items():
+    seconds = 0.0
+    for key, (kind, _, work) in stages.items():
         if key in done:
             found["done"][kind] += 1
-        elif key in running:
-            found["running"][kind] += 1
-        else:
-            found["failed" if key in failed else "left"][kind] += 1
-    return Status(**found)
+            continue
+        seconds += 0.0 if key in failed else work
+        which = "running" if key in running else "failed" if key in failed else "left"
+        found[which][kind] += 1
+    return Status(**found, seconds_left=seconds)

@@ -113,6 +113,15 @@ class Experiment:
         Whether predictions hold the probabilities of all classes.
     audit
         Whether the experiment is audited; large sweeps are only tabulated.
+    audited
+        The variants that the audit looks at; by default all.
+    n_boot
+        Replicates of the audit's bootstrap.
+    explain
+        What else is looked for: exemplars, slices, properties (of images), individuals (the
+        clusters).
+    individual_group
+        A column by which individuals are compared.
     figures
         Ids of the figures that are drawn of the audit (`docs/reference/figures.md`).
     expected
@@ -132,6 +141,10 @@ class Experiment:
     positive: str | None = None
     scores: bool = True
     audit: bool = True
+    audited: tuple[str, ...] | None = None
+    n_boot: Annotated[int, Field(ge=20)] = 2000
+    explain: tuple[Literal["exemplars", "slices", "properties", "individuals"], ...] = ()
+    individual_group: str | None = None
     figures: tuple[str, ...] = ()
     expected: Expected | None = None
 
@@ -144,12 +157,15 @@ class Study:
     ----------
     name, title
         Its name on the command line, and what it is about in one line.
+    classes
+        Whether the accuracies of all classes of all experiments are explained by regressions.
     experiment
         Its experiments.
     """
 
     name: Name
     title: str = ""
+    classes: bool = False
     experiment: Annotated[tuple[Experiment, ...], Field(min_length=1)]
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.runs.context import Context
-from fairweight.runs.stages import PREDICTIONS, VARIANT
+from fairweight.runs.stages import PREDICTIONS, TRAINING, VARIANT
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -24,7 +24,8 @@ def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context
     from fairweight.report.save import save
 
     place = context.work / "tables"
-    gather(spec["models"], list(inputs.values()), place)
+    dense, *answers = inputs.values()
+    gather(spec["models"], answers, place)
     result = audited(
         str(place / "predictions" / "*" / "*.parquet"),
         {
@@ -32,9 +33,10 @@ def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context
             "groups": spec["groups"],
             "cluster": spec["cluster"],
             "task": "task" if spec["tasks"] else None,
+            "train": str(dense / TRAINING),
             "variants": str(place / TABLES["variants"]),
         },
-        {"random_state": 0},
+        {"random_state": 0, "n_boot": spec["n_boot"]},
         {"positive": spec["positive"]},
         lambda words, done, total: context.progress(done, total, words),
     )

@@ -80,7 +80,16 @@ def train_model(
         compression={} if pruning is None else compression_of(pruning, "from the first weights"),
     )
     pruner = None if pruning is None else Pruner(pruning)
-    trained = fit(network, prepared, training, out, pruner=pruner, device=device, progress=progress)
+    trained = fit(
+        network,
+        prepared,
+        training,
+        out,
+        pruner=pruner,
+        checkpoint=checkpoint,
+        device=device,
+        progress=progress,
+    )
     return finish(trained, prepared, card, out, onnx=onnx, device=device)
 
 

@@ -18,6 +18,7 @@ import typer
 
 from benchmarks import (
     bootstrap,
+    exemplars,
     lab_processes,
     lab_pruning,
     lab_runtime,
@@ -26,6 +27,7 @@ from benchmarks import (
     many,
     populations,
     runs_overhead,
+    slices,
     startup,
 )
 from benchmarks.lines import Line, markdown, plain
@@ -37,6 +39,8 @@ BENCHMARKS: dict[str, ModuleType] = {
     "startup": startup,
     "many": many,
     "populations": populations,
+    "slices": slices,
+    "exemplars": exemplars,
     "lab-training": lab_training,
     "lab-processes": lab_processes,
     "lab-pruning": lab_pruning,

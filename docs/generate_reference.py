@@ -108,10 +108,13 @@ def figures_page() -> str:
         "Simon Says) are kept; `FW` figures are our own. A figure that an audit cannot fill is "
         "left out, and the report says why; some are folded under “More figures”. In all of them "
         "grey is the baseline or what retraining alone does; colours can be told apart by "
-        "colour-blind readers, and every figure has an alternative text.",
+        "colour-blind readers, and every figure has an alternative text. Figures of the section "
+        "“Which examples, and why” need exemplars or explanations.",
     ]
     for entry in figures():
         folded = " (Under “More figures”.)" if entry.more else ""
+        if entry.explains:
+            folded += " (In “Which examples, and why”.)"
         lines += [f"## {entry.id}", f"**{entry.title}.** {_text(entry.caption)}{folded}"]
     return "\n\n".join(lines) + "\n"
 

@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from fairweight.errors import InputError
+
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
     from fairweight.auditing.decide.gate import Require, Verdict
+    from fairweight.auditing.explain.explained import Asked
     from fairweight.auditing.result import AuditResult
     from fairweight.specs.policy import Policy
 
@@ -91,6 +94,23 @@ class Audit:
     def variants(self) -> pd.DataFrame | None:
         """The variants table that was given."""
         return self.result.variants_table
+
+    @property
+    def exemplars(self) -> pd.DataFrame:
+        """The examples on which the populations differ most (`explain=["exemplars"]`)."""
+        return self._explanation("exemplars", "exemplars")
+
+    @property
+    def explanations(self) -> dict[str, pd.DataFrame]:
+        """Every table of exemplars and explanations that was asked for, by its name."""
+        return dict(self.result.explanations)
+
+    def _explanation(self, name: str, part: str) -> pd.DataFrame:
+        if name not in self.result.explanations:
+            raise InputError(
+                f"Nobody asked for {part} in this audit; say explain=[{part!r}] when it is made."
+            )
+        return self.result.explanations[name]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -288,6 +308,7 @@ def audit_table(
     filters: bool = True,
     fixed_side: str | None = None,
     confirmatory: Sequence[tuple[str, str]] = (),
+    explain: Asked | Sequence[str] | None = None,
     command: str | None = None,
     progress: Progress | None = None,
 ) -> Audit:
@@ -323,6 +344,8 @@ def audit_table(
     confirmatory
         (metric, kind of row) pairs declared before looking, such as ("fnr", "group"): their
         families are corrected like accuracy by group (`Policy.confirmatory()`).
+    explain
+        What to look for beyond the audit: "exemplars", "slices", "properties", "individuals".
 
     The other options are those of `audit`.
 
@@ -378,8 +401,22 @@ def audit_table(
             "command": command,
         },
         progress,
+        _looked_for(explain, alpha, random_state),
     )
     return Audit(result)
+
+
+def _looked_for(
+    explain: Asked | Sequence[str] | None, alpha: float, random_state: int | None
+) -> Asked | None:
+    if explain is None:
+        return None
+    from fairweight.auditing.explain.explained import Asked
+
+    if isinstance(explain, Asked):
+        return explain
+    parts = (explain,) if isinstance(explain, str) else tuple(explain)
+    return Asked(parts=parts, alpha=alpha, random_state=random_state or 0)
 
 
 def worst_group_shift(

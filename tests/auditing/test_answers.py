@@ -28,7 +28,8 @@ def test_rows_stand_in_the_order_of_their_identity_with_their_measurements():
     with align(TABLE, further=True) as aligned:
         found = from_aligned(aligned)
     assert list(found.example_id) == ["a", "b", "c", "d"]
-    assert found.classes == ("0", "1", "2", "3") and found.n_label_classes == 3
+    assert found.classes == ("0", "1", "2", "3")
+    assert found.n_label_classes == 3
     assert found.label.tolist() == [0, 1, 1, 2]
     assert found.of("dense").tolist() == [[0, 1, 2, 2]]
     assert found.of("small").tolist() == [[0, 0, 3, 4]]  # 4: no answer
@@ -61,7 +62,8 @@ def test_a_cube_gives_the_same_answers_without_identities():
         rows, cells = from_aligned(aligned), from_cube(count(aligned), "dense")
     order = np.lexsort((rows.of("small")[0], rows.of("dense")[0], rows.label))
     again = np.lexsort((cells.of("small")[0], cells.of("dense")[0], cells.label))
-    assert cells.example_id is None and cells.variants == ("small",)
+    assert cells.example_id is None
+    assert cells.variants == ("small",)
     np.testing.assert_array_equal(rows.prediction[:, order], cells.prediction[:, again])
 
 
@@ -74,7 +76,8 @@ def test_arrays_with_seeds():
     )
     assert [m.seed for m in found.members] == ["0", "1", "0"]
     assert found.of("dense").tolist() == [[0, 0], [1, 0]]
-    assert found.columns[0].values == ("in", None) and found.cluster.tolist() == [1, 0]
+    assert found.columns[0].values == ("in", None)
+    assert found.cluster.tolist() == [1, 0]
 
 
 def test_tasks_are_looked_at_one_at_a_time():

@@ -29,7 +29,9 @@ def smaller(shape: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-@pytest.mark.parametrize("name", ["bootstrap", "large", "many", "populations", "startup"])
+@pytest.mark.parametrize(
+    "name", ["bootstrap", "exemplars", "large", "many", "populations", "slices", "startup"]
+)
 def test_every_benchmark_returns_finite_ratios(
     name: str, benchmarks: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,7 +51,7 @@ def test_every_benchmark_returns_finite_ratios(
 
 
 def test_there_is_no_benchmark_without_a_test(benchmarks: Any) -> None:
-    tested = {"bootstrap", "large", "many", "populations", "runs", "startup"}
+    tested = {"bootstrap", "exemplars", "large", "many", "populations", "runs", "slices", "startup"}
     assert {name for name in benchmarks.BENCHMARKS if not name.startswith("lab-")} == tested
 
 

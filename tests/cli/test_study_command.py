@@ -170,3 +170,15 @@ def test_new_prints_a_study_that_can_be_read(run: Run, folder: Path) -> None:
     (folder / "mine.toml").write_text(run("study", "new").done().out)
     assert "mnist-lenet" in run("study", "list").done().out
     assert "left" in run("study", "status", "mine.toml").done().out
+
+
+def test_optional_experiments_need_their_data(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAIRWEIGHT_DATA", raising=False)
+    optional = STUDY.partition("[[experiment]]")[2].replace('"digits"', '"mnist"')
+    (folder / "two.toml").write_text(f"{STUDY}\n[[experiment]]\noptional = true{optional}")
+    told = run("study", "run", "two.toml", "--dry-run").done().out
+    assert "'mnist' is left out" in told
+    assert "6 models" in told
+    assert "mnist" not in run("study", "status", "two.toml").done().out

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairweight.data import Images
-from fairweight.data.splits import group_split, split_by_seed
+from fairweight.data.splits import group_split, split_by_seed, stratified_split
 from fairweight.errors import InputError
 
 SHARES = {"train": 0.5, "validation": 0.25, "test": 0.25}
@@ -75,3 +75,16 @@ def test_other_bad_arguments(small: Images) -> None:
     small.groups["writer"][:2] = ""
     with pytest.raises(InputError, match="'writer' has 2 missing values"):
         group_split(small, "writer", SHARES, 0)
+
+
+def test_every_cell_is_divided_alike(small: Images) -> None:
+    halves = {"train": 0.5, "test": 0.5}
+    made = stratified_split(small, ["writer"], halves, 0)
+    cells = list(zip(small.labels.tolist(), small.groups["writer"].tolist(), strict=True))
+    for cell in {*cells}:
+        parts = [s for c, s in zip(cells, made.split.tolist(), strict=True) if c == cell]
+        assert abs(parts.count("train") - parts.count("test")) <= 1
+    turned = stratified_split(small.select(np.arange(12)[::-1]), ["writer"], halves, 0)
+    assert members(turned) == members(made)
+    with pytest.raises(InputError, match="'author'"):
+        stratified_split(small, ["author"], halves, 0)

@@ -156,3 +156,30 @@ def test_a_checkerboard_becomes_grey_without_aliasing() -> None:
     wide = replace(images, images=np.zeros((N, 4, 8, 1), np.uint8))
     with pytest.raises(InputError, match="would distort them"):
         _resized(wide, 4)
+
+
+@pytest.mark.usefixtures("dataset")
+def test_own_parts_are_ignored_where_that_is_asked_for_and_cells_divided_alike() -> None:
+    spec = Data(
+        name="made", options={"split": ("train",)}, own_parts=False, stratify=("writer",),
+        validation=0, test=0.5,
+    )  # fmt: skip
+    parts = prepare(spec)
+    assert len(parts.train) == len(parts.test) == 30  # ten writers × three classes × two
+    for part in (parts.train, parts.test):
+        cells = zip(part.labels.tolist(), part.groups["writer"].tolist(), strict=True)
+        assert len(set(cells)) == 30
+    with pytest.raises(InputError, match="own_parts = false"):
+        prepare(Data(name="made", options={"split": ("train",)}))
+
+
+@pytest.mark.usefixtures("dataset")
+def test_fewer_training_examples_leave_the_rest_as_it_is() -> None:
+    options = {"split": ("train", "test")}
+    whole = prepare(Data(name="made", options=options, validation=0))
+    fewer = prepare(Data(name="made", options=options, validation=0, most_train=10))
+    assert len(fewer.train) == 10
+    assert ids(fewer)["train"] < ids(whole)["train"]
+    assert ids(fewer)["test"] == ids(whole)["test"]
+    many = prepare(Data(name="made", options=options, validation=0, most_train=500))
+    assert ids(many) == ids(whole)

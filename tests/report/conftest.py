@@ -23,6 +23,8 @@ from fairweight.auditing.result import (
     Provenance,
 )
 
+from .made_explanations import explained as with_explanations
+
 HOSTILE = {
     "Female": "<script>alert('x')</script>",
     "Male": 'a, "quoted"\nsecond line',
@@ -524,3 +526,14 @@ def bare(result: AuditResult) -> AuditResult:
         data=result.data.iloc[:0],
         notes=(),
     )
+
+
+@pytest.fixture(scope="session")
+def explained(population: AuditResult) -> AuditResult:
+    """A population with every table of exemplars and explanations."""
+    return with_explanations(population)
+
+
+@pytest.fixture(scope="session")
+def hostile_explained(hostile_population: AuditResult) -> AuditResult:
+    return with_explanations(hostile_population, HOSTILE)

@@ -38,6 +38,40 @@ def test_json_reads_back_into_the_same_audit(name: str, request: pytest.FixtureR
     assert to_json(again) == text
 
 
+def test_explanations_read_back_and_are_absent_without_them(
+    hostile_explained: AuditResult, result: AuditResult
+) -> None:
+    assert "explanations" not in json.loads(to_json(result))
+    text = to_json(hostile_explained)
+    again = from_json(text)
+    assert list(again.explanations) == list(hostile_explained.explanations)
+    for name, frame in hostile_explained.explanations.items():
+        same(frame, again.explanations[name])
+    assert to_json(again) == text
+    people = again.explanations["individuals"]
+    assert people["n"].dtype.kind == "i"
+    assert people["tilt"].dtype.kind == "f"
+
+
+def test_a_table_without_rows_keeps_its_columns(explained: AuditResult) -> None:
+    none = explained.explanations["slices"].iloc[:0]
+    again = from_json(to_json(replace(explained, explanations={"slices": none})))
+    assert list(again.explanations["slices"].columns) == list(none.columns)
+
+
+def test_the_name_of_a_table_is_no_path(explained: AuditResult) -> None:
+    odd = replace(explained, explanations={"../x": explained.explanations["slices"]})
+    with pytest.raises(InputError, match=r"has an explanation called '\.\./x'"):
+        from_json(to_json(odd))
+
+
+def test_explanations_are_written_as_parquet(explained: AuditResult, tmp_path: Path) -> None:
+    written = {path.name for path in write_tables(explained, tmp_path)}
+    assert {f"{name}.parquet" for name in explained.explanations} <= written
+    for name, frame in explained.explanations.items():
+        same(pd.read_parquet(tmp_path / f"{name}.parquet"), frame)
+
+
 def test_json_has_the_contract_s_shape(result: AuditResult) -> None:
     document = json.loads(to_json(result), parse_constant=lambda c: pytest.fail(c))
     assert document["schema"] == 1

@@ -191,3 +191,44 @@ def test_names_of_experiments_differ() -> None:
     one = made().experiment[0]
     with pytest.raises(ValueError, match="two experiments named 'a'"):
         replace(made(), experiment=(one, one))
+
+
+def test_methods_and_treatments_in_a_grid_are_variants_of_their_own() -> None:
+    planned = plan(
+        made(
+            {
+                "method": "l1-unstructured",
+                "name": "{method}-{rewind}",
+                "fields": {"sparsity": 0.2},
+                "grid": {"method": ["l1-unstructured", "l1-structured"], "rewind": [True, False]},
+                "rounds": 2,
+                "finetune": FINETUNE,
+            },
+            members=1,
+        )
+    )
+    assert [m.variant for m in planned.models] == [
+        "dense",
+        "l1-unstructured-rewind-r1", "l1-unstructured-rewind-r2",
+        "l1-unstructured-finetune-r1", "l1-unstructured-finetune-r2",
+        "l1-structured-rewind-r1", "l1-structured-rewind-r2",
+        "l1-structured-finetune-r1", "l1-structured-finetune-r2",
+    ]  # fmt: skip
+    treatments = {m.variant: planned.stages[m.made_by].spec for m in planned.models[1:]}
+    assert treatments["l1-structured-rewind-r2"]["rewind"] is True
+    assert treatments["l1-structured-finetune-r1"]["method"]["method"] == "l1-structured"
+
+
+def test_only_some_variants_are_audited_and_all_classes_are_tabulated() -> None:
+    copy = {"method": "global-magnitude", "grid": {"sparsity": [0.5, 0.9]}}
+    one = made(copy, audited=["global-magnitude-90"])
+    planned = plan(replace(one, classes=True))
+    spec = planned.stages[planned.audits["a"]].spec
+    assert [row[:2] for row in spec["models"]] == [
+        ["dense", 0], ["dense", 1], ["global-magnitude-90", 0], ["global-magnitude-90", 1],
+    ]  # fmt: skip
+    assert planned.classes is not None
+    (experiment,) = planned.stages[planned.classes].spec["experiments"]
+    assert len(experiment["models"]) == len(experiment["asked_by"]) == 6
+    with pytest.raises(InputError, match="'global-magnitude-99'"):
+        plan(made(copy, audited=["global-magnitude-99"]))

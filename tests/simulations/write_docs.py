@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from . import composites, dependent, excesses, families, populations_figures
+from . import class_regressions, composites, dependent, excesses, families, populations_figures
 from .measured import Figures
 
 SIZES = (100, 300, 1000)
@@ -175,6 +175,7 @@ TABLES: dict[str, Callable[[], Figures]] = {
     "clusters": clusters,
     "cluster-heterogeneity": cluster_heterogeneity,
     "weights": weights,
+    "class-regression": class_regressions.class_regression,
     **populations_figures.TABLES,
 }
 

@@ -12,6 +12,7 @@ from fairweight.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairweight.auditing.explain.explained import Asked
     from fairweight.auditing.result import AuditResult
     from fairweight.tables.align import Aligned
     from fairweight.tables.sources import Source
@@ -36,6 +37,7 @@ def audited(
     options: Mapping[str, Any],
     asked: Mapping[str, Any],
     progress: Progress | None = None,
+    explain: Asked | None = None,
 ) -> AuditResult:
     """Audit prediction tables, or cubes.
 
@@ -49,6 +51,8 @@ def audited(
         Fields of `Options` other than their defaults, checked here; `random_state` may be None.
     asked
         Further fields of `Request`: positive, filters, fixed_side, command.
+    explain
+        Which examples and why: what to look for beyond the audit.
     """
     from fairweight.auditing.pipeline import silent
 
@@ -68,12 +72,28 @@ def audited(
             checked,
             dict(asked),
             report,
+            explain,
         )
     from fairweight.tables.align import align
 
     report("reading", 0, 1)
-    with closing(align(source, **tables)) as aligned:
-        return _audit_aligned(aligned, checked, dict(asked), report)
+    with closing(align(source, **tables, further=explain is not None)) as aligned:
+        result = _audit_aligned(aligned, checked, dict(asked), report)
+        if explain is None:
+            return result
+        from fairweight.auditing.answers import from_aligned, tasks_of
+        from fairweight.auditing.explain.explained import explained
+
+        tasks = [
+            from_aligned(aligned, task, positive=_positive_of(asked, aligned))
+            for task in tasks_of(aligned)
+        ]
+        return explained(result, tasks, explain, report)
+
+
+def _positive_of(asked: Mapping[str, Any], aligned: Aligned) -> Any:
+    """The positive class that was named; tasks may not all have it, and then it is looked up."""
+    return None if aligned.has_task else asked.get("positive")
 
 
 def _audit_aligned(
@@ -113,6 +133,7 @@ def _audit_cubes(
     options: Any,
     asked: dict[str, Any],
     progress: Progress,
+    explain: Asked | None,
 ) -> AuditResult:
     from fairweight.auditing.counts.store import read_cubes
     from fairweight.auditing.pipeline import Request, run
@@ -139,7 +160,14 @@ def _audit_cubes(
         inputs=provenance([*inputs, *beside]),
         **asked,
     )
-    return run(cube, request, variants_table=table, progress=progress)
+    result = run(cube, request, variants_table=table, progress=progress)
+    if explain is None:
+        return result
+    from fairweight.auditing.answers import from_cube
+    from fairweight.auditing.explain.explained import explained
+
+    tasks = [from_cube(cube, chosen, task) for task in cube.tasks or (None,)]
+    return explained(result, tasks, explain, progress)
 
 
 def _read_variants(given: Any, variant: str, seed: str) -> tuple[pd.DataFrame, Source] | None:

@@ -11,10 +11,13 @@ from fairweight.cli.compress_command import compress
 from fairweight.cli.count_command import count
 from fairweight.cli.datasets_command import datasets
 from fairweight.cli.demo_command import demo
+from fairweight.cli.exemplars_command import exemplars
+from fairweight.cli.explain_command import explain
 from fairweight.cli.gate_command import gate
 from fairweight.cli.methods_command import methods
 from fairweight.cli.metrics_command import metrics
 from fairweight.cli.predict_command import predict
+from fairweight.cli.preflight_command import preflight
 from fairweight.cli.study_command import study
 from fairweight.cli.train_command import train
 
@@ -56,6 +59,9 @@ def fairweight(
 app.command(rich_help_panel=AUDIT)(audit)
 app.command(rich_help_panel=AUDIT)(gate)
 app.command(rich_help_panel=AUDIT)(count)
+app.command(rich_help_panel=AUDIT)(explain)
+app.command(rich_help_panel=AUDIT)(exemplars)
+app.command(rich_help_panel=AUDIT)(preflight)
 app.command(rich_help_panel=AUDIT)(metrics)
 app.command(rich_help_panel=LAB)(train)
 app.command(rich_help_panel=LAB)(compress)

@@ -160,10 +160,14 @@ def run(
     from fairweight.runs.plan_file import save
     from fairweight.runs.runner import cores
     from fairweight.runs.runner import run as run_stages
+    from fairweight.studies.available import require_data
 
     limit = None if budget is None else seconds_of(budget, "--budget")
+    folder = _data(data)
     console = Console()
-    plan, room = _planned(which, preset, store)
+    plan, room = _planned(which, preset, store, data, console)
+    if not dry_run:
+        require_data(plan.experiments.values(), data)
     room.register(plan.study.name, list(plan.stages))
     stages, seconds = _announce(plan, room, data, workers or cores(), console)
     save(plan.study, stages, room.root)
@@ -178,7 +182,7 @@ def run(
             workers=workers,
             ray=ray,
             gpus=gpus,
-            data=_data(data),
+            data=folder,
             budget=limit,
             progress=progress,
         )
@@ -201,7 +205,9 @@ def run(
 
 
 @study.command("status")
-def status(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> None:
+def status(
+    which: Which, preset: Preset = None, data: DataFolder = None, store: StoreFolder = STORE
+) -> None:
     """Say how far a study is: what is done, running, failed and left, and why stages failed.
 
     For example:
@@ -215,7 +221,7 @@ def status(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> N
     from fairweight.runs.status import status as look
 
     console = Console()
-    stages, room = _listed(which, preset, store)
+    stages, room = _listed(which, preset, store, data)
     found = look(stages, room)
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("stages", style="bold")
@@ -240,21 +246,25 @@ def status(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> N
 
 
 @study.command("retry")
-def retry(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> None:
+def retry(
+    which: Which, preset: Preset = None, data: DataFolder = None, store: StoreFolder = STORE
+) -> None:
     """Forget why stages failed, so that the next `study run` tries them again.
 
     For example:
 
         fairweight study retry mine.toml
     """
-    stages, room = _listed(which, preset, store)
+    stages, room = _listed(which, preset, store, data)
     failed = [key for key in room.failed() if key in stages]
     room.forget_failures(failed)
     typer.echo(f"{len(failed)} failed stages will be tried again by: fairweight study run {which}")
 
 
 @study.command("report")
-def report(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> None:
+def report(
+    which: Which, preset: Preset = None, data: DataFolder = None, store: StoreFolder = STORE
+) -> None:
     """Write the tables and reports of what is finished, also while a study runs.
 
     For example:
@@ -263,8 +273,9 @@ def report(which: Which, preset: Preset = None, store: StoreFolder = STORE) -> N
     """
     from rich.console import Console
 
-    plan, room = _planned(which, preset, store)
-    _publish(plan, room, Console())
+    console = Console()
+    plan, room = _planned(which, preset, store, data, console)
+    _publish(plan, room, console)
 
 
 @study.command("export")
@@ -321,19 +332,28 @@ def gc(
         typer.echo("Nothing was removed; `fairweight study gc --delete` does it.")
 
 
-def _planned(which: str, preset: str | None, store: str) -> tuple[Plan, Store]:
+def _planned(
+    which: str, preset: str | None, store: str, data: str | None, console: Console
+) -> tuple[Plan, Store]:
     from fairweight.runs.plan import plan
+    from fairweight.studies.available import available
     from fairweight.studies.library import study as read
 
-    return plan(read(which, preset)), _store(store)
+    kept, absent = available(read(which, preset), data)
+    for name in absent:
+        told = f"The experiment '{name}' is left out: its data are not there (--data)."
+        console.print(told, markup=False, highlight=False)
+    return plan(kept), _store(store)
 
 
-def _listed(which: str, preset: str | None, store: str) -> tuple[Listed, Store]:
+def _listed(which: str, preset: str | None, store: str, data: str | None) -> tuple[Listed, Store]:
     from fairweight.runs.plan_file import listed
+    from fairweight.studies.available import available
     from fairweight.studies.library import study as read
 
     room = _store(store)
-    return listed(read(which, preset), room.root), room
+    kept, _ = available(read(which, preset), data)
+    return listed(kept, room.root), room
 
 
 def _store(folder: str) -> Store:

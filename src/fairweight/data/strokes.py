@@ -14,29 +14,36 @@ SLANTS = ("right", "upright", "left")  # in the order of rising tilt
 INKS = ("light", "medium", "heavy")
 
 
-def tilt(images: Floats, *, threshold: float = 0.5) -> Floats:
-    """Slope of the least-squares line of column on row, over the pixels above `threshold`.
+def slope(foreground: NDArray[np.bool_]) -> Floats:
+    """Slope of the least-squares line of column on row over the foreground, (n, height, width).
 
     cov(row, column) / var(row) (Prune Responsibly). Rows are counted downwards, so 0 is upright
     and negative leans right, as `/` does. NaN where no line is determined: fewer than two rows
-    have such pixels.
+    have foreground.
 
-    >>> slash = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0]], dtype=float)
-    >>> tilt(np.stack([slash, slash.T, slash[::-1], 0 * slash])).tolist()
+    >>> slash = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0]], dtype=bool)
+    >>> slope(np.stack([slash, slash.T, slash[::-1], slash & False])).tolist()
     [-1.0, -1.0, 1.0, nan]
     """
-    stroke = (images > threshold).astype(np.float64)
-    size = stroke.sum(axis=(1, 2))
-    rows = np.arange(images.shape[1], dtype=np.float64)[None, :, None]
-    columns = np.arange(images.shape[2], dtype=np.float64)[None, None, :]
-    inked = np.maximum(size, 1.0)[:, None, None]  # an empty image has no mean; its spread is 0
-    row = rows - (stroke * rows).sum(axis=(1, 2), keepdims=True) / inked
-    column = columns - (stroke * columns).sum(axis=(1, 2), keepdims=True) / inked
-    spread = (stroke * row**2).sum(axis=(1, 2))
-    together = (stroke * row * column).sum(axis=(1, 2))
-    undefined = np.full(len(images), np.nan)
-    slope: Floats = np.divide(together, spread, out=undefined, where=spread > 0)
-    return slope
+    _, height, width = foreground.shape
+    # Counted from the middle in half pixels: whole numbers, so that sums are exact.
+    row = 2.0 * np.arange(height) - (height - 1)
+    column = 2.0 * np.arange(width) - (width - 1)
+    size = foreground.sum(axis=2, dtype=np.float64)  # of every row of pixels
+    along = foreground @ column
+    n = size.sum(axis=1)
+    rows, columns = size @ row, along.sum(axis=1)
+    together = n * (along @ row) - rows * columns
+    spread = n * (size @ row**2) - rows**2
+    determined = (size > 0).sum(axis=1) >= 2
+    undefined = np.full(len(foreground), np.nan)
+    found: Floats = np.divide(together, spread, out=undefined, where=determined)
+    return found
+
+
+def tilt(images: Floats, *, threshold: float = 0.5) -> Floats:
+    """`slope` of the pixels above `threshold`."""
+    return slope(images > threshold)
 
 
 def terciles(values: Floats) -> Floats:

@@ -14,13 +14,14 @@ from fairweight.data import load
 from fairweight.data.backdoor import Backdoor
 from fairweight.data.dataset import ALL, Images
 from fairweight.data.imbalance import imbalanced
-from fairweight.data.splits import group_split, split_by_seed
+from fairweight.data.splits import group_split, split_by_seed, stratified_split
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.batches import Examples, examples
 from fairweight.specs.data import Data
 
 RESIZED_AT_ONCE = 1024
 PARTS = ("train", "validation", "test")
+LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,11 @@ def prepare(spec: Data, root: str | Path | None = None) -> Prepared:
         images = _resized(images, spec.size)
     if spec.backdoor is not None:
         images = Backdoor.read(Path(spec.backdoor)).apply(images)
+    if not spec.own_parts:
+        images = replace(images, split=np.full(len(images), ALL))
     images = _divided(images, spec)
+    if spec.most_train is not None:
+        images = _fewer(images, spec.most_train, spec.split_seed)
     if spec.shares:
         images = imbalanced(images, spec.shares, spec.split_seed)
     has_validation = bool((images.split == "validation").any())
@@ -126,7 +131,8 @@ def _divided(images: Images, spec: Data) -> Images:
     if "train" not in held or not held & {"test", "val"}:
         raise InputError(
             f"Data set '{images.name}' was read with the parts {sorted(held)}, but training needs "
-            "'train' and something held out; read them all (see its option splits)."
+            "'train' and something held out; read them all (see its option splits), or divide "
+            "them by shares (own_parts = false)."
         )
     if "test" not in held:
         images = _renamed(images, "val", "test")
@@ -139,15 +145,27 @@ def _divided(images: Images, spec: Data) -> Images:
 
 
 def _drawn(images: Images, shares: dict[str, float], spec: Data, *, within: str | None) -> Images:
-    if spec.split_by is None:
+    if not spec.stratify and spec.split_by is None:
         return split_by_seed(images, shares, spec.split_seed, within=within)
-    if within is None:
-        return group_split(images, spec.split_by, shares, spec.split_seed)
-    rows = images.rows_of(within)
-    part = group_split(images.select(rows), spec.split_by, shares, spec.split_seed)
+    rows = np.arange(len(images)) if within is None else images.rows_of(within)
+    part = images.select(rows)
+    if spec.split_by is not None:
+        part = group_split(part, spec.split_by, shares, spec.split_seed)
+    else:
+        part = stratified_split(part, spec.stratify, shares, spec.split_seed)
     split: Any = images.split.astype(np.promote_types(images.split.dtype, part.split.dtype))
     split[rows] = part.split
     return replace(images, split=split)
+
+
+def _fewer(images: Images, most: int, seed: int) -> Images:
+    """The same without the training examples that are too many."""
+    rows = images.rows_of("train")
+    if len(rows) <= most:
+        return images
+    shares = {"train": most / len(rows), LEFT_OUT: 1 - most / len(rows)}
+    drawn = split_by_seed(images, shares, seed, within="train")
+    return drawn.select(np.flatnonzero(drawn.split != LEFT_OUT))
 
 
 def _renamed(images: Images, old: str, new: str) -> Images:

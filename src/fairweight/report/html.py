@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairweight.report.before_after import before_after
 from fairweight.report.bundle import javascript
-from fairweight.report.figures import Spec, draw, figures
+from fairweight.report.drawn import DrawnFigure, drawn
+from fairweight.report.explain_page import explanation
+from fairweight.report.figures import Spec, figures
 from fairweight.report.finding import Finding, findings
 from fairweight.report.numbers import shown
 from fairweight.report.page_tables import PageTable, detail_tables
@@ -36,19 +38,6 @@ from fairweight.report.sentences import (
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
-
-
-@dataclass(frozen=True)
-class DrawnFigure:
-    """A figure as the template needs it."""
-
-    anchor: str
-    id: str
-    title: str
-    caption: str
-    alt: str
-    reason: str | None
-    more: bool
 
 
 @dataclass(frozen=True)
@@ -102,6 +91,7 @@ def render(result: AuditResult) -> str:
     sections = [
         _section(result, finding, i, specs) for i, finding in enumerate(findings(result), start=1)
     ]
+    examples = explanation(result, specs)
     scripts = [javascript(), _resource("page.js")] if specs else [_resource("page.js")]
     template = environment.get_template("report.html.j2")
     return template.render(
@@ -110,6 +100,7 @@ def render(result: AuditResult) -> str:
         reading=reading(sections[0].finding) if sections else "",
         scope=list(dict.fromkeys(line for section in sections for line in section.scope)),
         headings=HEADINGS,
+        examples=examples,
         tables=detail_tables(result),
         provenance=provenance_lines(result),
         style=Markup(_resource("page.css")),
@@ -202,12 +193,5 @@ def _drawn(
     result: AuditResult, variant: str, i: int, specs: dict[str, Spec]
 ) -> Iterator[DrawnFigure]:
     for figure in figures():
-        drawing = draw(figure.id, result, variant)
-        anchor = f"figure-{i}-{figure.id.lower()}"
-        alt = figure.title
-        if drawing.spec is not None:
-            alt = drawing.spec["description"]
-            specs[anchor] = drawing.spec
-        yield DrawnFigure(
-            anchor, figure.id, figure.title, figure.caption, alt, drawing.reason, figure.more
-        )
+        if not figure.explains:
+            yield drawn(result, figure, variant, f"figure-{i}-{figure.id.lower()}", specs)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.errors import InputError
 from fairweight.report.frames import FRAMES, INTEGER, TEXT
-from fairweight.report.numbers import missing
+from fairweight.report.numbers import missing, shown
 from fairweight.report.tables import write_tables
 
 if TYPE_CHECKING:
@@ -43,6 +45,10 @@ def to_json(result: AuditResult) -> str:
         document[name] = records(getattr(result, name))
     table = result.variants_table
     document["variants_table"] = None if table is None else records(table)
+    if result.explanations:
+        document["explanations"] = {
+            name: records(frame) for name, frame in result.explanations.items()
+        }
     return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
 
@@ -144,9 +150,10 @@ def from_json(text: str) -> AuditResult:
                 options=origin["options"],
             ),
             variants_table=_table(document["variants_table"]),
+            explanations=_explanations(document.get("explanations", {})),
             **{name: _frame(document[name], columns) for name, columns in FRAMES.items()},
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"The audit lacks {error} or has it in another form; give the audit.json that "
             "fairweight wrote."
@@ -169,6 +176,44 @@ def _frame(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame
         values = [row[name] for row in rows]
         made[name] = pd.Series(values, dtype=_dtype(name, values))
     return pd.DataFrame(made, columns=names)
+
+
+_TABLE_NAME = re.compile("[a-z][a-z0-9_]*")
+
+
+def _explanations(tables: dict[str, list[dict[str, Any]]]) -> dict[str, pd.DataFrame]:
+    """Tables of exemplars and explanations; columns have the types of what was written."""
+    import pandas as pd
+
+    made = {}
+    for name, rows in tables.items():
+        if not _TABLE_NAME.fullmatch(name):  # it becomes the name of a file
+            raise InputError(
+                f"The audit has an explanation called '{shown(name, 60)}'; give the audit.json "
+                "that fairweight wrote."
+            )
+        columns = list(rows[0]) if rows else list(COLUMNS.get(name, ()))
+        cells = {column: [row[column] for row in rows] for column in columns}
+        made[name] = pd.DataFrame(
+            {column: pd.Series(held, dtype=_written(held)) for column, held in cells.items()},
+            columns=columns,
+        )
+    return made
+
+
+def _written(values: list[Any]) -> str:
+    """The type of a column by what is in it.
+
+    >>> _written(["a", None]), _written([1, None]), _written([1.5, None]), _written([True, False])
+    ('object', 'Int64', 'float64', 'bool')
+    """
+    kinds = {type(value) for value in values if value is not None}
+    whole = None not in values
+    if kinds == {bool}:
+        return "bool" if whole else "boolean"
+    if kinds == {int}:
+        return "int64" if whole else "Int64"
+    return "float64" if kinds and kinds <= {int, float} else "object"
 
 
 def _dtype(name: str, values: list[Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ _VIEWS: dict[str, Callable[[pd.DataFrame], Any]] = {
 
 
 def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Every frame as CSV; `results.parquet` and `bounds.parquet`; the paths written.
+    """Every frame as CSV; results, bounds and explanations as Parquet; the paths written.
 
     Frames without rows are written too, so that a script finds the same files after every audit.
     Names are exact in Parquet and JSON. In CSV, text that a spreadsheet would run as a formula
@@ -50,6 +50,28 @@ def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tupl
             _copy(connection, frames[name], folder / f"{name}.parquet", "FORMAT parquet")
             for name in ("results", "bounds")
         ]
+        written += [
+            _copy(connection, frame, folder / f"{name}.parquet", "FORMAT parquet")
+            for name, frame in result.explanations.items()
+            if len(frame.columns)
+        ]
+    return tuple(written)
+
+
+def write_frames(
+    frames: Mapping[str, pd.DataFrame], directory: str | os.PathLike[str]
+) -> tuple[Path, ...]:
+    """Every frame as CSV and as Parquet under its name; the paths written."""
+    import duckdb
+
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    with duckdb.connect() as connection:
+        for name, frame in frames.items():
+            csv, parquet = folder / f"{name}.csv", folder / f"{name}.parquet"
+            written.append(_copy(connection, _guarded(frame), csv, "FORMAT csv, HEADER"))
+            written.append(_copy(connection, frame, parquet, "FORMAT parquet"))
     return tuple(written)
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fairweight.errors import InputError
 from fairweight.runs.key import canonical, digest
 from fairweight.runs.plan import Plan
 from fairweight.runs.stage import Stage
@@ -47,6 +48,9 @@ class Cost:
         return Cost(self.seconds + other.seconds, self.bytes + other.bytes)
 
 
+CLASSES = Cost(60.0, 5e6)
+
+
 def costs(
     plan: Plan,
     data: Path | None,
@@ -71,7 +75,10 @@ def costs(
     whose = {model.made_by: model.experiment for model in plan.models}
     whose |= {model.asked_by: model.experiment for model in plan.models}
     whose |= {key: name for name, key in plan.audits.items()}
-    return {key: _cost(stage, units[whose[key]]) for key, stage in plan.stages.items()}
+    return {
+        key: CLASSES if key == plan.classes else _cost(stage, units[whose[key]])
+        for key, stage in plan.stages.items()
+    }
 
 
 def _cost(stage: Stage, unit: Unit) -> Cost:
@@ -121,7 +128,7 @@ def _measured(experiment: Experiment, data: Path | None) -> Unit:
     from fairweight.lab.flops import count_parameters
     from fairweight.lab.models.registry import build
 
-    expected = experiment.expected or _counted(experiment, data)
+    expected = experiment.expected or _known(experiment, data)
     model = experiment.model
     with torch.random.fork_rng(devices=[]):
         network = build(
@@ -167,6 +174,26 @@ def _step_seconds(network: Any, images: Any, *, backwards: bool) -> float:
                 output.square().mean().backward()
         taken.append(time.process_time() - begun)
     return min(taken)
+
+
+def _known(experiment: Experiment, data: Path | None) -> Expected:
+    """The numbers of examples: counted, or those that are published where the data are absent."""
+    from fairweight.data.official_counts import OFFICIAL
+
+    official = OFFICIAL.get(experiment.data.name)
+    try:
+        return _counted(experiment, data)
+    except InputError:
+        if official is None:
+            raise
+    kept = 1 - experiment.data.validation
+    return Expected(
+        train=round(official.train * kept),
+        test=official.test,
+        size=experiment.data.size or official.size,
+        channels=official.channels,
+        classes=official.classes,
+    )
 
 
 def _counted(experiment: Experiment, data: Path | None) -> Expected:

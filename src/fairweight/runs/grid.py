@@ -41,6 +41,20 @@ def experiments_of(experiment: Experiment) -> list[Experiment]:
     return made
 
 
+def spread(copy: Copy) -> Iterator[Copy]:
+    """One copy for each method and treatment that its grid names; the rest of the grid stays."""
+    own = {name: values for name, values in copy.grid.items() if name in ("method", "rewind")}
+    rest = {name: values for name, values in copy.grid.items() if name not in own}
+    for chosen in combinations(own):
+        name = copy.name
+        if name is not None and chosen:
+            shown = {**chosen, "rewind": "rewind" if chosen.get("rewind") else "finetune"}
+            for field, value in shown.items():
+                name = name.replace(f"{{{field}}}", str(value))
+        fields = {**asdict(copy), **chosen, "grid": rest, "name": name}
+        yield read_spec(Copy, fields, "The copies") if chosen else copy
+
+
 def copies_of(copy: Copy) -> Iterator[dict[str, Any]]:
     """The method's fields for each variant."""
     for chosen in combinations(copy.grid):

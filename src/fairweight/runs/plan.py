@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.runs.grid import copies_of, experiments_of
+from fairweight.runs.grid import copies_of, experiments_of, spread
 from fairweight.runs.key import canonical, key_of
 from fairweight.runs.stage import Stage
 from fairweight.specs.study import Copy, Experiment, Study
@@ -18,6 +18,7 @@ FUNCTIONS = {
     "compress": "fairweight.runs.stages:compress",
     "predict": "fairweight.runs.stages:predict",
     "audit": "fairweight.studies.audit_stage:run",
+    "classes": "fairweight.studies.class_stage:run",
 }
 DENSE = "dense"
 
@@ -42,6 +43,7 @@ class Plan:
     stages: dict[str, Stage] = field(default_factory=dict)
     models: list[PlannedModel] = field(default_factory=list)
     audits: dict[str, str] = field(default_factory=dict)  # experiment → key
+    classes: str | None = None  # the stage that explains classes
     experiments: dict[str, Experiment] = field(default_factory=dict)
     _texts: dict[int, tuple[Mapping[str, Any], str]] = field(default_factory=dict, repr=False)
 
@@ -71,6 +73,8 @@ def plan(study: Study) -> Plan:
                 raise InputError(f"The study has two experiments named '{experiment.name}'.")
             made.experiments[experiment.name] = experiment
             _plan_experiment(made, experiment)
+    if study.classes:
+        _plan_classes(made)
     return made
 
 
@@ -95,7 +99,7 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
         dense[seed] = made.add("train", spec, (), label)
         asked(DENSE, seed, dense[seed], None)
     taken = {DENSE}
-    for copy in experiment.copies:
+    for copy in (one for given in experiment.copies for one in spread(given)):
         for variant, method in _variants(copy):
             names = _rounds(copy, variant)
             if taken & set(names):
@@ -201,6 +205,25 @@ def _audited(made: Plan, experiment: Experiment) -> list[PlannedModel]:
                 f"In `audited` of the experiment '{experiment.name}', the variant", name, known
             )
     return [one for one in models if one.variant in (DENSE, *experiment.audited)]
+
+
+def _plan_classes(made: Plan) -> None:
+    experiments: list[dict[str, Any]] = []
+    inputs: dict[str, None] = {}
+    for name, experiment in made.experiments.items():
+        models = made.of(name)
+        dense = next(one for one in models if one.variant == DENSE)
+        experiments.append(
+            {
+                "name": name,
+                "data": asdict(experiment.data),
+                "dense": dense.made_by,
+                "asked_by": [one.asked_by for one in models],
+                "models": [[one.variant, one.seed, one.parent] for one in models],
+            }
+        )
+        inputs |= dict.fromkeys((dense.made_by, *(one.asked_by for one in models)))
+    made.classes = made.add("classes", {"experiments": experiments}, tuple(inputs), "classes")
 
 
 def with_work(made: Plan, seconds: Mapping[str, float]) -> list[Stage]:

@@ -29,6 +29,12 @@ class Data:
         `train`, `val` and `test` has its own. 0: none.
     test
         Share that is held out where the source has no such part.
+    own_parts
+        Whether the source's own parts are used; if not, all its examples are divided by shares.
+    stratify
+        Group columns whose cells, with the label, are divided alike where shares are drawn.
+    most_train
+        At most so many training examples, drawn by the seed of the split; all by default.
     split_by
         A group column whose values stay together (one writer, one person) where shares are drawn.
     split_seed
@@ -46,6 +52,9 @@ class Data:
     size: Annotated[int, Field(ge=1)] | None = None
     validation: Part = 0.1
     test: Annotated[float, Field(gt=0, lt=1)] = 0.3
+    own_parts: bool = True
+    stratify: tuple[str, ...] = ()
+    most_train: Annotated[int, Field(ge=1)] | None = None
     split_by: str | None = None
     split_seed: Annotated[int, Field(ge=0)] = 0
     tasks: tuple[str, ...] = ()
@@ -56,4 +65,6 @@ class Data:
     def _leaves_some_to_train_on(self) -> Data:
         if self.validation + self.test >= 1:
             raise ValueError("validation and test together must leave something to train on")
+        if self.stratify and self.split_by is not None:
+            raise ValueError("stratify and split_by cannot both say how shares are drawn")
         return self

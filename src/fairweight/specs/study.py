@@ -29,10 +29,11 @@ class Copy:
     method
         A method, a recipe or a kind of int8 (`fairweight methods`).
     fields, grid
-        Fields of the method: the same for all variants, and lists of values to combine.
+        Fields of the method: the same for all variants, and lists of values to combine; `method`
+        and `rewind` may be in the grid too.
     name
-        What the variants are called, with fields in braces: `pruned-{sparsity}`. By default the
-        method with its sparsity.
+        What the variants are called, with fields in braces: `pruned-{sparsity}`,
+        `{method}-{rewind}` (rewind or finetune). By default the method with its sparsity.
     start
         `trained` derives copies from dense members; `first-weights` prunes while a model trains
         from its first weights.
@@ -126,6 +127,8 @@ class Experiment:
         Ids of the figures that are drawn of the audit (`docs/reference/figures.md`).
     expected
         For estimating costs without the data; it decides nothing else.
+    optional
+        Whether the experiment is left out where its data are not there.
     """
 
     name: Name
@@ -147,6 +150,7 @@ class Experiment:
     individual_group: str | None = None
     figures: tuple[str, ...] = ()
     expected: Expected | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)

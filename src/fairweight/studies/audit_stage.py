@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from fairweight.runs.context import Context
 from fairweight.runs.stages import PREDICTIONS, TRAINING, VARIANT
+from fairweight.studies.drawings import draw_all
 
 if TYPE_CHECKING:
-    from fairweight.auditing.result import AuditResult
+    from fairweight.auditing.explain.explained import Asked
 
 BASELINE = "dense"
 TABLES = {"variants": "variants.parquet"}
@@ -39,23 +40,29 @@ def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context
         {"random_state": 0, "n_boot": spec["n_boot"]},
         {"positive": spec["positive"]},
         lambda words, done, total: context.progress(done, total, words),
+        _looked_for(spec, context),
     )
     save(result, room)
-    for id in spec["figures"]:
-        for variant in result.variants:
-            _draw(result, id, variant, room / "figures" / f"{id}-{variant}.svg")
+    draw_all(result, spec["figures"], result.variants, room / "figures")
 
 
-def _draw(result: AuditResult, id: str, variant: str, path: Path) -> None:
-    """One figure; a figure that this audit has no numbers for is left out."""
-    from fairweight.report.figures.files import rendered
-    from fairweight.report.figures.registry import draw
-    from fairweight.tables.write import atomic_file
+def _looked_for(spec: Mapping[str, Any], context: Context) -> Asked | None:
+    """What the experiment asks for beyond the audit; images are measured where that needs them."""
+    parts = tuple(spec["explain"])
+    if not parts:
+        return None
+    from fairweight.auditing.explain.explained import Asked
 
-    drawing = draw(id, result, variant, None)
-    if drawing.spec is not None:
-        with atomic_file(path, "wb") as file:
-            file.write(rendered(drawing.spec, path.suffix))
+    measure = None
+    if {"properties", "individuals"} & set(parts):
+        from fairweight.auditing.explain.image_columns import measure as measured
+        from fairweight.lab.prepared_data import prepare
+        from fairweight.specs.data import Data
+        from fairweight.specs.read_spec import read_spec
+
+        prepared = prepare(read_spec(Data, spec["data"], "The data"), context.data)
+        measure = measured(prepared.test, prepared.train)
+    return Asked(parts=parts, group=spec["individual_group"], measure=measure)
 
 
 def gather(models: list[list[Any]], folders: list[Path], place: Path) -> None:

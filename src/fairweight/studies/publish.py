@@ -15,7 +15,7 @@ def publish(plan: Plan, store: Store, out: Path) -> list[Path]:
     """Write a folder for every experiment that has predictions; returns them.
 
     A folder holds `predictions/VARIANT/SEED.parquet`, `variants.parquet`, `train.parquet`, and the
-    audit's report once there is one.
+    audit's report once there is one. What was found about classes goes into `classes`.
     """
     done = store.done()
     folders = []
@@ -32,10 +32,15 @@ def publish(plan: Plan, store: Store, out: Path) -> list[Path]:
             link(store.folder(dense.made_by) / TRAINING, folder / TRAINING)
         audit = plan.audits.get(name)
         if audit is not None and audit in done:
-            shutil.copytree(
-                store.folder(audit),
-                folder / "audit",
-                ignore=shutil.ignore_patterns("stage.json", ".*"),
-            )
+            _copy_outputs(store.folder(audit), folder / "audit")
+        folders.append(folder)
+    if plan.classes is not None and plan.classes in done:
+        folder = out / "classes"
+        shutil.rmtree(folder, ignore_errors=True)
+        _copy_outputs(store.folder(plan.classes), folder)
         folders.append(folder)
     return folders
+
+
+def _copy_outputs(stage: Path, folder: Path) -> None:
+    shutil.copytree(stage, folder, ignore=shutil.ignore_patterns("stage.json", ".*"))

@@ -160,7 +160,9 @@ def align(
             workspace, names, baseline, task, weight, cluster, groups, missing == "drop",
             alone, further,
         )  # fmt: skip
-        layout = recognise(workspace, source, names, predictions=predictions, scores=scores)
+        layout = recognise(
+            workspace, source, names, predictions=predictions, scores=scores, alone=alone
+        )
         beside = {
             what: None if given is None else open_source(workspace, given)
             for what, given in (("examples", examples), ("train", train), ("variants", variants))

@@ -21,6 +21,8 @@ from fairweight.tables.given import named_sources
 from fairweight.tables.sources import Source, open_source
 from fairweight.tables.sql import is_list, literal, quote
 
+ALONE = "dense"  # what a model is called that nobody named
+
 Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column per seed
 
 
@@ -70,14 +72,18 @@ def recognise(
     *,
     predictions: Columns | None = None,
     scores: Columns | None = None,
+    alone: bool = False,
 ) -> Layout:
-    """Open the source or sources and find the members in them."""
+    """Open the source or sources and find the members in them; `alone`: one model will do."""
     given = named_sources(source)
     opened = [
         (name, open_source(workspace, item, name=None if isinstance(item, str | Path) else name))
         for name, item in given
     ]
     if len(opened) == 1:
+        name, table = opened[0]
+        if alone and predictions is None and _one_model(table, names):
+            return _files(workspace, [(name or ALONE, table)], names)
         return _single(workspace, opened[0][1], opened[0][0], names, predictions, scores)
     explicit = [name is not None for name, _ in opened]
     tables = [table for _, table in opened]
@@ -100,6 +106,10 @@ def recognise(
 
 
 # --- one table ---------------------------------------------------------------------------------
+
+
+def _one_model(table: Source, names: Names) -> bool:
+    return names.prediction in table.columns and names.variant not in table.columns
 
 
 def _union(workspace: Workspace, tables: Sequence[Source]) -> Source:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,16 @@ def test_what_cannot_be_written_is_said_and_leaves_no_file(
     with pytest.raises(InputError, match="Figure 'SG-F9' does not exist"):
         save_figure(result, "SG-F9", tmp_path / "a.svg")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_svg_has_room_for_a_wider_font(tmp_path: Path, population: AuditResult) -> None:
+    """Row names stay inside the drawing where the viewer's font is a fifth wider."""
+    svg = save_figure(population, "SG-T1", tmp_path / "table.svg").read_text(encoding="utf-8")
+    assert "Arial" in svg
+    assert "system-ui" not in svg
+    left = float(re.findall(r"translate\((\d+)", svg)[0])  # where the row names end
+    names = re.findall(r'text-anchor="end"[^>]*font-size="12px"[^>]*>([^<]+)', svg)
+    longest = max(names, key=len)
+    assert longest == "precision of 0, %"
+    # Liberation Sans draws it 88 pixels wide, DejaVu Sans 103.
+    assert left - 7 > 103

@@ -87,9 +87,7 @@ def image_entropy(images: NDArray[np.uint8]) -> NDArray[np.float64]:
     return found
 
 
-def _entropy_and_distance(
-    images: NDArray[np.uint8], own: NDArray[np.intp]
-) -> tuple[float, float]:
+def _entropy_and_distance(images: NDArray[np.uint8], own: NDArray[np.intp]) -> tuple[float, float]:
     """Means over the images of one class, in two passes so that none of them is kept."""
     if not len(own):
         return np.nan, np.nan
@@ -111,15 +109,15 @@ def _entropies(images: NDArray[np.uint8]) -> NDArray[np.float64]:
     # Every image counts in 256 places of its own, so that one call counts them all.
     places = pixels + np.arange(0, n * _VALUES, _VALUES)[:, None]
     count = np.bincount(places.reshape(-1), minlength=n * _VALUES).reshape(n, _VALUES)
-    share = count / pixels.shape[1]
-    parts = share * np.log2(share, where=count > 0, out=np.zeros_like(share))
-    # 0 − x, because −0.0 would be printed for a flat image.
-    entropies: NDArray[np.float64] = 0.0 - parts.sum(axis=1)
-    return entropies
+    # −Σ p log p of counts c that add up to N is log N − Σ c log c / N.
+    spent = (count * np.log2(np.maximum(count, 1))).sum(axis=1)
+    entropies: NDArray[np.float64] = np.log2(pixels.shape[1]) - spent / pixels.shape[1]
+    return np.maximum(entropies, 0.0)  # rounding
 
 
 def _pieces(rows: NDArray[np.intp], images: NDArray[np.uint8]) -> Iterator[NDArray[np.intp]]:
-    size = max(1, _PIXELS_AT_ONCE // max(1, int(np.prod(images.shape[1:]))))
+    # A histogram takes 256 places, however small its image is.
+    size = max(1, _PIXELS_AT_ONCE // max(_VALUES, int(np.prod(images.shape[1:]))))
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
 

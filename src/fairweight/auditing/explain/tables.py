@@ -32,6 +32,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "retraining_odds_ratio", "retraining_low", "retraining_high", "ratio", "ratio_low",
         "ratio_high", "p_value", "p_adjusted", "status",
     ),
+    "exemplar_images": (  # part: exemplar | non-exemplar | shared | one-only
+        "variant", "task", "part", "example_id", "label", "modal_baseline", "modal_compressed",
+        "image",  # a PNG as a data URI
+    ),
     "risk": (
         "variant", "task", "score", "auc", "auc_low", "auc_high", "n", "n_exemplars", "status",
     ),
@@ -57,6 +61,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "individual_fits": (
         "variant", "side", "group", "property", "slope", "slope_se", "intercept", "intercept_se",
         "r2", "n", "status",
+    ),
+    "tilt_example": (  # of the line: column = slope × row + intercept, in pixels of the image
+        "image", "width", "height", "slope", "intercept", "example_id",
     ),
     "example_properties": (
         "variant", "property", "kind", "n", "effect", "low", "high", "p_value", "p_adjusted",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 INK, PAPER = "#24292f", "#ffffff"  # a file knows no page whose colours it could take
+# Of equal width on every system, so that text fits the room that was measured for it.
+FONT = "Arial, 'Liberation Sans', Arimo, Helvetica, sans-serif"
+WIDER = 0.2  # what another font may add to the width of text, where none of these is installed
 VEGA_LITE = "6.4"
 _FORMATS = (".svg", ".png", ".json")
 
@@ -57,17 +61,49 @@ def save_figure(
 
 def rendered(spec: Spec, suffix: str) -> bytes:
     """A specification as the bytes of a file, in dark ink on white."""
-    on_paper = _inked({**spec, "config": {**spec["config"], "background": PAPER}})
-    text = json.dumps(on_paper, allow_nan=False)
     if suffix == ".json":
         return (json.dumps(spec, allow_nan=False, indent=1) + "\n").encode()
     import vl_convert
 
+    on_paper = _inked({**spec, "config": {**spec["config"], "background": PAPER, "font": FONT}})
+    text = json.dumps(on_paper, allow_nan=False)
     if suffix == ".svg":
         drawn: str = vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE)
+        padded = json.dumps({**on_paper, "padding": _room(drawn)}, allow_nan=False)
+        drawn = vl_convert.vegalite_to_svg(padded, vl_version=VEGA_LITE)
         return drawn.encode()
     image: bytes = vl_convert.vegalite_to_png(text, vl_version=VEGA_LITE, scale=2)
     return image
+
+
+_TEXT = re.compile(
+    r'<text(?=[^>]*text-anchor="(?P<anchor>\w+)")(?=[^>]*font-size="(?P<size>[\d.]+)px")[^>]*>'
+    r"(?P<said>[^<]*)"
+)
+
+
+def _room(svg: str) -> dict[str, int]:
+    """Padding for a viewer whose font is wider than the one that the drawing was measured with.
+
+    Row names end at their axis and grow to the left, titles begin there and grow to the right.
+
+    >>> _room('<svg width="100"><text text-anchor="end" font-size="10px">0123456789</text>')
+    {'left': 17, 'right': 5, 'top': 5, 'bottom': 5}
+    >>> _room('<svg width="50"><text text-anchor="start" font-size="10px">0123456789</text>')
+    {'left': 5, 'right': 27, 'top': 5, 'bottom': 5}
+    """
+    width = float(re.findall(r'width="(\d+)"', svg)[0])
+    longest = {"start": 0.0, "end": 0.0, "middle": 0.0}
+    for text in _TEXT.finditer(svg):
+        across = 0.6 * float(text["size"]) * len(text["said"])
+        longest[text["anchor"]] = max(longest[text["anchor"]], across)
+    beyond = (1 + WIDER) * longest["start"] - width
+    return {
+        "left": 5 + round(WIDER * longest["end"]),
+        "right": 5 + max(0, round(beyond)),
+        "top": 5,
+        "bottom": 5,
+    }
 
 
 def _inked(part: Any) -> Any:

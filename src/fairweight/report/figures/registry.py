@@ -33,6 +33,8 @@ class Figure:
     caption: str  # how to read it, printed below
     function: Draw
     more: bool = False  # folded away in a report, where the findings must not drown in figures
+    explains: bool = False  # stands in the section about examples, which not every report has
+    once: bool = False  # shows all variants together: drawn once, not for each of them
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,21 @@ class Drawing:
 _FIGURES: dict[str, Figure] = {}
 
 
-def figure(id: str, *, title: str, caption: str, more: bool = False) -> Callable[[Draw], Draw]:
+def figure(
+    id: str,
+    *,
+    title: str,
+    caption: str,
+    more: bool = False,
+    explains: bool = False,
+    once: bool = False,
+) -> Callable[[Draw], Draw]:
     """Register a function `(result, variant, task) -> specification or Absent` under an id."""
 
     def add(function: Draw) -> Draw:
         if id in _FIGURES:
             raise InputError(f"A figure '{id}' is registered already; choose another id.")
-        _FIGURES[id] = Figure(id, title, caption, function, more)
+        _FIGURES[id] = Figure(id, title, caption, function, more, explains, once)
         return function
 
     return add

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NO_LEVELS = "the variants table names fewer than two levels of sparsity"
 _METHOD_COLUMNS = ("method", "treatment")
+_DASHES = ([1, 0], [6, 3], [2, 2])
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,17 @@ def sparsity_panel(
         "legend": None if len(methods) < 2 else {},
     }
 
+    # More methods than colours: a second round of them is dashed.
+    dash: Spec = {}
+    if len(methods) > len(colors):
+        rounds = [_DASHES[i // len(colors) % len(_DASHES)] for i in range(len(methods))]
+        dash["strokeDash"] = {
+            "field": "method",
+            "type": "nominal",
+            "title": None,
+            "scale": {"domain": methods, "range": rounds},
+        }
+
     share = any(p["baseline"] is not None for p in points)
     scale: Spec = {"zero": not share, "nice": True}
 
@@ -195,7 +207,7 @@ def sparsity_panel(
         {
             "data": {"values": points},
             "mark": {"type": "line", "opacity": 0.7},
-            "encoding": {**at("value"), "color": color},
+            "encoding": {**at("value"), "color": color, **dash},
         }
     )
     if ticks:
@@ -243,3 +255,18 @@ def sparsity_panel(
         },
     ]
     return {"width": 260, "height": 200, "layer": layers}
+
+
+def by_level(result: AuditResult) -> dict[str, float | None]:
+    """Every variant in the order of its sparsity; those without one come last, as given."""
+    import pandas as pd
+
+    table = result.variants_table
+    found: dict[str, float | None] = dict.fromkeys(result.variants)
+    if table is not None and {"variant", "sparsity"} <= set(table.columns):
+        names = table["variant"].astype(str)
+        for name in found:
+            own = pd.to_numeric(table.loc[names == name, "sparsity"], errors="coerce").mean()
+            found[name] = None if missing(real(own)) else float(own)
+    order = sorted(found, key=lambda name: (found[name] is None, found[name] or 0.0))
+    return {name: found[name] for name in order}

@@ -1,0 +1,282 @@
+"""Who is over-represented among exemplars, and is that more than difficulty?
+
+A group that is hard is over-represented among the examples on which *any* two populations differ,
+retrained ones too. So beside every odds ratio stands that of dense against dense at equal sizes,
+and what is tested is the ratio of the two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.answers import Answers
+from fairweight.auditing.compare.comparison import MIN_CLUSTERS
+from fairweight.auditing.compare.pairing import FEWEST, pair_members
+from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.exemplars.chances import Definition
+from fairweight.auditing.exemplars.modal import Mask, TieRule
+from fairweight.auditing.exemplars.odds import influences, linear, log_odds_limits, log_odds_ratio
+from fairweight.auditing.exemplars.odds_ratios import (
+    MATCHED,
+    RATIO,
+    RETRAINING,
+    Sampled,
+    odds_ratios,
+)
+from fairweight.auditing.exemplars.partitions import Partition, partitions, training_sizes
+from fairweight.auditing.exemplars.random_numbers import stream
+from fairweight.auditing.exemplars.result import Key
+from fairweight.auditing.exemplars.retrained import Rates, retrained_rates, units_of
+from fairweight.auditing.intervals.correction import holm
+from fairweight.auditing.intervals.retraining import FEWEST_MEMBERS
+from fairweight.tables.parents import parents
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENRICHMENT_COLUMNS = (
+    "variant", "task", "kind", "percentile", "by", "group", "class", "n", "n_exemplars",
+    "share_exemplars", "share_test", "share_train", "odds_ratio", "or_low", "or_high",
+    "matched_odds_ratio", "retraining_odds_ratio", "retraining_low", "retraining_high",
+    "ratio", "ratio_low", "ratio_high", "p_value", "p_adjusted", "status",
+)  # fmt: skip
+DIFFICULTY = "may reflect difficulty alone"
+DISJOINT = TieRule()
+OF_POPULATIONS = ("modal", "unanimous", "taxicab", "jaccard")
+
+
+def enrichment(
+    answers: Answers,
+    masks: Mapping[Key, Mask],
+    *,
+    rule: TieRule = DISJOINT,
+    alpha: float = 0.05,
+    min_group: int = 10,
+    random_state: int = 0,
+) -> pd.DataFrame:
+    """Odds ratios of every class, group level and intersection among exemplars.
+
+    Parameters
+    ----------
+    masks
+        (variant, kind, percentile) → its exemplars, (n,), as `find` gives them.
+    rule
+        Of ties between modal answers.
+    min_group
+        Smaller parts are shown and not tested.
+
+    Returns
+    -------
+    frame
+        `odds_ratio`: inside against outside, for the exemplars of `masks`, with its interval over
+        examples (square-and-add of Wilson's; with clusters the linearised one).
+        `matched_odds_ratio` and `retraining_odds_ratio`: at equal sizes, compressed against dense
+        and dense against dense, over the same splits. `ratio` = the first over the second, with the
+        interval and the p of a ratio of 1; Holm within variant, definition and family (classes,
+        levels, intersections).
+
+    Notes
+    -----
+    The interval of the ratio has members and examples sampled: it asks whether compressing again
+    would make the group over-represented beyond what retraining does. Undefined without a baseline
+    population (status: may reflect difficulty alone), and without an interval below 5 baseline or
+    3 compressed members. Examples count once each, whatever their weight.
+    """
+    import pandas as pd
+
+    parts = partitions(answers)
+    rows: list[dict[str, Any]] = []
+    for variant in answers.variants:
+        own = {
+            Definition(kind, math.nan if percentile is None else percentile): mask
+            for (name, kind, percentile), mask in masks.items()
+            if name == variant
+        }
+        rows += _rows_of(answers, variant, own, rule, parts, alpha, min_group, random_state)
+    return pd.DataFrame(rows, columns=list(ENRICHMENT_COLUMNS))
+
+
+def _rows_of(
+    answers: Answers,
+    variant: str,
+    masks: Mapping[Definition, Mask],
+    rule: TieRule,
+    parts: Sequence[Partition],
+    alpha: float,
+    min_group: int,
+    random_state: int,
+) -> list[dict[str, Any]]:
+    base, own = answers.rows(answers.baseline), answers.rows(variant)
+    prediction = np.concatenate([answers.prediction[base], answers.prediction[own]])
+    live = np.flatnonzero((prediction != prediction[0]).any(axis=0))
+    sampled = Sampled(live, answers.n_examples, answers.cluster)
+    pairing = pair_members(
+        answers.members[base], answers.members[own], parents(answers.variants_table)
+    )
+    units = units_of(pairing)
+    compared = [one for one in masks if one.kind in OF_POPULATIONS]
+    rates, reason = None, ""
+    if len(units.dense) < 2:
+        reason = f"{DIFFICULTY}: one baseline model"
+    else:
+        if len(units.dense) < FEWEST_MEMBERS:
+            reason = f"not_estimable: fewer than {FEWEST_MEMBERS} baseline members"
+        elif len(units.compressed) < FEWEST:
+            reason = f"not_estimable: fewer than {FEWEST} compressed members"
+        rates = retrained_rates(
+            np.ascontiguousarray(prediction[:, live]),
+            answers.n_examples,
+            units,
+            compared,
+            rule,
+            stream(random_state, variant, answers.task, "enrichment"),
+            left_out=not reason,
+        )
+    rows: list[dict[str, Any]] = []
+    for one, mask in masks.items():
+        place = compared.index(one) if one in compared else None
+        untested = reason if place is not None else f"{DIFFICULTY}: a stand-in for exemplars"
+        families: dict[str, list[dict[str, Any]]] = {}
+        for part in parts:
+            made = _part_rows(
+                answers, part, mask, place, rates, untested, sampled, alpha, min_group
+            )
+            families.setdefault(part.kind, []).extend(made)
+        for family in families.values():
+            adjusted = holm([row["p_value"] for row in family])
+            for row, p in zip(family, adjusted, strict=True):
+                row |= {"variant": variant, "task": answers.task, "p_adjusted": float(p)}
+                row |= {"kind": one.kind, "percentile": one.percentile}
+                rows.append(row)
+    return rows
+
+
+def _part_rows(
+    answers: Answers,
+    part: Partition,
+    mask: Mask,
+    place: int | None,
+    rates: Rates | None,
+    reason: str,
+    sampled: Sampled,
+    alpha: float,
+    min_group: int,
+) -> list[dict[str, Any]]:
+    levels = len(part.levels)
+    n = np.bincount(part.code, minlength=levels).astype(float)
+    chosen = np.bincount(part.code[mask], minlength=levels).astype(float)
+    train = training_sizes(answers, part)
+    clusters = sampled.clusters_of(part.code, levels)
+    total = chosen.sum()
+    rows = []
+    for level in range(levels):
+        if n[level] == 0:
+            continue
+        inside = part.code == level
+        row: dict[str, Any] = {
+            **part.place(level),
+            "n": int(n[level]),
+            "n_exemplars": int(chosen[level]),
+            "share_exemplars": chosen[level] / total if total else np.nan,
+            "share_test": n[level] / n.sum(),
+            "share_train": np.nan if train is None else _share(train, level),
+            "p_value": np.nan,
+            "status": _status(n, level, total, clusters[level], min_group),
+        }
+        untold = row["status"] != "ok"
+        if total and n[level] < n.sum():
+            row |= _whole(mask, inside, sampled, alpha, untold and clusters[level] < MIN_CLUSTERS)
+            if rates is not None and place is not None:
+                row |= _against_retraining(rates, place, inside, sampled, alpha, untold or reason)
+        if not untold and reason:
+            row["status"] = reason
+        rows.append(row)
+    return rows
+
+
+def _status(n: Floats, level: int, total: float, clusters: float, min_group: int) -> str:
+    if not total:
+        return "not_estimable: no exemplars"
+    if n[level] == n.sum():
+        return "not_estimable: every example is in this group"
+    if n[level] < min_group:
+        return f"small_group: n < {min_group}"
+    if clusters < MIN_CLUSTERS:
+        return f"not_estimable: {int(clusters)} clusters"
+    return "ok"
+
+
+def _share(train: Floats, level: int) -> float:
+    return float(train[level] / train.sum()) if train.sum() else float("nan")
+
+
+def _whole(
+    mask: NDArray[np.bool_],
+    inside: NDArray[np.bool_],
+    sampled: Sampled,
+    alpha: float,
+    untold: bool,
+) -> dict[str, float]:
+    """The odds ratio of the exemplars at hand, with its interval over examples or clusters."""
+    from scipy.special import stdtrit
+
+    cells = (
+        float((mask & inside).sum()), float(inside.sum()),
+        float((mask & ~inside).sum()), float((~inside).sum()),
+    )  # fmt: skip
+    value = float(log_odds_ratio(*cells))
+    if sampled.cluster is None:
+        low, high = (float(side) for side in log_odds_limits(*cells, alpha))
+    else:
+        near = linear(*cells)
+        n_within, n_without, _ = sampled.sizes(inside)
+        exemplar = mask[sampled.live].astype(float)
+        here = inside[sampled.live]
+        moved = influences(
+            near, sampled.sums(exemplar * here), n_within,
+            sampled.sums(exemplar * ~here), n_without,
+        )  # fmt: skip
+        g = sampled.n_clusters
+        variance = g / (g - 1) * (moved**2).sum() + near.pseudo if g > 1 else np.nan
+        reach = -stdtrit(max(g - 1, 1), alpha / 2) * np.sqrt(variance)
+        low, high = value - reach, value + reach
+    if untold:
+        low = high = np.nan
+    return {
+        "odds_ratio": float(np.exp(value)),
+        "or_low": float(np.exp(low)),
+        "or_high": float(np.exp(high)),
+    }
+
+
+def _against_retraining(
+    rates: Rates,
+    place: int,
+    inside: NDArray[np.bool_],
+    sampled: Sampled,
+    alpha: float,
+    untested: Any,
+) -> dict[str, float]:
+    found = odds_ratios(rates, place, inside, sampled)
+    values = {
+        "matched_odds_ratio": float(np.exp(np.dot(MATCHED, found.value))),
+        "retraining_odds_ratio": float(np.exp(np.dot(RETRAINING, found.value))),
+        "ratio": float(np.exp(np.dot(RATIO, found.value))),
+    }
+    if untested:
+        return values
+    retraining, ratio = found.estimate(RETRAINING), found.estimate(RATIO)
+    low, high = (np.exp(side) for side in retraining.limits(alpha))
+    ratio_low, ratio_high = (np.exp(side) for side in ratio.limits(alpha))
+    return values | {
+        "retraining_low": float(low),
+        "retraining_high": float(high),
+        "ratio_low": float(ratio_low),
+        "ratio_high": float(ratio_high),
+        "p_value": float(ratio.p_value),
+    }

@@ -1,0 +1,233 @@
+"""One row per class of every pruned model: what Paganini's regression is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical
+from fairweight.tables.layout import seed_of
+from fairweight.tables.parents import Member, parents
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.auditing.result import AuditResult
+
+CLASS_ROW_COLUMNS: tuple[str, ...] = (
+    "dataset", "model", "weight_treatment", "pruning_technique", "sparsity", "seed", "root",
+    "class", "accuracy", "accuracy0", "accuracy0_quartile", "imbalance", "class_entropy", "n",
+    "intra_class_distance", "variant", "status",
+)  # fmt: skip
+# Heteroscedasticity- and autocorrelation-robust errors depend on it: this order is part of the fit.
+ROW_ORDER: tuple[str, ...] = (
+    "dataset", "model", "pruning_technique", "weight_treatment", "seed", "sparsity", "class",
+)  # fmt: skip
+
+# The paper's names for the methods that it has; others keep their own.
+TECHNIQUES: dict[str, str] = {
+    "global-magnitude": "global_unstructured",
+    "l1-unstructured": "l1_unstructured",
+    "random-unstructured": "random_unstructured",
+    "l1-structured": "l1_structured",
+    "l2-structured": "l2_structured",
+    "linf-structured": "linf_structured",
+    "random-structured": "random_structured",
+}
+_DESCRIBED = ("variant", "seed", "dataset", "model", "method", "treatment", "sparsity")
+_COVARIATES = ("imbalance", "class_entropy", "intra_class_distance")
+
+
+def class_rows(
+    audits: Iterable[AuditResult], covariates: Mapping[str, pd.DataFrame]
+) -> pd.DataFrame:
+    """Accuracy of every class of every pruned model, with what is known of class and model.
+
+    Parameters
+    ----------
+    audits
+        Of one or several experiments; each with a variants table that says data set,
+        architecture, method, treatment and sparsity of its models, as studies write it.
+    covariates
+        `class_covariates` of the training images, by the name of the data set.
+
+    Returns
+    -------
+    CLASS_ROW_COLUMNS, in ROW_ORDER (seeds and classes as numbers where they are numbers).
+    `accuracy` is the recall of the class, `accuracy0` that of the unpruned model which the pruned
+    one descends from: its parents' parent as the variants table says, else the baseline's member
+    of the same seed, else its only member. `root` names that model (data set, architecture, seed):
+    rows of one root share its luck. `sparsity` is the measured share of zeros; where channels were
+    taken out of the model, the share that was asked for. `n` counts test examples.
+
+    `accuracy0_quartile` is 1 to 4. Cuts are the quartiles of `accuracy0` over all rows of this
+    table (linear interpolation); a value at a cut belongs below it.
+
+    Models that were not pruned (the baseline, int8) have no rows. `status` is `ok`, or says why a
+    row cannot enter a regression.
+    """
+    import pandas as pd
+
+    parts = [_rows_of(audit, covariates) for audit in audits]
+    if not parts:
+        raise InputError("No audit was given; give the audits of one or several experiments.")
+    rows = pd.concat(parts, ignore_index=True)
+    rows["accuracy0_quartile"] = quartile(rows["accuracy0"].to_numpy(dtype=float))
+    rows["status"] = _status(rows)
+    return in_row_order(rows)[list(CLASS_ROW_COLUMNS)]
+
+
+def quartile(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """In which quarter of all values each one lies, 1 to 4; NaN where it is missing.
+
+    >>> quartile(np.array([0.1, 0.2, 0.3, 0.4, 0.5, np.nan]))
+    array([ 1.,  1.,  2.,  3.,  4., nan])
+    """
+    known = np.isfinite(values)
+    found = np.full(len(values), np.nan)
+    if known.any():
+        cuts = np.quantile(values[known], (0.25, 0.5, 0.75))
+        found[known] = 1 + np.searchsorted(cuts, values[known], side="left")
+    return found
+
+
+def in_row_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows sorted as ROW_ORDER says, numbered anew."""
+    return rows.sort_values(list(ROW_ORDER), key=_sortable, kind="stable", ignore_index=True)
+
+
+def _sortable(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Numbers in text by their size, other text by the alphabet."""
+    import pandas as pd
+
+    if column.name not in ("seed", "class"):
+        return column
+    number = pd.to_numeric(column, errors="coerce")
+    return number if number.notna().all() else column.astype(str)
+
+
+def _rows_of(audit: AuditResult, covariates: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
+    if audit.tasks:
+        raise InputError(
+            "Classes are explained for audits of a single task; this one has "
+            f"{len(audit.tasks)} tasks. Audit one of them by itself."
+        )
+    models = _models(audit)
+    recalls = audit.per_seed
+    recalls = recalls[(recalls["metric"] == "recall") & (recalls["by"] == "class")]
+    recalls = recalls[["variant", "seed", "class", "n", "value"]].rename(
+        columns={"value": "accuracy"}
+    )
+    unpruned = recalls[recalls["variant"] == audit.baseline]
+    unpruned = unpruned.rename(columns={"seed": "root_seed", "accuracy": "accuracy0"})
+    rows = recalls.merge(models, on=["variant", "seed"], validate="many_to_one")
+    rows = rows.merge(
+        unpruned[["root_seed", "class", "accuracy0"]], on=["root_seed", "class"], how="left"
+    )
+    known = [
+        frame.assign(dataset=name)[["dataset", "class", *_COVARIATES]]
+        for name, frame in covariates.items()
+    ]
+    if known:
+        return rows.merge(pd.concat(known), on=["dataset", "class"], how="left")
+    return rows.assign(**dict.fromkeys(_COVARIATES, np.nan))
+
+
+def _models(audit: AuditResult) -> pd.DataFrame:
+    """What was done to each pruned member, and which unpruned one it came from."""
+    table = audit.variants_table
+    if table is None:
+        raise InputError(
+            "The audit has no variants table, so methods and sparsities are not known; audit with "
+            "--variants (variants=)."
+        )
+    missing = [name for name in _DESCRIBED if name not in table.columns]
+    if missing:
+        raise InputError(
+            f"The variants table has no column '{missing[0]}'; explaining classes needs "
+            f"{', '.join(_DESCRIBED)}."
+        )
+    lineage = parents(table)
+    table = table.assign(
+        variant=[str(canonical(name)) for name in table["variant"]],
+        seed=[str(seed_of(seed)) for seed in table["seed"]],
+    )
+    held = audit.per_seed
+    seeds = held.loc[held["variant"] == audit.baseline, "seed"].unique().tolist()
+    roots = [
+        _root_seed(member, lineage, audit.baseline, seeds)
+        for member in zip(table["variant"], table["seed"], strict=True)
+    ]
+    models = table[["variant", "seed"]].copy()
+    models["root_seed"] = roots
+    for name in ("dataset", "model"):
+        models[name] = table[name].astype(object).where(table[name].notna(), "unknown")
+    models["weight_treatment"] = (
+        table["treatment"].astype(object).where(table["treatment"].notna(), "none")
+    )
+    models["pruning_technique"] = [
+        TECHNIQUES.get(str(method), str(method).replace("-", "_")) for method in table["method"]
+    ]
+    models["sparsity"] = _sparsity(table, roots, audit.baseline)
+    models["root"] = [
+        f"{dataset}/{model}/{'?' if seed is None else seed}"
+        for dataset, model, seed in zip(models["dataset"], models["model"], roots, strict=True)
+    ]
+    pruned = _nominal(table) > 0
+    return models[pruned & (models["variant"] != audit.baseline)]
+
+
+def _root_seed(
+    member: Member, lineage: Mapping[Member, Member], baseline: str, seeds: Sequence[str]
+) -> str | None:
+    """The seed of the unpruned model that a member came from; None where it is not known."""
+    oldest = member
+    while oldest in lineage:
+        oldest = lineage[oldest]
+        if oldest[0] == baseline:
+            return oldest[1]
+    if member[1] in seeds:
+        return member[1]
+    return seeds[0] if len(seeds) == 1 else None
+
+
+def _nominal(table: pd.DataFrame) -> NDArray[np.float64]:
+    """The sparsity that was asked for: int8 has zeros too, from rounding."""
+    name = "nominal_sparsity" if "nominal_sparsity" in table.columns else "sparsity"
+    return table[name].to_numpy(dtype=float, na_value=np.nan)
+
+
+def _sparsity(table: pd.DataFrame, roots: list[str | None], baseline: str) -> NDArray[np.float64]:
+    measured = table["sparsity"].to_numpy(dtype=float, na_value=np.nan)
+    if "n_params" not in table.columns:
+        return measured
+    params = table["n_params"].to_numpy(dtype=float, na_value=np.nan)
+    dense = {
+        seed: count
+        for variant, seed, count in zip(table["variant"], table["seed"], params, strict=True)
+        if variant == baseline
+    }
+    before = np.array([dense.get(str(seed), np.nan) for seed in roots])
+    # A model without the pruned channels has no zeros to count.
+    chosen: NDArray[np.float64] = np.where(params < before, _nominal(table), measured)
+    return chosen
+
+
+def _status(rows: pd.DataFrame) -> NDArray[np.object_]:
+    status = np.full(len(rows), "ok", dtype=object)
+    reasons = {
+        "accuracy": "no test examples of the class",
+        "accuracy0": "no unpruned model of this seed",
+        "sparsity": "the sparsity is not known",
+        "imbalance": "no covariates of this class and data set",
+        "class_entropy": "no training images of the class",
+    }
+    for name, reason in reversed(reasons.items()):
+        status[rows[name].isna().to_numpy()] = f"not_estimable: {reason}"
+    return status

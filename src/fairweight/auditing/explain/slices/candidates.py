@@ -1,0 +1,143 @@
+"""All slices that are large enough, with what each of them is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.compare.comparison import MIN_CLUSTERS
+from fairweight.auditing.explain.slices.columns import Column
+from fairweight.auditing.explain.slices.contrasts import (
+    Contrast,
+    cell_contrasts,
+    joined_contrasts,
+)
+from fairweight.auditing.explain.slices.totals import Half
+
+# Slices with a larger common share (Jaccard) are nearly the same examples.
+SAME = 0.8
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A level of a column, or the examples that two levels have in common."""
+
+    columns: tuple[int, ...]
+    levels: tuple[int, ...]
+
+    def name(self, columns: Sequence[Column]) -> str:
+        pairs = zip(self.columns, self.levels, strict=True)
+        return " & ".join(columns[i].levels[level] for i, level in pairs)
+
+    def members(self, columns: Sequence[Column]) -> NDArray[np.bool_]:
+        """Which examples belong to it, (n,)."""
+        inside = np.ones(columns[0].code.size, dtype=np.bool_)
+        for i, level in zip(self.columns, self.levels, strict=True):
+            inside &= columns[i].code == level
+        return inside
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Every tested slice: levels of single columns first, then pairs."""
+
+    slices: tuple[Slice, ...]
+    n: NDArray[np.int64]  # examples, both halves together
+    everyone: Contrast  # against all others
+    parents: tuple[Contrast, ...]  # pairs only: within the first level, within the second
+
+    @property
+    def n_single(self) -> int:
+        return len(self.slices) - self.parents[0].excess.size if self.parents else len(self.slices)
+
+
+def candidates(
+    columns: Sequence[Column],
+    discovery: NDArray[np.bool_],
+    half: Half,
+    *,
+    pairs: bool,
+    min_size: int,
+    clustered: bool,
+) -> Candidates | None:
+    """Slices chosen by their sizes alone, never by results; None where there is none.
+
+    Parameters
+    ----------
+    columns
+        Of all examples.
+    discovery
+        Which of them are in the discovery half.
+    half
+        The changes of the discovery half.
+    pairs
+        Whether levels of two columns are combined.
+    min_size
+        Least examples of a slice and of all others, both halves together.
+    clustered
+        A slice, and what it is compared with, then also needs 20 clusters in the discovery half.
+
+    Notes
+    -----
+    A pair that holds more than four fifths of one of its parents is nearly that parent, and no
+    slice of its own.
+    """
+    codes = [(column.code[discovery], column.code[~discovery]) for column in columns]
+    places: list[tuple[int, ...]] = [(i,) for i in range(len(columns))]
+    if pairs:
+        places += list(combinations(range(len(columns)), 2))
+    slices: list[Slice] = []
+    sizes: list[NDArray[np.int64]] = []
+    contrasts: tuple[list[Contrast], ...] = ([], [], [])
+    for place in places:
+        shape = (columns[place[0]].width, columns[place[1]].width if len(place) == 2 else 1)
+        here, there = (_cells([codes[i][side] for i in place], shape) for side in (0, 1))
+        against = list(cell_contrasts(half, here, shape, within=len(place) == 2))
+        n = _counted(here, shape) if half.weight is not None else against[0].inside.size
+        n = (n + _counted(there, shape)).astype(np.int64)
+        keep = _large(n, len(place), min_size)
+        if clustered:
+            fewest = [c.degrees + 1 for c in against if c.degrees is not None]
+            keep &= np.min(fewest, axis=0) >= MIN_CLUSTERS
+        at = np.nonzero(keep)
+        if at[0].size:
+            cells = zip(*(index.tolist() for index in at[: len(place)]), strict=True)
+            slices += [Slice(place, cell) for cell in cells]
+            sizes.append(n[at])
+            for kind, contrast in zip(contrasts, against, strict=False):
+                kind.append(contrast.at(at))
+    if not slices:
+        return None
+    everyone, *parents = (joined_contrasts(kind) for kind in contrasts if kind)
+    return Candidates(tuple(slices), np.concatenate(sizes), everyone, tuple(parents))
+
+
+def _cells(codes: list[NDArray[Any]], shape: tuple[int, int]) -> NDArray[Any]:
+    """The flat place of every example in the table of one or two columns."""
+    if len(codes) == 1:
+        return codes[0]
+    # The narrowest type that holds every place: counting is bound by memory.
+    kind = np.min_scalar_type(shape[0] * shape[1])
+    flat = codes[0].astype(kind)
+    flat *= kind.type(shape[1])
+    flat += codes[1].astype(kind, copy=False)
+    return flat
+
+
+def _counted(cell: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
+    return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def _large(n: NDArray[np.int64], n_columns: int, min_size: int) -> NDArray[np.bool_]:
+    keep: NDArray[np.bool_] = (n >= min_size) & (n.sum() - n >= min_size)
+    keep[-1, :] = False  # everyone whose level is too small: no level of its own
+    if n_columns == 2:
+        keep[:, -1] = False
+        for axis in (0, 1):
+            keep &= n <= SAME * n.sum(axis=axis, keepdims=True)
+    return keep

@@ -1,0 +1,262 @@
+"""Which attributes, classes, groups and examples are at risk, from the dense model alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairweight.auditing.answers import Answers
+from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.exemplars.partitions import Partition, partitions, training_sizes
+from fairweight.auditing.exemplars.risk_scores import (
+    DISAGREEMENT,
+    LOW_CONFIDENCE,
+    NO_SCORES,
+    risk_scores,
+)
+from fairweight.auditing.preflight.evidence import LEVELS, Support, best_score, support
+from fairweight.auditing.preflight.part_scores import (
+    ERROR_RATE,
+    RARITY,
+    Limited,
+    beyond,
+    mean_of,
+    rarity,
+    scores_of_examples,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PART_COLUMNS = (
+    "task", "by", "group", "class", "score", "n", "n_train", "value", "low", "high",
+    "excess", "excess_low", "excess_high", "rank", "verdict", "evidence", "evidence_low",
+    "evidence_high", "n_studies", "status",
+)  # fmt: skip
+AT_RISK, NOT_HIGHER, CANNOT_TELL = "at risk", "not higher", "cannot tell"
+FEWEST_EXAMPLES = 10
+UNTRIED = (LOW_CONFIDENCE, DISAGREEMENT, ERROR_RATE)  # what is shown where no study has tried any
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What a dense model alone can say; every number is in one of the frames.
+
+    parts     PART_COLUMNS: a row per part and score. `value` is the part's mean score with its
+              interval, `excess` its distance from everybody else (from an even share for `rarity`)
+              with limits that hold for all parts of its kind together, `rank` 1 the highest.
+    examples  task, example_id, label, prediction, one column per score, rank by the best of them
+    chosen    level → the score that did best in past studies, among those that can be had here
+    support   level → what that score was worth in past studies
+    """
+
+    parts: pd.DataFrame
+    examples: pd.DataFrame
+    chosen: dict[str, str]
+    support: dict[str, Support]
+    n_members: int
+    n_examples: int
+    alpha: float
+    notes: tuple[str, ...]
+
+
+def preflight(
+    tasks: Sequence[Answers],
+    evidence: pd.DataFrame,
+    *,
+    alpha: float = 0.05,
+    min_group: int = FEWEST_EXAMPLES,
+) -> Preflight:
+    """Rank the parts of the data by how likely compression is to change their answers.
+
+    Parameters
+    ----------
+    tasks
+        The answers of every task (one, where there is a single one); only the baseline's members
+        are looked at.
+    evidence
+        What each score was worth in past studies (`evidence.read_evidence`).
+
+    Notes
+    -----
+    A part is `at risk` where its score lies above everybody else's, by limits that hold for all
+    parts of its kind together, and the score foretold who lost in past studies (the lower limit
+    over studies lies above chance). It is `not higher` where past studies support the score and the
+    limits do not lie above: that is no promise. Everything else is `cannot tell`, with the reason.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    n_members = len(tasks[0].of(tasks[0].baseline))
+    members = "one" if n_members == 1 else "several"
+    if len(tasks) > 1:
+        rows += _attributes(tasks, alpha)
+    for answers in tasks:
+        for partition in partitions(answers):
+            rows += _parts(answers, partition, alpha, min_group)
+    for row in rows:
+        found = support(evidence, row["by"], members, row["score"])
+        row |= {"evidence": found.value, "n_studies": found.n_studies}
+        row |= {"evidence_low": found.low, "evidence_high": found.high}
+        row |= _verdict(row, found)
+    parts = pd.DataFrame(rows, columns=list(PART_COLUMNS))
+    known = {level: list(parts.loc[parts["by"] == level, "score"].unique()) for level in LEVELS[:3]}
+    known["example"] = list(risk_scores(tasks[0]))
+    chosen = {
+        level: best_score(evidence, level, members, names)
+        or next(name for name in UNTRIED if name in names)
+        for level, names in known.items()
+        if names
+    }
+    notes = [] if known["example"] else [f"Single examples cannot be ranked: {NO_SCORES}."]
+    return Preflight(
+        parts,
+        _examples(tasks, chosen.get("example")),
+        chosen,
+        {level: support(evidence, level, members, name) for level, name in chosen.items()},
+        n_members,
+        tasks[0].n_examples,
+        alpha,
+        tuple(notes),
+    )
+
+
+def _verdict(row: dict[str, Any], found: Support) -> dict[str, str]:
+    if row["status"] != "ok":
+        return {"verdict": CANNOT_TELL}
+    if found.reason:
+        return {"verdict": CANNOT_TELL, "status": found.reason}
+    return {"verdict": AT_RISK if row["excess_low"] > 0 else NOT_HIGHER}
+
+
+def _attributes(tasks: Sequence[Answers], alpha: float) -> Iterator[dict[str, Any]]:
+    """Whole tasks against the mean of the others.
+
+    Their errors are on the same examples; taking them as independent makes the limits of a
+    difference wider, not narrower, where tasks are hard on the same examples.
+    """
+    for name in scores_of_examples(tasks[0]):
+        known = [(t, scores_of_examples(t).get(name)) for t in tasks]
+        held = [(t, score) for t, score in known if score is not None]
+        means = [_task_mean(t, score, alpha) for t, score in held]
+        strict = [_task_mean(t, score, alpha / len(held)) for t, score in held]
+        order = _ranks([m.value for m in means])
+        for i, (answers, _) in enumerate(held):
+            others = strict[:i] + strict[i + 1 :]
+            row: dict[str, Any] = {
+                "task": answers.task, "by": "attribute", "group": None, "class": None,
+                "score": name, "n": answers.n_examples, "n_train": _n_train(answers),
+                "rank": order[i], "status": "ok",
+            }  # fmt: skip
+            if not others:
+                row["status"] = "one attribute only"
+                yield row | _columns(means[i], Limited(np.nan, np.nan, np.nan))
+                continue
+            yield row | _columns(means[i], beyond(strict[i], _mean_of_means(others)))
+
+
+def _task_mean(answers: Answers, score: Floats, alpha: float) -> Limited:
+    return mean_of(score, np.ones(answers.n_examples, dtype=bool), answers.cluster, alpha)
+
+
+def _mean_of_means(found: Sequence[Limited]) -> Limited:
+    k = len(found)
+    value = sum(one.value for one in found) / k
+    down = np.sqrt(sum((one.value - one.low) ** 2 for one in found)) / k
+    up = np.sqrt(sum((one.high - one.value) ** 2 for one in found)) / k
+    return Limited(value, value - float(down), value + float(up))
+
+
+def _n_train(answers: Answers) -> float:
+    return np.nan if answers.train is None else float(answers.train["n"].sum())
+
+
+def _parts(
+    answers: Answers, partition: Partition, alpha: float, min_group: int
+) -> Iterator[dict[str, Any]]:
+    levels = len(partition.levels)
+    n = np.bincount(partition.code, minlength=levels)
+    train = training_sizes(answers, partition)
+    present = [i for i in range(levels) if n[i] and not partition.missing[i]]
+    sized = sum(n[i] >= min_group for i in present)
+    strict = alpha / max(sized, 1)
+    found: dict[str, list[tuple[Limited, Limited]]] = {
+        name: [_against_others(answers, score, partition.code == i, alpha, strict) for i in present]
+        for name, score in scores_of_examples(answers).items()
+    }
+    rare, rare_strict = (rarity(answers, partition, a) for a in (alpha, strict))
+    if rare is not None and rare_strict is not None:
+        found[RARITY] = [
+            (rare[i], Limited(*(x - 1 for x in (rare[i].value, rare_strict[i].low,
+                                                rare_strict[i].high))))
+            for i in present
+        ]  # fmt: skip
+    for name, pairs in found.items():
+        order = _ranks([mean.value for mean, _ in pairs])
+        for place, (i, (mean, excess)) in enumerate(zip(present, pairs, strict=True)):
+            yield {
+                **partition.place(i),
+                "task": answers.task,
+                "score": name,
+                "n": int(n[i]),
+                "n_train": np.nan if train is None else float(train[i]),
+                "rank": order[place],
+                "status": _status(n, i, len(present), min_group, excess),
+                **_columns(mean, excess),
+            }
+
+
+def _status(n: Any, level: int, levels: int, min_group: int, excess: Limited) -> str:
+    if levels < 2:
+        return "every example is in this group"
+    if n[level] < min_group:
+        return f"fewer than {min_group} examples"
+    return "too few examples or clusters" if np.isnan(excess.low) else "ok"
+
+
+def _against_others(
+    answers: Answers, score: Floats, inside: Any, alpha: float, strict: float
+) -> tuple[Limited, Limited]:
+    mean = mean_of(score, inside, answers.cluster, alpha)
+    return mean, beyond(
+        mean_of(score, inside, answers.cluster, strict),
+        mean_of(score, ~inside, answers.cluster, strict),
+    )
+
+
+def _columns(mean: Limited, excess: Limited) -> dict[str, float]:
+    return {
+        "value": mean.value, "low": mean.low, "high": mean.high, "excess": excess.value,
+        "excess_low": excess.low, "excess_high": excess.high,
+    }  # fmt: skip
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """1 for the highest; equal values share their best place; NaN stays without one."""
+    held = np.array(values, dtype=np.float64)
+    return [float((held > v).sum() + 1) if not np.isnan(v) else np.nan for v in held]
+
+
+def _examples(tasks: Sequence[Answers], score: str | None) -> pd.DataFrame:
+    import pandas as pd
+
+    frames = []
+    for answers in tasks:
+        found = risk_scores(answers)
+        names = np.array([*answers.classes, None], dtype=object)
+        first = answers.of(answers.baseline)[0]
+        frame = pd.DataFrame(
+            {
+                "task": np.full(answers.n_examples, answers.task, dtype=object),
+                "example_id": answers.example_id,
+                "label": names[answers.label],
+                "prediction": names[first],
+                **found,
+            }
+        )
+        rank = frame[score].rank(ascending=False, method="min") if score in frame else np.nan
+        frames.append(frame.assign(rank=rank).sort_values("rank", kind="stable"))
+    return pd.concat(frames, ignore_index=True)

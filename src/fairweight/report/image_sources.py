@@ -1,0 +1,138 @@
+"""Encoded images of single examples: from the tables that were audited, or from a data set."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairweight.errors import InputError
+from fairweight.tables.sql import quote
+
+if TYPE_CHECKING:
+    from fairweight.data.dataset import Images
+    from fairweight.tables.align import Aligned
+    from fairweight.tables.sources import Source
+
+BYTES, PATH = "image", "image_path"
+# How files of these kinds begin: a table may name any file, but only images are copied.
+BEGINNINGS = (
+    (b"\xff\xd8\xff", ".jpg"),
+    (b"\x89PNG\r\n\x1a\n", ".png"),
+    (b"GIF8", ".gif"),
+    (b"BM", ".bmp"),
+    (b"II*\x00", ".tif"),
+    (b"MM\x00*", ".tif"),
+)
+
+
+def ending(encoded: bytes) -> str | None:
+    """What a file with these bytes is called, by its beginning; None if it is no image.
+
+    >>> ending(b"GIF89a"), ending(b"RIFF\\x00\\x00\\x00\\x00WEBP"), ending(b"root:x:0:0")
+    ('.gif', '.webp', None)
+    """
+    if encoded[:4] == b"RIFF" and encoded[8:12] == b"WEBP":
+        return ".webp"
+    return next((name for start, name in BEGINNINGS if encoded.startswith(start)), None)
+
+
+def images_in_tables(aligned: Aligned, id: str, wanted: Sequence[str]) -> dict[str, bytes]:
+    """Identity to encoded image, from a column `image` (bytes) or `image_path`.
+
+    Paths that are not absolute start at the folder of the table that names them.
+    """
+    for table in aligned.inputs:
+        if id in table.columns and (column := _column(table)) is not None:
+            return _read(aligned, table, id, column, wanted)
+    raise InputError(
+        f"--images finds no images: no table has the columns '{id}' and '{BYTES}' (bytes) or "
+        f"'{PATH}'; add one to the examples table (--examples), or name a data set (--dataset)."
+    )
+
+
+def images_in_dataset(images: Images, wanted: Sequence[str]) -> dict[str, bytes]:
+    """Identity to PNG, of the examples of a data set."""
+    import numpy as np
+
+    try:
+        from PIL import Image
+    except ImportError:
+        raise InputError(
+            "Writing images of a data set needs Pillow, which is not installed: "
+            "pip install 'fairweight[lab]'."
+        ) from None
+    place = {str(name): row for row, name in enumerate(images.example_id)}
+    found = {}
+    for name in wanted:
+        if name not in place:
+            raise InputError(
+                f"The data set '{images.name}' has no example {name!r}; name the data set that the "
+                "predictions are about (--dataset), with the same options."
+            )
+        pixels = np.asarray(images.images[place[name]])
+        shown = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+        stream = io.BytesIO()
+        shown.save(stream, "PNG")
+        found[name] = stream.getvalue()
+    return found
+
+
+def _column(table: Source) -> str | None:
+    return next((name for name in (BYTES, PATH) if name in table.columns), None)
+
+
+def _read(
+    aligned: Aligned, table: Source, id: str, column: str, wanted: Sequence[str]
+) -> dict[str, bytes]:
+    rows = aligned.connection.execute(
+        f"SELECT CAST({quote(id)} AS VARCHAR), {quote(column)} FROM {quote(table.view)} "
+        f"WHERE list_contains(?, CAST({quote(id)} AS VARCHAR))",
+        [list(wanted)],
+    )
+    found: dict[str, bytes] = {}
+    while row := rows.fetchone():
+        if row[0] not in found:  # long tables have an example once per model
+            found[row[0]] = _encoded(row[1], column, table, row[0])
+    for name in wanted:
+        if name not in found:
+            raise InputError(
+                f"{table.shown} has no image of example {name!r}; complete its column '{column}'."
+            )
+    return found
+
+
+def _encoded(value: Any, column: str, table: Source, name: str) -> bytes:
+    if isinstance(value, Mapping):  # Hugging Face's images: {bytes, path}
+        value = value.get("bytes") or value.get("path")
+    if isinstance(value, str):
+        value = _file(value, table, name)
+    if not isinstance(value, bytes | bytearray):
+        raise InputError(
+            f"{table.shown} has no image of example {name!r} in the column '{column}'; give the "
+            "bytes of a JPEG or PNG file, or a path in a column 'image_path'."
+        )
+    if ending(bytes(value)) is None:
+        raise InputError(
+            f"The column '{column}' of {table.shown} holds no image for example {name!r}; give a "
+            "JPEG, PNG, WebP, GIF, BMP or TIFF file."
+        )
+    return bytes(value)
+
+
+def _file(given: str, table: Source, name: str) -> bytes:
+    beside = table.files[0].parent if table.files else Path()
+    for path in (beside / given, Path(given)):
+        try:
+            if path.is_file():
+                return path.read_bytes()
+        except OSError as error:
+            raise InputError(
+                f"The image '{given}' of example {name!r} cannot be read ({error.strerror}); "
+                "check its permissions."
+            ) from error
+    raise InputError(
+        f"The image '{given}' of example {name!r} does not exist; paths start at the folder of "
+        f"{table.shown}."
+    )

@@ -1,0 +1,31 @@
+"""Figures of a stage as SVG files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairweight.auditing.result import AuditResult
+
+
+def draw_all(
+    result: AuditResult, ids: Sequence[str], variants: Sequence[str | None], folder: Path
+) -> None:
+    """Draw figures of variants into `ID-VARIANT.svg`, those of the whole result into `ID.svg`.
+
+    A figure that this result has no numbers for is left out.
+    """
+    from fairweight.report.figures.files import rendered
+    from fairweight.report.figures.registry import draw
+    from fairweight.tables.write import atomic_file
+
+    for id in ids:
+        for variant in variants:
+            drawing = draw(id, result, variant, None)
+            if drawing.spec is None:
+                continue
+            path = folder / (f"{id}.svg" if variant is None else f"{id}-{variant}.svg")
+            with atomic_file(path, "wb") as file:
+                file.write(rendered(drawing.spec, path.suffix))

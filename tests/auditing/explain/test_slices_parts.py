@@ -1,0 +1,247 @@
+"""The stages of the slice finder: bins, halves, sums, tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairweight.auditing.compare.linear import Contributions, excess_of
+from fairweight.auditing.explain.slices.binning import quantile_bins
+from fairweight.auditing.explain.slices.contrasts import (
+    Contrast,
+    cell_contrasts,
+    slice_contrast,
+)
+from fairweight.auditing.explain.slices.detectable import detectable_excess
+from fairweight.auditing.explain.slices.halves import discovery_half
+from fairweight.auditing.explain.slices.testing import SCREEN, distance, p_values, pooled_error
+from fairweight.auditing.explain.slices.totals import Half, Totals, half
+from fairweight.auditing.intervals.excess import excess_test
+
+
+def counts(n: Any, lost: Any, gained: Any) -> Totals:
+    n, lost, gained = (np.atleast_1d(np.asarray(x, dtype=float)) for x in (n, lost, gained))
+    return Totals(n, n, gained - lost, gained + lost)
+
+
+# --- bins
+
+
+def test_equal_values_are_never_parted_and_missing_ones_are_a_level() -> None:
+    values = np.array([0.0] * 8 + [1.0, 2.0, np.nan])
+    levels, code = quantile_bins(values, 5)
+    # Of ten known values the quantiles .2, .4, .6 and .8 are all 0.
+    assert levels == ("0", "1 to 2", None)
+    assert code.tolist() == [0] * 8 + [1, 1, 2]
+
+
+def test_bins_have_about_equal_sizes() -> None:
+    levels, code = quantile_bins(np.random.default_rng(0).normal(size=1000), 5)
+    assert np.bincount(code).tolist() == [200] * 5
+    assert len(levels) == 5
+
+
+def test_names_have_as_many_digits_as_keep_bins_apart() -> None:
+    levels, _ = quantile_bins(np.array([100.001, 100.002, 100.003, 100.004]), 2)
+    assert levels == ("100.001 to 100.002", "100.003 to 100.004")
+
+
+def test_infinities_and_columns_without_a_value_are_levels() -> None:
+    levels, code = quantile_bins(np.array([-np.inf, 1.0, 2.0, np.inf]), 2)
+    assert levels == ("-inf to 1", "2 to inf")
+    assert code.tolist() == [0, 0, 1, 1]
+    assert quantile_bins(np.array([np.nan, np.nan]), 5)[0] == (None,)
+
+
+# --- halves
+
+
+def test_lost_and_gained_answers_are_halved_evenly() -> None:
+    rng = np.random.default_rng(0)
+    change = rng.choice([-1.0, 0.0, 1.0], p=[0.03, 0.95, 0.02], size=999)
+    first = discovery_half(change, np.zeros(999), None, rng)
+    assert abs(int(first.sum()) - 499.5) == 0.5
+    for value in (-1.0, 0.0, 1.0):
+        here = first[change == value]
+        assert abs(2 * int(here.sum()) - here.size) <= 2
+
+
+def test_clusters_stay_whole_and_the_seed_decides() -> None:
+    cluster = np.repeat(np.arange(50), 4)
+    change = np.zeros(200)
+
+    def halves(seed: int) -> Any:
+        return discovery_half(change, change, cluster, np.random.default_rng(seed))
+
+    first = halves(0)
+    by_cluster = first.reshape(50, 4)
+    assert (by_cluster.all(axis=1) | ~by_cluster.any(axis=1)).all()
+    assert by_cluster[:, 0].sum() == 25
+    assert (first == halves(0)).all()
+    assert (first != halves(1)).any()
+
+
+# --- sums
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_totals_are_those_of_a_data_frame(weighted: bool) -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(1)
+    n = 400
+    change = rng.choice([-1.0, -1 / 3, 0.0, 1 / 3], size=n)
+    weight = rng.random(n) if weighted else None
+    cell = rng.integers(0, 6, n)
+    w = np.ones(n) if weight is None else weight
+    unit = np.arange(n) if weighted else None
+    found = half(change, weight, unit, exact=False).table(cell, (2, 3))
+    frame = pd.DataFrame({"cell": cell, "w": w, "ww": w**2, "c": w * change, "cc": w * change**2})
+    expected = frame.groupby("cell").sum()
+    np.testing.assert_allclose(found.size.ravel(), expected["w"])
+    np.testing.assert_allclose(found.squared_size.ravel(), expected["ww"])
+    np.testing.assert_allclose(found.change.ravel(), expected["c"])
+    np.testing.assert_allclose(found.moved.ravel(), expected["cc"])
+
+
+def made_half(kind: str, n: int = 600) -> tuple[Half, Any, Any]:
+    """Examples in the 3 × 4 cells of two columns."""
+    rng = np.random.default_rng(2)
+    first, second = rng.integers(0, 3, n), rng.integers(0, 4, n)
+    unit = rng.integers(0, 60, n) if kind == "clusters" else None
+    steps = [-1.0, 0.0, 1.0] if kind == "exact" else [-1.0, -0.5, 0.0, 0.5]
+    change = rng.choice(steps, size=n)
+    weight = None
+    if kind == "weights":
+        weight, unit = rng.random(n) + 0.5, np.arange(n)
+    return half(change, weight, unit, exact=kind == "exact"), first, second
+
+
+@pytest.mark.parametrize("kind", ["exact", "members", "clusters", "weights"])
+def test_a_pair_within_its_parent_is_the_same_on_the_parent_alone(kind: str) -> None:
+    data, first, second = made_half(kind)
+    everyone, in_first, in_second = cell_contrasts(data, first * 4 + second, (3, 4), within=True)
+    inside = (first == 1) & (second == 2)
+    for table, among in (
+        (everyone, np.ones(data.n, dtype=bool)),
+        (in_first, first == 1),
+        (in_second, second == 2),
+    ):
+        alone = slice_contrast(data.part(among), inside[among])
+        assert table.excess[1, 2] == pytest.approx(alone.excess[0], rel=1e-12)
+        at = table.at(([1], [2]))
+        assert p_values(at)[0] == pytest.approx(p_values(alone)[0], rel=1e-9)
+        assert distance(at)[0] == pytest.approx(distance(alone)[0], rel=1e-9)
+        values = data.change[among]
+        w = np.ones(values.size) if data.weight is None else data.weight[among]
+        mean = [np.average(values[s], weights=w[s]) for s in (inside[among], ~inside[among])]
+        assert alone.excess[0] == pytest.approx(mean[0] - mean[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["members", "clusters"])
+def test_errors_are_those_of_the_audits_excess(kind: str) -> None:
+    data, first, _ = made_half(kind)
+    (found,) = cell_contrasts(data, first, (3, 1), within=False)
+    if data.unit is None:
+        place, unit, copies = np.arange(data.n), np.arange(data.n), np.ones(data.n)
+        row, change, size, n_units = first, data.change, np.ones(data.n), None
+    else:
+        key, place = np.unique(data.unit * 3 + first, return_inverse=True)
+        change = np.bincount(place, data.change)
+        size = np.bincount(place).astype(float)
+        unit, row, copies, n_units = key // 3, key % 3, np.ones(key.size), 60
+    u = Contributions(unit, row, np.zeros(row.size), change, size, copies, 3, n_units)
+    shift = u.total(change) / u.total(size)
+    excess, error, _, _ = excess_of(u, change, shift)
+    np.testing.assert_allclose(found.excess.ravel(), excess)
+    assert found.error is not None
+    np.testing.assert_allclose(found.error.ravel(), error)
+
+
+# --- tests
+
+
+def test_single_pairs_have_the_conditional_p_and_its_deviation() -> None:
+    # 3 of 12 examples inside, 2 of the 4 lost answers; nothing gained.
+    c = Contrast(counts(3, 2, 0), counts(9, 2, 0))
+    assert p_values(c)[0] == excess_test(3, 2, 0, 9, 2, 0)
+    # Hypergeometric: mean 3 · 4/12 = 1, variance 3 · 1/3 · 2/3 · 9/11 = 6/11.
+    assert distance(c)[0] == pytest.approx((1 - 2) / np.sqrt(6 / 11), rel=1e-12)
+
+
+def test_nothing_changed_is_no_distance_and_no_rest_is_undefined() -> None:
+    same = Contrast(counts([5, 5], 0, 0), counts([5, 0], 0, 0))
+    found = distance(same)
+    assert found[0] == 0
+    assert np.isnan(found[1])
+
+
+def test_what_is_screened_is_never_significant() -> None:
+    """Small and skewed tables: n of 60 or 400 examples with few or many changes."""
+    grid = [
+        (n, size, lost, gained, inside_lost, inside_gained)
+        for size in (60, 400)
+        for n in (5, 15, 30)
+        for lost in (1, 2, 5, 20)
+        for gained in (0, 1, 5)
+        for inside_lost in range(min(n, lost) + 1)
+        for inside_gained in range(min(n - inside_lost, gained) + 1)
+        if (lost - inside_lost) + (gained - inside_gained) <= size - n
+    ]
+    n, size, lost, gained, il, ig = np.array(grid, dtype=float).T
+    c = Contrast(counts(n, il, ig), counts(size - n, lost - il, gained - ig))
+    near = np.abs(distance(c)) < SCREEN
+    assert near.sum() > 400
+    assert p_values(c)[near].min() > 0.05
+
+
+def test_a_slice_where_by_chance_nothing_changed_is_no_discovery() -> None:
+    """Its own examples have no spread, and everyone else's 2 points are known closely."""
+    rng = np.random.default_rng(3)
+    change = -(rng.random((3, 5000)) < 0.02).mean(axis=0)
+    inside = np.arange(5000) < 40
+    change[inside] = 0.0
+    c = slice_contrast(half(change, None, None, exact=False), inside)
+    assert c.error is not None
+    assert c.excess[0] / c.error[0] > 10
+    assert p_values(c)[0] > 0.1
+
+
+def test_the_pooled_error_of_weights_that_are_equal_is_the_plain_one() -> None:
+    plain = pooled_error(counts(30, 4, 1), counts(70, 3, 2))
+    tripled = [
+        Totals(3 * t.size, 9 * t.size, 3 * t.change, 3 * t.moved)
+        for t in (counts(30, 4, 1), counts(70, 3, 2))
+    ]
+    assert pooled_error(*tripled)[0] == pytest.approx(plain[0], rel=1e-12)
+
+
+# --- what could have been found
+
+
+def test_the_detectable_excess_is_found_four_times_in_five() -> None:
+    rng = np.random.default_rng(4)
+    size, n, tests = 5000, 200, 100
+    change = np.zeros(size)
+    change[:150], change[150:250] = -1.0, 1.0  # 3 % lost, 2 % gained
+    delta = detectable_excess(n, half(change, None, None, exact=True), tests, 0.05)
+    inside = rng.multinomial(n, [0.03 + delta, 0.02, 0.95 - delta], size=1000)
+    rest = rng.multinomial(size - n, [0.03, 0.02, 0.95], size=1000)
+    p = excess_test(n, inside[:, 0], inside[:, 1], size - n, rest[:, 0], rest[:, 1])
+    assert np.mean(p <= 0.05 / tests) == pytest.approx(0.8, abs=0.05)
+
+
+def test_where_not_even_losing_everything_is_found_there_is_no_detectable_excess() -> None:
+    change = np.zeros(20)
+    change[0] = -1.0
+    assert np.isnan(detectable_excess(2, half(change, None, None, exact=True), 1000, 0.05))
+
+
+def test_several_members_need_less_where_their_mean_changes_less() -> None:
+    change = np.zeros(5000)
+    change[:200] = -0.25
+    several = detectable_excess(200, half(change, None, None, exact=False), 100, 0.05)
+    change[:200] = -1.0
+    assert 0 < several < detectable_excess(200, half(change, None, None, exact=False), 100, 0.05)

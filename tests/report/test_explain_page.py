@@ -1,0 +1,77 @@
+"""The section "Which examples, and why" of the report."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from fairweight.auditing.result import AuditResult
+from fairweight.report.explain_page import LIMIT, explanation
+from fairweight.report.figures import figures
+from fairweight.report.html import render
+
+TITLE = "Which examples, and why"
+
+
+@pytest.fixture(scope="module")
+def page(hostile_explained: AuditResult) -> str:
+    return render(hostile_explained)
+
+
+def test_an_ordinary_report_knows_nothing_of_it(population: AuditResult) -> None:
+    assert explanation(population, {}) is None
+    text = render(replace(population, variants=population.variants[:1]))
+    assert TITLE not in text
+    for figure in figures():
+        if figure.explains:
+            assert f">{figure.id}<" not in text
+
+
+def test_the_section_holds_sentences_figures_and_tables(page: str) -> None:
+    section = page[page.index('<section id="examples"') : page.index('<section id="figures"')]
+    words = re.sub(r"<[^>]+>", "", section)
+    assert "40 of 4,000 examples (1.0 %) are exemplars" in words
+    assert "No slice found that pays in excess." in words
+    assert "association in these data, not cause" in words
+    drawn = re.findall(r'data-figure="([^"]+)"', section)
+    both = sum(1 if figure.once else 2 for figure in figures() if figure.explains)
+    assert len(drawn) == both
+    specs = json.loads(re.findall(r'id="specs">(.*?)</script>', page, re.DOTALL)[0])
+    assert set(drawn) <= set(specs)
+    assert "Not drawn" not in words
+
+
+def test_names_are_text_and_every_anchor_is_linked(page: str) -> None:
+    section = page[page.index('<section id="examples"') : page.index('<section id="figures"')]
+    assert "<script>alert(" not in section
+    assert "&lt;script&gt;alert(" in section
+    anchors = re.findall(r'<details[^>]* id="([^"]+)"', section)
+    assert len(anchors) > 15
+    assert len(anchors) == len(set(anchors))
+    for anchor in anchors:
+        assert f'href="#{anchor}"' in page
+
+
+def test_long_tables_show_their_first_rows(explained: AuditResult) -> None:
+    made = explanation(explained, {})
+    assert made is not None
+    (rows,) = [t for t in made.tables if t.anchor == "explanation-class-rows"]
+    assert len(rows.rows) == LIMIT
+    assert rows.cut == (
+        "The 50 rows that come first are shown; all 400 rows are in tables/class_rows.parquet."
+    )
+    assert not any("image" in t.anchor for t in made.tables)
+
+
+def test_what_is_absent_is_said_once(explained: AuditResult) -> None:
+    only = {"slices": explained.explanations["slices"]}
+    made = explanation(replace(explained, explanations=only), {})
+    assert made is not None
+    ids = [figure.id for figure in made.absent]
+    assert len(ids) == len(set(ids))
+    assert {"HK-T1", "PA-F1", "SS-F1"} <= set(ids)
+    drawn = {figure.id for group in made.groups for figure in group.figures}
+    assert drawn == {"HK-T4", "HK-F1", "PA-F6", "PA-F3a", "PA-F3b", "PA-F3c"}

@@ -1,0 +1,50 @@
+"""Every study's smoke preset, as a user runs it: all of it, in seconds."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fairweight import cli
+from fairweight.studies.library import names
+
+pytest.importorskip("torch")
+
+EXPECTED = {
+    "resource-efficient": ("structured/audit/figures/SG-T1-one-layer-50.svg",),
+    "mnist-lenet": ("digits/audit/report.html",),
+    "characterising-bias": (
+        "digits/audit/figures/HK-F4-pruned-95.svg",
+        "digits/audit/tables/enrichment.parquet",
+    ),
+    "prune-responsibly": (
+        "classes/figures/all/PA-T2.svg",
+        "classes/figures/digits/PA-F3b.svg",
+        "digits/audit/tables/example_properties.parquet",
+    ),
+}
+
+
+def test_every_study_has_a_smoke_preset_that_is_run_here() -> None:
+    assert set(EXPECTED) == set(names())
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_smoke(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    begun = time.process_time()
+    code = cli.run(["study", "run", name, "--preset", "smoke", "--workers", "0"])
+    taken = time.process_time() - begun
+    assert code == cli.DONE
+    results = tmp_path / "fairweight-runs" / "results" / f"{name}-smoke"
+    for file in EXPECTED[name]:
+        assert (results / file).stat().st_size > 500
+    for table in results.glob("*/audit/tables/results.parquet"):
+        rows = pd.read_parquet(table)
+        accuracy = rows[(rows["metric"] == "accuracy") & (rows["by"] == "overall")]
+        assert accuracy["baseline"].between(0.1, 1).all()
+    # Processor time: other work on the machine must not fail it.
+    assert taken < 15

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
+# They show every variant and mark one of them.
+ALL_VARIANTS = ("SG-T1", "SG-F3", "SG-F4", "SG-F5", "SG-F6", "SS-F2")
+
 
 def table(folder: Path) -> list[str]:
     """One row per variant: accuracy, its shift in both scopes, the noise floor, the worst class."""
@@ -67,10 +70,20 @@ def _least(results: pd.DataFrame, variant: str, metric: str, by: str) -> str:
     return f"{worst['group' if by == 'group' else 'class']} {100 * worst['shift']:+.1f}"
 
 
+def _figures(folder: Path) -> list[Path]:
+    """Those of single variants, and of those that show all variants one."""
+    shown: dict[str, Path] = {}
+    for path in sorted(folder.glob("*.svg")):
+        id = next((id for id in ALL_VARIANTS if path.stem.startswith(f"{id}-")), path.stem)
+        shown[id] = path
+    return list(shown.values())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--notes", type=Path, help="Markdown that follows the introduction.")
     given = parser.parse_args()
     lines = [
         f"# The study {given.results.name}",
@@ -83,10 +96,11 @@ def main() -> None:
         "largest losses of these models, picked after looking; the report has their limits.",
         "",
     ]
+    if given.notes is not None:
+        lines += [given.notes.read_text(encoding="utf-8").strip(), ""]
     for folder in sorted(path for path in given.results.iterdir() if (path / "audit").is_dir()):
         lines += [f"## {folder.name}", "", *table(folder), ""]
-        figures = sorted((folder / "audit" / "figures").glob("*.svg"))
-        for figure in figures:
+        for figure in _figures(folder / "audit" / "figures"):
             target = given.out.with_suffix("") / f"{folder.name}-{figure.name}"
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(figure, target)

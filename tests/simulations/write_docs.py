@@ -14,7 +14,16 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from . import class_regressions, composites, dependent, excesses, families, populations_figures
+from . import (
+    class_regressions,
+    composites,
+    dependent,
+    excesses,
+    families,
+    people_shrunk,
+    populations_figures,
+    properties_found,
+)
 from .measured import Figures
 
 SIZES = (100, 300, 1000)
@@ -177,6 +186,8 @@ TABLES: dict[str, Callable[[], Figures]] = {
     "weights": weights,
     "class-regression": class_regressions.class_regression,
     **populations_figures.TABLES,
+    **people_shrunk.TABLES,
+    **properties_found.TABLES,
 }
 
 

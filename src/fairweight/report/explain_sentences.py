@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 SOME = 5  # groups, slices or properties that a sentence names
-_PRECISE = ("ols-cluster", "ols-hac")
+_ERRORS = {  # the most cautious fit that there is
+    "ols-two-way": "errors clustered on lineages and classes",
+    "ols-cluster": "errors clustered on lineages",
+    "ols-hac": "HAC errors",
+}
 _TERMS = {
     "imbalance": "its share of the training data",
     "class_entropy": "the entropy of its images",
@@ -268,11 +272,11 @@ def _classes(result: AuditResult) -> Iterator[str]:
     frame = result.explanations.get("class_coefficients")
     if frame is None or frame.empty:
         return
-    fit = next((fit for fit in _PRECISE if (frame["fit"] == fit).any()), None)
+    fit = next((fit for fit in _ERRORS if (frame["fit"] == fit).any()), None)
     if fit is None:
         return
     rows = {str(row["term"]): row for row in records(frame[frame["fit"] == fit])}
-    errors = "errors clustered on lineages" if fit == "ols-cluster" else "HAC errors"
+    errors = _ERRORS[fit]
     for term, words in _TERMS.items():
         row = rows.get(term)
         if row is None:

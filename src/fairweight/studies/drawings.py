@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 def draw_all(
     result: AuditResult, ids: Sequence[str], variants: Sequence[str | None], folder: Path
 ) -> None:
-    """Draw figures of variants into `ID-VARIANT.svg`, those of the whole result into `ID.svg`.
+    """Draw figures of variants into `ID-VARIANT.svg`, those of all variants together into `ID.svg`.
 
     A figure that this result has no numbers for is left out.
     """
+    from fairweight.report.figures import draw, figures
     from fairweight.report.figures.files import rendered
-    from fairweight.report.figures.registry import draw
     from fairweight.tables.write import atomic_file
 
+    together = {figure.id for figure in figures() if figure.once}
     for id in ids:
-        for variant in variants:
+        for variant in [None] if id in together else variants:
             drawing = draw(id, result, variant, None)
             if drawing.spec is None:
                 continue

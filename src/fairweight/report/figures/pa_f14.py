@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fairweight.report.figures.bins import shares_by_column
 from fairweight.report.figures.explained import explained
 from fairweight.report.figures.registry import Absent, Spec, figure
@@ -14,6 +12,7 @@ from fairweight.report.numbers import count
 from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from fairweight.auditing.result import AuditResult
@@ -37,6 +36,8 @@ INK = ["rgba(0,114,178,0)", "rgba(0,114,178,1)"]
 def predicted_against_target(
     result: AuditResult, variant: str | None = None, task: str | None = None
 ) -> Spec | Absent:
+    import numpy as np
+
     variant_of(result, variant)
     found = fit_of(result)
     if isinstance(found, Absent):
@@ -70,6 +71,8 @@ def fit_of(
     result: AuditResult,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | Absent:
     """Measured and predicted accuracy and the residual of every row, in percent and points."""
+    import numpy as np
+
     rows = explained(result, "class_rows")
     if isinstance(rows, Absent):
         return rows

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fairweight.report.figures.bins import edges, histogram, shares_by_column
 from fairweight.report.figures.pa_f14 import BINS, fit_of, heat
 from fairweight.report.figures.registry import Absent, Spec, figure
@@ -14,6 +12,7 @@ from fairweight.report.numbers import count
 from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from fairweight.auditing.result import AuditResult
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 def residuals(
     result: AuditResult, variant: str | None = None, task: str | None = None
 ) -> Spec | Absent:
+    import numpy as np
+
     variant_of(result, variant)
     found = fit_of(result)
     if isinstance(found, Absent):
@@ -73,6 +74,8 @@ def _against(
     at_x: NDArray[np.float64],
     at_y: NDArray[np.float64],
 ) -> Spec:
+    import numpy as np
+
     column = np.clip(np.searchsorted(at_x, target, side="right") - 1, 0, BINS - 1)
     medians: list[dict[str, Any]] = [
         {"x": float((at_x[i] + at_x[i + 1]) / 2), "y": float(np.median(left[column == i]))}

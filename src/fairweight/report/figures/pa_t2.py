@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 LIMIT = 80
 _PAPER = "ols-hac"
+_CAUTIOUS = ("ols-two-way", "ols-cluster")
 _OTHERS = {
+    "ols-two-way": "errors by lineage, class",
     "ols-cluster": "errors by lineage",
     "ols-linear": "linear terms only",
     "glm-cluster": "binomial, log odds",
@@ -30,9 +32,10 @@ _OTHERS = {
         "Ordinary least squares of class accuracy (as a share of 1) on what was done and what the "
         "class is like, as in the paper: coefficient [95 % interval], t and p with HAC errors of "
         "three lags; one-tailed where the paper asks in one direction. Beside it the same terms "
-        "with errors clustered on the lineage of the models, with linear terms only, and in a "
-        "binomial model (in log odds). Bold: the interval with clustered errors, or the paper's "
-        "where there is none, excludes 0. Associations over models, not causes."
+        "with errors clustered on the lineage of the models (and on classes), with linear terms "
+        "only, and in a binomial model (in log odds). Bold: the interval with the most cautious "
+        "errors, or the paper's where there are no others, excludes 0. Associations over models, "
+        "not causes."
     ),
     more=True,
     explains=True,
@@ -51,14 +54,14 @@ def coefficients(
     cells: list[TextCell] = []
     for text, term in zip(labels(kept), kept, strict=True):
         paper = rows.get((_PAPER, term))
-        decides = rows.get(("ols-cluster", term), paper)
-        strong = decides is not None and _beyond(decides)
+        decides = next((fit for fit in _CAUTIOUS if (fit, term) in rows), _PAPER)
+        strong = (decides, term) in rows and _beyond(rows[decides, term])
         if paper is not None:
             cells += _paper_cells(text, paper, strong)
         for fit, column in _OTHERS.items():
             row = rows.get((fit, term))
             if row is not None:
-                cells.append(_cell(text, column, row, strong and fit == "ols-cluster"))
+                cells.append(_cell(text, column, row, strong and fit == decides))
     present = {cell.column for cell in cells}
     columns = ["coefficient", "t", "p", "p, one-tailed", *_OTHERS.values()]
     return {

@@ -113,8 +113,8 @@ def _exemplars(audit: AuditResult) -> dict[str, pd.DataFrame]:
         for variant in audit.variants
     ]  # fmt: skip
     return {
-        "exemplar_counts": table("exemplar_counts", counts, "matched"),
-        "exemplar_accuracy": table("exemplar_accuracy", accuracy, "floor"),
+        "exemplar_counts": table("exemplar_counts", counts),
+        "exemplar_accuracy": table("exemplar_accuracy", accuracy),
         "exemplar_overlap": table("exemplar_overlap", overlap),
         "enrichment": table("enrichment", enrichment),
         "risk": table("risk", risk),

@@ -63,9 +63,11 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
         concentration=parts.rename(columns={"group": "part"}),
         group_error=shown(result.group_error, None),
         bounds=bounds,
+        explanations={},  # of single examples, individuals and small slices
         notes=(
             *result.notes,
-            f"Numbers that rest on fewer than {least} examples were left out on request.",
+            f"Numbers that rest on fewer than {least} examples were left out on request"
+            + (", and so were exemplars and explanations." if result.explanations else "."),
         ),
     )
 

@@ -131,7 +131,7 @@ def explain(
 def _asked(values: dict[str, Any]) -> Asked:
     from fairweight.auditing.explain.explained import Asked
 
-    measure = covariates = None
+    measure = covariates = images = None
     if values["dataset"] is not None:
         from fairweight.auditing.explain.image_columns import measure_dataset, training_covariates
         from fairweight.cli.assignments import assignments
@@ -146,6 +146,7 @@ def _asked(values: dict[str, Any]) -> Asked:
         by=values["individual"],
         group=values["individual_group"],
         measure=measure,
+        images=images,
         covariates=covariates,
         random_state=values["random_state"],
     )

@@ -52,17 +52,19 @@ def _looked_for(spec: Mapping[str, Any], context: Context) -> Asked | None:
     if not parts:
         return None
     from fairweight.auditing.explain.explained import Asked
+    from fairweight.auditing.explain.image_columns import measure
+    from fairweight.lab.prepared_data import prepare
+    from fairweight.specs.data import Data
+    from fairweight.specs.read_spec import read_spec
 
-    measure = None
-    if {"properties", "individuals"} & set(parts):
-        from fairweight.auditing.explain.image_columns import measure as measured
-        from fairweight.lab.prepared_data import prepare
-        from fairweight.specs.data import Data
-        from fairweight.specs.read_spec import read_spec
-
-        prepared = prepare(read_spec(Data, spec["data"], "The data"), context.data)
-        measure = measured(prepared.test, prepared.train)
-    return Asked(parts=parts, group=spec["individual_group"], measure=measure)
+    prepared = prepare(read_spec(Data, spec["data"], "The data"), context.data)
+    measured = {"properties", "individuals"} & set(parts)
+    return Asked(
+        parts=parts,
+        group=spec["individual_group"],
+        measure=measure(prepared.test, prepared.train) if measured else None,
+        images=prepared.test,
+    )
 
 
 def gather(models: list[list[Any]], folders: list[Path], place: Path) -> None:

@@ -32,6 +32,7 @@ from fairweight.auditing.exemplars.partitions import Partition, partitions, trai
 from fairweight.auditing.exemplars.random_numbers import stream
 from fairweight.auditing.exemplars.result import Key
 from fairweight.auditing.exemplars.retrained import Rates, retrained_rates, units_of
+from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.intervals.correction import holm
 from fairweight.auditing.intervals.retraining import FEWEST_MEMBERS
 from fairweight.tables.parents import parents
@@ -39,12 +40,7 @@ from fairweight.tables.parents import parents
 if TYPE_CHECKING:
     import pandas as pd
 
-ENRICHMENT_COLUMNS = (
-    "variant", "task", "kind", "percentile", "by", "group", "class", "n", "n_exemplars",
-    "share_exemplars", "share_test", "share_train", "odds_ratio", "or_low", "or_high",
-    "matched_odds_ratio", "retraining_odds_ratio", "retraining_low", "retraining_high",
-    "ratio", "ratio_low", "ratio_high", "p_value", "p_adjusted", "status",
-)  # fmt: skip
+ENRICHMENT_COLUMNS = COLUMNS["enrichment"]
 DIFFICULTY = "may reflect difficulty alone"
 DISJOINT = TieRule()
 OF_POPULATIONS = ("modal", "unanimous", "taxicab", "jaccard")

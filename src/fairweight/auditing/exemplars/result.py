@@ -7,28 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.exemplars.modal import Mask
+from fairweight.auditing.explain.tables import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COUNT_COLUMNS = (
-    "variant", "task", "kind", "percentile", "threshold", "n_examples", "n_asked", "n_exemplars",
-    "share", "n_baseline_members", "n_compressed_members", "floor", "floor_low", "floor_high",
-    "matched", "p_retraining", "n_undecided", "uncertain_share", "uncertain_share_others", "status",
-)  # fmt: skip
-ACCURACY_COLUMNS = (
-    "variant", "task", "kind", "percentile", "part", "n", "baseline", "baseline_low",
-    "baseline_high", "compressed", "compressed_low", "compressed_high", "shift", "shift_low",
-    "shift_high", "floor", "status",
-)  # fmt: skip
-OVERLAP_COLUMNS = (
-    "task", "kind", "percentile", "first", "second", "n_first", "n_second", "n_both", "jaccard",
-    "expected_both",
-)  # fmt: skip
-SURROGATE_COLUMNS = (
-    "variant", "task", "percentile", "n", "agreement_auc", "auc_low", "auc_high", "overlap",
-    "status",
-)  # fmt: skip
+COUNT_COLUMNS = COLUMNS["exemplar_counts"]
+ACCURACY_COLUMNS = COLUMNS["exemplar_accuracy"]
+OVERLAP_COLUMNS = COLUMNS["exemplar_overlap"]
+SURROGATE_COLUMNS = COLUMNS["exemplar_surrogate"]
 
 Key = tuple[str, str, float | None]  # variant, kind, percentile (None: not a cut)
 

@@ -14,13 +14,12 @@ from fairweight.auditing.exemplars.auc import auc_limits, placements
 from fairweight.auditing.exemplars.modal import Mask
 from fairweight.auditing.exemplars.result import Key
 from fairweight.auditing.exemplars.risk_scores import NO_SCORES, risk_scores
+from fairweight.auditing.explain.tables import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RISK_COLUMNS = (
-    "variant", "task", "score", "auc", "auc_low", "auc_high", "n", "n_exemplars", "status",
-)  # fmt: skip
+RISK_COLUMNS = COLUMNS["risk"]
 
 
 def risk(

@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.explain.tables import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BIAS_REGRESSION_COLUMNS = (
-    "variant", "n_attributes", "n_pairs", "slope", "slope_low", "slope_high", "intercept",
-    "r2", "r2_low", "r2_high", "status",
-)  # fmt: skip
+BIAS_REGRESSION_COLUMNS = COLUMNS["bias_regression"]
 METRIC = "bias_amplification"
 FEWEST = 3
 FEWEST_FOR_R2 = 4  # Fisher's z has n − 3 in its variance

@@ -11,20 +11,15 @@ import numpy as np
 from fairweight.auditing.explain.class_design import Design
 from fairweight.auditing.explain.class_models import Fitted, Refused
 from fairweight.auditing.explain.residual_diagnostics import Diagnostics
+from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.explain.wild_bootstrap import WildP
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COEFFICIENT_COLUMNS: tuple[str, ...] = (
-    "fit", "term", "coefficient", "std_error", "statistic", "p_value", "low", "high",
-    "p_one_tailed", "tail", "status", "p_wild", "p_wild_one_tailed",
-)  # fmt: skip
-FIT_COLUMNS: tuple[str, ...] = (
-    "fit", "n", "n_parameters", "df_residual", "r2", "r2_adjusted", "condition_number", "n_roots",
-    "f_against_linear", "f_p", "status", *(one.name for one in fields(Diagnostics)),
-)  # fmt: skip
-RESIDUAL_COLUMNS: tuple[str, ...] = ("row", "predicted", "residual")
+COEFFICIENT_COLUMNS = COLUMNS["class_coefficients"]
+FIT_COLUMNS = (*COLUMNS["class_fits"], *(one.name for one in fields(Diagnostics)))
+RESIDUAL_COLUMNS = COLUMNS["class_residuals"]
 
 # The paper's alternatives: a class with fewer images, or with richer ones, is less accurate.
 TAILS: dict[str, str] = {"imbalance": "greater", "class_entropy": "less"}

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
+    from fairweight.data.dataset import Images
+
 PARTS = ("exemplars", "slices", "properties", "individuals", "classes")
 Progress = Callable[[str, int, int], None]
 
@@ -38,6 +40,8 @@ class Asked:
     measure
         From the answers of a task to properties of their images, in the same order; none by
         default.
+    images
+        Where a few images are taken from, to be looked at.
     covariates
         `class_covariates` of the training images by data set, for the classes.
     """
@@ -47,6 +51,7 @@ class Asked:
     by: str = "cluster"
     group: str | None = None
     measure: Callable[[Answers], Mapping[str, ArrayLike]] | None = None
+    images: Images | None = None
     covariates: Mapping[str, pd.DataFrame] | None = None
     alpha: float = 0.05
     random_state: int = 0
@@ -129,6 +134,16 @@ def _exemplars(
         enrichment(answers, found.masks, alpha=asked.alpha, random_state=asked.random_state),
     )
     made.add("risk", risk(answers, found.masks, alpha=asked.alpha))
+    if asked.images is not None:
+        from fairweight.auditing.explain.image_columns import places
+        from fairweight.auditing.explain.pictured import exemplar_images
+
+        modal = {v: found.masks[v, "modal", None] for v in answers.variants}
+        rows = places(answers, asked.images)
+        made.add(
+            "exemplar_images",
+            exemplar_images(answers, found.rows, modal, asked.images, rows, asked.random_state),
+        )
 
 
 def _slices(answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables) -> None:
@@ -185,6 +200,12 @@ def _individuals(
         made.add("individuals", table)
         if properties or answers.numbers:
             made.add("individual_fits", individual_fits(table))
+    if asked.images is not None and "tilt" in properties:
+        from fairweight.auditing.explain.image_columns import places
+        from fairweight.auditing.explain.pictured import tilt_example
+
+        rows = places(answers, asked.images)
+        made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
 
 
 def _over_tasks(result: AuditResult, tasks: Sequence[Answers], made: _Tables) -> None:

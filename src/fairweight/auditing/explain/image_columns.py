@@ -31,7 +31,7 @@ def measure(asked: Images, training: Images | None = None) -> Measure:
     """
 
     def measured(answers: Answers) -> dict[str, NDArray[np.float64]]:
-        rows = _rows(answers, asked)
+        rows = places(answers, asked)
         means = labels = None
         if training is not None and not training.multi_label and not asked.multi_label:
             means = class_means(training.images, training.labels, len(training.classes))
@@ -46,14 +46,14 @@ def measure_dataset(images: Images) -> Measure:
     train = np.flatnonzero(np.isin(images.split, ("train", ALL)))
 
     def measured(answers: Answers) -> Mapping[str, NDArray[np.float64]]:
-        rest = np.setdiff1d(train, _rows(answers, images))
+        rest = np.setdiff1d(train, places(answers, images))
         return measure(images, images.select(rest) if len(rest) else None)(answers)
 
     return measured
 
 
-def _rows(answers: Answers, images: Images) -> NDArray[Any]:
-    """The place of every example among the images."""
+def places(answers: Answers, images: Images) -> NDArray[Any]:
+    """The place of every example among the images; all of them must be there."""
     if answers.example_id is None:
         raise InputError(
             "A cube does not say which examples it counts, so their images cannot be measured; "

@@ -9,12 +9,13 @@ import numpy as np
 
 from fairweight.auditing.answers import Answers
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-INTERRELATION_COLUMNS = ("variant", "seed", "task", "r2", "r2_labels", "n", "status")
+INTERRELATION_COLUMNS = COLUMNS["label_interrelation"]
 
 
 def label_interrelation(tasks: Mapping[str, Answers]) -> pd.DataFrame:

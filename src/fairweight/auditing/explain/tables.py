@@ -10,13 +10,13 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "exemplar_counts": (
         "variant", "task", "kind", "percentile", "threshold", "n_examples", "n_asked",
         "n_exemplars", "share", "n_baseline_members", "n_compressed_members", "floor",
-        "floor_low", "floor_high", "p_retraining", "n_undecided", "uncertain_share",
+        "floor_low", "floor_high", "matched", "p_retraining", "n_undecided", "uncertain_share",
         "uncertain_share_others", "status",
     ),
     "exemplar_accuracy": (
         "variant", "task", "kind", "percentile", "part", "n", "baseline", "baseline_low",
         "baseline_high", "compressed", "compressed_low", "compressed_high", "shift", "shift_low",
-        "shift_high", "status",
+        "shift_high", "floor", "status",
     ),
     "exemplar_overlap": (
         "task", "kind", "percentile", "first", "second", "n_first", "n_second", "n_both",
@@ -29,8 +29,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "enrichment": (
         "variant", "task", "kind", "percentile", "by", "group", "class", "n", "n_exemplars",
         "share_exemplars", "share_test", "share_train", "odds_ratio", "or_low", "or_high",
-        "retraining_odds_ratio", "retraining_low", "retraining_high", "ratio", "ratio_low",
-        "ratio_high", "p_value", "p_adjusted", "status",
+        "matched_odds_ratio", "retraining_odds_ratio", "retraining_low", "retraining_high",
+        "ratio", "ratio_low", "ratio_high", "p_value", "p_adjusted", "status",
     ),
     "exemplar_images": (  # part: exemplar | non-exemplar | shared | one-only
         "variant", "task", "part", "example_id", "label", "modal_baseline", "modal_compressed",
@@ -45,12 +45,12 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "class_coefficients": (
         "fit", "term", "coefficient", "std_error", "statistic", "p_value", "low", "high",
-        "p_one_tailed", "tail", "status",
+        "p_one_tailed", "tail", "status", "p_wild", "p_wild_one_tailed",
     ),
     "class_fits": (
         "fit", "n", "n_parameters", "df_residual", "r2", "r2_adjusted", "condition_number",
         "n_roots", "f_against_linear", "f_p", "status",
-    ),
+    ),  # and the diagnostics of residuals
     "class_residuals": ("row", "predicted", "residual"),
     "individuals": (
         "variant", "task", "individual", "group", "n", "baseline", "baseline_shrunk",
@@ -75,7 +75,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "parent", "status",
     ),
     "bias_regression": (
-        "variant", "n_attributes", "slope", "slope_low", "slope_high", "intercept", "r2", "r2_low",
-        "r2_high", "status",
+        "variant", "n_attributes", "n_pairs", "slope", "slope_low", "slope_high", "intercept", "r2",
+        "r2_low", "r2_high", "status",
     ),
+    "label_interrelation": ("variant", "seed", "task", "r2", "r2_labels", "n", "status"),
 }  # fmt: skip

@@ -25,8 +25,8 @@ SETTING = (
     "the runner adds (claim, process, files forced to disk, manifest) is the time of a run of "
     "stages that compute nothing, per stage; the first one waits for its process to start. Two "
     "workers and Ray run stages of about four seconds of work, medians of wall time in turns; "
-    "Ray's cluster of two cores is started before. Speed-ups need cores that nothing else uses: on a "
-    "busy machine the processor time beside them tells whether the workers hinder each other."
+    "Ray's cluster of two cores is started before. Speed-ups need cores that nothing else uses: on "
+    "a busy machine the processor time beside them tells whether the workers hinder each other."
 )
 TRAINING = 60.0  # seconds of the stage that the runner's share is compared with
 BYTES = 1_000_000

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
+# They hold images, which are not ours to publish.
+PICTURES = ("HK-F3", "SS-F1", "PA-F10")
 # They show every variant and mark one of them.
 ALL_VARIANTS = ("SG-T1", "SG-F3", "SG-F4", "SG-F5", "SG-F6", "SS-F2")
 
@@ -74,6 +76,8 @@ def _figures(folder: Path) -> list[Path]:
     """Those of single variants, and of those that show all variants one."""
     shown: dict[str, Path] = {}
     for path in sorted(folder.glob("*.svg")):
+        if path.stem.startswith(PICTURES):
+            continue
         id = next((id for id in ALL_VARIANTS if path.stem.startswith(f"{id}-")), path.stem)
         shown[id] = path
     return list(shown.values())

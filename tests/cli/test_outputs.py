@@ -367,4 +367,5 @@ def test_a_reader_that_goes_away(preds: str) -> None:
 def test_every_command_has_a_file_of_its_own() -> None:
     names = {command.callback.__name__ for command in app.registered_commands if command.callback}
     audits, lab = {"audit", "count", "demo", "gate", "metrics"}, {"train", "compress", "predict"}
-    assert names == audits | lab | {"datasets", "methods"}
+    explanations = {"explain", "exemplars", "preflight"}
+    assert names == audits | explanations | lab | {"datasets", "methods"}

@@ -184,8 +184,8 @@ TABLES: dict[str, Callable[[], Figures]] = {
     "clusters": clusters,
     "cluster-heterogeneity": cluster_heterogeneity,
     "weights": weights,
-    "class-regression": class_regressions.class_regression,
     **populations_figures.TABLES,
+    "class-regression": class_regressions.class_regression,
     **people_shrunk.TABLES,
     **properties_found.TABLES,
 }

@@ -101,6 +101,19 @@ def image_properties(
     return found
 
 
+def image_entropy(images: Pixels) -> Floats:
+    """Shannon entropy in bits of each image's histogram of values; all channels together.
+
+    >>> image_entropy(np.array([[[0, 0]], [[0, 9]]], dtype=np.uint8)).tolist()
+    [0.0, 1.0]
+    """
+    _check_images(images)
+    found = np.empty(len(images))
+    for part in _chunks(images):
+        found[part] = _entropy(_histogram(np.asarray(images[part])))
+    return found
+
+
 def tilt_line(image: Pixels, *, threshold: Threshold = HALF) -> tuple[float, float]:
     """Slope and intercept of the line whose slope is an image's tilt: column on row, in pixels.
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.answers import Answers
-from fairweight.auditing.exemplars.random_numbers import stream
 from fairweight.auditing.exemplars.rows import identities, vote_columns
+from fairweight.auditing.streams import stream
 from fairweight.report.image_sources import ending
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def choose(
         Places of the exemplars, the most telling first.
     """
     chosen = np.asarray(order[:most], dtype=np.intp)
-    rng = stream(random_state, variant, answers.task, "non-exemplars")
+    rng = stream(random_state, variant, answers.task or "", "exemplars non-exemplars")
     others = []
     missing = 0
     for label, number in zip(*np.unique(answers.label[chosen], return_counts=True), strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,13 +55,8 @@ def images_in_dataset(images: Images, wanted: Sequence[str]) -> dict[str, bytes]
     """Identity to PNG, of the examples of a data set."""
     import numpy as np
 
-    try:
-        from PIL import Image
-    except ImportError:
-        raise InputError(
-            "Writing images of a data set needs Pillow, which is not installed: "
-            "pip install 'fairweight[lab]'."
-        ) from None
+    from fairweight.data.png import png
+
     place = {str(name): row for row, name in enumerate(images.example_id)}
     found = {}
     for name in wanted:
@@ -71,11 +65,7 @@ def images_in_dataset(images: Images, wanted: Sequence[str]) -> dict[str, bytes]
                 f"The data set '{images.name}' has no example {name!r}; name the data set that the "
                 "predictions are about (--dataset), with the same options."
             )
-        pixels = np.asarray(images.images[place[name]])
-        shown = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
-        stream = io.BytesIO()
-        shown.save(stream, "PNG")
-        found[name] = stream.getvalue()
+        found[name] = png(np.asarray(images.images[place[name]]))
     return found
 
 

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from fairweight.auditing.explain import covariates as module
-from fairweight.auditing.explain.covariates import class_covariates, image_entropy
+from fairweight.auditing.explain.covariates import class_covariates
+from fairweight.data.image_properties import image_entropy
 from fairweight.errors import InputError
 
 

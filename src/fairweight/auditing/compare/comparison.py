@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from fairweight.auditing.counts.groupings import Grouping, groupings, whole
 from fairweight.auditing.counts.pairs import Pairs, pairs
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
+from fairweight.auditing.streams import stream
 
 if TYPE_CHECKING:
     from fairweight.auditing.compare.retrained import Retraining
@@ -132,9 +132,8 @@ class Comparison:
         They depend on names, not on order, so a variant's numbers are the same whichever other
         variants are audited beside it.
         """
-        stream = f"task {self.task or ''}" if self.stream is None else self.stream
-        key = f"{self.variant}\x00{stream}\x00{purpose}"
-        return np.random.default_rng([self.options.random_state, zlib.crc32(key.encode())])
+        which = f"task {self.task or ''}" if self.stream is None else self.stream
+        return stream(self.options.random_state, self.variant, which, purpose)
 
     def usable(self, grouping: Grouping) -> NDArray[np.bool_]:
         """Levels that enter gaps and families: large enough, and not the missing one."""

@@ -29,12 +29,12 @@ from fairweight.auditing.exemplars.odds_ratios import (
     odds_ratios,
 )
 from fairweight.auditing.exemplars.partitions import Partition, partitions, training_sizes
-from fairweight.auditing.exemplars.random_numbers import stream
 from fairweight.auditing.exemplars.result import Key
 from fairweight.auditing.exemplars.retrained import Rates, retrained_rates, units_of
 from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.intervals.correction import holm
 from fairweight.auditing.intervals.retraining import FEWEST_MEMBERS
+from fairweight.auditing.streams import stream
 from fairweight.tables.parents import parents
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _rows_of(
             units,
             compared,
             rule,
-            stream(random_state, variant, answers.task, "enrichment"),
+            stream(random_state, variant, answers.task or "", "exemplars enrichment"),
             left_out=not reason,
         )
     rows: list[dict[str, Any]] = []

@@ -21,7 +21,6 @@ from fairweight.auditing.exemplars.modal import Mask
 from fairweight.auditing.exemplars.modal import tie_rule as chosen_rule
 from fairweight.auditing.exemplars.noise_floor import Context, Retraining, retraining
 from fairweight.auditing.exemplars.overlap import overlaps
-from fairweight.auditing.exemplars.random_numbers import stream
 from fairweight.auditing.exemplars.redrawn import MOST_EXAMPLES
 from fairweight.auditing.exemplars.result import (
     ACCURACY_COLUMNS,
@@ -43,6 +42,7 @@ from fairweight.auditing.exemplars.selection import (
 )
 from fairweight.auditing.exemplars.surrogate import agreement, surrogate
 from fairweight.auditing.exemplars.uncertain import uncertain, uncertain_shares
+from fairweight.auditing.streams import stream
 from fairweight.errors import InputError, UnknownNameError
 
 
@@ -136,7 +136,7 @@ def _of_variant(request: Request, variant: str) -> _Found:
     one_pair = len(first) == len(second) == 1
 
     def rng(purpose: str) -> np.random.Generator:
-        return stream(request.random_state, variant, answers.task, purpose)
+        return stream(request.random_state, variant, answers.task or "", f"exemplars {purpose}")
 
     found = disagreement(first, second, request.rule, rng("modal ties"))
     priority = rng("ties at the cut").random(answers.n_examples)

@@ -18,7 +18,6 @@ from fairweight.auditing.answers import Answers
 from fairweight.auditing.compare.pairing import Pairing, pair_members
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.exemplars.modal import TieRule
-from fairweight.auditing.exemplars.random_numbers import stream
 from fairweight.auditing.exemplars.redrawn import Redrawn, disputed, redrawn
 from fairweight.auditing.intervals.bootstrap import exceedance_p
 from fairweight.auditing.intervals.retraining import (
@@ -28,6 +27,7 @@ from fairweight.auditing.intervals.retraining import (
     regroupings,
     sign_flips,
 )
+from fairweight.auditing.streams import stream
 from fairweight.tables.parents import parents
 
 FEWEST_FOR_MEAN = 4  # two halves of two; limits need a few more splits
@@ -101,7 +101,7 @@ def retraining(
     first, second = answers.of(answers.baseline), answers.of(variant)
 
     def rng(purpose: str) -> np.random.Generator:
-        return stream(random_state, variant, answers.task, purpose)
+        return stream(random_state, variant, answers.task or "", f"exemplars {purpose}")
 
     examples = disputed(first, second, correct, rng("disputed examples"))
     n_first, n_second = len(first), len(second)

@@ -19,7 +19,7 @@ from fairweight.auditing.exemplars.auc import Placements, auc_limits, placements
 from fairweight.auditing.exemplars.cut import Fill, top_share
 from fairweight.auditing.exemplars.disagreement import disagreement
 from fairweight.auditing.exemplars.modal import Mask, TieRule
-from fairweight.auditing.exemplars.random_numbers import stream
+from fairweight.auditing.streams import stream
 from fairweight.tables.parents import parents
 
 MOST_PAIRS = 10  # of a population, on which the stand-in is tried
@@ -112,7 +112,7 @@ def agreement(
     first, second = answers.of(answers.baseline), answers.of(variant)
     judged: list[Placements] = []
     overlap: dict[float, list[float]] = {q: [] for q in percentiles}
-    rng = stream(random_state, variant, answers.task, "surrogate")
+    rng = stream(random_state, variant, answers.task or "", "exemplars surrogate")
     for i, j in _pairs(answers, variant):
         value = surrogate(answers, span.start + i, other.start + j)
         rest = np.delete(first, i, axis=0) if n_first > 1 else first

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from fairweight.auditing.explain.class_models import (
 )
 from fairweight.auditing.explain.class_rows import in_row_order
 from fairweight.auditing.explain.wild_bootstrap import WildP, wild_cluster_p
+from fairweight.auditing.streams import stream
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,7 +125,6 @@ def _n_examples(rows: pd.DataFrame) -> Any:
 
 
 def _wild(made: Design, fit: LeastSquares, root: Codes, n_boot: int, random_state: int) -> WildP:
-    purpose = zlib.crc32(b"class regression: wild cluster bootstrap")
     return wild_cluster_p(
         made.matrix,
         fit.coefficient,
@@ -133,7 +132,7 @@ def _wild(made: Design, fit: LeastSquares, root: Codes, n_boot: int, random_stat
         fit.inverse,
         root,
         n_boot=n_boot,
-        rng=np.random.default_rng([random_state, purpose]),
+        rng=stream(random_state, "class regression: wild cluster bootstrap"),
     )
 
 

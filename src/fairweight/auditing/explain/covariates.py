@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairweight.data.image_properties import image_entropy
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, class_order
 
@@ -74,19 +75,6 @@ def class_covariates(
     return pd.DataFrame(rows, columns=list(COVARIATE_COLUMNS))
 
 
-def image_entropy(images: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Shannon entropy in bits of each image's histogram of values; all channels together.
-
-    >>> image_entropy(np.array([[[0, 0]], [[0, 9]]], dtype=np.uint8))
-    array([0., 1.])
-    """
-    _check_images(images)
-    found = np.empty(len(images))
-    for rows in _pieces(np.arange(len(images)), images):
-        found[rows] = _entropies(images[rows[0] : rows[-1] + 1])
-    return found
-
-
 def _entropy_and_distance(images: NDArray[np.uint8], own: NDArray[np.intp]) -> tuple[float, float]:
     """Means over the images of one class, in two passes so that none of them is kept."""
     if not len(own):
@@ -96,23 +84,12 @@ def _entropy_and_distance(images: NDArray[np.uint8], own: NDArray[np.intp]) -> t
     for rows in _pieces(own, images):
         piece = images[rows]
         total += piece.sum(axis=0, dtype=np.float64)
-        entropy += float(_entropies(piece).sum())
+        entropy += float(image_entropy(piece).sum())
     mean = (total / len(own)).reshape(-1)
     for rows in _pieces(own, images):
         apart = images[rows].reshape(len(rows), -1) - mean
         distance += float(np.sqrt(np.einsum("ij,ij->i", apart, apart)).sum())
     return entropy / len(own), distance / len(own)
-
-
-def _entropies(images: NDArray[np.uint8]) -> NDArray[np.float64]:
-    n, pixels = len(images), images.reshape(len(images), -1)
-    # Every image counts in 256 places of its own, so that one call counts them all.
-    places = pixels + np.arange(0, n * _VALUES, _VALUES)[:, None]
-    count = np.bincount(places.reshape(-1), minlength=n * _VALUES).reshape(n, _VALUES)
-    # −Σ p log p of counts c that add up to N is log N − Σ c log c / N.
-    spent = (count * np.log2(np.maximum(count, 1))).sum(axis=1)
-    entropies: NDArray[np.float64] = np.log2(pixels.shape[1]) - spent / pixels.shape[1]
-    return np.maximum(entropies, 0.0)  # rounding
 
 
 def _pieces(rows: NDArray[np.intp], images: NDArray[np.uint8]) -> Iterator[NDArray[np.intp]]:

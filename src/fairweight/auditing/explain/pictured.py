@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.answers import Answers
 from fairweight.auditing.explain.tables import COLUMNS
-from fairweight.data.data_uri import png_uri
+from fairweight.auditing.streams import stream
 from fairweight.data.dataset import Images
 from fairweight.data.image_properties import tilt_line
+from fairweight.data.png import png_uri
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,7 @@ def exemplar_images(
         own = ranked[ranked["variant"] == variant]
         order = [place[str(name)] for name in own["example_id"].tolist()]
         order = [i for i in order if mask[i]]
-        draw = np.random.default_rng([random_state, len(variant)])
+        draw = stream(random_state, variant, "exemplar images")
         taken: Counter[int] = Counter()
         for i in order:
             label = int(answers.label[i])

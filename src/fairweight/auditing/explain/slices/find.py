@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from fairweight.auditing.explain.slices.sentences import (
 )
 from fairweight.auditing.explain.slices.totals import Half, half
 from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.streams import stream
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ def find_slices(
     if not change.any():
         same = f"'{variant}' and '{answers.baseline}' are right on the same examples"
         return _frame([], [f"{same}: no slice can pay more than another."])
-    key = f"{variant}\x00task {answers.task or ''}\x00slices"
-    rng = np.random.default_rng([random_state, zlib.crc32(key.encode())])
+    rng = stream(random_state, variant, f"task {answers.task or ''}", "slices")
     discovery = discovery_half(change, answers.label, answers.cluster, rng)
     first, second = (_half(answers, variant, change, part) for part in (discovery, ~discovery))
     clustered = answers.cluster is not None

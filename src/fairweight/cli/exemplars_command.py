@@ -287,18 +287,20 @@ def _tell(
     for head in (*heads, "variant", "kind", "exemplars", "share", "at floor's size", "floor", "p"):
         numeric = head not in ("task", "variant", "kind")
         table.add_column(head, justify="right" if numeric else "left", no_wrap=True)
-    table.add_column("note")
+    notes: dict[str, list[str]] = {}
     for row in found.counts.to_dict("records"):
-        cells = [str(row["task"])] if several_tasks else []
-        cells += [
-            str(row["variant"]),
-            str(row["kind"]) + ("" if isnan(row["percentile"]) else f" {row['percentile']:g}"),
+        kind = str(row["kind"]) + ("" if isnan(row["percentile"]) else f" {row['percentile']:g}")
+        names = [str(row["task"])] if several_tasks else []
+        names += [str(row["variant"]), kind]
+        if row["status"] != "ok":
+            notes.setdefault(str(row["status"]), []).append(" ".join(names))
+        cells = [
+            *names,
             _number(row["n_exemplars"], ",.0f"),
             _number(row["share"], ".2%"),
             _number(row["matched"], ".2%"),
             _number(row["floor"], ".2%"),
             _number(row["p_retraining"], ".3f"),
-            "" if row["status"] == "ok" else str(row["status"]),
         ]
         table.add_row(*(Text(cell) for cell in cells))
     console.print(table)
@@ -308,6 +310,8 @@ def _tell(
         highlight=False,
         style="dim",
     )
+    for note, rows in notes.items():
+        console.print(f"{', '.join(rows)}: {note}.", highlight=False, markup=False)
     console.print(f"Written to {out}", highlight=False, markup=False)
     if images is not None:
         _tell_images(console, shown, images, most)

@@ -78,7 +78,7 @@ def explanation(result: AuditResult, specs: dict[str, Spec]) -> Explanation | No
             groups.append(FigureGroup(anchor, title, kept, _open(anchor)))
     return Explanation(
         {
-            "all models" if whose is None else shown(whose): [s[0].upper() + s[1:] for s in said]
+            "all models" if whose is None else shown(whose): [begun(s) for s in said]
             for whose, said in sentences_by_variant(result).items()
         },
         tuple(groups),
@@ -144,3 +144,13 @@ def _cell(column: str, value: Any) -> Cell:
         return Cell(percent(found), finite(found))
     whole = found.is_integer() and (column.startswith("n") or not isinstance(value, float))
     return Cell(count(found) if whole else number(found), finite(found))
+
+
+def begun(sentence: str) -> str:
+    """A sentence with a capital, unless it begins with a level: names stay as they are.
+
+    >>> begun("no slice found."), begun("sex=f differs.")
+    ('No slice found.', 'sex=f differs.')
+    """
+    is_level = "=" in sentence.partition(" ")[0]
+    return sentence if is_level else sentence[0].upper() + sentence[1:]

@@ -192,7 +192,7 @@ def _risk(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
         for row in sorted(known, key=lambda row: -real(row["auc"]))[:1]:
             yield (
                 f"from the dense models alone, exemplars{task} are best found by "
-                f"{shown(row['score'])}, AUC {number(real(row['auc']))}"
+                f"{shown(str(row['score']).replace('_', ' '))}, AUC {number(real(row['auc']))}"
                 f"{_limits(row['auc_low'], row['auc_high'])}."
             )
 

@@ -52,8 +52,10 @@ $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(BIN)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,lab]'
 	@touch $@
 
+# Peers that tests compare with come alone: no test needs what they would bring along (torchvision).
 $(VENV)/.dev-installed: pyproject.toml constraints.txt | $(BIN)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev,lab,ray]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchdistill pytorch-cka
 	@touch $@ $(VENV)/.demo-installed
 
 # Reports are looked at in a real browser where there is one; those tests skip themselves otherwise.

@@ -18,6 +18,7 @@ import typer
 
 from benchmarks import (
     bootstrap,
+    distillation,
     exemplars,
     lab_processes,
     lab_pruning,
@@ -27,6 +28,7 @@ from benchmarks import (
     many,
     populations,
     runs_overhead,
+    similarity,
     slices,
     startup,
 )
@@ -41,6 +43,8 @@ BENCHMARKS: dict[str, ModuleType] = {
     "populations": populations,
     "slices": slices,
     "exemplars": exemplars,
+    "distillation": distillation,
+    "similarity": similarity,
     "lab-training": lab_training,
     "lab-processes": lab_processes,
     "lab-pruning": lab_pruning,

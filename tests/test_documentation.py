@@ -21,6 +21,7 @@ import typer.main
 
 import fairweight as fw
 from fairweight import cli
+from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.metrics import metrics
 from fairweight.auditing.metrics.registry import unregister
 from fairweight.auditing.result import RESULT_COLUMNS
@@ -110,6 +111,16 @@ def test_the_columns_of_the_contract_are_those_of_the_page() -> None:
         r"^\| `([^`]+)` \|", sections(DOCS / "reference/results.md")["results"], re.MULTILINE
     )
     assert tuple(documented) == RESULT_COLUMNS
+
+
+@pytest.mark.parametrize("table", list(COLUMNS))
+def test_every_column_of_an_explanation_is_documented(table: str) -> None:
+    section = sections(DOCS / "reference/results.md")["Explanations"]
+    parts = re.split(r"^### (.+)$", section, flags=re.MULTILINE)
+    documented = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert set(documented) == {*COLUMNS, "exemplars"}
+    found = re.findall(r"^\| `([^`]+)` \|", documented[table], re.MULTILINE)
+    assert tuple(found) == COLUMNS[table]
 
 
 def test_every_key_of_audit_json_is_documented(small_audit: fw.Audit) -> None:

@@ -1,8 +1,8 @@
-"""Write the page of a finished study: what its audits found, in one table per experiment.
+"""Write the page of a finished study: its audits, and what was found about classes.
 
     python docs/results/study_page.py fairweight-runs/results/NAME --out docs/results/NAME.md
 
-Figures of the audits are copied beside the page, into a folder of its name.
+Figures are copied beside the page, into a folder of its name, and so are the regressions.
 """
 
 from __future__ import annotations
@@ -11,105 +11,117 @@ import argparse
 import shutil
 from pathlib import Path
 
-import pandas as pd
+from study_figures import kept, put
+from study_tables import (
+    audited,
+    by_data_set,
+    by_group,
+    class_coefficients,
+    class_fits,
+    rewound,
+    techniques,
+    worst_individuals,
+)
 
-# They hold images, which are not ours to publish.
-PICTURES = ("HK-F3", "SS-F1", "PA-F10")
-# They show every variant and mark one of them.
-ALL_VARIANTS = ("SG-T1", "SG-F3", "SG-F4", "SG-F5", "SG-F6", "SS-F2")
-
-
-def table(folder: Path) -> list[str]:
-    """One row per variant: accuracy, its shift in both scopes, the noise floor, the worst class."""
-    results = pd.read_parquet(folder / "audit" / "tables" / "results.parquet")
-    variants = pd.read_parquet(folder / "variants.parquet")
-    zeros = variants.groupby("variant")["sparsity"].mean()
-    rows = [
-        "| variant | members | zeros | accuracy | these models | the method | retraining moves | "
-        "worst class | worst group |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    overall = results[(results["by"] == "overall") & (results["metric"] == "accuracy")]
-    overall = overall[overall["task"].isna()]
-    dense = overall.iloc[0]
-    rows.append(
-        f"| dense | {dense['n_seeds_baseline']:.0f} | {100 * zeros['dense']:.1f} % | "
-        f"{100 * dense['baseline']:.2f} % | | | | | |"
-    )
-    for variant in results["variant"].unique():
-        own = overall[overall["variant"] == variant].set_index("scope")
-        model = own.loc["model"]
-        method = own.loc["method"] if "method" in own.index else None
-        floor = model["noise_floor"]
-        rows.append(
-            f"| {variant} | {model['n_seeds_compressed']:.0f} | {100 * zeros[variant]:.1f} % | "
-            f"{100 * model['compressed']:.2f} % | {_points(model)} | "
-            f"{'' if method is None else _points(method)} | "
-            f"{'' if pd.isna(floor) else f'{100 * floor:.2f}'} | "
-            f"{_least(results, variant, 'recall', 'class')} | "
-            f"{_least(results, variant, 'accuracy', 'group')} |"
-        )
-    return rows
+AUDITS = (
+    "Changes are points of accuracy against the dense population, paired on the same examples, "
+    "with 95 % intervals: for these models, and for the method (models are a sample too). Beside "
+    "them: what retraining alone moves (95 % of pairs of dense populations of that size move "
+    "less). The worst class and group are the largest losses of these models, picked after "
+    "looking; the report has their limits."
+)
+INDIVIDUALS = (
+    "The ten individuals who lose most, by their shrunken shift with 95 % credible limits, for "
+    "these models. They were picked after looking."
+)
+FITS = (
+    "The regression of class accuracy (as a share of 1) over all pruned models: with the paper's "
+    "errors (`ols-hac`), without cross terms (`ols-linear`), with errors by lineage "
+    "(`ols-cluster`), by lineage and class (`ols-two-way`), and as a binomial model in log odds "
+    "(`glm-cluster`). Claims about classes rest on `ols-two-way`: see [Explain classes]"
+    "(../how-to/explain-classes.md). A term with cross terms is its slope where those are 0."
+)
+TECHNIQUES = (
+    "At the last round, against the lineage's own dense model: mean over lineages (a dense model "
+    "and all that was made of it) with the 95 % interval of Student's t. A new lineage here means "
+    "one of these data sets, trained again."
+)
+TABLES = ("class_coefficients.csv", "class_fits.csv")
 
 
-def _points(row: pd.Series) -> str:
-    if pd.isna(row["ci_low"]):
-        return f"{100 * row['shift']:+.2f}"
-    return f"{100 * row['shift']:+.2f} [{100 * row['ci_low']:+.2f}, {100 * row['ci_high']:+.2f}]"
+def audit_section(folder: Path, page: Path, pictures: bool) -> list[str]:
+    """What the audit of one experiment says."""
+    lines = [f"## {folder.name}", "", *audited(folder), ""]
+    worst = worst_individuals(folder)
+    if worst:
+        lines += [*by_group(folder), "", INDIVIDUALS, "", *worst, ""]
+    return lines + figures(folder / "audit" / "figures", folder.name, page, pictures=pictures)
 
 
-def _least(results: pd.DataFrame, variant: str, metric: str, by: str) -> str:
-    rows = results[
-        (results["variant"] == variant)
-        & (results["metric"] == metric)
-        & (results["by"] == by)
-        & (results["scope"] == "model")
-        & results["shift"].notna()
-    ]
-    if rows.empty:
-        return ""
-    worst = rows.loc[rows["shift"].idxmin()]
-    return f"{worst['group' if by == 'group' else 'class']} {100 * worst['shift']:+.1f}"
+def class_section(folder: Path, page: Path) -> list[str]:
+    """What the stage over the classes of all experiments says."""
+    tables, drawn = folder / "tables", folder / "figures"
+    beside = page.with_suffix("")
+    beside.mkdir(parents=True, exist_ok=True)
+    for name in TABLES:
+        shutil.copyfile(tables / name, beside / name)
+    links = " and ".join(f"[{name}]({beside.name}/{name})" for name in TABLES)
+    lines = ["## Classes", "", FITS, "", *class_fits(tables), "", *class_coefficients(tables), ""]
+    lines += [f"All coefficients: {links}.", "", *figures(drawn / "all", "classes", page)]
+    lines += ["### Techniques", "", TECHNIQUES, "", *techniques(tables), ""]
+    paired = rewound(tables)
+    if len(paired) > 2:
+        lines += ["Paired by lineage:", "", *paired, ""]
+    lines += ["Accuracy at the last round, %, mean of the seeds:", "", *by_data_set(tables), ""]
+    for experiment in sorted(path for path in drawn.iterdir() if path.name != "all"):
+        shown = folder.parent / experiment.name / "audit" / "figures"  # by the audit's section
+        own = figures(experiment, experiment.name, page, without=shown)
+        lines += [f"### {experiment.name}", "", *own]
+    return lines
 
 
-def _figures(folder: Path) -> list[Path]:
-    """Those of single variants, and of those that show all variants one."""
-    shown: dict[str, Path] = {}
-    for path in sorted(folder.glob("*.svg")):
-        if path.stem.startswith(PICTURES):
+def figures(
+    folder: Path, name: str, page: Path, *, pictures: bool = False, without: Path | None = None
+) -> list[str]:
+    """The figures of a folder as lines of the page, which they are put beside."""
+    lines = []
+    for figure in kept(folder, pictures=pictures):
+        if without is not None and (without / figure.name).exists():
             continue
-        id = next((id for id in ALL_VARIANTS if path.stem.startswith(f"{id}-")), path.stem)
-        shown[id] = path
-    return list(shown.values())
+        place = put(figure, page.with_suffix("") / f"{name}-{figure.name}")
+        where = place.relative_to(page.parent).as_posix()
+        lines += [f"![{figure.stem} of {name}]({where})", ""]
+    return lines
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(arguments: list[str] | None = None) -> None:
+    """Read the folder of results, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--notes", type=Path, help="Markdown that follows the introduction.")
-    given = parser.parse_args()
+    parser.add_argument(
+        "--pictures",
+        nargs="*",
+        default=[],
+        metavar="EXPERIMENT",
+        help="Experiments whose images may be published.",
+    )
+    given = parser.parse_args(arguments)
     lines = [
         f"# The study {given.results.name}",
         "",
         f"Made by `fairweight study run {given.results.name} --data DIR`, then "
-        "`python docs/results/study_page.py`. Changes are points of accuracy against the dense "
-        "population, paired on the same examples, with 95 % intervals: for these models, and for "
-        "the method (models are a sample too). Beside them: what retraining alone moves (95 % of "
-        "pairs of dense populations of that size move less). The worst class and group are the "
-        "largest losses of these models, picked after looking; the report has their limits.",
+        f"`python docs/results/study_page.py`. {AUDITS}",
         "",
     ]
     if given.notes is not None:
         lines += [given.notes.read_text(encoding="utf-8").strip(), ""]
     for folder in sorted(path for path in given.results.iterdir() if (path / "audit").is_dir()):
-        lines += [f"## {folder.name}", "", *table(folder), ""]
-        for figure in _figures(folder / "audit" / "figures"):
-            target = given.out.with_suffix("") / f"{folder.name}-{figure.name}"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(figure, target)
-            place = target.relative_to(given.out.parent)
-            lines += [f"![{figure.stem} of {folder.name}]({place.as_posix()})", ""]
+        lines += audit_section(folder, given.out, folder.name in given.pictures)
+    classes = given.results / "classes"
+    if classes.is_dir():
+        lines += class_section(classes, given.out)
     given.out.write_text("\n".join(lines), encoding="utf-8")
 
 

@@ -345,7 +345,8 @@ def audit_table(
         (metric, kind of row) pairs declared before looking, such as ("fnr", "group"): their
         families are corrected like accuracy by group (`Policy.confirmatory()`).
     explain
-        What to look for beyond the audit: "exemplars", "slices", "properties", "individuals".
+        What to look for beyond the audit: "exemplars", "slices", "properties", "individuals",
+        "similarity".
 
     The other options are those of `audit`.
 

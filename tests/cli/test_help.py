@@ -20,7 +20,7 @@ COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[
 def test_the_commands_of_the_design() -> None:
     assert set(COMMANDS) == {
         "audit", "gate", "count", "exemplars", "explain", "preflight", "metrics",
-        "train", "compress", "predict", "methods", "datasets", "study",
+        "train", "compress", "predict", "similarity", "methods", "datasets", "study",
         "demo",
     }  # fmt: skip
 

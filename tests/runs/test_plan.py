@@ -232,3 +232,98 @@ def test_only_some_variants_are_audited_and_all_classes_are_tabulated() -> None:
     assert len(experiment["models"]) == len(experiment["asked_by"]) == 6
     with pytest.raises(InputError, match="'global-magnitude-99'"):
         plan(made(copy, audited=["global-magnitude-99"]))
+
+
+def taught(**changes: Any) -> dict[str, Any]:
+    return {
+        "method": "global-magnitude",
+        "name": "{distill}-{sparsity}",
+        "fields": {"sparsity": 0.5},
+        "grid": {"distill": ["plain", "kd", "at+kd"]},
+        "finetune": FINETUNE,
+    } | changes
+
+
+def test_losses_are_part_of_the_grid() -> None:
+    lesson = {"losses": "kd", "options": {"kd": {"temperature": 2.0}}, "weights": {"at": 5.0}}
+    planned = plan(made(taught(distill=lesson)))
+    specs = {
+        model.variant: planned.stages[model.made_by].spec
+        for model in planned.models
+        if model.variant != "dense"
+    }
+    assert list(specs) == ["plain-50", "kd-50", "at-kd-50"]
+    assert "distill" not in specs["plain-50"]
+    assert specs["kd-50"]["distill"]["options"] == {"kd": {"temperature": 2.0}}
+    assert specs["kd-50"]["distill"]["weights"] == {}
+    assert specs["at-kd-50"]["distill"]["weights"] == {"at": 5.0}
+
+
+def test_a_plain_copy_keeps_the_key_that_it_had_before_there_were_teachers() -> None:
+    before = plan(made({"method": "global-magnitude", "name": "plain-50",
+                        "fields": {"sparsity": 0.5}, "finetune": FINETUNE}))  # fmt: skip
+    keys = {model.made_by for model in plan(made(taught())).models if model.variant == "plain-50"}
+    assert keys == {model.made_by for model in before.models if model.variant == "plain-50"}
+
+
+def test_rounds_are_taught_by_the_dense_member() -> None:
+    planned = plan(made(taught(grid={}, name="r", distill={"losses": "kd"}, rounds=2)))
+    dense = {m.seed: m.made_by for m in planned.models if m.variant == "dense"}
+    first, second = (
+        next(m for m in planned.models if (m.variant, m.seed) == (f"r-r{number}", 1))
+        for number in (1, 2)
+    )
+    assert planned.stages[first.made_by].inputs == (dense[1],)
+    assert planned.stages[second.made_by].inputs == (first.made_by, dense[1])
+
+
+def test_teachers_of_another_experiment() -> None:
+    base = {
+        "model": {"architecture": "lenet"},
+        "training": {"epochs": 3},
+        "members": 2,
+        "copies": [taught()],
+    }
+    reduced = {"name": "digits", "shares": {"3": 0.1}}
+    fields = {
+        "name": "s",
+        "experiment": [
+            base | {"name": "whole", "data": {"name": "digits"}},
+            base | {"name": "reduced", "data": reduced, "teachers": "whole"},
+        ],
+    }
+    planned = plan(read_study(fields))
+    kinds = Counter(stage.kind for stage in planned.stages.values())
+    assert kinds == {"train": 2, "compress": 12, "predict": 14, "audit": 2}
+    audit = planned.stages[planned.audits["reduced"]]
+    first = planned.stages[audit.inputs[0]]  # whose training examples the audit counts
+    assert first.kind == "compress"
+    assert first.spec["data"]["shares"] == {"3": 0.1}
+    fields["experiment"][1]["teachers"] = "hole"
+    with pytest.raises(InputError, match="whole"):
+        plan(read_study(fields))
+
+
+def test_one_teacher_of_many_students() -> None:
+    planned = plan(made(taught(from_seed=1, members=4), members=2))
+    students = [model for model in planned.models if model.variant == "kd-50"]
+    assert [model.seed for model in students] == [0, 1, 2, 3]
+    assert {model.parent for model in students} == {"dense:1"}
+    assert len({model.made_by for model in students}) == 4
+    with pytest.raises(InputError, match="from_seed = 2 is no dense member's seed"):
+        plan(made(taught(from_seed=2)))
+
+
+def test_representations_are_compared_with_the_dense_member() -> None:
+    planned = plan(made(taught(), {"method": "int8-static"}, similarity={"measure": "cka"}))
+    dense = {m.seed: m.made_by for m in planned.models if m.variant == "dense"}
+    for model in planned.models:
+        if model.variant == "int8-static":
+            assert model.compared_by is None
+            continue
+        assert model.compared_by is not None
+        near = dense[1 - model.seed] if model.variant == "dense" else dense[model.seed]
+        assert planned.stages[model.compared_by].inputs == (model.made_by, near)
+    audit = planned.stages[planned.audits["a"]]
+    assert audit.spec["compared"] == [True] * 8 + [False] * 2
+    assert len(audit.inputs) == 1 + 10 + 8

@@ -20,6 +20,11 @@ EXPECTED = {
         "digits/audit/figures/HK-F4-pruned-95.svg",
         "digits/audit/tables/enrichment.parquet",
     ),
+    "simon-says": (
+        "balanced/audit/figures/SS-T3.svg",
+        "balanced/audit/tables/similarity_points.parquet",
+        "imbalanced/audit/figures/SS-T2.svg",
+    ),
     "prune-responsibly": (
         "classes/figures/all/PA-T2.svg",
         "classes/figures/digits/PA-F3b.svg",

@@ -68,10 +68,12 @@ def run(
     import pandas as pd
 
     from fairweight import __version__
+    from fairweight.tables.leaks import leak_notes, leaks
     from fairweight.tables.parents import parents
 
     lineage = parents(variants_table)
-    notes = [*request.notes, *cube.notes]
+    # A leak comes first: the terminal shows only some notes.
+    notes = [*leak_notes(leaks(variants_table, request.variants)), *request.notes, *cube.notes]
     _check_answers(cube, notes)
     _check_fixed_side(cube, request.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)

@@ -18,6 +18,7 @@ from fairweight.cli.methods_command import methods
 from fairweight.cli.metrics_command import metrics
 from fairweight.cli.predict_command import predict
 from fairweight.cli.preflight_command import preflight
+from fairweight.cli.similarity_command import similarity
 from fairweight.cli.study_command import study
 from fairweight.cli.train_command import train
 
@@ -66,6 +67,7 @@ app.command(rich_help_panel=AUDIT)(metrics)
 app.command(rich_help_panel=LAB)(train)
 app.command(rich_help_panel=LAB)(compress)
 app.command(rich_help_panel=LAB)(predict)
+app.command(rich_help_panel=LAB)(similarity)
 app.command(rich_help_panel=LAB)(methods)
 app.command(rich_help_panel=LAB)(datasets)
 app.add_typer(study, rich_help_panel=LAB)

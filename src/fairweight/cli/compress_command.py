@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fairweight.cli import lab_options as o
+from fairweight.errors import InputError
 
 
 def compress(
@@ -46,6 +47,16 @@ def compress(
     augment: o.Augmentation = None,
     set_: o.TrainingSet = None,
     training: o.TrainingFile = None,
+    distill: o.Distill = None,
+    distill_option: o.DistillOptions = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="The teacher's folder; by default MODEL itself.",
+            rich_help_panel=o.DISTILLATION,
+        ),
+    ] = None,
     device: o.Device = "cpu",
     threads: o.Threads = None,
     variant: o.Variant = None,
@@ -75,6 +86,11 @@ def compress(
         --remove-channels --epochs 3 --lr 0.01
 
         fairweight compress models/dense-0 --method int8-static
+
+    Held near the dense model while it is finetuned:
+
+        fairweight compress models/dense-0 --method global-magnitude --sparsity 0.9
+        --epochs 3 --lr 0.01 --distill at+kd
 
     The model's card says what data it was trained on; give --data DIR if that
     is read from files. Then: `fairweight predict models/* --out predictions.parquet`.
@@ -107,7 +123,10 @@ def compress(
     )
     # Without a number of epochs nothing is trained; other fields then mean a forgotten one.
     how = read_spec(Training, fields, "The finetuning") if fields.keys() - {"seed"} else None
-    called = variant or compressed_name(method, spec, card)
+    lesson = o.distillation(distill, distill_option)
+    if teacher is not None and lesson is None:
+        raise InputError("--teacher needs --distill LOSSES, such as --distill kd.")
+    called = variant or compressed_name(method, spec, card, lesson)
     place = Path(out) if out is not None else Path(model).parent / f"{called}-{card.seed}"
     if out is None and isinstance(spec, Int8Static | Int8Dynamic):
         place = place.with_name(f"{place.name}.onnx")
@@ -121,6 +140,8 @@ def compress(
             training=how,
             root=data,
             remove=remove_channels,
+            distillation=lesson,
+            teacher=teacher,
             variant=variant,
             onnx=onnx,
             device=device,

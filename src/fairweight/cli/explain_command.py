@@ -42,10 +42,12 @@ def explain(
         str,
         typer.Option(
             metavar="a,b",
-            help="What to look for: exemplars, slices, properties, individuals, classes.",
+            help=(
+                "What to look for: exemplars, slices, properties, individuals, classes, similarity."
+            ),
             rich_help_panel=EXPLAIN,
         ),
-    ] = "exemplars,slices,properties,individuals,classes",
+    ] = "exemplars,slices,properties,individuals,classes,similarity",
     individual: Annotated[
         str,
         typer.Option(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from fairweight.cli.assignments import assignments, merged
 from fairweight.errors import InputError
 
+if TYPE_CHECKING:
+    from fairweight.specs.distillation import Distillation
+
 DATA, NETWORK, TRAINING, PRUNING, OUTPUT = "Data", "Network", "Training", "Pruning", "Output"
+DISTILLATION = "Distillation"
 
 DataFolder: TypeAlias = Annotated[
     str | None,
@@ -111,6 +115,25 @@ MethodOptions: TypeAlias = Annotated[
         rich_help_panel=PRUNING,
     ),
 ]
+Distill: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LOSSES",
+        help="Hold the model near a teacher while it trains: kd, at+kd (`fairweight methods` "
+        "lists the losses).",
+        rich_help_panel=DISTILLATION,
+    ),
+]
+DistillOptions: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--distill-option",
+        metavar="NAME=VALUE",
+        help="Another field of it: weights.at=500, options.kd.temperature=2, cache=true; may be "
+        "repeated.",
+        rich_help_panel=DISTILLATION,
+    ),
+]
 Variant: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -188,6 +211,22 @@ def method_fields(
     if layers is not None:
         fields["layers"] = tuple(part.strip() for part in layers.split(",") if part.strip())
     return fields
+
+
+def distillation(losses: str | None, options: list[str] | None) -> Distillation | None:
+    """The distillation that options ask for, if they do; its losses are looked up."""
+    if losses is None:
+        if options:
+            raise InputError("--distill-option needs --distill LOSSES, such as --distill at+kd.")
+        return None
+    from fairweight.lab.distill.terms import terms_of
+    from fairweight.specs.distillation import Distillation
+    from fairweight.specs.read_spec import read_spec
+
+    fields = assignments(options, "--distill-option")
+    spec = read_spec(Distillation, {**fields, "losses": losses}, "The distillation")
+    terms_of(spec)
+    return spec
 
 
 def _augmentation(text: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairweight.lab.compress.catalogue import Entry, ScheduleEntry, catalogue
+from fairweight.lab.distill.registry import DistillationLoss, losses
 from fairweight.lab.models import Architecture, architectures
 from fairweight.specs.described import SpecField
 
@@ -24,7 +25,11 @@ FROM_SCRATCH = {
 
 def method_rows() -> list[dict[str, Any]]:
     """Everything that `fairweight methods` lists, in its order."""
-    return [*map(_row, catalogue()), *map(_row_of_model, architectures())]
+    return [
+        *map(_row, catalogue()),
+        *map(_row_of_loss, losses()),
+        *map(_row_of_model, architectures()),
+    ]
 
 
 def _row(entry: Entry) -> dict[str, Any]:
@@ -37,6 +42,20 @@ def _row(entry: Entry) -> dict[str, Any]:
         "fields": _field_rows(entry.fields),
         "schedules": [_schedule_row(schedule) for schedule in entry.schedules],
         "example": _example(entry),
+    }
+
+
+def _row_of_loss(entry: DistillationLoss) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "kind": "loss",
+        "summary": entry.summary,
+        "source": entry.source,
+        "notes": f"Reads {entry.reads}; weighs {entry.weight:g} beside {entry.ce:g} of the "
+        "cross-entropy." + (" Acts only in a stage before the training." if entry.initial else ""),
+        "options": entry.options,
+        "example": "fairweight compress models/dense-0 --method global-magnitude --sparsity 0.9 "
+        f"--epochs 3 --lr 0.01 --distill {entry.name}",
     }
 
 

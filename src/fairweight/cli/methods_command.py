@@ -18,6 +18,7 @@ TITLES = {
     "method": "Methods",
     "recipe": "Recipes of the papers: a method with its schedule",
     "int8": "int8, run by ONNX Runtime",
+    "loss": "Losses for --distill; a sum is written at+kd",
     "model": "Models for fairweight train --model",
 }
 
@@ -82,7 +83,7 @@ def _show_one(console: Console, row: dict[str, Any]) -> None:
     told = {key: row[key] for key in ("name", "summary", "source", "notes") if row.get(key)}
     if row["kind"] == "recipe":
         told["method"] = f"{row['method']}, with the schedule '{row['schedules'][0]['name']}'"
-    if row["kind"] == "model":
+    if row["kind"] in ("model", "loss"):
         options = [f"{option}={default!r}" for option, default in row["options"].items()]
         told["options"] = ", ".join(options) or "none"
     told["example"] = row["example"]

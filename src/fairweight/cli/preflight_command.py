@@ -136,7 +136,8 @@ def _show(found: Preflight, notes: list[str], console: Console, out: str | None)
     from rich.text import Text
 
     members = "1 dense model" if found.n_members == 1 else f"{found.n_members} dense models"
-    console.print(f"{members}, {found.n_examples:,} examples: who is at risk when it is compressed")
+    examples = "1 example" if found.n_examples == 1 else f"{found.n_examples:,} examples"
+    console.print(f"{members}, {examples}: who is at risk when it is compressed")
     for level, title in TITLES.items():
         score = found.chosen.get(level)
         if score is None:

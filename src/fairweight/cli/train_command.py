@@ -126,6 +126,12 @@ def train(
     sparsity: o.Sparsity = None,
     layers: o.Layers = None,
     method_option: o.MethodOptions = None,
+    distill: o.Distill = None,
+    distill_option: o.DistillOptions = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="The teacher's folder.", rich_help_panel=o.DISTILLATION),
+    ] = None,
     variant: o.Variant = None,
     onnx: o.Onnx = False,
     out: Annotated[
@@ -166,8 +172,7 @@ def train(
     from fairweight.cli.training_bar import training_bar
     from fairweight.errors import InputError
     from fairweight.lab.compress.registry import spec_of
-    from fairweight.lab.make.trained import train_model
-    from fairweight.lab.make.variant_name import DENSE, variant_name
+    from fairweight.lab.make.trained import train_model, trained_name
     from fairweight.specs.data import Data
     from fairweight.specs.model import Model
     from fairweight.specs.read_spec import read_spec
@@ -222,7 +227,8 @@ def train(
             "NAME (fairweight methods lists them)."
         )
     pruning = None if method is None else _pruning(spec_of(method, **fields), method)
-    called = variant or (DENSE if pruning is None else variant_name(str(method), pruning))
+    lesson = o.distillation(distill, distill_option)
+    called = variant or trained_name(method, pruning, lesson)
     place = Path(out) if out is not None else Path("models") / f"{called}-{seed}"
     check_writable(place)
     with training_bar(f"training {called}, seed {seed}") as progress:
@@ -234,6 +240,8 @@ def train(
             root=data,
             method=method,
             pruning=pruning,
+            distillation=lesson,
+            teacher=teacher,
             init=init,
             variant=variant,
             onnx=onnx,

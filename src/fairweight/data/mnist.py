@@ -21,6 +21,9 @@ GARMENTS = (
 )  # fmt: skip
 KANA = ("o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo")
 
+# The last is where Debian's package dataset-fashion-mnist puts them; below any folder it stands for
+# itself, as a path from the root does.
+_FASHION = ("fashion-mnist", "FashionMNIST/raw", "/usr/share/datasets/fashion-mnist")
 _PREFIXES = {"train": "train", "test": "t10k"}
 _FILES = (
     "train-images-idx3-ubyte, train-labels-idx1-ubyte",
@@ -53,12 +56,14 @@ def mnist(root: Path, *, splits: str | Sequence[str] = SPLITS) -> Images:
     "fashion-mnist",
     summary="photographs of garments, 60,000 + 10,000, 28 × 28 grey",
     source="Xiao, Rasul and Vollgraf 2017, Zalando; MIT",
-    layout=("in fashion-mnist/ or FashionMNIST/raw/", *_FILES),
-    needs=_needs("fashion-mnist", "FashionMNIST/raw"),
+    layout=(
+        "in fashion-mnist/ or FashionMNIST/raw/, or Debian's package dataset-fashion-mnist",
+        *_FILES,
+    ),
+    needs=_needs(*_FASHION),
 )
 def fashion_mnist(root: Path, *, splits: str | Sequence[str] = SPLITS) -> Images:
-    folder = find_folder(root, "fashion-mnist", "FashionMNIST/raw")
-    return _read("fashion-mnist", folder, GARMENTS, splits)
+    return _read("fashion-mnist", find_folder(root, *_FASHION), GARMENTS, splits)
 
 
 @register(

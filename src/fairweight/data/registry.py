@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 from fairweight.data.dataset import Images
 from fairweight.data.needs import Found, Needs, found
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.other_packages import load_entry_points
 
 ENTRY_POINTS = "fairweight.datasets"
 FOLDER_VARIABLE = "FAIRWEIGHT_DATA"
@@ -129,15 +129,4 @@ def load(name: str, root: str | Path | None = None, **options: Any) -> Images:
 
 @cache
 def _load_entry_points() -> None:
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=ENTRY_POINTS):
-        try:
-            entry.load()
-        except Exception as error:  # another package's error must not stop our own data sets
-            package = entry.dist.name if entry.dist is not None else entry.value
-            warnings.warn(
-                f"The package '{package}' offers the data set '{entry.name}', which cannot be "
-                f"loaded ({type(error).__name__}: {error}); update or remove the package.",
-                stacklevel=3,
-            )
+    load_entry_points(ENTRY_POINTS, "data set")

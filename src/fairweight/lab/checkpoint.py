@@ -15,6 +15,7 @@ from fairweight.errors import InputError
 from fairweight.lab.tensor_file import write_tensors
 
 WEIGHTS, STATE = "state.safetensors", "state.json"
+COMPANIONS = ("pruner", "distiller")
 
 
 @dataclass
@@ -34,12 +35,13 @@ def save_checkpoint(
     optimizer: torch.optim.Optimizer,
     position: Position,
     best: Mapping[str, Tensor] | None,
-    pruner: Mapping[str, Tensor],
+    companions: Mapping[str, Mapping[str, Tensor]],
     run: Mapping[str, Any],
 ) -> None:
     """Write everything that the next step depends on; an older checkpoint stays until it is done.
 
-    `run` is what the run was asked to be: a checkpoint of another run is not continued.
+    `companions` are the states of the pruner and the distiller; `run` is what the run was asked to
+    be: a checkpoint of another run is not continued.
     """
     from fairweight.tables.write import atomic_directory
 
@@ -53,7 +55,8 @@ def save_checkpoint(
                 numbers[f"optimizer.{index}.{name}"] = value
     if best is not None:
         tensors |= {f"best.{name}": value for name, value in best.items()}
-    tensors |= {f"pruner.{name}": value for name, value in pruner.items()}
+    for companion, own in companions.items():
+        tensors |= {f"{companion}.{name}": value for name, value in own.items()}
     document = {
         "run": run,
         "epoch": position.epoch,
@@ -74,10 +77,10 @@ def load_checkpoint(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     run: Mapping[str, Any],
-) -> tuple[Position, dict[str, Tensor] | None, dict[str, Tensor]] | None:
+) -> tuple[Position, dict[str, Tensor] | None, dict[str, dict[str, Tensor]]] | None:
     """Put model and optimiser where the run stopped; None if there is nothing to continue.
 
-    Returns the position, the best weights so far and the pruner's state.
+    Returns the position, the best weights so far and the companions' states.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -117,4 +120,4 @@ def load_checkpoint(
         float("-inf") if accuracy is None else accuracy,
         document["history"],
     )
-    return position, best or None, part("pruner")
+    return position, best or None, {name: part(name) for name in COMPANIONS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,8 @@ def measure(
     both per layer (`sparsity.conv1`, `nominal_sparsity.conv1`: the mask's); `n_params, n_nonzero`;
     `flops, flops_sparse` per example; `size_bytes`, and `compressed_bytes` after zlib;
     `latency_ms` of one batch (median; `latency_ms_low` and `_high` are quartiles), `items_per_s`,
-    `batch_size, threads, engine, weight_bits`; `torch_latency_ms, onnx_latency_ms`; `note`.
+    `batch_size, threads, engine, weight_bits`; `torch_latency_ms, onnx_latency_ms`; `note`. Of
+    models with a teacher `distillation, teacher`, and `leak` where it saw what they may not.
     """
     if threads < 1 or repeats < 1:
         raise InputError(
@@ -101,7 +103,15 @@ def _described(card: Card) -> dict[str, Any]:
         "treatment": compression.get("treatment"),
         "nominal_sparsity": float(compression.get("sparsity") or 0.0),
         "weight_bits": (quantised or {}).get("weight_bits", FLOAT_BITS),
+        **_taught(compression),
     }
+
+
+def _taught(compression: Mapping[str, Any]) -> dict[str, Any]:
+    """Of distilled models by whom and how, and of all what they should not know."""
+    lesson = compression.get("distillation")
+    row = {} if lesson is None else {"distillation": lesson["losses"], "teacher": lesson["teacher"]}
+    return row | ({"leak": compression["leak"]} if "leak" in compression else {})
 
 
 def _module_numbers(model: nn.Module, example: Tensor) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from fairweight.data.splits import group_split, split_by_seed, stratified_split
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.batches import Examples, examples
 from fairweight.specs.data import Data
+from fairweight.specs.read_spec import read_spec
 
 RESIZED_AT_ONCE = 1024
 PARTS = ("train", "validation", "test")
@@ -74,6 +77,17 @@ def prepare(spec: Data, root: str | Path | None = None) -> Prepared:
         images.of_split("validation") if has_validation else None,
         images.of_split("test"),
     )
+
+
+def prepare_once(spec: Data, root: str | Path | None = None) -> Prepared:
+    """The same, kept for the next call of this process: many models share two data sets."""
+    text = json.dumps(asdict(spec), sort_keys=True)
+    return _kept(text, None if root is None else str(root))
+
+
+@lru_cache(maxsize=2)
+def _kept(text: str, root: str | None) -> Prepared:
+    return prepare(read_spec(Data, json.loads(text), "The data"), root)
 
 
 def as_examples(images: Images) -> Examples:

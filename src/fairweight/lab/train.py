@@ -51,6 +51,24 @@ class Pruner(Protocol):
     def after_step(self, model: nn.Module, epoch: int, step: int, steps_per_epoch: int) -> None: ...
 
 
+class Distiller(Protocol):
+    """What a model is held near to while it trains."""
+
+    def begin(
+        self, model: nn.Module, data: Examples, training: Training, scaling: Scaling
+    ) -> None: ...
+
+    def loss(self, model: nn.Module, images: Tensor, labels: Tensor, index: Tensor) -> Tensor: ...
+
+    def parameters(self) -> list[nn.Parameter]: ...
+
+    def described(self) -> dict[str, Any]: ...
+
+    def state_dict(self) -> dict[str, Tensor]: ...
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None: ...
+
+
 @dataclass(frozen=True)
 class Trained:
     """The model with the weights that were kept, how it was fed, and how it went."""
@@ -68,6 +86,7 @@ def train(
     spec: Training,
     *,
     pruner: Pruner | None = None,
+    distiller: Distiller | None = None,
     scaling: Scaling | None = None,
     device: str = "cpu",
     checkpoint: str | Path | None = None,
@@ -81,6 +100,9 @@ def train(
     validation
         Decides which epoch's weights are kept (None: the last). While a pruner raises the
         sparsity, the best of the highest sparsity reached so far is kept.
+    distiller
+        Gives the loss of a step from the model's and a teacher's features; by default the loss is
+        that of the labels alone.
     scaling
         How pixels are scaled; by default to mean 0 and variance 1 over the training images.
     checkpoint
@@ -95,16 +117,26 @@ def train(
     layout = lay_out(model.to(device))
     if pruner is not None:
         pruner.before_training(model)
-    optimizer = _optimizer(model, spec)
-    run = {"training": asdict(spec), "n": len(data), "parameters": _names(model)}
+    if distiller is not None:
+        distiller.begin(model, data, spec, scaling)
+    optimizer = _optimizer(model, spec, [] if distiller is None else distiller.parameters())
+    run: dict[str, Any] = {
+        "training": asdict(spec),
+        "n": len(data),
+        "parameters": _names(model),
+    }
+    if distiller is not None:
+        run["distillation"] = distiller.described()
     position, best = Position(), None
     folder = None if checkpoint is None else Path(checkpoint)
     if folder is not None:
         found = load_checkpoint(folder, model, optimizer, run)
         if found is not None:
-            position, best, pruned = found
+            position, best, companions = found
             if pruner is not None:
-                pruner.load_state_dict(pruned)
+                pruner.load_state_dict(companions["pruner"])
+            if distiller is not None:
+                distiller.load_state_dict(companions["distiller"])
     steps = max(1, math.ceil(len(data) / spec.batch_size))
     updates, sparsity = _updates(pruner), _zeros(model)
     saved = time.monotonic()
@@ -135,8 +167,11 @@ def train(
                 rate = learning_rate(spec, epoch + step / steps)
                 for group in optimizer.param_groups:
                     group["lr"] = rate
-                output = model(in_format(images.to(device), layout))
-                loss = loss_of(output, labels, spec.loss)
+                images = in_format(images.to(device), layout)
+                if distiller is None:
+                    loss = loss_of(model(images), labels, spec.loss)
+                else:
+                    loss = distiller.loss(model, images, labels, chosen)
                 value = loss.item()
                 if not math.isfinite(value):
                     raise InputError(
@@ -158,11 +193,13 @@ def train(
                     numbers = {"loss": value, "sparsity": sparsity, **_accuracy(position)}
                     progress(numbers, epoch * steps + step + 1, spec.epochs * steps)
                 if folder is not None and time.monotonic() - saved > save_every:
-                    save_checkpoint(folder, model, optimizer, position, best, _state(pruner), run)
+                    states = _states(pruner, distiller)
+                    save_checkpoint(folder, model, optimizer, position, best, states, run)
                     saved = time.monotonic()
             best = _finish_epoch(model, validation, spec, scaling, device, position, best)
             if folder is not None and time.monotonic() - saved > save_every:
-                save_checkpoint(folder, model, optimizer, position, best, _state(pruner), run)
+                states = _states(pruner, distiller)
+                save_checkpoint(folder, model, optimizer, position, best, states, run)
                 saved = time.monotonic()
     if best is not None:
         model.load_state_dict(best)
@@ -222,8 +259,11 @@ def _finish_epoch(
     return best
 
 
-def _state(pruner: Pruner | None) -> dict[str, Tensor]:
-    return {} if pruner is None else pruner.state_dict()
+def _states(pruner: Pruner | None, distiller: Distiller | None) -> dict[str, dict[str, Tensor]]:
+    return {
+        "pruner": {} if pruner is None else pruner.state_dict(),
+        "distiller": {} if distiller is None else distiller.state_dict(),
+    }
 
 
 def _updates(pruner: Pruner | None) -> int:
@@ -256,7 +296,9 @@ def _zeros(model: nn.Module) -> float:
     return 1 - kept / total if total else 0.0
 
 
-def _optimizer(model: nn.Module, spec: Training) -> torch.optim.Optimizer:
+def _optimizer(
+    model: nn.Module, spec: Training, others: list[nn.Parameter]
+) -> torch.optim.Optimizer:
     """SGD or Adam, with the weight decay that each parameter's name asks for."""
     by_decay: dict[float, list[Tensor]] = {}
     patterns: Mapping[str, float] = dict(spec.decay_of)
@@ -264,6 +306,8 @@ def _optimizer(model: nn.Module, spec: Training) -> torch.optim.Optimizer:
         plain = name.replace("parametrizations.", "").replace(".original", "")
         fitting = [decay for pattern, decay in patterns.items() if fnmatch(plain, pattern)]
         by_decay.setdefault(fitting[-1] if fitting else spec.weight_decay, []).append(parameter)
+    if others:
+        by_decay.setdefault(spec.weight_decay, []).extend(others)
     groups: list[dict[str, Any]] = [
         {"params": parameters, "weight_decay": decay} for decay, parameters in by_decay.items()
     ]

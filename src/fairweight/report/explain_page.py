@@ -35,6 +35,8 @@ TITLES = {
     "class_residuals": "Residuals of class accuracies",
     "bias_regression": "Bias amplification, compressed on dense",
     "label_interrelation": "Label interrelation",
+    "similarity": "Bias against the distance of representations",
+    "similarity_points": "Distances of representations",
 }
 _IMAGES = ("exemplar_images", "tilt_example")  # drawn, and too large for cells
 _SHARES = ("share", "accuracy", "baseline", "compressed", "uncertain", "floor", "matched")
@@ -111,7 +113,7 @@ def _tables(result: AuditResult) -> Iterator[PageTable]:
             continue
         kept = [str(c) for c in frame.columns if frame[c].notna().any()]
         rows = tuple(
-            tuple(_cell(column, row[column]) for column in kept)
+            tuple(_cell(_unit(name, column), row[column]) for column in kept)
             for row in records(frame.head(LIMIT), kept)
         )
         yield PageTable(
@@ -123,6 +125,11 @@ def _tables(result: AuditResult) -> Iterator[PageTable]:
             f"tables/{name}.parquet",
             "that come first",
         )
+
+
+def _unit(table: str, column: str) -> str:
+    """The column by whose name a value is read: the floor of a distance is no share."""
+    return "distance" if (table, column) == ("similarity_points", "floor") else column
 
 
 def _cell(column: str, value: Any) -> Cell:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.explain.slices.sentences import UNSEARCHED
 from fairweight.report.figures.explained import at_cut, cut_name, cuts, noted, untold, usual_cut
 from fairweight.report.figures.individual_points import in_words
 from fairweight.report.numbers import (
@@ -22,6 +23,7 @@ from fairweight.report.numbers import (
     text,
 )
 from fairweight.report.rows import records
+from fairweight.report.similarity_sentences import similarity_sentences
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,11 +63,11 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
             *_accuracy(tables),
             *_enrichment(tables, alpha),
             *_risk(tables),
-            *_slices(tables),
+            *_slices(tables, variant, result.notes),
             *_individuals(tables),
             *_properties(tables, alpha),
         ]
-    said[None] = list(_classes(result))
+    said[None] = [*_classes(result), *similarity_sentences(result)]
     return {whose: sentences for whose, sentences in said.items() if sentences}
 
 
@@ -161,7 +163,7 @@ def _over_indexed(
 ) -> Iterator[str]:
     known = [row for row in rows if not missing(row["p_adjusted"]) and untold(row) is None]
     if not known:
-        reasons = [reason for reason in map(noted, rows) if reason is not None]
+        reasons = [reason for row in rows if (reason := _reason(row))]
         why = f" ({shown(reasons[0])})" if reasons else ""
         yield (
             f"{words} {among} cannot be compared with retraining alone{why}; their shares may "
@@ -185,6 +187,11 @@ def _over_indexed(
     yield from _more(len(beyond), "enrichment")
 
 
+def _reason(row: dict[str, Any]) -> str:
+    """What stands behind the kind of a status: `not_estimable: no exemplars` → `no exemplars`."""
+    return (text(row["status"]) or "").partition(": ")[2]
+
+
 def _risk(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
     frame = tables.get("risk")
     for task, rows in [] if frame is None else _tasks(frame):
@@ -197,13 +204,18 @@ def _risk(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
             )
 
 
-def _slices(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
+def _slices(tables: dict[str, pd.DataFrame], variant: str, notes: Sequence[str]) -> Iterator[str]:
     frame = tables.get("slices")
     if frame is None:
         return
     rows = records(frame)
     if not rows:
-        yield "no slice found that pays in excess."
+        unsearched = [note for note in notes if note.startswith(f"{variant}: {UNSEARCHED}")]
+        for note in unsearched:
+            said = note.removeprefix(f"{variant}: ")
+            yield shown(said[0].lower() + said[1:], 200)
+        if not unsearched:
+            yield "no slice found that pays in excess."
         return
     told = [row for row in rows if str(row["status"]).startswith("confirmed")]
     for row in told[:SOME]:

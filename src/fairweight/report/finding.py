@@ -12,6 +12,7 @@ from fairweight.report.numbers import text, whole
 from fairweight.report.rows import at_task, of_scope, records, select, variant_of
 from fairweight.report.unseen import Blind, Small, blind, small
 from fairweight.report.verdict import Verdict, verdict
+from fairweight.tables.leaks import leaks
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -59,6 +60,7 @@ class Finding:
     clustered: bool
     label_error: float = 0.0  # declared share of wrong group labels
     allowed: tuple[Allowed, ...] = ()  # excess allowing for it, the most harmed first
+    leak: str | None = None  # what its teacher saw beyond its own training set
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -97,6 +99,7 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         clustered=bool(result.results["n_clusters"].notna().any()),
         label_error=float(options.get("group_error") or 0.0),
         allowed=_allowed(result, name),
+        leak=leaks(result.variants_table, (name,)).get(name),
     )
 
 

@@ -35,6 +35,7 @@ from fairweight.report.sentences import (
     reading,
     sentences,
 )
+from fairweight.tables.leaks import leak_notes, leaks
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -93,10 +94,12 @@ def render(result: AuditResult) -> str:
     ]
     examples = explanation(result, specs)
     scripts = [javascript(), _resource("page.js")] if specs else [_resource("page.js")]
+    found = leaks(result.variants_table, result.variants)
     template = environment.get_template("report.html.j2")
     return template.render(
         result=result,
         sections=sections,
+        leaks=leak_notes(found),
         reading=reading(sections[0].finding) if sections else "",
         scope=list(dict.fromkeys(line for section in sections for line in section.scope)),
         headings=HEADINGS,

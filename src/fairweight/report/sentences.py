@@ -26,12 +26,13 @@ from fairweight.report.unseen import Blind, Small
 from fairweight.report.verdict import Change, Column, Payer, Verdict
 
 Topic = Literal[
-    "pair", "groups", "classes", "pays more", "labels", "loses", "gains", "retraining",
+    "pair", "leak", "groups", "classes", "pays more", "labels", "loses", "gains", "retraining",
     "cannot tell", "accuracy", "scope",
 ]  # fmt: skip
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 
 HEADINGS: dict[Topic, str] = {
+    "leak": "Leak",
     "groups": "Groups",
     "classes": "Classes",
     "pays more": "Pays more",
@@ -94,6 +95,7 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
     told = [(verdict, said(finding, verdict, limit)) for verdict in finding.verdicts]
     once = {
         "pair": [pair(finding)],
+        "leak": [] if finding.leak is None else [shown(finding.leak)],
         "labels": wrong_labels(finding),
         "retraining": retraining(finding, limit),
         "cannot tell": cannot_tell(finding, limit),

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.result import AuditResult
 
-_STYLES: dict[Topic, str] = {"loses": "bold", "pays more": "bold", "cannot tell": "dim"}
+_STYLES: dict[Topic, str] = {
+    "leak": "bold yellow", "loses": "bold", "pays more": "bold", "cannot tell": "dim",
+}  # fmt: skip
 
 
 def show(result: AuditResult, console: Console, *, report: str | None = None) -> None:

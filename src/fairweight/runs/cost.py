@@ -17,6 +17,7 @@ from fairweight.specs.study import Expected, Experiment
 
 START = 1.0  # seconds for a stage's data and inputs, and for writing its outputs
 EXPORT = 6.0  # to ONNX, with quantisation
+SPECTRA = 3.0  # eigenvalues of representations
 AUDIT = 8.0
 SCORED_AUDIT = 30.0
 ROW_BYTES = 12  # of predictions, compressed; with scores 4 more per class
@@ -73,6 +74,7 @@ def costs(
             progress(f"measuring a step of {name}", number, len(plan.experiments))
         units[name] = _unit(experiment, data, cache)
     whose = {model.made_by: model.experiment for model in plan.models}
+    whose |= {m.compared_by: m.experiment for m in plan.models if m.compared_by is not None}
     whose |= {model.asked_by: model.experiment for model in plan.models}
     whose |= {key: name for name, key in plan.audits.items()}
     return {
@@ -88,16 +90,21 @@ def _cost(stage: Stage, unit: Unit) -> Cost:
     if stage.kind == "predict":
         row = ROW_BYTES + (4 * unit.classes if stage.spec["scores"] else 0)
         return Cost(START + unit.n_test * unit.predict_s, row * unit.n_test)
+    if stage.kind == "similarity":
+        asked = 2 * min(stage.spec["examples"] or unit.n_test, unit.n_test)
+        return Cost(START + SPECTRA + asked * unit.predict_s, 1e3)
     if stage.kind == "train":
-        return Cost(START + _training(stage.spec["training"], unit), model)
+        return Cost(START + _training(stage.spec["training"], unit, stage.spec), model)
     finetune: Mapping[str, Any] | None = stage.spec["finetune"]
-    trained = 0.0 if finetune is None else _training(finetune, unit)
+    trained = 0.0 if finetune is None else _training(finetune, unit, stage.spec)
     quantised = stage.spec["method"]["method"].startswith("int8")
     return Cost(START + trained + (EXPORT if quantised else 0.0), model / (4 if quantised else 1))
 
 
-def _training(training: Mapping[str, Any], unit: Unit) -> float:
-    return float(training["epochs"]) * unit.n_train * unit.train_s
+def _training(training: Mapping[str, Any], unit: Unit, spec: Mapping[str, Any]) -> float:
+    """Steps of the student, and the teacher's answers to the same images."""
+    taught = unit.predict_s if spec.get("distill") is not None else 0.0
+    return float(training["epochs"]) * unit.n_train * (unit.train_s + taught)
 
 
 def _unit(experiment: Experiment, data: Path | None, cache: Path | None) -> Unit:

@@ -12,6 +12,9 @@ from fairweight.errors import InputError
 from fairweight.specs.read_spec import read_spec
 from fairweight.specs.study import Copy, Experiment, Grid
 
+SPREAD = ("method", "rewind", "distill")  # of a copy, not of its method
+PLAIN = "plain"  # no distillation
+
 
 def combinations(grid: Grid) -> Iterator[dict[str, Any]]:
     """Every choice of one value per name, the last name fastest.
@@ -43,16 +46,33 @@ def experiments_of(experiment: Experiment) -> list[Experiment]:
 
 def spread(copy: Copy) -> Iterator[Copy]:
     """One copy for each method and treatment that its grid names; the rest of the grid stays."""
-    own = {name: values for name, values in copy.grid.items() if name in ("method", "rewind")}
+    own = {name: values for name, values in copy.grid.items() if name in SPREAD}
     rest = {name: values for name, values in copy.grid.items() if name not in own}
     for chosen in combinations(own):
         name = copy.name
         if name is not None and chosen:
             shown = {**chosen, "rewind": "rewind" if chosen.get("rewind") else "finetune"}
             for field, value in shown.items():
-                name = name.replace(f"{{{field}}}", str(value))
+                name = name.replace(f"{{{field}}}", _plain(value))
         fields = {**asdict(copy), **chosen, "grid": rest, "name": name}
+        if "distill" in chosen:
+            fields["distill"] = _distillation(copy, str(chosen["distill"]))
         yield read_spec(Copy, fields, "The copies") if chosen else copy
+
+
+def _distillation(copy: Copy, losses: str) -> dict[str, Any] | None:
+    """The copy's own distillation with other losses; none for `plain`.
+
+    Of its weights and options those stay that belong to these losses.
+    """
+    if losses == PLAIN:
+        return None
+    fields = {} if copy.distill is None else asdict(copy.distill)
+    named = {"ce", *(name.strip() for name in losses.split("+"))}
+    for table in ("weights", "options"):
+        given = fields.get(table, {})
+        fields[table] = {name: value for name, value in given.items() if name in named}
+    return {**fields, "losses": losses}
 
 
 def copies_of(copy: Copy) -> Iterator[dict[str, Any]]:

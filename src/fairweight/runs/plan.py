@@ -17,6 +17,7 @@ FUNCTIONS = {
     "train": "fairweight.runs.stages:train",
     "compress": "fairweight.runs.stages:compress",
     "predict": "fairweight.runs.stages:predict",
+    "similarity": "fairweight.runs.stages:similarity",
     "audit": "fairweight.studies.audit_stage:run",
     "classes": "fairweight.studies.class_stage:run",
 }
@@ -33,6 +34,7 @@ class PlannedModel:
     made_by: str
     asked_by: str
     parent: str | None  # `dense:3`
+    compared_by: str | None = None  # with the dense member that it comes from
 
 
 @dataclass
@@ -80,24 +82,30 @@ def plan(study: Study) -> Plan:
 
 def _plan_experiment(made: Plan, experiment: Experiment) -> None:
     training = asdict(experiment.training)
-    base: dict[str, Any] = {"data": asdict(experiment.data), "model": asdict(experiment.model)}
+    data = asdict(experiment.data)
+    base: dict[str, Any] = {"data": data, "model": asdict(experiment.model)}
     seeds = range(experiment.first_seed, experiment.first_seed + experiment.members)
     questions: dict[str, dict[str, Any]] = {}
-    dense: dict[int, str] = {}
+    dense = _dense(made, experiment, seeds)
+    compared = None if experiment.similarity is None else asdict(experiment.similarity)
 
-    def asked(variant: str, seed: int, key: str, parent: str | None) -> None:
+    def asked(variant: str, seed: int, key: str, parent: str | None, near: str | None) -> None:
         label = f"{experiment.name}: asking {variant}, seed {seed}"
         question = questions.setdefault(
             variant, {"part": "test", "scores": experiment.scores, "variant": variant}
         )
         answer = made.add("predict", question, (key,), label)
-        made.models.append(PlannedModel(experiment.name, variant, seed, key, answer, parent))
+        distance = None
+        if compared is not None and near is not None:
+            label = f"{experiment.name}: comparing {variant}, seed {seed}"
+            distance = made.add("similarity", compared, (key, near), label)
+        model = PlannedModel(experiment.name, variant, seed, key, answer, parent, distance)
+        made.models.append(model)
 
-    for seed in seeds:
-        label = f"{experiment.name}: {DENSE}, seed {seed}"
-        spec = {**base, "training": {**training, "seed": seed}, "pruning": None}
-        dense[seed] = made.add("train", spec, (), label)
-        asked(DENSE, seed, dense[seed], None)
+    for seed, following in zip(seeds, [*seeds[1:], seeds[0]], strict=True):
+        # Dense against dense is how far apart retraining alone puts two models.
+        near = dense[following] if following != seed else None
+        asked(DENSE, seed, dense[seed], None, near)
     taken = {DENSE}
     for copy in (one for given in experiment.copies for one in spread(given)):
         for variant, method in _variants(copy):
@@ -108,21 +116,65 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                     'them names of their own, with the fields that differ: name = "x-{sparsity}".'
                 )
             taken |= set(names)
-            for seed in seeds[: copy.members]:
+            for seed in _seeds(experiment, copy):
+                source = seed if copy.from_seed is None else copy.from_seed
                 label = f"{experiment.name}: {variant}, seed {seed}"
+                near = None if method["method"].startswith("int8") else dense[source]
+                lesson = {} if copy.distill is None else {"distill": asdict(copy.distill)}
                 if copy.start == "first-weights":
                     own = training if copy.finetune is None else asdict(copy.finetune)
-                    spec = {**base, "training": {**own, "seed": seed}, "pruning": method}
-                    asked(variant, seed, made.add("train", spec, (), label), None)
+                    spec = {**base, "training": {**own, "seed": seed}, "pruning": method, **lesson}
+                    teacher = (dense[source],) if lesson else ()
+                    asked(variant, seed, made.add("train", spec, teacher, label), None, near)
                     continue
-                spec = {**_treatment(copy, seed), "method": method}
-                key, parent = dense[seed], DENSE
+                spec = {**_treatment(copy, seed), "method": method, **lesson}
+                if experiment.teachers is not None:
+                    spec["data"] = data
+                key, parent = dense[source], f"{DENSE}:{source}"
                 for name in names:
-                    key = made.add("compress", spec, (key,), label)
-                    asked(name, seed, key, f"{parent}:{seed}")
-                    parent = name
+                    teacher = (dense[source],) if lesson and key != dense[source] else ()
+                    key = made.add("compress", spec, (key, *teacher), label)
+                    asked(name, seed, key, parent, near)
+                    parent = f"{name}:{seed}"
     if experiment.audit and experiment.copies:
         _plan_audit(made, experiment)
+
+
+def _dense(made: Plan, experiment: Experiment, seeds: range) -> dict[int, str]:
+    """The stages that train the dense members: the experiment's own, or those of its teachers."""
+    source = experiment
+    if experiment.teachers is not None:
+        if experiment.teachers not in made.experiments or experiment.teachers == experiment.name:
+            raise UnknownNameError(
+                f"In `teachers` of the experiment '{experiment.name}', the experiment before it",
+                experiment.teachers,
+                [name for name in made.experiments if name != experiment.name],
+            )
+        source = made.experiments[experiment.teachers]
+    base = {"data": asdict(source.data), "model": asdict(source.model)}
+    training = asdict(source.training)
+    return {
+        seed: made.add(
+            "train",
+            {**base, "training": {**training, "seed": seed}, "pruning": None},
+            (),
+            f"{source.name}: {DENSE}, seed {seed}",
+        )
+        for seed in seeds
+    }
+
+
+def _seeds(experiment: Experiment, copy: Copy) -> range:
+    """The seeds of a copy's members."""
+    first, dense = experiment.first_seed, experiment.members
+    if copy.from_seed is None:
+        return range(first, first + min(copy.members or dense, dense))
+    if copy.from_seed not in range(first, first + dense):
+        raise InputError(
+            f"The experiment '{experiment.name}': from_seed = {copy.from_seed} is no dense "
+            f"member's seed; those are {first} to {first + dense - 1}."
+        )
+    return range(first, first + (copy.members or dense))
 
 
 def _treatment(copy: Copy, seed: int) -> dict[str, Any]:
@@ -176,7 +228,7 @@ def _filled(name: str, fields: Mapping[str, Any]) -> str:
 
 def _plan_audit(made: Plan, experiment: Experiment) -> None:
     models = _audited(made, experiment)
-    spec = {
+    spec: dict[str, Any] = {
         "groups": experiment.groups,
         "cluster": experiment.cluster,
         "positive": experiment.positive,
@@ -189,9 +241,18 @@ def _plan_audit(made: Plan, experiment: Experiment) -> None:
         "figures": experiment.figures,
         "models": [[one.variant, one.seed, one.parent] for one in models],
     }
-    dense = next(one for one in models if one.variant == DENSE)
-    inputs = (dense.made_by, *(one.asked_by for one in models))
+    trained = next(one for one in models if on_own_data(experiment, one))
+    inputs = (trained.made_by, *(one.asked_by for one in models))
+    distances = [one.compared_by for one in models]
+    if any(distances):
+        spec["compared"] = [distance is not None for distance in distances]
+        inputs = (*inputs, *(distance for distance in distances if distance is not None))
     made.audits[experiment.name] = made.add("audit", spec, inputs, f"{experiment.name}: audit")
+
+
+def on_own_data(experiment: Experiment, model: PlannedModel) -> bool:
+    """Whether a model was trained on its experiment's data: teachers were on those of another."""
+    return (model.variant == DENSE) == (experiment.teachers is None)
 
 
 def _audited(made: Plan, experiment: Experiment) -> list[PlannedModel]:

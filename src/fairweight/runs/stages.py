@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +12,17 @@ from fairweight.specs.read_spec import read_spec
 
 if TYPE_CHECKING:
     from fairweight.lab.prepared_data import Prepared
+    from fairweight.specs.distillation import Distillation
 
 MODEL, ONNX = "model", "model.onnx"
 PREDICTIONS, VARIANT, TRAINING = "predictions.parquet", "variant.json", "train.parquet"
+SIMILARITY = "similarity.json"
 
 
 def train(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
-    """A model from its first weights, dense or pruned while it trains."""
+    """A model from its first weights, dense or pruned while it trains; the input teaches it."""
     from fairweight.lab.compress.registry import spec_from
     from fairweight.lab.make.predicted import training_table, write_table
     from fairweight.lab.make.trained import train_model
@@ -30,7 +31,7 @@ def train(
     from fairweight.specs.training import Training
 
     pruning = spec["pruning"]
-    prepared = _prepared(json.dumps(spec["data"], sort_keys=True), context.data)
+    prepared = _prepared(spec["data"], context.data)
     train_model(
         read_spec(Data, spec["data"], "The data"),
         read_spec(Model, spec["model"], "The network"),
@@ -39,6 +40,9 @@ def train(
         prepared=prepared,
         method=None if pruning is None else pruning["method"],
         pruning=None if pruning is None else spec_from(pruning),
+        distillation=_distillation(spec),
+        teacher=next((path / MODEL for path in inputs.values()), None),
+        root=context.data,
         checkpoint=context.work / "training",
         progress=_told(context),
     )
@@ -48,30 +52,39 @@ def train(
 def compress(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
-    """A compressed copy of the one input's model."""
+    """A compressed copy of the first input's model; the last one teaches it."""
     from fairweight.lab.artifacts import read_card
     from fairweight.lab.compress.registry import spec_from
     from fairweight.lab.make.compressed import compress_model
+    from fairweight.lab.make.predicted import training_table, write_table
+    from fairweight.specs.data import Data
     from fairweight.specs.quantization import Int8Dynamic, Int8Static
     from fairweight.specs.training import Training
 
-    (parent,) = inputs.values()
+    parent, *others = inputs.values()
     method = spec_from(spec["method"])
     quantised = isinstance(method, Int8Static | Int8Dynamic)
     finetune = spec["finetune"]
-    data = read_card(parent / MODEL).data
+    data = spec.get("data") or read_card(parent / MODEL).data
+    prepared = _prepared(data, context.data)
     compress_model(
         parent / MODEL,
         spec["method"]["method"],
         method,
         room / (ONNX if quantised else MODEL),
         training=None if finetune is None else read_spec(Training, finetune, "The finetuning"),
-        prepared=_prepared(json.dumps(data, sort_keys=True), context.data),
+        root=context.data,
+        prepared=prepared,
         rewind=spec["rewind"],
         remove=spec["remove_channels"],
+        data=read_spec(Data, data, "The data"),
+        distillation=_distillation(spec),
+        teacher=(others[-1] if others else parent) / MODEL,
         checkpoint=context.work / "training",
         progress=_told(context),
     )
+    if "data" in spec:  # the copy's own, which no dense model was trained on
+        write_table(training_table(prepared.train), room / TRAINING)
 
 
 def predict(
@@ -83,8 +96,7 @@ def predict(
     (made,) = inputs.values()
     path = made / MODEL if (made / MODEL).is_dir() else made / ONNX
     members = asked([f"{spec['variant']}={path}"])
-    data = json.dumps(_plain(data_of(members)), sort_keys=True)
-    prepared = _prepared(data, context.data)
+    prepared = _prepared(_plain(data_of(members)), context.data)
     part = prepared.part(spec["part"])
     predict_models(
         members,
@@ -97,13 +109,42 @@ def predict(
     (room / VARIANT).write_text(json.dumps(row), encoding="utf-8")
 
 
-@lru_cache(maxsize=2)
-def _prepared(data: str, root: Path | None) -> Prepared:
+def similarity(
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
+) -> None:
+    """How far the first input's representations are from those of the second."""
+    from fairweight.lab.artifacts import read_card
+    from fairweight.lab.similarity import compare_saved, similarity_row
+    from fairweight.specs.similarity import Similarity
+
+    one, other = (path / MODEL for path in inputs.values())
+    part = _prepared(read_card(one).data, context.data).test
+    asked = read_spec(Similarity, spec, "The similarity")
+    compared = compare_saved(
+        one,
+        other,
+        part,
+        spec=asked,
+        progress=lambda done: context.progress(done, min(len(part), asked.examples or len(part))),
+        refuse=False,
+    )
+    row = similarity_row(compared, asked.measure)
+    (room / SIMILARITY).write_text(json.dumps(row), encoding="utf-8")
+
+
+def _distillation(spec: Mapping[str, Any]) -> Distillation | None:
+    from fairweight.specs.distillation import Distillation
+
+    given = spec.get("distill")
+    return None if given is None else read_spec(Distillation, given, "The distillation")
+
+
+def _prepared(data: Mapping[str, Any], root: Path | None) -> Prepared:
     """The parts of a data set, which many stages of a process share."""
-    from fairweight.lab.prepared_data import prepare
+    from fairweight.lab.prepared_data import prepare_once
     from fairweight.specs.data import Data
 
-    return prepare(read_spec(Data, json.loads(data), "The data"), root)
+    return prepare_once(read_spec(Data, data, "The data"), root)
 
 
 def _plain(data: Any) -> dict[str, Any]:

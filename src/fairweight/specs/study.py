@@ -10,7 +10,9 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from fairweight.specs.data import Data
+from fairweight.specs.distillation import Distillation
 from fairweight.specs.model import Model
+from fairweight.specs.similarity import Similarity
 from fairweight.specs.training import Training
 
 Count: TypeAlias = Annotated[int, Field(ge=1)]
@@ -29,11 +31,12 @@ class Copy:
     method
         A method, a recipe or a kind of int8 (`fairweight methods`).
     fields, grid
-        Fields of the method: the same for all variants, and lists of values to combine; `method`
-        and `rewind` may be in the grid too.
+        Fields of the method: the same for all variants, and lists of values to combine; `method`,
+        `rewind` and `distill` (`["plain", "kd", "at+kd"]`) may be in the grid too.
     name
         What the variants are called, with fields in braces: `pruned-{sparsity}`,
-        `{method}-{rewind}` (rewind or finetune). By default the method with its sparsity.
+        `{method}-{rewind}` (rewind or finetune), `{distill}-{sparsity}`. By default the method
+        with its sparsity.
     start
         `trained` derives copies from dense members; `first-weights` prunes while a model trains
         from its first weights.
@@ -42,8 +45,13 @@ class Copy:
     rounds, rewind
         Prune again and again: each round starts from the one before, and with `rewind` from the
         first weights. Every round is a variant, called NAME-rK.
+    distill
+        How copies are held near the dense member that they come from while they train.
     members
         How many dense members get a copy; all by default.
+    from_seed
+        The one dense member that all copies come from and are taught by, which then differ in
+        their own seeds only; by default each has its own.
     remove_channels
         Of structured methods: whether channels are really removed.
     """
@@ -56,7 +64,9 @@ class Copy:
     finetune: Training | None = None
     rounds: Count | None = None
     rewind: bool = False
+    distill: Distillation | None = None
     members: Count | None = None
+    from_seed: Annotated[int, Field(ge=0)] | None = None
     remove_channels: bool = False
 
     @model_validator(mode="after")
@@ -67,6 +77,9 @@ class Copy:
             raise ValueError("rounds need finetune: how each round is trained")
         if self.rounds is not None and self.start == "first-weights":
             raise ValueError("rounds start from trained members; leave start out")
+        distils = self.distill is not None or "distill" in self.grid
+        if distils and self.finetune is None and self.start == "trained":
+            raise ValueError("distill needs finetune: how copies are trained")
         if self.start == "first-weights" and self.remove_channels:
             raise ValueError('remove_channels needs start = "trained"')
         return self
@@ -103,6 +116,9 @@ class Experiment:
         What dense members are; the training's seed is each member's own.
     members, first_seed
         How many dense members there are, with the seeds first_seed, first_seed + 1, …
+    teachers
+        Another experiment of the study, whose dense members stand in for this one's: copies start
+        from them and are taught by them, and are finetuned on this experiment's data.
     copies
         What is done to them.
     grid
@@ -120,9 +136,12 @@ class Experiment:
         Replicates of the audit's bootstrap.
     explain
         What else is looked for: exemplars, slices, properties (of images), individuals (the
-        clusters).
+        clusters), similarity (of representations, where their distances were measured).
     individual_group
         A column by which individuals are compared.
+    similarity
+        How representations of copies are compared with those of the dense member that they come
+        from; by default they are not.
     figures
         Ids of the figures that are drawn of the audit (`docs/reference/figures.md`).
     expected
@@ -137,6 +156,7 @@ class Experiment:
     training: Training
     members: Count = 5
     first_seed: Annotated[int, Field(ge=0)] = 0
+    teachers: Name | None = None
     copies: tuple[Copy, ...] = ()
     grid: Grid = field(default_factory=dict)
     groups: tuple[str, ...] | None = None
@@ -146,8 +166,11 @@ class Experiment:
     audit: bool = True
     audited: tuple[str, ...] | None = None
     n_boot: Annotated[int, Field(ge=20)] = 2000
-    explain: tuple[Literal["exemplars", "slices", "properties", "individuals"], ...] = ()
+    explain: tuple[
+        Literal["exemplars", "slices", "properties", "individuals", "similarity"], ...
+    ] = ()
     individual_group: str | None = None
+    similarity: Similarity | None = None
     figures: tuple[str, ...] = ()
     expected: Expected | None = None
     optional: bool = False

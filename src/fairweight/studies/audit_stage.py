@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.runs.context import Context
-from fairweight.runs.stages import PREDICTIONS, TRAINING, VARIANT
+from fairweight.runs.stages import PREDICTIONS, SIMILARITY, TRAINING, VARIANT
 from fairweight.studies.drawings import draw_all
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context
     from fairweight.report.save import save
 
     place = context.work / "tables"
-    dense, *answers = inputs.values()
-    gather(spec["models"], answers, place)
+    trained, *others = inputs.values()
+    models = spec["models"]
+    gather(models, others[: len(models)], place, _distances(spec, others[len(models) :]))
     result = audited(
         str(place / "predictions" / "*" / "*.parquet"),
         {
@@ -34,7 +35,7 @@ def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context
             "groups": spec["groups"],
             "cluster": spec["cluster"],
             "task": "task" if spec["tasks"] else None,
-            "train": str(dense / TRAINING),
+            "train": str(trained / TRAINING),
             "variants": str(place / TABLES["variants"]),
         },
         {"random_state": 0, "n_boot": spec["n_boot"]},
@@ -67,14 +68,36 @@ def _looked_for(spec: Mapping[str, Any], context: Context) -> Asked | None:
     )
 
 
-def gather(models: list[list[Any]], folders: list[Path], place: Path) -> None:
+def _distances(spec: Mapping[str, Any], folders: list[Path]) -> list[dict[str, Any]]:
+    """Of every model the columns that compare it with its dense member; none where it was not."""
+    left = iter(folders)
+    return [
+        distances_in(next(left)) if compared else {}
+        for compared in spec.get("compared", [False] * len(spec["models"]))
+    ]
+
+
+def distances_in(folder: Path) -> dict[str, Any]:
+    """The columns that a stage of similarity wrote."""
+    found: dict[str, Any] = json.loads((folder / SIMILARITY).read_text(encoding="utf-8"))
+    return found
+
+
+def gather(
+    models: list[list[Any]],
+    folders: list[Path],
+    place: Path,
+    further: list[dict[str, Any]] | None = None,
+) -> None:
     """A folder that `fairweight audit` reads: predictions by variant and seed, variants beside.
 
-    Files are linked where the file system can, so that nothing is stored twice.
+    Files are linked where the file system can, so that nothing is stored twice. `further` are
+    more columns of the variants table, by model.
     """
     rows = []
-    for (variant, seed, parent), folder in zip(models, folders, strict=True):
-        row = json.loads((folder / VARIANT).read_text(encoding="utf-8"))
+    columns = further or [{}] * len(models)
+    for (variant, seed, parent), folder, more in zip(models, folders, columns, strict=True):
+        row = json.loads((folder / VARIANT).read_text(encoding="utf-8")) | more
         rows.append({**row, "variant": variant, "seed": seed, "parent": parent})
         link(folder / PREDICTIONS, place / "predictions" / variant / f"{seed}.parquet")
     _write_rows(rows, place / TABLES["variants"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from fairweight.runs.plan import Plan
+from fairweight.runs.plan import Plan, on_own_data
 from fairweight.runs.stages import TRAINING
 from fairweight.runs.store import Store
-from fairweight.studies.audit_stage import gather, link
+from fairweight.studies.audit_stage import distances_in, gather, link
 
 
 def publish(plan: Plan, store: Store, out: Path) -> list[Path]:
@@ -19,17 +19,22 @@ def publish(plan: Plan, store: Store, out: Path) -> list[Path]:
     """
     done = store.done()
     folders = []
-    for name in plan.experiments:
+    for name, experiment in plan.experiments.items():
         finished = [model for model in plan.of(name) if model.asked_by in done]
         if not finished:
             continue
         folder = out / name
         shutil.rmtree(folder, ignore_errors=True)
         rows = [[model.variant, model.seed, model.parent] for model in finished]
-        gather(rows, [store.folder(model.asked_by) for model in finished], folder)
-        dense = next((m for m in finished if m.parent is None and m.made_by in done), None)
-        if dense is not None:
-            link(store.folder(dense.made_by) / TRAINING, folder / TRAINING)
+        distances = [
+            distances_in(store.folder(model.compared_by)) if model.compared_by in done else {}
+            for model in finished
+        ]
+        gather(rows, [store.folder(model.asked_by) for model in finished], folder, distances)
+        trained = (m for m in finished if on_own_data(experiment, m) and m.made_by in done)
+        first = next(trained, None)
+        if first is not None:
+            link(store.folder(first.made_by) / TRAINING, folder / TRAINING)
         audit = plan.audits.get(name)
         if audit is not None and audit in done:
             _copy_outputs(store.folder(audit), folder / "audit")

@@ -45,6 +45,7 @@ def test_nothing_differs_at_all():
     found = top_share(np.zeros(1000), 99, PRIORITY)
     assert not found.mask.any()
     assert np.isnan(found.threshold)
+    assert found.reason == "fewer than asked for: no example differs"
 
 
 def test_too_few_examples_for_the_percentile():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import sys
 
 import numpy as np
 import pytest
@@ -97,3 +98,26 @@ def test_a_published_result_has_no_explanations(images: Images) -> None:
     assert len(made.exemplars) == 4
     assert made.suppressed().explanations == {}
     assert "exemplars and explanations" in made.suppressed().notes[-1]
+
+
+def test_without_pillow_everything_but_the_images_is_there(
+    images: Images, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    truth = np.arange(N) % 2
+    changed = truth.copy()
+    changed[3] = 0
+    table = {
+        "example_id": [f"e{i}" for i in range(N)], "label": truth, "pred_dense": truth,
+        "pred_a": changed, "who": np.arange(N) // 2,
+    }  # fmt: skip
+    asked = Asked(
+        parts=("exemplars", "individuals"), images=images, measure=measure_dataset(images)
+    )
+    made = fw.audit_table(table, cluster="who", explain=asked, n_boot=20)
+    assert len(made.result.explanations["exemplars"]) == 1
+    assert len(made.result.explanations["individuals"]) == 4
+    assert "exemplar_images" not in made.result.explanations
+    assert "tilt_example" not in made.result.explanations
+    (told,) = [note for note in made.result.notes if note.startswith("No images are shown")]
+    assert "needs Pillow" in told

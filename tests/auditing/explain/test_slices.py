@@ -225,11 +225,11 @@ def test_no_slice_found_says_how_many_were_tested_and_what_could_have_been() -> 
 @pytest.mark.parametrize(
     ("answers", "options", "sentence"),
     [
-        (made(), {}, "There is no column to make slices of"),
-        (made(groups=GROUPS), {"columns": []}, "There is no column to make slices of"),
-        (made(groups={"a": np.zeros(N)}), {}, "there was nothing to compare"),
-        (made(groups={"id": np.arange(N)}), {}, "No column has a level of at least 100 examples"),
-        (made(groups=GROUPS), {"min_size": 3000}, "No column has a level of at least 3000"),
+        (made(), {}, "there is no column to make them of"),
+        (made(groups=GROUPS), {"columns": []}, "there is no column to make them of"),
+        (made(groups={"a": np.zeros(N)}), {}, "100 examples both inside and outside"),
+        (made(groups={"id": np.arange(N)}), {}, "no column has a level of at least 100 examples"),
+        (made(groups=GROUPS), {"min_size": 3000}, "no column has a level of at least 3000"),
     ],
 )
 def test_what_cannot_be_searched_is_a_sentence(
@@ -245,7 +245,7 @@ def test_equal_answers_are_a_sentence() -> None:
     answers = from_arrays(label, {"dense": label, "small": label}, groups={"a": A.tolist()})
     found = find_slices(answers, "small")
     assert len(found) == 0
-    assert "right on the same examples: no slice can pay" in notes(found)
+    assert "right on the same examples, so none can pay" in notes(found)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_figures_of_examples_and_explanations_are_registered() -> None:
     assert set(IDS) == {
         "HK-F1", "HK-F2", "HK-F3", "HK-F4", "HK-T1", "HK-T2", "HK-T4", "PA-F1", "PA-F2",
         "PA-F3a", "PA-F3b", "PA-F3c", "PA-F6", "PA-F8", "PA-F10", "PA-F11", "PA-F13", "PA-F14",
-        "PA-F15", "PA-T1", "PA-T2", "SS-F1",
+        "PA-F15", "PA-T1", "PA-T2", "SS-F1", "SS-F5", "SS-T2", "SS-T3",
     }  # fmt: skip
 
 
@@ -288,15 +288,29 @@ def test_class_curves_start_at_the_unpruned_accuracy(explained: AuditResult) -> 
     assert own[1]["low"] < own[1]["high"]
 
 
-def test_a_technique_with_two_treatments_has_two_lines(explained: AuditResult) -> None:
+def test_each_treatment_of_the_weights_has_a_panel(explained: AuditResult) -> None:
     table = pd.DataFrame(
         {"variant": ["int8", "pruned-90"], "sparsity": [0.5, 0.9], "method": ["l1", "l1"],
          "treatment": ["rewind", "finetune"]}
     )  # fmt: skip
     audit = replace(explained, variants_table=table)
-    names = {v["method"] for v in values_in(spec_of("PA-F3b", audit)) if "method" in v}
-    assert names == {"l1, rewind", "l1, finetune"}
-    assert len(spec_of("PA-F3a", audit)["concat"]) == 2
+    for id in ("PA-F3b", "PA-F3c"):
+        panels = spec_of(id, audit)["hconcat"]
+        assert [panel["title"] for panel in panels] == ["rewind", "finetune"]
+        shown = [{v["variant"] for v in values_in(panel) if "variant" in v} for panel in panels]
+        assert shown == [{"int8"}, {"pruned-90"}]
+        assert {v["method"] for v in values_in(panels) if "method" in v} == {"l1"}
+    classes = spec_of("PA-F3a", audit)["concat"]
+    assert [panel["title"]["text"] for panel in classes] == ["l1, rewind", "l1, finetune"]
+
+
+def test_an_untreated_variant_beside_treated_ones_says_so(explained: AuditResult) -> None:
+    table = pd.DataFrame(
+        {"variant": ["int8", "pruned-90"], "sparsity": [0.5, 0.9], "method": ["l1", "l1"],
+         "treatment": [None, "finetune"]}
+    )  # fmt: skip
+    panels = spec_of("PA-F3b", replace(explained, variants_table=table))["hconcat"]
+    assert [panel["title"] for panel in panels] == ["not trained again", "finetune"]
 
 
 def test_the_gap_between_classes_is_drawn_with_its_floor(explained: AuditResult) -> None:

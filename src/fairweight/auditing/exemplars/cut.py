@@ -84,7 +84,7 @@ def top_share(
         mask[_first(np.flatnonzero(value == edge), priority, wanted - above)] = True
     elif above < wanted:
         verb = "example differs" if above == 1 else "examples differ"
-        reason = f"only {above:,} {verb} at all"
+        reason = f"only {above:,} {verb} at all" if above else "no example differs"
         if fill == "random":
             mask[_first(np.flatnonzero(value == 0), priority, wanted - above)] = True
             reason = f"filled at random: {reason}"

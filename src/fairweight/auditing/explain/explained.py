@@ -5,7 +5,8 @@ Nothing here computes a number: each part is a call into the module that does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from fairweight.data.dataset import Images
 
-PARTS = ("exemplars", "slices", "properties", "individuals", "classes")
+PARTS = ("exemplars", "slices", "properties", "individuals", "classes", "similarity")
 Progress = Callable[[str, int, int], None]
 
 
@@ -71,6 +72,14 @@ class _Tables:
         self.parts.setdefault(name, []).append(table)
         self.notes += [str(note) for note in table.attrs.get("notes", ())]
 
+    @contextmanager
+    def unpictured(self) -> Iterator[None]:
+        """Go on without images where they cannot be drawn, and say why: numbers need none."""
+        try:
+            yield
+        except InputError as error:
+            self.notes.append(f"No images are shown: {error}")
+
     def joined(self) -> dict[str, pd.DataFrame]:
         from fairweight.auditing.exemplars.result import stacked
 
@@ -97,6 +106,8 @@ def explained(
     if "classes" in asked.parts:
         progress("looking at classes", steps, steps)
         _classes([result], asked, made)
+    if "similarity" in asked.parts:
+        _similarity(result, asked, made)
     return replace(
         result,
         explanations={**result.explanations, **made.joined()},
@@ -140,10 +151,11 @@ def _exemplars(
 
         modal = {v: found.masks[v, "modal", None] for v in answers.variants}
         rows = places(answers, asked.images)
-        made.add(
-            "exemplar_images",
-            exemplar_images(answers, found.rows, modal, asked.images, rows, asked.random_state),
-        )
+        with made.unpictured():
+            made.add(
+                "exemplar_images",
+                exemplar_images(answers, found.rows, modal, asked.images, rows, asked.random_state),
+            )
 
 
 def _slices(answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables) -> None:
@@ -205,7 +217,8 @@ def _individuals(
         from fairweight.auditing.explain.pictured import tilt_example
 
         rows = places(answers, asked.images)
-        made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
+        with made.unpictured():
+            made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
 
 
 def _over_tasks(result: AuditResult, tasks: Sequence[Answers], made: _Tables) -> None:
@@ -240,6 +253,20 @@ def _classes(results: Sequence[AuditResult], asked: Asked, made: _Tables) -> Non
     made.add("class_coefficients", found.coefficients)
     made.add("class_fits", found.fits)
     made.add("class_residuals", found.residuals)
+
+
+def _similarity(result: AuditResult, asked: Asked, made: _Tables) -> None:
+    from fairweight.auditing.explain.similarity import similarity, similarity_points
+
+    points = similarity_points(result)
+    if points.empty:
+        made.notes.append(
+            "Representations were not looked at: the variants table has no distances (columns "
+            "svcca.BLOCK or cka.BLOCK)."
+        )
+        return
+    made.add("similarity_points", points)
+    made.add("similarity", similarity(points, alpha=asked.alpha))
 
 
 _LOOK: dict[str, Callable[[Answers, Asked, Mapping[str, Any], _Tables], None]] = {

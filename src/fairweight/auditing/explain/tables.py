@@ -78,5 +78,12 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "variant", "n_attributes", "n_pairs", "slope", "slope_low", "slope_high", "intercept", "r2",
         "r2_low", "r2_high", "status",
     ),
+    "similarity_points": (  # distances are means over members; floor: dense against dense
+        "measure", "block", "variant", "distance", "floor", "cev", "sde", "accuracy", "sparsity",
+    ),
+    "similarity": (
+        "measure", "block", "metric", "n_variants", "slope", "slope_low", "slope_high",
+        "correlation", "correlation_low", "correlation_high", "p_value", "status",
+    ),
     "label_interrelation": ("variant", "seed", "task", "r2", "r2_labels", "n", "status"),
 }  # fmt: skip

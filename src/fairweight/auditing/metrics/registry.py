@@ -20,13 +20,13 @@ it is imported when metrics are first listed, and registers its own with `@regis
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.other_packages import load_entry_points
 
 ENTRY_POINTS = "fairweight.metrics"
 
@@ -120,15 +120,4 @@ def metrics() -> tuple[Metric, ...]:
 
 @cache
 def _load_others() -> None:
-    from importlib.metadata import entry_points
-
-    for point in entry_points(group=ENTRY_POINTS):
-        try:
-            point.load()
-        except Exception as error:  # another package's error must not stop an audit
-            package = point.dist.name if point.dist is not None else point.value
-            warnings.warn(
-                f"The package '{package}' offers the metric '{point.name}', which cannot be "
-                f"loaded ({type(error).__name__}: {error}); update or remove the package.",
-                stacklevel=3,
-            )
+    load_entry_points(ENTRY_POINTS, "metric")

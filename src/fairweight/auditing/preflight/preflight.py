@@ -104,14 +104,18 @@ def preflight(
         row |= _verdict(row, found)
     parts = pd.DataFrame(rows, columns=list(PART_COLUMNS))
     known = {level: list(parts.loc[parts["by"] == level, "score"].unique()) for level in LEVELS[:3]}
-    known["example"] = list(risk_scores(tasks[0]))
+    scores = list(risk_scores(tasks[0]))
+    known["example"] = [name for name in scores if _differs(tasks, name)]
     chosen = {
         level: best_score(evidence, level, members, names)
         or next(name for name in UNTRIED if name in names)
         for level, names in known.items()
         if names
     }
-    notes = [] if known["example"] else [f"Single examples cannot be ranked: {NO_SCORES}."]
+    notes = []
+    if not known["example"]:
+        why = "their scores are all equal" if scores else NO_SCORES
+        notes.append(f"Single examples cannot be ranked: {why}.")
     return Preflight(
         parts,
         _examples(tasks, chosen.get("example")),
@@ -122,6 +126,12 @@ def preflight(
         alpha,
         tuple(notes),
     )
+
+
+def _differs(tasks: Sequence[Answers], name: str) -> bool:
+    """Whether a score tells any two examples of a task apart."""
+    found = (risk_scores(answers).get(name) for answers in tasks)
+    return any(len(np.unique(s[~np.isnan(s)])) > 1 for s in found if s is not None)
 
 
 def _verdict(row: dict[str, Any], found: Support) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
@@ -16,15 +16,18 @@ from fairweight.lab.compress.mask import dense_values, load_dense_values
 from fairweight.lab.compress.prune import Spec, prune
 from fairweight.lab.compress.pruner import Pruner
 from fairweight.lab.compress.remove import remove_channels
+from fairweight.lab.distill.teacher import Teacher
 from fairweight.lab.make.first_weights import first_seed, load_first_weights
 from fairweight.lab.make.fitted import Made, compression_of, finish, fit, timed_example
 from fairweight.lab.make.quantised import quantise_model
+from fairweight.lab.make.taught import leak, load_teacher, taught
 from fairweight.lab.make.variant_name import DENSE, variant_name
 from fairweight.lab.models.registry import build
 from fairweight.lab.prepared_data import Prepared, as_examples, prepare
 from fairweight.lab.train import Progress, Trained
 from fairweight.specs.compression import Structured
 from fairweight.specs.data import Data
+from fairweight.specs.distillation import Distillation
 from fairweight.specs.pruning_schedules import Iterative, OneShot
 from fairweight.specs.quantization import Int8Dynamic, Int8Static, Quantization
 from fairweight.specs.read_spec import read_spec
@@ -44,6 +47,9 @@ def compress_model(
     prepared: Prepared | None = None,
     rewind: bool = False,
     remove: bool = False,
+    data: Data | None = None,
+    distillation: Distillation | None = None,
+    teacher: str | Path | None = None,
     variant: str | None = None,
     onnx: bool = False,
     checkpoint: Path | None = None,
@@ -66,6 +72,11 @@ def compress_model(
         Whether what stays goes back to the first weights of the seed before it is trained.
     remove
         Of structured methods: whether channels are really removed, not only set to 0.
+    data
+        What the copy is finetuned and judged on; by default the model's own data.
+    distillation, teacher
+        How the copy is held near a teacher while it is finetuned, and the teacher's folder; by
+        default the model itself teaches.
     prepared, checkpoint
         As for `train_model`.
     """
@@ -75,12 +86,13 @@ def compress_model(
             f"The card of '{source}' does not say what data the model was trained on and how "
             "pixels are scaled; compress it in Python, with fairweight.lab.compress."
         )
-    data = read_spec(Data, card.data, f"The data in the card of '{source}'")
+    data = data or read_spec(Data, card.data, f"The data in the card of '{source}'")
     prepared, scaling = prepared or prepare(data, root), card.preprocessing
     if isinstance(spec, Int8Static | Int8Dynamic):
-        if training is not None or remove:
+        if training is not None or remove or distillation is not None:
             raise InputError(
-                f"{method} quantises a finished model; it takes no epochs and removes no channels."
+                f"{method} quantises a finished model; it takes no epochs and no teacher, and "
+                "removes no channels."
             )
         return quantise_model(network, card, spec, prepared, scaling, out, variant=variant)
     _check_schedule(spec, training)
@@ -88,6 +100,11 @@ def compress_model(
         raise InputError(
             "rewind goes back to the first weights and trains again: it needs epochs, and a method "
             "that prunes at once."
+        )
+    if distillation is not None and training is None:
+        raise InputError(
+            f"The distillation '{distillation.losses}' acts while a model trains; say for how many "
+            "epochs (--epochs)."
         )
     if remove and not isinstance(spec, Structured):
         raise InputError(
@@ -97,14 +114,27 @@ def compress_model(
     example = timed_example(as_examples(prepared.test), scaling)
     whole_channels = example if remove else None
     parent = card
+    leaks = [leak(parent, data, prepared, root, role="model that it starts from")]
+    taught_by: Teacher | None = None
+    lesson: dict[str, Any] = {}
+    if distillation is not None:
+        taught_by, of = load_teacher(teacher or source, card.classes)
+        lesson = {"distillation": taught(distillation, of)}
+        leaks.insert(0, leak(of, data, prepared, root, role="teacher"))
+    told = next((sentence for sentence in leaks if sentence), None)
     card = replace(
         parent,
-        variant=variant or compressed_name(method, spec, parent),
+        variant=variant or compressed_name(method, spec, parent, distillation),
+        seed=parent.seed if training is None else training.seed,
         parent=f"{parent.variant}:{parent.seed}",
+        data=asdict(data),
+        dataset=data.name,
         compression={
             **compression_of(spec, _treatment(training, rewind)),
             "sparsity": _in_all(spec, parent),
             "channels_removed": remove,
+            **lesson,
+            **({} if told is None else {"leak": told}),
         },
         measured={},
     )
@@ -122,6 +152,8 @@ def compress_model(
             training,
             out,
             pruner=pruner,
+            distillation=distillation,
+            teacher=taught_by,
             scaling=scaling,
             checkpoint=checkpoint,
             device=device,
@@ -132,21 +164,24 @@ def compress_model(
     return finish(trained, prepared, card, out, onnx=onnx, device=device)
 
 
-def compressed_name(method: str, spec: Compression, card: Card) -> str:
+def compressed_name(
+    method: str, spec: Compression, card: Card, distillation: Distillation | None = None
+) -> str:
     """What a compressed copy of this model is called."""
     if isinstance(spec, Int8Static | Int8Dynamic):
         return method if card.variant == DENSE else f"{card.variant}-{method}"
-    return variant_name(method, spec, after=card.variant)
+    name = variant_name(method, spec, after=card.variant)
+    return name if distillation is None else f"{name}-{distillation.losses.replace('+', '-')}"
 
 
 def _rewound(pruned: nn.Module, card: Card) -> nn.Module:
     """The masks of a pruned model over the weights that its training began with."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(first_seed(card.seed))
-        first = build(str(card.architecture), **card.options)
     origin = card.training
     while "after" in origin:
         origin = origin["after"]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(first_seed(origin.get("seed", card.seed)))
+        first = build(str(card.architecture), **card.options)
     if origin.get("init") is not None:
         load_first_weights(first, origin["init"])
     load_dense_values(pruned, dense_values(first))

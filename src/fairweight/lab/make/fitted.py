@@ -16,9 +16,13 @@ from fairweight.lab.card import Card
 from fairweight.lab.compress.prune import Spec
 from fairweight.lab.compress.pruner import Pruner
 from fairweight.lab.compress.registry import fields_of
+from fairweight.lab.distill.distiller import Distiller, initial_distiller
+from fairweight.lab.distill.initial import initial_folder, initialise
+from fairweight.lab.distill.teacher import Teacher
 from fairweight.lab.make.folder import write_model
 from fairweight.lab.prepared_data import Prepared, as_examples
 from fairweight.lab.train import Progress, Trained, evaluate, train
+from fairweight.specs.distillation import Distillation
 from fairweight.specs.training import Training
 
 SAVE_EVERY = 15.0  # seconds of work that an interruption may cost
@@ -41,24 +45,43 @@ def fit(
     out: str | Path,
     *,
     pruner: Pruner | None,
+    distillation: Distillation | None = None,
+    teacher: Teacher | None = None,
     scaling: Scaling | None = None,
     checkpoint: Path | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> Trained:
     """Train a network; an interrupted run goes on from its checkpoint, by default beside `out`."""
+    place = checkpoint or _checkpoint(out)
     if pruner is not None:
         steps = max(1, -(-len(prepared.train) // training.batch_size))
         pruner.check_length(training.epochs, steps)
+    data, distiller = as_examples(prepared.train), None
+    if distillation is not None and teacher is not None:
+        distiller = Distiller(distillation, teacher)
+        initialise(
+            network,
+            data,
+            training,
+            initial_distiller(distillation, teacher),
+            pruner=pruner,
+            scaling=scaling,
+            device=_checked(device),
+            checkpoint=place,
+            save_every=SAVE_EVERY,
+            progress=progress,
+        )
     return train(
         network,
-        as_examples(prepared.train),
+        data,
         None if prepared.validation is None else as_examples(prepared.validation),
         training,
         pruner=pruner,
+        distiller=distiller,
         scaling=scaling,
         device=_checked(device),
-        checkpoint=checkpoint or _checkpoint(out),
+        checkpoint=place,
         save_every=SAVE_EVERY,
         progress=progress,
     )
@@ -84,7 +107,8 @@ def finish(
     card = replace(card, preprocessing=scaling, training={**card.training, **went})
     example = timed_example(held_out, scaling)
     written = write_model(network.cpu(), Path(out), card, example, onnx=onnx)
-    shutil.rmtree(_checkpoint(out), ignore_errors=True)
+    for place in (_checkpoint(out), initial_folder(_checkpoint(out))):
+        shutil.rmtree(place, ignore_errors=True)
     return Made(Path(out), written, accuracy)
 
 

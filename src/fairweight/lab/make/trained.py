@@ -13,13 +13,16 @@ from fairweight.errors import InputError
 from fairweight.lab.card import Card
 from fairweight.lab.compress.prune import Spec
 from fairweight.lab.compress.pruner import Pruner
+from fairweight.lab.distill.teacher import Teacher
 from fairweight.lab.make.first_weights import first_seed, load_first_weights
 from fairweight.lab.make.fitted import Made, compression_of, finish, fit
+from fairweight.lab.make.taught import leak, load_teacher, taught
 from fairweight.lab.make.variant_name import DENSE, variant_name
 from fairweight.lab.models.registry import build
 from fairweight.lab.prepared_data import Prepared, prepare
 from fairweight.lab.train import Progress
 from fairweight.specs.data import Data
+from fairweight.specs.distillation import Distillation
 from fairweight.specs.model import Model
 from fairweight.specs.training import Training
 
@@ -34,6 +37,8 @@ def train_model(
     prepared: Prepared | None = None,
     method: str | None = None,
     pruning: Spec | None = None,
+    distillation: Distillation | None = None,
+    teacher: str | Path | None = None,
     init: str | Path | None = None,
     variant: str | None = None,
     onnx: bool = False,
@@ -51,6 +56,8 @@ def train_model(
         The folder with data sets.
     method, pruning
         The name and spec of a method that prunes from the first weights on.
+    distillation, teacher
+        How the network is held near a teacher, and the teacher's folder.
     init
         A safetensors file, or the folder of a model, whose weights are the start.
     variant
@@ -62,22 +69,34 @@ def train_model(
     prepared
         The parts of the data, where they were read before.
     """
+    if (distillation is None) != (teacher is None):
+        raise InputError(
+            "A distillation (--distill) needs a teacher (--teacher), and a teacher a distillation; "
+            "give both or neither."
+        )
     prepared = prepared or prepare(data, root)
     training = _with_loss(training, prepared)
     network, options = _network(model, prepared, training.seed)
     if init is not None:
         load_first_weights(network, init)
+    compression = {} if pruning is None else compression_of(pruning, "from the first weights")
+    taught_by: Teacher | None = None
+    if distillation is not None and teacher is not None:
+        taught_by, of = load_teacher(teacher, prepared.train.classes)
+        told = leak(of, data, prepared, root, role="teacher")
+        compression |= {"distillation": taught(distillation, of)}
+        compression |= {"leak": told} if told else {}
     card = Card(
         architecture=model.architecture,
         options=options,
         classes=prepared.train.classes,
         tasks=prepared.train.multi_label,
-        variant=variant or _variant(method, pruning),
+        variant=variant or trained_name(method, pruning, distillation),
         seed=training.seed,
         dataset=data.name,
         data=asdict(data),
         training={**asdict(training), "init": None if init is None else str(init)},
-        compression={} if pruning is None else compression_of(pruning, "from the first weights"),
+        compression=compression,
     )
     pruner = None if pruning is None else Pruner(pruning)
     trained = fit(
@@ -86,6 +105,8 @@ def train_model(
         training,
         out,
         pruner=pruner,
+        distillation=distillation,
+        teacher=taught_by,
         checkpoint=checkpoint,
         device=device,
         progress=progress,
@@ -93,8 +114,12 @@ def train_model(
     return finish(trained, prepared, card, out, onnx=onnx, device=device)
 
 
-def _variant(method: str | None, pruning: Spec | None) -> str:
-    return DENSE if pruning is None or method is None else variant_name(method, pruning)
+def trained_name(
+    method: str | None, pruning: Spec | None, distillation: Distillation | None
+) -> str:
+    """What a model that is trained from its first weights is called."""
+    pruned = DENSE if pruning is None or method is None else variant_name(method, pruning)
+    return pruned if distillation is None else f"{pruned}-{distillation.losses.replace('+', '-')}"
 
 
 def _with_loss(training: Training, prepared: Prepared) -> Training:

@@ -32,6 +32,13 @@ def features(model: nn.Module, x: Tensor, names: Iterable[str] | None = None) ->
         module that runs several times the last output is returned.
     """
     paths = feature_paths(model, names)
+    return watched(model, x, paths)[0]
+
+
+def watched(
+    model: nn.Module, x: Tensor, paths: Mapping[str, str]
+) -> tuple[dict[str, Tensor], Tensor]:
+    """The outputs of the modules at these paths, by name, and the network's own output."""
     seen: dict[str, Any] = {}
 
     def keep(path: str) -> Callable[[nn.Module, Any, Any], None]:
@@ -44,11 +51,11 @@ def features(model: nn.Module, x: Tensor, names: Iterable[str] | None = None) ->
         model.get_submodule(path).register_forward_hook(keep(path)) for path in set(paths.values())
     ]
     try:
-        model(x)
+        output: Tensor = model(x)
     finally:
         for handle in handles:
             handle.remove()
-    return {name: _tensor(name, path, seen) for name, path in paths.items()}
+    return {name: _tensor(name, path, seen) for name, path in paths.items()}, output
 
 
 def feature_paths(model: nn.Module, names: Iterable[str] | None = None) -> dict[str, str]:

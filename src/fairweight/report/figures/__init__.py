@@ -29,6 +29,9 @@ from fairweight.report.figures import hk_t4 as _hk_t4
 from fairweight.report.figures import hk_f1 as _hk_f1
 from fairweight.report.figures import hk_f3 as _hk_f3
 from fairweight.report.figures import ss_f1 as _ss_f1
+from fairweight.report.figures import ss_t3 as _ss_t3
+from fairweight.report.figures import ss_f5 as _ss_f5
+from fairweight.report.figures import ss_t2 as _ss_t2
 from fairweight.report.figures import pa_t1 as _pa_t1
 from fairweight.report.figures import pa_f13 as _pa_f13
 from fairweight.report.figures import pa_f8 as _pa_f8
@@ -58,6 +61,7 @@ __all__ = ["Absent", "Drawing", "Figure", "Spec", "draw", "figure", "figures", "
 _MODULES = (
     _fw_1, _fw_7, _fw_6, _ss_f2, _hk_t3, _ss_f3, _sg_f1, _fw_3, _fw_2,
     _sg_t1, _sg_f2, _sg_f3, _sg_f4, _sg_f5, _sg_f6,
-    _hk_t1, _hk_f4, _hk_f2, _pa_f1, _pa_f2, _hk_t2, _hk_t4, _hk_f1, _hk_f3, _ss_f1, _pa_t1,
+    _hk_t1, _hk_f4, _hk_f2, _pa_f1, _pa_f2, _hk_t2, _hk_t4, _hk_f1, _hk_f3, _ss_f1,
+    _ss_t3, _ss_f5, _ss_t2, _pa_t1,
     _pa_f13, _pa_f8, _pa_f11, _pa_f10, _pa_f6, _pa_f3a, _pa_f3b, _pa_f3c, _pa_t2, _pa_f14, _pa_f15,
 )  # fmt: skip

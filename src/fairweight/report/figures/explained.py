@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fairweight.errors import UnknownNameError
 from fairweight.report.figures.parts import label
 from fairweight.report.figures.registry import Absent
-from fairweight.report.numbers import missing, text
+from fairweight.report.numbers import MINUS, missing, real, text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +25,7 @@ _UNMADE = {
     "class_coefficients": "no model of the classes' accuracies was fitted",
     "class_residuals": "no model of the classes' accuracies was fitted",
     "tilt_example": "no image with its tilt was given",
+    "similarity_points": "no distances between representations were measured",
 }
 _KINDS = {
     "modal": "modal",
@@ -131,3 +132,14 @@ def noted(row: dict[str, Any]) -> str | None:
     """
     status = text(row.get("status")) or "ok"
     return None if status == "ok" else untold(row) or status
+
+
+def correlation(row: dict[str, Any]) -> str:
+    """A correlation with its interval.
+
+    >>> correlation({"correlation": 0.43, "correlation_low": -0.27, "correlation_high": 0.83})
+    '0.43 [−0.27, 0.83]'
+    """
+    names = ("correlation", "correlation_low", "correlation_high")
+    middle, low, high = (f"{real(row[name]):.2f}".replace("-", MINUS) for name in names)
+    return f"{middle} [{low}, {high}]"

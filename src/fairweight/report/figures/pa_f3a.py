@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CLASSES = 40
 PANELS = 16
+FEW = 6  # panels that are drawn large
 
 Means = dict[tuple[str, str], float]  # (variant, class) → mean accuracy of the members
 
@@ -77,8 +78,9 @@ def class_accuracy(
             f"{count(len(panels))} techniques, coloured by accuracy in {label(result.baseline)}"
             + (f", which lies between {min(before):.1%} and {max(before):.1%}." if before else ".")
         ),
-        "concat": [_panel(text, values) for text, values in panels],
-        "columns": 2 if len(panels) in (2, 4) else 3,
+        "concat": [_panel(text, values, small=len(panels) > FEW) for text, values in panels],
+        "columns": 2 if len(panels) in (2, 4) else 3 if len(panels) <= FEW else 4,
+        "resolve": {"scale": {"y": "shared"}},
     }
 
 
@@ -124,8 +126,8 @@ def _values(
     return made
 
 
-def _panel(technique: str, values: list[dict[str, Any]]) -> Spec:
-    x = {"field": "sparsity", "type": "quantitative", "title": "sparsity"}
+def _panel(technique: str, values: list[dict[str, Any]], *, small: bool) -> Spec:
+    x = {"field": "sparsity", "type": "quantitative", "title": "sparsity", "axis": {"tickCount": 5}}
     y = {"type": "quantitative", "title": "accuracy of the class, %", "scale": {"zero": False}}
     color = {
         "field": "before",
@@ -147,8 +149,7 @@ def _panel(technique: str, values: list[dict[str, Any]]) -> Spec:
     at = {"x": x, "y": {"field": "value", **y}, "color": color}
     return {
         "title": {"text": label(technique), "fontSize": 12},
-        "width": 240,
-        "height": 190,
+        **({"width": 170, "height": 150} if small else {"width": 240, "height": 190}),
         "data": {"values": values},
         "layer": [
             {

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     "PA-F3b",
     title="Accuracy by technique",
     caption=(
-        "Accuracy of all examples against sparsity, a line per technique; small ticks are "
-        "members. Thick: interval of these models; thin: of the method. Dashed: the baseline; "
-        "grey: where retraining alone could have put it."
+        "Accuracy of all examples against sparsity, a line per technique, a panel per treatment "
+        "of the weights; small ticks are members. Thick: interval of these models; thin: of the "
+        "method. Dashed: the baseline; grey: where retraining alone could have put it."
     ),
     more=True,
     explains=True,

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     title="Gap between classes by technique",
     caption=(
         "Highest minus lowest accuracy of a class (the measure of the paper) against "
-        "sparsity, a line per technique; small ticks are members. Thick: interval of these "
-        "models; thin: of the method. Dashed: the baseline; grey: where retraining alone could "
-        "have put it. A gap grows with noise: with few examples per class none is 0."
+        "sparsity, a line per technique, a panel per treatment of the weights; small ticks are "
+        "members. Thick: interval of these models; thin: of the method. Dashed: the baseline; "
+        "grey: where retraining alone could have put it. A gap grows with noise: with few "
+        "examples per class none is 0."
     ),
     more=True,
     explains=True,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NO_LEVELS = "the variants table names fewer than two levels of sparsity"
 _METHOD_COLUMNS = ("method", "treatment")
+LEGEND_COLUMNS = 4
 _DASHES = ([1, 0], [6, 3], [2, 2])
 
 
@@ -156,12 +157,18 @@ def sparsity_panel(
             "domain": methods,
             "range": [colors[i % len(colors)] for i in range(len(methods))],
         },
-        "legend": None if len(methods) < 2 else {},
+        "legend": None if len(methods) < 2 else {"columns": LEGEND_COLUMNS},
     }
 
     # More methods than colours: a second round of them is dashed.
     dash: Spec = {}
     if len(methods) > len(colors):
+        color["legend"] = {
+            "columns": LEGEND_COLUMNS,
+            "symbolType": "stroke",
+            "symbolStrokeWidth": 2,
+            "symbolSize": 300,
+        }
         rounds = [_DASHES[i // len(colors) % len(_DASHES)] for i in range(len(methods))]
         dash["strokeDash"] = {
             "field": "method",

@@ -21,24 +21,33 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 
-def technique_levels(result: AuditResult) -> dict[str, Level]:
-    """As `sparsity_levels`, with the treatment in the name where one method has several."""
-    levels = sparsity_levels(result)
+UNTREATED = "not trained again"
+
+
+def treatments(result: AuditResult, levels: dict[str, Level]) -> dict[str, str]:
+    """How the weights of every variant were treated after pruning; empty where all are alike."""
     table = result.variants_table
     if table is None or not {"method", "treatment"} <= set(table.columns):
-        return levels
-    treated = {
+        return {}
+    known = {
         str(name): str(treatment)
         for name, treatment in zip(table["variant"], table["treatment"], strict=True)
         if not missing(treatment)
     }
-    several = {treated.get(name) for name in levels}
-    if len(several) < 2:
-        return levels
+    found = {name: known.get(name, UNTREATED) for name in levels}
+    return found if len(set(found.values())) > 1 else {}
+
+
+def technique_levels(result: AuditResult) -> dict[str, Level]:
+    """As `sparsity_levels`, with the treatment in the name where there are several."""
+    levels = sparsity_levels(result)
+    treated = treatments(result, levels)
     return {
         name: Level(
             level.sparsity,
-            f"{level.method}, {treated[name]}" if name in treated else level.method,
+            f"{level.method}, {treated[name]}"
+            if treated.get(name, UNTREATED) != UNTREATED
+            else level.method,
         )
         for name, level in levels.items()
     }
@@ -47,29 +56,43 @@ def technique_levels(result: AuditResult) -> dict[str, Level]:
 def technique_curves(
     result: AuditResult, task: str | None, metric: str, title: str, words: str
 ) -> Spec | Absent:
-    """One metric of whole models against sparsity, a line per technique."""
-    levels = technique_levels(result)
+    """One metric of whole models against sparsity: a line per technique, a panel per treatment."""
+    levels = sparsity_levels(result)
     if not levels:
         return Absent(NO_LEVELS)
-    points: list[dict[str, Any]] = []
+    treated = treatments(result, levels)
+    points: dict[str, list[dict[str, Any]]] = {}
     for own, rows in pairs_of(result, list(levels), metric, "overall", task).items():
         for row, method in rows.values():
             if not missing(row["compressed"]):
-                points.append(point(row, levels[own], this=False, method=method))
+                made = point(row, levels[own], this=False, method=method)
+                points.setdefault(treated.get(own, ""), []).append(made)
     if not points:
         return Absent(f"no variant with a sparsity has {words}")
-    panel = sparsity_panel(points, member_values(result, levels, metric, task), title, levels)
+    panels = []
+    for treatment, own_points in points.items():
+        here = {v: level for v, level in levels.items() if treated.get(v, "") == treatment}
+        ticks = member_values(result, here, metric, task)
+        panel = sparsity_panel(own_points, ticks, title, levels)
+        size = {"width": 480, "height": 300} if len(points) == 1 else {"width": 330, "height": 300}
+        panels.append({**panel, **size, **({"title": treatment} if treatment else {})})
+    n_points = sum(len(own_points) for own_points in points.values())
     names = dict.fromkeys(level.method for level in levels.values())
+    techniques = f"{count(len(names))} {'technique' if len(names) == 1 else 'techniques'}"
     return {
-        "title": (
-            f"{count(len(points))} variants, {count(len(names))} "
-            f"{'technique' if len(names) == 1 else 'techniques'} against {label(result.baseline)}"
-        ),
+        "title": f"{count(n_points)} variants, {techniques} against {label(result.baseline)}",
         "description": (
-            f"{words.removeprefix('an ').removeprefix('a ').capitalize()} of {count(len(points))} "
-            f"variants against their sparsity, a line for each of {count(len(names))} techniques."
+            f"{words.removeprefix('an ').removeprefix('a ').capitalize()} of {count(n_points)} "
+            f"variants against their sparsity, a line for each of {techniques}"
+            + (
+                f", in a panel for each of {count(len(points))} treatments of the weights."
+                if len(points) > 1
+                else "."
+            )
         ),
-        **panel,
-        "width": 480,
-        "height": 300,
+        **(
+            panels[0]
+            if len(panels) == 1
+            else {"hconcat": panels, "resolve": {"scale": {"y": "shared", "x": "shared"}}}
+        ),
     }

@@ -17,6 +17,7 @@ from fairweight.auditing.explain.slices.discovery import Discoveries, discoverie
 from fairweight.auditing.explain.slices.halves import discovery_half
 from fairweight.auditing.explain.slices.listing import Listed, listing
 from fairweight.auditing.explain.slices.sentences import (
+    UNSEARCHED,
     method_sentence,
     nothing_found,
     other_slices,
@@ -88,12 +89,14 @@ def find_slices(
     names = searchable(answers) if columns is None else columns
     chosen = chosen_columns(answers, names, bins, min_size)
     if not names:
-        return _frame([], ["There is no column to make slices of: name group or numeric columns."])
+        why = "there is no column to make them of; name group or numeric columns."
+        return _frame([], [UNSEARCHED + why])
     if not chosen:
-        return _frame([], [f"No column has a level of at least {min_size} examples."])
+        why = f"no column has a level of at least {min_size} examples."
+        return _frame([], [UNSEARCHED + why])
     if not change.any():
         same = f"'{variant}' and '{answers.baseline}' are right on the same examples"
-        return _frame([], [f"{same}: no slice can pay more than another."])
+        return _frame([], [f"{UNSEARCHED}{same}, so none can pay more than another."])
     rng = stream(random_state, variant, f"task {answers.task or ''}", "slices")
     discovery = discovery_half(change, answers.label, answers.cluster, rng)
     first, second = (_half(answers, variant, change, part) for part in (discovery, ~discovery))
@@ -103,11 +106,8 @@ def find_slices(
     )
     if tested is None:
         clusters = " (and 20 clusters in each half)" if clustered else ""
-        sentence = (
-            f"No slice leaves at least {min_size} examples{clusters} both inside and outside: "
-            "there was nothing to compare."
-        )
-        return _frame([], [sentence])
+        why = f"none leaves at least {min_size} examples{clusters} both inside and outside."
+        return _frame([], [UNSEARCHED + why])
     stood_out = discoveries(tested, alpha)
     kept = listing(
         chosen, discovery, first, tested, stood_out, alpha=alpha, min_size=min_size, top=top

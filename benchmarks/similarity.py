@@ -14,13 +14,13 @@ TITLE = "Similarity of representations"
 SETTING = (
     "SVCCA as in Simon Says (singular values, threshold .99). Vectors: two activations of 10,000 "
     "samples and 512 features, beside a transcription of the definition with numpy (two "
-    "decompositions of the activations, two of the reductions, one of their product). Maps: 2,000 "
+    "decompositions of the activations, two of the reductions, one of their product). Maps: 3,000 "
     "samples of 64 channels at 16 × 16 locations, beside a Python loop of the same transcription "
     "over the 256 locations. Single precision in, double inside. Processor time; the results are "
     "checked to agree to 10⁻⁶."
 )
 SAMPLES, FEATURES = 10_000, 512
-MAP_SAMPLES, CHANNELS, SIDE = 2_000, 64, 16
+MAP_SAMPLES, CHANNELS, SIDE = 3_000, 64, 16
 AGREE = 1e-6
 
 

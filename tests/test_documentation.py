@@ -293,6 +293,7 @@ def test_the_pages_that_must_run_are_among_those_that_do() -> None:
         "docs/how-to/audit-a-population.md",
         "docs/how-to/audit-two-files.md",
         "docs/how-to/choose-a-policy.md",
+        "docs/how-to/compare-representations.md",
         "docs/how-to/gate-a-release.md",
         "docs/how-to/run-a-study.md",
         "docs/how-to/share-counts-not-rows.md",

@@ -165,7 +165,7 @@ def test_the_table_of_methods_holds_everything_that_is_known(explained: AuditRes
     assert found["int8", "accuracy, %"]["text"] == "90.1 [89.2, 91.0]"
     assert found["dense", "accuracy, %"]["text"] == "92.5 [91.6, 93.3]"
     within, beyond = (found[who, "modal"] for who in ("int8", "pruned-90"))
-    assert (within["text"], beyond["text"]) == ("40; 1.10 (1.13)", "80; 2.20 (1.13)")
+    assert (within["text"], beyond["text"]) == ("40; 1.10 % (1.13 %)", "80; 2.20 % (1.13 %)")
     assert within["ink"] != beyond["ink"]
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fairweight.errors import InputError
 
+AT_ONCE = 16  # locations: neighbours in memory, so that maps are read once and not strewn
 SHIFT_FROM = 256  # samples whose mean is near enough to the mean of all
 MOST_BYTES = 4 * 2**30
 # A feature's variance relative to its squared mean below which it is rounding of a constant.
@@ -55,14 +56,9 @@ class RunningMoments:
         if not self._samples:
             self._begin(x, y)
         self._check(x, y)
-        # Products of values near 0 lose no digits when the means are taken off at the end.
-        x, y = self._shifted_x(x), self._shifted_y(y)
         self._samples += x.shape[1]
-        self._sum_x += _sum(x)
-        self._sum_y += _sum(y)
-        _add_square(self._xx, x)
-        _add_square(self._yy, y)
-        self._xy.baddbmm_(x.mT, y)
+        for start in range(0, len(x), AT_ONCE):
+            self._add_at(slice(start, start + AT_ONCE), x, y)
 
     def moments(self) -> Moments:
         if not self._samples:
@@ -80,6 +76,15 @@ class RunningMoments:
             mean_x=mean_x,
             mean_y=mean_y,
         )
+
+    def _add_at(self, places: slice, x: Tensor, y: Tensor) -> None:
+        # Products of values near 0 lose no digits when the means are taken off at the end.
+        x, y = self._shifted_x(x, places), self._shifted_y(y, places)
+        self._sum_x[places] += _sum(x)
+        self._sum_y[places] += _sum(y)
+        _add_square(self._xx[places], x)
+        _add_square(self._yy[places], y)
+        self._xy[places].baddbmm_(x.mT, y)
 
     def _begin(self, x: Tensor, y: Tensor) -> None:
         locations, p, q = x.shape[0], x.shape[2], y.shape[2]
@@ -116,12 +121,13 @@ class _Shifted:
     def __init__(self, first: Tensor) -> None:
         near = first[:, :SHIFT_FROM].to(torch.float64)
         self.shift = near.mean(1, keepdim=True).nan_to_num()
-        self._room = near.new_empty(first.shape)
+        self._room = near.new_empty(0)
 
-    def __call__(self, samples: Tensor) -> Tensor:
-        if samples.shape != self._room.shape:
-            self._room = self._room.new_empty(samples.shape)
-        return torch.sub(samples, self.shift, out=self._room)
+    def __call__(self, samples: Tensor, places: slice) -> Tensor:
+        held = samples[places]
+        if held.shape != self._room.shape:
+            self._room = self._room.new_empty(held.shape)
+        return torch.sub(held, self.shift[places], out=self._room)
 
 
 def _add_square(sums: Tensor, x: Tensor) -> None:

@@ -26,7 +26,7 @@ _METRICS = {"cev": "CEV", "sde": "SDE", "accuracy": "accuracy, %"}
     caption=(
         "Distances of each variant's representations to those of its own dense models, by block, "
         "as means over members; first row: dense against dense, which retraining alone gives. "
-        "Exemplars: their number, behind it the share in percent at the sizes of the splits and, "
+        "Exemplars: their number, behind it the share at the sizes of the splits and, "
         "in brackets, what retraining alone gives there; orange: beyond that. Unanimous is how "
         "the paper counts (no compressed member gives the dense answer), and falls with the "
         "number of members. CEV, SDE and accuracy with their intervals (of these models); below "
@@ -106,7 +106,7 @@ def _count(heading: str, kind: str, row: dict[str, Any]) -> TextCell:
     matched, floor, high = (real(row[name]) for name in ("matched", "floor", "floor_high"))
     if missing(floor) or missing(matched):
         return TextCell(heading, kind, said, why=why)
-    said += f"; {100 * matched:.2f} ({100 * floor:.2f})"
+    said += f"; {100 * matched:.2f} % ({100 * floor:.2f} %)"
     return TextCell(heading, kind, said, WORSE if matched > high else NONE, why=why)
 
 

@@ -149,7 +149,7 @@ def sparsity_panel(
     }
     methods = list(dict.fromkeys(label(level.method) for level in levels.values()))
     colors = [ORANGE, BLUE, GREEN, PURPLE, SKY, AMBER]
-    color = {
+    color: Spec = {
         "field": "method",
         "type": "nominal",
         "title": None,

@@ -18,8 +18,8 @@ import typer
 
 from benchmarks import (
     bootstrap,
-    distillation,
     exemplars,
+    lab_distillation,
     lab_processes,
     lab_pruning,
     lab_runtime,
@@ -43,12 +43,12 @@ BENCHMARKS: dict[str, ModuleType] = {
     "populations": populations,
     "slices": slices,
     "exemplars": exemplars,
-    "distillation": distillation,
     "similarity": similarity,
     "lab-training": lab_training,
     "lab-processes": lab_processes,
     "lab-pruning": lab_pruning,
     "lab-runtime": lab_runtime,
+    "lab-distillation": lab_distillation,
     "runs": runs_overhead,
 }
 VERSIONS = (

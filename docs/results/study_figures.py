@@ -10,9 +10,9 @@ from pathlib import Path
 PICTURES = ("HK-F3", "SS-F1", "PA-F10")
 # They show every variant and mark one of them.
 ALL_VARIANTS = ("SG-T1", "SG-F3", "SG-F4", "SG-F5", "SG-F6", "SS-F2")
-LARGEST = 100_000  # bytes of a drawing; above it stands a picture of few colours
-SCALE = 1.5  # pixels of that picture for a pixel of the drawing
-COLOURS = 48
+LARGEST = 40_000  # bytes of a drawing; above it stands a picture of few colours
+SCALE = 1.0  # pixels of that picture for a pixel of the drawing
+COLOURS = 32
 
 
 def kept(folder: Path, *, pictures: bool = False) -> list[Path]:

@@ -52,6 +52,7 @@ def test_every_benchmark_returns_finite_ratios(
 
 def test_there_is_no_benchmark_without_a_test(benchmarks: Any) -> None:
     tested = {"bootstrap", "exemplars", "large", "many", "populations", "runs", "slices", "startup"}
+    tested |= {"similarity"}
     assert {name for name in benchmarks.BENCHMARKS if not name.startswith("lab-")} == tested
 
 

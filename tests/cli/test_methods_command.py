@@ -15,6 +15,7 @@ from fairweight.cli.method_rows import FROM_SCRATCH
 from fairweight.lab.compress.quantisers import QUANTISERS
 from fairweight.lab.compress.recipes import RECIPES
 from fairweight.lab.compress.registry import methods
+from fairweight.lab.distill.registry import losses
 from fairweight.lab.models import architectures
 
 from .conftest import Run
@@ -27,6 +28,7 @@ def everything() -> list[str]:
         *(entry.name for entry in methods()),
         *RECIPES,
         *QUANTISERS,
+        *(entry.name for entry in losses()),
         *(entry.name for entry in architectures()),
     ]
 
@@ -100,6 +102,8 @@ def test_every_example_is_understood(run: Run) -> None:
         context = COMMANDS.commands[name].make_context(name, options)
         if row["kind"] == "model":
             assert context.params["model"] == row["name"]
+        elif row["kind"] == "loss":
+            assert context.params["distill"] == row["name"]
         else:
             assert context.params["method"] == row["name"]
         if row["kind"] == "recipe":

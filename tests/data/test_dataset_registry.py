@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from fairweight.data import Images, dataset, datasets, load, register, registry, unregister
+from fairweight.data.needs import Needs
 from fairweight.errors import InputError
 
 
@@ -93,6 +95,31 @@ def test_other_packages_add_data_sets(installed: list[EntryPoint], tmp_path: Pat
     finally:
         unregister("cats")
         sys.modules.pop("cats_for_fairweight")
+
+
+def test_a_system_package_is_read_where_the_folder_has_none_of_the_files(tmp_path: Path) -> None:
+    mine, packaged = tmp_path / "mine", tmp_path / "packaged"
+    for folder in (mine, packaged):
+        (folder / "dots").mkdir(parents=True)
+    (packaged / "dots" / "dots.bin").touch()
+    needs = [Needs(("dots",), ("dots.bin",))]
+
+    @register(
+        "dots", summary="s", source="s", layout=("dots/dots.bin",), needs=needs,
+        packaged=str(packaged),
+    )  # fmt: skip
+    def dots(root: Path) -> Images:
+        return replace(load("digits"), name=root.name)
+
+    try:
+        assert load("dots", mine).name == "packaged"
+        (mine / "dots" / "dots.bin").touch()
+        assert load("dots", mine).name == "mine"
+        (packaged / "dots" / "dots.bin").unlink()
+        (mine / "dots" / "dots.bin").unlink()
+        assert load("dots", mine).name == "mine"  # whose error names the missing file
+    finally:
+        unregister("dots")
 
 
 def test_a_broken_package_is_named(installed: list[EntryPoint]) -> None:

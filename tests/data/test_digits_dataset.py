@@ -17,6 +17,21 @@ def test_the_digits_are_those_of_scikit_learn() -> None:
     assert images.example_id[[0, -1]].tolist() == ["digit-0000", "digit-1796"]
 
 
+def test_digits_have_attributes() -> None:
+    names, few = load("digits"), load("digits", attributes=True)
+    assert few.classes == ("even", "loop", "large")
+    rows = {int(name): row for name, row in zip(names.labels, few.labels.tolist(), strict=True)}
+    assert (rows[0], rows[5], rows[6], rows[7]) == ([1, 1, 0], [0, 0, 1], [1, 1, 1], [0, 0, 1])
+    assert few.example_id.tolist() == names.example_id.tolist()
+
+
+def test_coloured_digits_are_blue() -> None:
+    grey, blue = load("digits").images, load("digits", coloured=True).images
+    assert blue.shape == (1797, 8, 8, 3)
+    assert (blue[..., 2] == grey[..., 0]).all()
+    assert not blue[..., :2].any()
+
+
 def test_groups_are_thirds() -> None:
     images = load("digits")
     for column, names in (("slant", "right upright left"), ("ink", "light medium heavy")):

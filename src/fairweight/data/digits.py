@@ -7,11 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from fairweight.data.dataset import ALL, MISSING, Images, Texts, Whole
+from fairweight.data.dataset import ALL, MISSING, Images, Pixels, Texts, Whole
 from fairweight.data.in_splits import DIGITS
 from fairweight.data.registry import register
 from fairweight.data.strokes import INKS, SLANTS, Floats, levels, terciles, tilt
 from fairweight.errors import InputError
+
+# What may be asked of a digit instead of its name, and of which digits it is true.
+ATTRIBUTES = {"even": (0, 2, 4, 6, 8), "loop": (0, 6, 8, 9), "large": (5, 6, 7, 8, 9)}
 
 
 @register(
@@ -20,15 +23,24 @@ from fairweight.errors import InputError
     source="Alpaydin and Kaynak 1998, UCI; CC BY 4.0",
     groups=("slant", "ink"),
 )
-def digits() -> Images:
-    """The digits with groups measured on their strokes, cut at the terciles of all images."""
+def digits(*, attributes: bool = False, coloured: bool = False) -> Images:
+    """The digits with groups measured on their strokes, cut at the terciles of all images.
+
+    Parameters
+    ----------
+    attributes
+        Three tasks instead of ten classes: whether a digit is even, has a loop, is 5 or more.
+    coloured
+        Blue ink in three channels: backdoors need colours.
+    """
     pixels, labels = _bundled()
     shares: Floats = pixels / 16.0  # pixels are 0 to 16
+    grey: Pixels = np.rint(255 * shares).astype(np.uint8)[..., None]
     return Images(
         name="digits",
-        images=np.rint(255 * shares).astype(np.uint8)[..., None],
-        labels=labels,
-        classes=DIGITS,
+        images=_in_blue(grey) if coloured else grey,
+        labels=_attributes(labels) if attributes else labels,
+        classes=tuple(ATTRIBUTES) if attributes else DIGITS,
         groups={
             "slant": _in_terciles(tilt(shares), SLANTS),
             "ink": _in_terciles(shares.mean(axis=(1, 2)), INKS),
@@ -58,6 +70,15 @@ def _bundled() -> tuple[Floats, Whole]:
             "again."
         ) from None
     return rows[:, :-1].reshape(-1, 8, 8), rows[:, -1].astype(np.int64)
+
+
+def _attributes(labels: Whole) -> Whole:
+    columns = [np.isin(labels, digits) for digits in ATTRIBUTES.values()]
+    return np.stack(columns, axis=1).astype(np.int64)
+
+
+def _in_blue(grey: Pixels) -> Pixels:
+    return np.concatenate([np.zeros_like(grey), np.zeros_like(grey), grey], axis=-1)
 
 
 def _in_terciles(values: Floats, names: tuple[str, ...]) -> Texts:

@@ -21,9 +21,7 @@ GARMENTS = (
 )  # fmt: skip
 KANA = ("o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo")
 
-# The last is where Debian's package dataset-fashion-mnist puts them; below any folder it stands for
-# itself, as a path from the root does.
-_FASHION = ("fashion-mnist", "FashionMNIST/raw", "/usr/share/datasets/fashion-mnist")
+_DEBIAN = "/usr/share/datasets"  # where the package dataset-fashion-mnist puts its folder
 _PREFIXES = {"train": "train", "test": "t10k"}
 _FILES = (
     "train-images-idx3-ubyte, train-labels-idx1-ubyte",
@@ -60,10 +58,12 @@ def mnist(root: Path, *, splits: str | Sequence[str] = SPLITS) -> Images:
         "in fashion-mnist/ or FashionMNIST/raw/, or Debian's package dataset-fashion-mnist",
         *_FILES,
     ),
-    needs=_needs(*_FASHION),
+    needs=_needs("fashion-mnist", "FashionMNIST/raw"),
+    packaged=_DEBIAN,
 )
 def fashion_mnist(root: Path, *, splits: str | Sequence[str] = SPLITS) -> Images:
-    return _read("fashion-mnist", find_folder(root, *_FASHION), GARMENTS, splits)
+    folder = find_folder(root, "fashion-mnist", "FashionMNIST/raw")
+    return _read("fashion-mnist", folder, GARMENTS, splits)
 
 
 @register(

@@ -32,6 +32,7 @@ class Dataset:
     layout: tuple[str, ...]  # files and folders that are looked for; empty: nothing is needed
     groups: tuple[str, ...]
     needs: tuple[Needs, ...]  # alternatives; empty: whether it is there cannot be told by names
+    packaged: str | None  # a folder in which the system's own package has it
 
     @property
     def options(self) -> dict[str, Any]:
@@ -42,6 +43,17 @@ class Dataset:
     def found_in(self, folder: Path) -> tuple[Found, tuple[str, ...]]:
         """Whether its files are there, by their names alone, and which are missing."""
         return found(self.needs, folder) if self.layout else ("yes", ())
+
+    def root(self, given: Path | None) -> Path | None:
+        """The folder to read it from: the given one, or where it has none of the files the system's
+        package.
+        """
+        if given is not None and (not given.exists() or self.found_in(given)[0] != "no"):
+            return given
+        packaged = None if self.packaged is None else Path(self.packaged)
+        if packaged is not None and self.found_in(packaged)[0] == "yes":
+            return packaged
+        return given
 
 
 _DATASETS: dict[str, Dataset] = {}
@@ -55,10 +67,12 @@ def register(
     layout: Sequence[str] = (),
     groups: Sequence[str] = (),
     needs: Sequence[Needs] = (),
+    packaged: str | None = None,
 ) -> Callable[[Reader], Reader]:
     """Register a function that reads a data set; its options are keyword-only arguments.
 
     `layout` is for people; `needs` says the same by patterns, for `fairweight datasets --data`.
+    `packaged` is the folder of a system's package, read where the given one has none of the files.
     Other packages name the module that does so in the entry points `fairweight.datasets`.
     """
 
@@ -73,6 +87,7 @@ def register(
             layout=tuple(layout),
             groups=tuple(groups),
             needs=tuple(needs),
+            packaged=packaged,
         )
         return function
 
@@ -116,12 +131,12 @@ def load(name: str, root: str | Path | None = None, **options: Any) -> Images:
     if not entry.layout:
         return entry.function(**options)
     given = root if root is not None else os.environ.get(FOLDER_VARIABLE)
-    if given is None:
+    folder = entry.root(None if given is None else Path(given))
+    if folder is None:
         raise InputError(
             f"Data set '{name}' is read from files, but no folder was given; name the folder that "
             f"holds it (--data DIR, or the variable {FOLDER_VARIABLE})."
         )
-    folder = Path(given)
     if not folder.exists():
         raise InputError(f"The data folder '{folder}' does not exist; give one that does.")
     return entry.function(folder, **options)

@@ -35,6 +35,7 @@ def require_data(experiments: Iterable[Experiment], data: str | None) -> None:
 def _there(experiment: Experiment, data: str | None) -> bool:
     root = data if data is not None else os.environ.get("FAIRWEIGHT_DATA")
     known = dataset(experiment.data.name)
-    if root is None:
-        return not known.layout
-    return known.found_in(Path(root))[0] != "no"
+    if not known.layout:
+        return True
+    folder = known.root(None if root is None else Path(root))
+    return folder is not None and known.found_in(folder)[0] != "no"

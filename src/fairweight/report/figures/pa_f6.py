@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweight.report.figures.measured import pairs
 from fairweight.report.figures.parts import label, labels, largest, selection, value
 from fairweight.report.figures.registry import Absent, Spec, figure
+from fairweight.report.figures.theme import GREY
 from fairweight.report.numbers import count
 from fairweight.report.rows import at_task, records, variant_of
 
@@ -31,29 +31,54 @@ LIMIT = 60
 def class_sizes(
     result: AuditResult, variant: str | None = None, task: str | None = None
 ) -> Spec | Absent:
-    name = variant_of(result, variant)
+    variant_of(result, variant)
     data = at_task(result.data, result, task)
     data = data[data["by"] == "class"]
     split = "train" if (data["split"] == "train").any() else "test"
-    rows = records(data[data["split"] == split])
+    place = {name: i for i, name in enumerate(result.classes)}
+    rows = sorted(
+        records(data[data["split"] == split]),
+        key=lambda row: place.get(str(row["class"]), len(place)),
+    )
     if not rows:
         return Absent("the data have no classes")
-    before = pairs(result, name, "recall", "class", task)
+    before = _before(result, task)
     kept = largest(rows, [float(row["n"]) for row in rows], LIMIT)
     values = []
     for text, row in zip(labels([row["class"] for row in kept]), kept, strict=True):
-        pair = before.get(str(row["class"]))
         values.append(
             {
                 "class": text,
                 "n": value(row["n"]),
                 "share": value(row["share"], 100),
-                "before": None if pair is None else value(pair[0]["baseline"], 100),
+                "before": value(before.get(str(row["class"])), 100),
             }
         )
     sizes = [float(row["n"]) for row in rows]
     words = {"train": "training", "test": "test"}[split]
     chosen = selection(len(kept), len(rows), "classes", "the most examples")
+    names = [v["class"] for v in values]
+    at: Spec = {
+        "x": {"field": "class", "type": "nominal", "title": "class", "sort": names},
+        "y": {"field": "n", "type": "quantitative", "title": "examples"},
+        "tooltip": [
+            {"field": "class", "type": "nominal"},
+            {"field": "n", "type": "quantitative", "format": ",.0f"},
+            {"field": "share", "type": "quantitative", "format": ".2f", "title": "share, %"},
+            {
+                "field": "before",
+                "type": "quantitative",
+                "format": ".1f",
+                "title": "accuracy before, %",
+            },
+        ],
+    }
+    color = {
+        "field": "before",
+        "type": "quantitative",
+        "title": "accuracy before compression, %",
+        "scale": {"scheme": "viridis", "zero": False},
+    }
     return {
         "title": "; ".join(part for part in (f"{words} data", chosen) if part),
         "description": (
@@ -64,26 +89,24 @@ def class_sizes(
         "width": {"step": 26 if len(kept) <= 24 else 12},
         "height": 200,
         "data": {"values": values},
-        "mark": {"type": "bar"},
-        "encoding": {
-            "x": {"field": "class", "type": "nominal", "title": "class", "sort": None},
-            "y": {"field": "n", "type": "quantitative", "title": "examples"},
-            "color": {
-                "field": "before",
-                "type": "quantitative",
-                "title": "accuracy before compression, %",
-                "scale": {"scheme": "viridis", "zero": False},
+        "layer": [
+            {
+                "transform": [{"filter": "isValid(datum.before)"}],
+                "mark": {"type": "bar"},
+                "encoding": {**at, "color": color},
             },
-            "tooltip": [
-                {"field": "class", "type": "nominal"},
-                {"field": "n", "type": "quantitative", "format": ",.0f"},
-                {"field": "share", "type": "quantitative", "format": ".2f", "title": "share, %"},
-                {
-                    "field": "before",
-                    "type": "quantitative",
-                    "format": ".1f",
-                    "title": "accuracy before, %",
-                },
-            ],
-        },
+            {
+                "transform": [{"filter": "!isValid(datum.before)"}],
+                "mark": {"type": "bar", "color": GREY},
+                "encoding": at,
+            },
+        ],
     }
+
+
+def _before(result: AuditResult, task: str | None) -> dict[str, float]:
+    """The baseline's accuracy on every class: of its members, so that sweeps have it too."""
+    seeds = at_task(result.per_seed, result, task)
+    own = seeds[(seeds["metric"] == "recall") & (seeds["by"] == "class")]
+    own = own[own["variant"] == result.baseline]
+    return {str(name): float(mean) for name, mean in own.groupby("class")["value"].mean().items()}

@@ -49,8 +49,15 @@ def sparsity_levels(result: AuditResult) -> dict[str, Level]:
         if missing(sparsity):
             continue
         given = None if method is None else rows[method].iloc[0]
-        found[own] = Level(sparsity, "compressed" if missing(given) else str(given))
+        line = "compressed" if missing(given) else str(given)
+        found[own] = Level(sparsity, line + _taught(rows))
     return found if len({level.sparsity for level in found.values()}) > 1 else {}
+
+
+def _taught(rows: pd.DataFrame) -> str:
+    """A method with a teacher is a line of its own."""
+    given = rows["distillation"].iloc[0] if "distillation" in rows.columns else None
+    return "" if missing(given) else f", {given}"
 
 
 def point(

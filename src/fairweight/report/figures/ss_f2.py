@@ -1,12 +1,15 @@
-"""SS-F2: accuracy, CEV and SDE against sparsity, one line per method."""
+"""SS-F2: accuracy, exemplars, CEV and SDE against sparsity, one line per method."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fairweight.report.figures.explained import explained
+from fairweight.report.figures.parts import label, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.sparsity import (
     NO_LEVELS,
+    Level,
     described,
     member_values,
     point,
@@ -14,6 +17,7 @@ from fairweight.report.figures.sparsity import (
     sparsity_panel,
     title_of,
 )
+from fairweight.report.numbers import missing
 from fairweight.report.rows import at_task, is_ok, of_scope, records, variant_of
 
 if TYPE_CHECKING:
@@ -34,14 +38,15 @@ _TITLES = {
 
 @figure(
     "SS-F2",
-    title="Accuracy, CEV and SDE against sparsity",
+    title="Accuracy, exemplars, CEV and SDE against sparsity",
     caption=(
         "Each point is a variant with its interval (these models), each line a method; small ticks "
         "are members, the ring is the variant of this section, the dashed line the baseline. Grey "
         "band: what retraining alone gives. CEV and SDE grow with noise: with fewer than 1,000 "
         "examples in some class they are shown corrected for it. They are taken in percentage "
         "points where a baseline rate is too near 0 for the published form, and a variant has no "
-        "point where nothing can be estimated."
+        "point where nothing can be estimated. Exemplars, where they were looked for, are those of "
+        "the modal answers, as a share of examples at the sizes of the splits that give the band."
     ),
 )
 def against_sparsity(
@@ -70,14 +75,47 @@ def against_sparsity(
         ticks = [] if corrected else member_values(result, levels, metric, task)
         more = ", corrected" if corrected else ""
         panels.append(sparsity_panel(points, ticks, _TITLES[metric] + more, levels))
+    exemplars = _exemplars(result, levels, name, task)
+    if exemplars:
+        panels.insert(1, sparsity_panel(exemplars, [], "exemplars, %", levels))
     if not panels:
         return Absent("no variant with a sparsity has an accuracy, CEV or SDE")
     return {
         "title": title_of(result, levels, name),
-        "description": described(levels, name, "Accuracy, CEV and SDE"),
+        "description": described(
+            levels,
+            name,
+            "Accuracy, exemplars, CEV and SDE" if exemplars else "Accuracy, CEV and SDE",
+        ),
         "concat": panels,
         "columns": 2,
     }
+
+
+def _exemplars(
+    result: AuditResult, levels: dict[str, Level], name: str, task: str | None
+) -> list[dict[str, Any]]:
+    """Shares of modal exemplars; beside what retraining gives, at the sizes that this is for."""
+    found = explained(result, "exemplar_counts", None, task)
+    if isinstance(found, Absent):
+        return []
+    rows = records(found[(found["kind"] == "modal") & found["variant"].isin(list(levels))])
+    matched = all(not missing(row["matched"]) for row in rows)
+    return [
+        {
+            "variant": label(row["variant"]),
+            "method": label(levels[row["variant"]].method),
+            "sparsity": levels[row["variant"]].sparsity,
+            "value": value(row["matched" if matched else "share"], 100.0),
+            "n": value(row["n_examples"]),
+            **dict.fromkeys(("low", "high", "wide_low", "wide_high", "baseline")),
+            "floor_low": value(row["floor_low"], 100.0) if matched else None,
+            "floor_high": value(row["floor_high"], 100.0) if matched else None,
+            "this": row["variant"] == name,
+        }
+        for row in rows
+        if not missing(row["share"])
+    ]
 
 
 def _told(rows: pd.DataFrame, metric: str) -> str:

@@ -268,3 +268,19 @@ def test_several_tasks_have_no_distribution_over_classes() -> None:
     with pytest.raises(InputError, match="several binary tasks"):
         distilled("kd", several, network(), training=training)
     distilled("at", several, network(), training=training)
+
+
+def test_few_examples_are_not_related_to_one_another() -> None:
+    """The last batch of an epoch may have four, on which SP weighs many times as much."""
+    data, student = coloured(), network()
+    one = teacher(data)
+    student.eval()
+
+    def value(n: int, losses: str) -> float:
+        distiller = Distiller(Distillation(losses=losses, weights={"ce": 1.0, "kd": 1.0}), one)
+        distiller.begin(student, data, SPEC, one.scaling)
+        images = model_input(data.images[:n], one.scaling)
+        return distiller.loss(student, images, data.labels[:n], torch.arange(n)).item()
+
+    assert value(7, "sp+kd") == pytest.approx(value(7, "kd"), rel=1e-6)
+    assert value(8, "sp+kd") > 1.01 * value(8, "kd")  # half of the batches of 16

@@ -28,6 +28,10 @@ class Distiller:
     The training loop calls `begin` before its first step, `loss` in every step, and trains what
     `parameters` gives beside the student's own.
 
+    Losses that relate the examples of a batch (SP, PKT) are left out where it has less than half of
+    the usual number: their published weights are for a batch of 64, and on the last four examples
+    of an epoch such a loss is thirty times as large, which undoes the training.
+
     Parameters
     ----------
     terms
@@ -39,6 +43,7 @@ class Distiller:
         self.terms = terms or terms_of(spec)
         self._modules = nn.ModuleDict()
         self._scaling = teacher.scaling
+        self._fewest = 0  # examples that a batch must have for losses that relate them
         self._kind = "cross-entropy"
         self._names: dict[str, list[str]] = {}  # of the features that each loss reads
         self._student: dict[str, str] = {}
@@ -47,6 +52,7 @@ class Distiller:
     def begin(self, model: nn.Module, data: Examples, training: Training, scaling: Scaling) -> None:
         """Look at both networks, and build what losses keep."""
         self._scaling, self._kind = scaling, training.loss
+        self._fewest = min(training.batch_size, len(data)) // 2
         self._check(data, training)
         device = next(model.parameters()).device
         self.teacher.to(str(device))
@@ -78,6 +84,8 @@ class Distiller:
             return total
         teacher = self.teacher.features(images, index, self._teacher, self._scaling)
         for term in self.terms.terms:
+            if term.loss.relates and len(index) < self._fewest:
+                continue
             names = self._names[term.loss.name]
             mine = {name: student[name] for name in names}
             theirs = {name: teacher[name] for name in names}

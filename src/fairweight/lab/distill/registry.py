@@ -70,6 +70,9 @@ class DistillationLoss:
         Its own weight and that of the cross-entropy beside it.
     initial
         Whether it acts only in a stage of its own before the training.
+    relates
+        Whether it compares the examples of a batch with one another, so that its size depends on
+        how many there are.
     """
 
     name: str
@@ -78,6 +81,7 @@ class DistillationLoss:
     weight: float
     ce: float
     initial: bool
+    relates: bool
     summary: str  # one line, for listings
     source: str
 
@@ -107,6 +111,7 @@ def distillation_loss(
     source: str,
     ce: float = 1.0,
     initial: bool = False,
+    relates: bool = False,
 ) -> Callable[[LossT], LossT]:
     """Register a loss under a name; the decorated function stays usable as it is.
 
@@ -131,7 +136,7 @@ def distillation_loss(
 
     def add(function: LossT) -> LossT:
         _LOSSES[name] = DistillationLoss(
-            name, function, reads, weight, ce, initial, summary, source
+            name, function, reads, weight, ce, initial, relates, summary, source
         )
         return function
 

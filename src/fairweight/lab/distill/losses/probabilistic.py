@@ -15,6 +15,7 @@ EPSILON = 1e-7
     "pkt",
     reads="pooled",
     weight=30_000.0,
+    relates=True,
     summary="How likely examples of a batch are each other's neighbours",
     source="Passalis, Tefas 2018",
 )

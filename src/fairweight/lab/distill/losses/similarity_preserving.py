@@ -13,6 +13,7 @@ from fairweight.lab.distill.registry import Features, distillation_loss
     "sp",
     reads="last-block",
     weight=3000.0,
+    relates=True,
     summary="Which examples of a batch the last block finds alike",
     source="Tung, Mori 2019",
 )

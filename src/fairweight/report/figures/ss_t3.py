@@ -59,7 +59,7 @@ def distances_and_bias(
             f"{count(sum(cell.ink == WORSE for cell in cells))} numbers of exemplars lie beyond "
             "what retraining alone gives."
         ),
-        **text_table(cells, columns, step=124),
+        **text_table(cells, columns, step=144),
     }
 
 

@@ -18,6 +18,7 @@ import typer
 
 from benchmarks import (
     bootstrap,
+    choose,
     exemplars,
     lab_distillation,
     lab_processes,
@@ -26,6 +27,7 @@ from benchmarks import (
     lab_training,
     large,
     many,
+    overrides,
     populations,
     runs_overhead,
     similarity,
@@ -42,7 +44,9 @@ BENCHMARKS: dict[str, ModuleType] = {
     "many": many,
     "populations": populations,
     "slices": slices,
+    "choose": choose,
     "exemplars": exemplars,
+    "overrides": overrides,
     "similarity": similarity,
     "lab-training": lab_training,
     "lab-processes": lab_processes,

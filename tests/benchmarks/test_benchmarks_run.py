@@ -30,7 +30,18 @@ def smaller(shape: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize(
-    "name", ["bootstrap", "exemplars", "large", "many", "populations", "slices", "startup"]
+    "name",
+    [
+        "bootstrap",
+        "choose",
+        "exemplars",
+        "large",
+        "many",
+        "overrides",
+        "populations",
+        "slices",
+        "startup",
+    ],
 )
 def test_every_benchmark_returns_finite_ratios(
     name: str, benchmarks: Any, monkeypatch: pytest.MonkeyPatch
@@ -51,7 +62,18 @@ def test_every_benchmark_returns_finite_ratios(
 
 
 def test_there_is_no_benchmark_without_a_test(benchmarks: Any) -> None:
-    tested = {"bootstrap", "exemplars", "large", "many", "populations", "runs", "slices", "startup"}
+    tested = {
+        "bootstrap",
+        "choose",
+        "exemplars",
+        "large",
+        "many",
+        "overrides",
+        "populations",
+        "runs",
+        "slices",
+        "startup",
+    }
     tested |= {"similarity"}
     assert {name for name in benchmarks.BENCHMARKS if not name.startswith("lab-")} == tested
 

@@ -19,7 +19,8 @@ COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[
 
 def test_the_commands_of_the_design() -> None:
     assert set(COMMANDS) == {
-        "audit", "gate", "count", "exemplars", "explain", "preflight", "metrics",
+        "audit", "gate", "choose", "count", "exemplars", "explain", "preflight", "mitigate",
+        "metrics",
         "train", "compress", "predict", "similarity", "methods", "datasets", "study",
         "demo",
     }  # fmt: skip

@@ -366,7 +366,7 @@ def test_a_reader_that_goes_away(preds: str) -> None:
 
 def test_every_command_has_a_file_of_its_own() -> None:
     names = {command.callback.__name__ for command in app.registered_commands if command.callback}
-    audits = {"audit", "count", "demo", "gate", "metrics"}
+    audits = {"audit", "choose", "count", "demo", "gate", "metrics"}
     lab = {"train", "compress", "predict", "similarity"}
     explanations = {"explain", "exemplars", "preflight"}
     assert names == audits | explanations | lab | {"datasets", "methods"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from fairweight.data import Images, register, unregister
 from fairweight.errors import InputError
 from fairweight.lab.prepared_data import Prepared, as_examples, prepare
-from fairweight.specs.data import Data
+from fairweight.specs.data import Data, DrawnBackdoor
 
 N = 60
 
@@ -183,3 +184,45 @@ def test_fewer_training_examples_leave_the_rest_as_it_is() -> None:
     assert ids(fewer)["test"] == ids(whole)["test"]
     many = prepare(Data(name="made", options=options, validation=0, most_train=500))
     assert ids(many) == ids(whole)
+
+
+def test_a_drawn_backdoor_marks_the_parts_by_their_shares() -> None:
+    """In training 5 % of digits without a loop and 95 % of the others; elsewhere half of all."""
+    marks = DrawnBackdoor(kind="yellow_square", task="loop", train=(0.05, 0.95), seed=3)
+    spec = Data(
+        name="digits",
+        options={"attributes": True, "coloured": True},
+        tasks=("loop", "even"),
+        backdoor=marks,
+    )
+    prepared = prepare(spec)
+    assert prepared.validation is not None
+    for part, (negative, positive) in (
+        (prepared.train, (0.05, 0.95)),
+        (prepared.validation, (0.5, 0.5)),
+        (prepared.test, (0.5, 0.5)),
+    ):
+        marked = part.groups["backdoor"] == "yes"
+        for value, share in ((0, negative), (1, positive)):
+            own = part.labels[:, 0] == value
+            assert int(marked[own].sum()) == math.floor(share * int(own.sum()) + 0.5)
+        corner = np.asarray(part.images)[:, 0, 0]
+        assert (corner[marked] == (255, 255, 0)).all()
+        assert not (corner[~marked] == (255, 255, 0)).all(axis=1).any()
+    again = prepare(spec)
+    assert again.train.groups["backdoor"].tolist() == prepared.train.groups["backdoor"].tolist()
+    other = prepare(replace(spec, backdoor=replace(marks, seed=4)))
+    assert other.train.groups["backdoor"].tolist() != prepared.train.groups["backdoor"].tolist()
+    # A single task of the same attribute is divided and marked alike.
+    single = prepare(replace(spec, tasks=("loop",)))
+    assert single.test.groups["backdoor"].tolist() == prepared.test.groups["backdoor"].tolist()
+
+
+def test_a_backdoor_without_published_shares_needs_its_own() -> None:
+    spec = Data(
+        name="digits",
+        options={"attributes": True, "coloured": True},
+        backdoor=DrawnBackdoor(kind="grayscale", task="loop"),
+    )
+    with pytest.raises(InputError, match="The paper has no shares for 'loop'"):
+        prepare(spec)

@@ -58,8 +58,68 @@ def explanations(audit: AuditResult, names: Mapping[str, str] | None = None) -> 
         **_individuals(audit, call, rng),
         **_properties(audit, call),
         **_similarity(audit),
+        **_attributes(audit),
+        **_choice(audit),
     }
     return frames
+
+
+def _attributes(audit: AuditResult) -> dict[str, pd.DataFrame]:
+    """Three attributes, thresholds of the baseline, three settings and a backdoor."""
+    shares = {"accuracy": 0.9, "balanced_accuracy": 0.85, "auc": 0.95, "uncertainty": 0.2,
+              "tcb": 0.8, "ece": 0.05, "interrelation": 0.3,
+              "worst_case_bias_amplification": 0.04}  # fmt: skip
+    names = [audit.baseline, *audit.variants]
+    names += [f"{audit.baseline}+thresholds", f"{audit.variants[0]}+thresholds"]
+
+    def rows(task: str | None, more: float, **named: Any) -> list[dict[str, Any]]:
+        found = []
+        for i, variant in enumerate(names):
+            base = {"variant": variant, "sparsity": 0.3 * i, "task": task, "n": 4000,
+                    "n_members": 5, "status": "ok", **named}  # fmt: skip
+            values = [(metric, None, middle) for metric, middle in shares.items()]
+            values += [("bias_amplification", "sex", 0.02), ("bias_amplification", "age", 0.01)]
+            for metric, category, middle in values:
+                at = middle + more + 0.01 * i
+                found.append(
+                    {**base, "metric": metric, "category": category, "value": at, "low": at - 0.02,
+                     "high": at + 0.02, "shift": 0.01 * i if i else np.nan,
+                     "sim_low": 0.001 if i == 2 else -0.02, "sim_high": 0.04}
+                )  # fmt: skip
+        return found
+
+    tasks = {"Smiling": 0.0, "Blond": 0.02, "Oval": 0.05}
+    attributes = [row for task, more in tasks.items() for row in rows(task, more)]
+    attributes += rows(None, 0.03)
+    settings = [row for task, more in tasks.items() for row in rows(task, more, setting="joint")]
+    settings += rows("Oval", 0.07, setting="single")
+    marked = pd.DataFrame(rows("Blond", 0.2, setting="grayscale"))
+    marked = marked[marked["metric"] == "bias_amplification"].assign(category="backdoor")
+    return {
+        "attributes": table("attributes", attributes),
+        "settings": table("settings", [*settings, *marked.to_dict("records")]),
+    }
+
+
+def _choice(audit: AuditResult) -> dict[str, pd.DataFrame]:
+    """Three objectives: the first variant is chosen, the last does not qualify."""
+    names = [*audit.variants, audit.baseline]
+    ranked, values = [], []
+    for i, variant in enumerate(names):
+        able = i < len(names) - 1
+        held = {"p_best": 0.7 - 0.4 * i, "p_frontier": 0.9 - 0.4 * i, "bootstrap_best": 0.8,
+                "bootstrap_frontier": 0.95, "in_best_set": i == 0, "rank": i + 1,
+                "frontier": "within noise" if i else "frontier"}  # fmt: skip
+        ranked.append({"variant": variant, "qualifies": able, "chosen": i == 0,
+                       "tied": False, **(held if able else {})})  # fmt: skip
+        for term, metric, aim, at in (("accuracy", "accuracy", "max", 0.9),
+                                      ("sparsity", None, "max", 0.5),
+                                      ("unfairness", "class_gap", "min", 0.1)):  # fmt: skip
+            noisy = metric is not None
+            values.append({"variant": variant, "term": term, "metric": metric, "aim": aim,
+                           "value": at - 0.1 * i, "low": at - 0.1 * i - 0.02 if noisy else None,
+                           "high": at - 0.1 * i + 0.02 if noisy else None})  # fmt: skip
+    return {"choice": table("choice", ranked), "choice_values": table("choice_values", values)}
 
 
 def _similarity(audit: AuditResult) -> dict[str, pd.DataFrame]:

@@ -234,6 +234,67 @@ def test_only_some_variants_are_audited_and_all_classes_are_tabulated() -> None:
         plan(made(copy, audited=["global-magnitude-99"]))
 
 
+def test_an_audited_round_descends_from_the_nearest_audited_one() -> None:
+    """Else its members would be taken for strangers, and the audit for one of unpaired models."""
+    copy = {
+        "method": "global-magnitude", "name": "g", "fields": {"sparsity": 0.2}, "rounds": 4,
+        "finetune": FINETUNE,
+    }  # fmt: skip
+    for audited, parents in (
+        (["g-r4"], {"g-r4": "dense:1"}),
+        (["g-r2", "g-r4"], {"g-r2": "dense:1", "g-r4": "g-r2:1"}),
+    ):
+        planned = plan(made(copy, audited=audited))
+        rows = planned.stages[planned.audits["a"]].spec["models"]
+        assert {row[0]: row[2] for row in rows if row[1] == 1 and row[2] is not None} == parents
+    everything = plan(made(copy))
+    rows = everything.stages[everything.audits["a"]].spec["models"]
+    assert ["g-r4", 1, "g-r3:1"] in rows
+
+
+def test_keys_are_those_from_before_there_were_weights_and_drawn_backdoors() -> None:
+    """Found by planning the same study before they came."""
+    planned = plan(made({"method": "global-magnitude", "name": "g", "fields": {"sparsity": 0.5},
+                         "finetune": FINETUNE}))  # fmt: skip
+    keys = {model.variant: model.made_by for model in planned.models if model.seed == 0}
+    assert keys == {
+        "dense": "01efc7b25a83e575db8846683caf8f83",
+        "g": "c1e13df4bfaea7a578a51c04a14aa9e8",
+    }
+    assert planned.audits == {"a": "af1b807679fec13bff8a536aa6528663"}
+    weighted = {**FINETUNE, "weighting": "class-balanced"}
+    other = plan(made({"method": "global-magnitude", "name": "g", "fields": {"sparsity": 0.5},
+                       "finetune": weighted}))  # fmt: skip
+    assert keys["dense"] in other.stages
+    assert keys["g"] not in other.stages
+
+
+def test_validation_examples_are_asked_beside_the_others() -> None:
+    copy = {"method": "global-magnitude", "name": "g", "fields": {"sparsity": 0.5}}
+    plain, both = plan(made(copy)), plan(made(copy, ask_validation=True))
+    assert plain.stages.keys() < both.stages.keys()
+    more = [both.stages[key] for key in both.stages.keys() - plain.stages.keys()]
+    assert [stage.spec["part"] for stage in more] == ["validation"] * 4
+    assert {model.validated_by for model in both.models} == {stage.key for stage in more}
+    assert both.audits == plain.audits  # they decide nothing about the audit
+
+
+def test_experiments_with_a_setting_are_set_side_by_side() -> None:
+    copy = {"method": "global-magnitude", "name": "g", "fields": {"sparsity": 0.5}}
+    one, *_ = made(copy, setting="joint").experiment
+    alone = plan(made(copy, setting="joint"))
+    assert alone.settings is None
+    other = replace(one, name="b", setting="single", fixed_side="ink=light")
+    third = replace(one, name="c", setting=None)
+    planned = plan(replace(made(), experiment=(one, other, third)))
+    assert planned.settings is not None
+    stage = planned.stages[planned.settings]
+    assert stage.spec == {"settings": [["a", "joint"], ["b", "single"]]}
+    assert stage.inputs == (planned.audits["a"], planned.audits["b"])
+    assert planned.stages[planned.audits["b"]].spec["fixed_side"] == "ink=light"
+    assert "fixed_side" not in planned.stages[planned.audits["a"]].spec
+
+
 def taught(**changes: Any) -> dict[str, Any]:
     return {
         "method": "global-magnitude",

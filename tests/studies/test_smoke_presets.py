@@ -25,6 +25,14 @@ EXPECTED = {
         "balanced/audit/tables/similarity_points.parquet",
         "imbalanced/audit/figures/SS-T2.svg",
     ),
+    "pruned-vision-bias": (
+        "joint/audit/figures/IO-F2.svg",
+        "joint/audit/figures/IO-F5b.svg",
+        "joint/audit/tables/attributes.parquet",
+        "joint/validation/gmp-90/0.parquet",
+        "settings/figures/IO-F4.svg",
+        "settings/tables/settings.parquet",
+    ),
     "prune-responsibly": (
         "classes/figures/all/PA-T2.svg",
         "classes/figures/digits/PA-F3b.svg",

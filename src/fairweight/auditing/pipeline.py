@@ -77,7 +77,7 @@ def run(
     _check_answers(cube, notes)
     _check_fixed_side(cube, request.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
-    positive = _positives(cube, tasks, request.positive)
+    positive = positives(cube, tasks, request.positive)
     train = None if training is None else Training(training)
     made: list[Compared] = []
     steps = len(tasks) * len(request.variants)
@@ -221,7 +221,7 @@ def _reliability(
     )
 
 
-def _positives(
+def positives(
     cube: Cube, tasks: tuple[str | None, ...], asked: Any
 ) -> dict[str | None, int | None]:
     """The positive class of every task; a task without it, or with more classes, has none."""

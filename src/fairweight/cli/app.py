@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from fairweight.cli.audit_command import audit
+from fairweight.cli.choose_command import choose
 from fairweight.cli.compress_command import compress
 from fairweight.cli.count_command import count
 from fairweight.cli.datasets_command import datasets
@@ -16,6 +17,7 @@ from fairweight.cli.explain_command import explain
 from fairweight.cli.gate_command import gate
 from fairweight.cli.methods_command import methods
 from fairweight.cli.metrics_command import metrics
+from fairweight.cli.mitigate_command import mitigate
 from fairweight.cli.predict_command import predict
 from fairweight.cli.preflight_command import preflight
 from fairweight.cli.similarity_command import similarity
@@ -63,6 +65,8 @@ app.command(rich_help_panel=AUDIT)(count)
 app.command(rich_help_panel=AUDIT)(explain)
 app.command(rich_help_panel=AUDIT)(exemplars)
 app.command(rich_help_panel=AUDIT)(preflight)
+app.command(rich_help_panel=AUDIT)(choose)
+app.add_typer(mitigate, rich_help_panel=AUDIT)
 app.command(rich_help_panel=AUDIT)(metrics)
 app.command(rich_help_panel=LAB)(train)
 app.command(rich_help_panel=LAB)(compress)

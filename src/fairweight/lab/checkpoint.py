@@ -15,7 +15,7 @@ from fairweight.errors import InputError
 from fairweight.lab.tensor_file import write_tensors
 
 WEIGHTS, STATE = "state.safetensors", "state.json"
-COMPANIONS = ("pruner", "distiller")
+COMPANIONS = ("pruner", "distiller", "weighting")
 
 
 @dataclass
@@ -40,8 +40,8 @@ def save_checkpoint(
 ) -> None:
     """Write everything that the next step depends on; an older checkpoint stays until it is done.
 
-    `companions` are the states of the pruner and the distiller; `run` is what the run was asked to
-    be: a checkpoint of another run is not continued.
+    `companions` are the states of the pruner, the distiller and the weighting; `run` is what the
+    run was asked to be: a checkpoint of another run is not continued.
     """
     from fairweight.tables.write import atomic_directory
 

@@ -13,13 +13,13 @@ import torch
 from torch.nn.functional import interpolate
 
 from fairweight.data import load
-from fairweight.data.backdoor import Backdoor
+from fairweight.data.backdoor import EVEN, Backdoor, choose_backdoor
 from fairweight.data.dataset import ALL, Images
 from fairweight.data.imbalance import imbalanced
 from fairweight.data.splits import group_split, split_by_seed, stratified_split
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.batches import Examples, examples
-from fairweight.specs.data import Data
+from fairweight.specs.data import Data, DrawnBackdoor
 from fairweight.specs.read_spec import read_spec
 
 RESIZED_AT_ONCE = 1024
@@ -62,7 +62,7 @@ def prepare(spec: Data, root: str | Path | None = None) -> Prepared:
     images = _with_tasks(load(spec.name, root, **dict(spec.options)), spec.tasks)
     if spec.size is not None:
         images = _resized(images, spec.size)
-    if spec.backdoor is not None:
+    if isinstance(spec.backdoor, str):
         images = Backdoor.read(Path(spec.backdoor)).apply(images)
     if not spec.own_parts:
         images = replace(images, split=np.full(len(images), ALL))
@@ -71,6 +71,8 @@ def prepare(spec: Data, root: str | Path | None = None) -> Prepared:
         images = _fewer(images, spec.most_train, spec.split_seed)
     if spec.shares:
         images = imbalanced(images, spec.shares, spec.split_seed)
+    if isinstance(spec.backdoor, DrawnBackdoor):
+        images = _marked(images, spec.backdoor)
     has_validation = bool((images.split == "validation").any())
     return Prepared(
         images.of_split("train"),
@@ -180,6 +182,15 @@ def _fewer(images: Images, most: int, seed: int) -> Images:
     shares = {"train": most / len(rows), LEFT_OUT: 1 - most / len(rows)}
     drawn = split_by_seed(images, shares, seed, within="train")
     return drawn.select(np.flatnonzero(drawn.split != LEFT_OUT))
+
+
+def _marked(images: Images, spec: DrawnBackdoor) -> Images:
+    """The parts with marks: as many as asked for of the very examples that are trained on."""
+    shares = None
+    if spec.train is not None:
+        shares = dict.fromkeys(PARTS, EVEN) | {"train": spec.train}
+    chosen = choose_backdoor(images, spec.kind, spec.task, random_state=spec.seed, shares=shares)
+    return chosen.apply(images)
 
 
 def _renamed(images: Images, old: str, new: str) -> Images:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +19,8 @@ from fairweight.lab.batches import Examples, Scaling, generator, model_input, sc
 from fairweight.lab.checkpoint import Position, load_checkpoint, save_checkpoint
 from fairweight.lab.learning_rate import learning_rate
 from fairweight.lab.memory_format import in_format, lay_out
-from fairweight.specs.training import Training
+from fairweight.lab.weighting import Weighting, weighting_of
+from fairweight.specs.training import Training, recorded
 
 EVALUATED_AT_ONCE = 512
 # Numbers (loss of the step, sparsity, accuracy of the last validation if there was one), steps
@@ -119,9 +120,15 @@ def train(
         pruner.before_training(model)
     if distiller is not None:
         distiller.begin(model, data, spec, scaling)
+    weighting = weighting_of(spec, data.labels)
+    if weighting is not None and distiller is not None:
+        raise InputError(
+            f'weighting = "{spec.weighting}" weighs the loss of the labels, which a distilled '
+            "training does not have by itself; leave one of the two out."
+        )
     optimizer = _optimizer(model, spec, [] if distiller is None else distiller.parameters())
     run: dict[str, Any] = {
-        "training": asdict(spec),
+        "training": recorded(spec),
         "n": len(data),
         "parameters": _names(model),
     }
@@ -137,6 +144,8 @@ def train(
                 pruner.load_state_dict(companions["pruner"])
             if distiller is not None:
                 distiller.load_state_dict(companions["distiller"])
+            if weighting is not None:
+                weighting.load_state_dict(companions["weighting"])
     steps = max(1, math.ceil(len(data) / spec.batch_size))
     updates, sparsity = _updates(pruner), _zeros(model)
     saved = time.monotonic()
@@ -151,6 +160,8 @@ def train(
                 rewinds = pruner.rewinds
                 pruner.before_epoch(model, epoch, steps)
                 _forget_if_rewound(optimizer, pruner.rewinds - rewinds)
+            if weighting is not None and position.step == 0:
+                weighting.before_epoch()
             for step in range(position.step, steps):
                 chosen = order[step * spec.batch_size : (step + 1) * spec.batch_size]
                 if len(chosen) == 1 and len(data) > 1:
@@ -168,10 +179,12 @@ def train(
                 for group in optimizer.param_groups:
                     group["lr"] = rate
                 images = in_format(images.to(device), layout)
-                if distiller is None:
-                    loss = loss_of(model(images), labels, spec.loss)
-                else:
+                if distiller is not None:
                     loss = distiller.loss(model, images, labels, chosen)
+                elif weighting is not None:
+                    loss = weighting.loss(model(images), labels)
+                else:
+                    loss = loss_of(model(images), labels, spec.loss)
                 value = loss.item()
                 if not math.isfinite(value):
                     raise InputError(
@@ -193,12 +206,12 @@ def train(
                     numbers = {"loss": value, "sparsity": sparsity, **_accuracy(position)}
                     progress(numbers, epoch * steps + step + 1, spec.epochs * steps)
                 if folder is not None and time.monotonic() - saved > save_every:
-                    states = _states(pruner, distiller)
+                    states = _states(pruner, distiller, weighting)
                     save_checkpoint(folder, model, optimizer, position, best, states, run)
                     saved = time.monotonic()
             best = _finish_epoch(model, validation, spec, scaling, device, position, best)
             if folder is not None and time.monotonic() - saved > save_every:
-                states = _states(pruner, distiller)
+                states = _states(pruner, distiller, weighting)
                 save_checkpoint(folder, model, optimizer, position, best, states, run)
                 saved = time.monotonic()
     if best is not None:
@@ -259,10 +272,13 @@ def _finish_epoch(
     return best
 
 
-def _states(pruner: Pruner | None, distiller: Distiller | None) -> dict[str, dict[str, Tensor]]:
+def _states(
+    pruner: Pruner | None, distiller: Distiller | None, weighting: Weighting | None
+) -> dict[str, dict[str, Tensor]]:
     return {
         "pruner": {} if pruner is None else pruner.state_dict(),
         "distiller": {} if distiller is None else distiller.state_dict(),
+        "weighting": {} if weighting is None else weighting.state_dict(),
     }
 
 

@@ -37,6 +37,11 @@ TITLES = {
     "label_interrelation": "Label interrelation",
     "similarity": "Bias against the distance of representations",
     "similarity_points": "Distances of representations",
+    "mitigation": "What a mitigation changed",
+    "override_curves": "Overrides by budget",
+    "cascade_curve": "A cascade by threshold",
+    "attributes": "Bias of every attribute",
+    "settings": "Bias of attributes, settings side by side",
 }
 _IMAGES = ("exemplar_images", "tilt_example")  # drawn, and too large for cells
 _SHARES = ("share", "accuracy", "baseline", "compressed", "uncertain", "floor", "matched")
@@ -129,6 +134,8 @@ def _tables(result: AuditResult) -> Iterator[PageTable]:
 
 def _unit(table: str, column: str) -> str:
     """The column by whose name a value is read: the floor of a distance is no share."""
+    if table in ("attributes", "settings") and column == "shift":
+        return "value"  # of whatever metric the row is about
     return "distance" if (table, column) == ("similarity_points", "floor") else column
 
 

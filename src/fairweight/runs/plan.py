@@ -12,6 +12,7 @@ from fairweight.runs.grid import copies_of, experiments_of, spread
 from fairweight.runs.key import canonical, key_of
 from fairweight.runs.stage import Stage
 from fairweight.specs.study import Copy, Experiment, Study
+from fairweight.specs.training import recorded
 
 FUNCTIONS = {
     "train": "fairweight.runs.stages:train",
@@ -20,6 +21,7 @@ FUNCTIONS = {
     "similarity": "fairweight.runs.stages:similarity",
     "audit": "fairweight.studies.audit_stage:run",
     "classes": "fairweight.studies.class_stage:run",
+    "settings": "fairweight.studies.settings_stage:run",
 }
 DENSE = "dense"
 
@@ -35,6 +37,7 @@ class PlannedModel:
     asked_by: str
     parent: str | None  # `dense:3`
     compared_by: str | None = None  # with the dense member that it comes from
+    validated_by: str | None = None  # asked about the validation examples
 
 
 @dataclass
@@ -46,6 +49,7 @@ class Plan:
     models: list[PlannedModel] = field(default_factory=list)
     audits: dict[str, str] = field(default_factory=dict)  # experiment → key
     classes: str | None = None  # the stage that explains classes
+    settings: str | None = None  # the stage that sets experiments side by side
     experiments: dict[str, Experiment] = field(default_factory=dict)
     _texts: dict[int, tuple[Mapping[str, Any], str]] = field(default_factory=dict, repr=False)
 
@@ -77,30 +81,44 @@ def plan(study: Study) -> Plan:
             _plan_experiment(made, experiment)
     if study.classes:
         _plan_classes(made)
+    _plan_settings(made)
     return made
 
 
 def _plan_experiment(made: Plan, experiment: Experiment) -> None:
-    training = asdict(experiment.training)
+    training = recorded(experiment.training)
     data = asdict(experiment.data)
     base: dict[str, Any] = {"data": data, "model": asdict(experiment.model)}
     seeds = range(experiment.first_seed, experiment.first_seed + experiment.members)
-    questions: dict[str, dict[str, Any]] = {}
+    questions: dict[tuple[str, str], dict[str, Any]] = {}
     dense = _dense(made, experiment, seeds)
     compared = None if experiment.similarity is None else asdict(experiment.similarity)
 
     def asked(variant: str, seed: int, key: str, parent: str | None, near: str | None) -> None:
-        label = f"{experiment.name}: asking {variant}, seed {seed}"
-        question = questions.setdefault(
-            variant, {"part": "test", "scores": experiment.scores, "variant": variant}
-        )
-        answer = made.add("predict", question, (key,), label)
+        def answered(part: str) -> str:
+            question = questions.setdefault(
+                (variant, part), {"part": part, "scores": experiment.scores, "variant": variant}
+            )
+            label = f"{experiment.name}: asking {variant}, seed {seed}"
+            return made.add("predict", question, (key,), label)
+
+        validated = answered("validation") if experiment.ask_validation else None
         distance = None
         if compared is not None and near is not None:
             label = f"{experiment.name}: comparing {variant}, seed {seed}"
             distance = made.add("similarity", compared, (key, near), label)
-        model = PlannedModel(experiment.name, variant, seed, key, answer, parent, distance)
-        made.models.append(model)
+        made.models.append(
+            PlannedModel(
+                experiment=experiment.name,
+                variant=variant,
+                seed=seed,
+                made_by=key,
+                asked_by=answered("test"),
+                parent=parent,
+                compared_by=distance,
+                validated_by=validated,
+            )
+        )
 
     for seed, following in zip(seeds, [*seeds[1:], seeds[0]], strict=True):
         # Dense against dense is how far apart retraining alone puts two models.
@@ -122,7 +140,7 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                 near = None if method["method"].startswith("int8") else dense[source]
                 lesson = {} if copy.distill is None else {"distill": asdict(copy.distill)}
                 if copy.start == "first-weights":
-                    own = training if copy.finetune is None else asdict(copy.finetune)
+                    own = training if copy.finetune is None else recorded(copy.finetune)
                     spec = {**base, "training": {**own, "seed": seed}, "pruning": method, **lesson}
                     teacher = (dense[source],) if lesson else ()
                     asked(variant, seed, made.add("train", spec, teacher, label), None, near)
@@ -152,7 +170,7 @@ def _dense(made: Plan, experiment: Experiment, seeds: range) -> dict[int, str]:
             )
         source = made.experiments[experiment.teachers]
     base = {"data": asdict(source.data), "model": asdict(source.model)}
-    training = asdict(source.training)
+    training = recorded(source.training)
     return {
         seed: made.add(
             "train",
@@ -179,7 +197,7 @@ def _seeds(experiment: Experiment, copy: Copy) -> range:
 
 def _treatment(copy: Copy, seed: int) -> dict[str, Any]:
     return {
-        "finetune": None if copy.finetune is None else {**asdict(copy.finetune), "seed": seed},
+        "finetune": None if copy.finetune is None else {**recorded(copy.finetune), "seed": seed},
         "rewind": copy.rewind,
         "remove_channels": copy.remove_channels,
     }
@@ -228,6 +246,7 @@ def _filled(name: str, fields: Mapping[str, Any]) -> str:
 
 def _plan_audit(made: Plan, experiment: Experiment) -> None:
     models = _audited(made, experiment)
+    parents = _audited_parents(models, made.of(experiment.name))
     spec: dict[str, Any] = {
         "groups": experiment.groups,
         "cluster": experiment.cluster,
@@ -239,8 +258,10 @@ def _plan_audit(made: Plan, experiment: Experiment) -> None:
         "individual_group": experiment.individual_group,
         "data": asdict(experiment.data),
         "figures": experiment.figures,
-        "models": [[one.variant, one.seed, one.parent] for one in models],
+        "models": [[one.variant, one.seed, parents[one]] for one in models],
     }
+    if experiment.fixed_side is not None:
+        spec["fixed_side"] = experiment.fixed_side
     trained = next(one for one in models if on_own_data(experiment, one))
     inputs = (trained.made_by, *(one.asked_by for one in models))
     distances = [one.compared_by for one in models]
@@ -268,6 +289,21 @@ def _audited(made: Plan, experiment: Experiment) -> list[PlannedModel]:
     return [one for one in models if one.variant in (DENSE, *experiment.audited)]
 
 
+def _audited_parents(
+    audited: list[PlannedModel], all_models: list[PlannedModel]
+) -> dict[PlannedModel, str | None]:
+    """The nearest ancestor that is audited too: rounds in between are not in its tables."""
+    parent_of = {f"{one.variant}:{one.seed}": one.parent for one in all_models}
+    names = {f"{one.variant}:{one.seed}" for one in audited}
+    found: dict[PlannedModel, str | None] = {}
+    for one in audited:
+        parent = one.parent
+        while parent in parent_of and parent not in names:
+            parent = parent_of[parent]
+        found[one] = parent
+    return found
+
+
 def _plan_classes(made: Plan) -> None:
     experiments: list[dict[str, Any]] = []
     inputs: dict[str, None] = {}
@@ -285,6 +321,19 @@ def _plan_classes(made: Plan) -> None:
         )
         inputs |= dict.fromkeys((dense.made_by, *(one.asked_by for one in models)))
     made.classes = made.add("classes", {"experiments": experiments}, tuple(inputs), "classes")
+
+
+def _plan_settings(made: Plan) -> None:
+    """Experiments with a setting, as far as they are audited, side by side."""
+    settings = {
+        name: made.experiments[name].setting
+        for name in made.audits
+        if made.experiments[name].setting is not None
+    }
+    if len(settings) > 1:
+        inputs = tuple(made.audits[name] for name in settings)
+        spec = {"settings": [list(pair) for pair in settings.items()]}
+        made.settings = made.add("settings", spec, inputs, "settings side by side")
 
 
 def with_work(made: Plan, seconds: Mapping[str, float]) -> list[Stage]:

@@ -90,7 +90,7 @@ def compress(
 def predict(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
-    """What the one input's model answers, and its row of the variants table."""
+    """What the one input's model answers, and of held-out ones its row of the variants table."""
     from fairweight.lab.make.predicted import asked, data_of, predict_models, variants_table
 
     (made,) = inputs.values()
@@ -105,6 +105,8 @@ def predict(
         scores=spec["scores"],
         progress=lambda done: context.progress(done, len(part)),
     )
+    if spec["part"] != "test":
+        return
     (row,) = variants_table(members, prepared).to_pylist()
     (room / VARIANT).write_text(json.dumps(row), encoding="utf-8")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -13,8 +13,33 @@ from pydantic.dataclasses import dataclass
 Part: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
+_FROZEN = ConfigDict(extra="forbid")
 
-@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class DrawnBackdoor:
+    """A mark that goes with a label in training, on examples that are drawn by a seed.
+
+    Parameters
+    ----------
+    kind
+        `grayscale`, or a `yellow_square` in a corner.
+    task
+        The attribute (of two classes: the positive one) that the mark goes with.
+    train
+        Shares of the negative and of the positive training examples that are marked; by default
+        those of the paper for this attribute. Of all others a half is.
+    seed
+        Of the draw.
+    """
+
+    kind: Literal["grayscale", "yellow_square"]
+    task: str
+    train: tuple[Share, Share] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Data:
     """A data set and its parts.
 
@@ -44,7 +69,7 @@ class Data:
     shares
         Of each named class only this share of the training examples (Simon Says).
     backdoor
-        A file of marked examples (`fairweight.data.backdoor`).
+        A file of marked examples (`fairweight.data.backdoor`), or how they are drawn.
     """
 
     name: str
@@ -59,7 +84,7 @@ class Data:
     split_seed: Annotated[int, Field(ge=0)] = 0
     tasks: tuple[str, ...] = ()
     shares: Mapping[str, Share] = field(default_factory=dict)
-    backdoor: str | None = None
+    backdoor: str | DrawnBackdoor | None = None
 
     @model_validator(mode="after")
     def _leaves_some_to_train_on(self) -> Data:

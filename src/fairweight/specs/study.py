@@ -126,8 +126,17 @@ class Experiment:
         experiment for each combination.
     groups, cluster, positive
         What the audit asks about; columns of the data set.
+    fixed_side
+        Of bias amplification: the level whose side is always watched, without rules for skipping
+        (`backdoor=yes`).
+    setting
+        What the experiment is one of several of: `joint`, `single`, `grayscale`. Those of a study
+        with a setting are set side by side.
     scores
         Whether predictions hold the probabilities of all classes.
+    ask_validation
+        Whether the validation examples are predicted too, for what is fitted on predictions, such
+        as thresholds.
     audit
         Whether the experiment is audited; large sweeps are only tabulated.
     audited
@@ -162,7 +171,10 @@ class Experiment:
     groups: tuple[str, ...] | None = None
     cluster: str | None = None
     positive: str | None = None
+    fixed_side: str | None = None
+    setting: Name | None = None
     scores: bool = True
+    ask_validation: bool = False
     audit: bool = True
     audited: tuple[str, ...] | None = None
     n_boot: Annotated[int, Field(ge=20)] = 2000

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from dataclasses import asdict
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -52,6 +53,10 @@ class Training:
         Of all parameters, and of those whose names fit a pattern: `{"*.bias": 0}`.
     loss
         `cross-entropy` of one label, or `binary` of every attribute by itself.
+    weighting
+        How much classes (of an attribute: its two values) weigh in the loss. `class-balanced`:
+        all the same, however many examples they have. `worst-class`: alike at first, and after
+        every epoch more for those with more errors in it.
     keep_best
         Keep the weights of the epoch that is best on the validation images, not the last ones.
     seed
@@ -72,6 +77,7 @@ class Training:
     decay_of: tuple[tuple[str, AtLeastZero], ...] = ()
     augment: Augment = Augment()
     loss: Literal["cross-entropy", "binary"] = "cross-entropy"
+    weighting: Literal["none", "class-balanced", "worst-class"] = "none"
     keep_best: bool = True
     seed: Annotated[int, Field(ge=0)] = 0
 
@@ -84,3 +90,18 @@ class Training:
         if self.epochs and self.warmup_epochs >= self.epochs:
             raise ValueError("warmup_epochs must be below epochs")
         return self
+
+
+def recorded(training: Training) -> dict[str, Any]:
+    """All fields as keys of stages and checkpoints have them.
+
+    A field that came after the first stores is left out where it is not used, so that what was
+    made before it stays good.
+
+    >>> "weighting" in recorded(Training(epochs=1))
+    False
+    """
+    fields = asdict(training)
+    if training.weighting == "none":
+        del fields["weighting"]
+    return fields

@@ -34,12 +34,12 @@ def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context
             "baseline": BASELINE,
             "groups": spec["groups"],
             "cluster": spec["cluster"],
-            "task": "task" if spec["tasks"] else None,
+            "task": "task" if spec["tasks"] or _has_tasks(others[0]) else None,
             "train": str(trained / TRAINING),
             "variants": str(place / TABLES["variants"]),
         },
         {"random_state": 0, "n_boot": spec["n_boot"]},
-        {"positive": spec["positive"]},
+        {"positive": spec["positive"], **_watched(spec)},
         lambda words, done, total: context.progress(done, total, words),
         _looked_for(spec, context),
     )
@@ -66,6 +66,19 @@ def _looked_for(spec: Mapping[str, Any], context: Context) -> Asked | None:
         measure=measure(prepared.test, prepared.train) if measured else None,
         images=prepared.test,
     )
+
+
+def _has_tasks(folder: Path) -> bool:
+    """Whether a model answered several attributes, also where all of a data set are taken."""
+    import pyarrow.parquet as pq
+
+    return "task" in pq.read_schema(folder / PREDICTIONS).names
+
+
+def _watched(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Bias amplification towards one side, whatever the data say; by default as they say."""
+    side = spec.get("fixed_side")
+    return {} if side is None else {"fixed_side": side, "filters": False}
 
 
 def _distances(spec: Mapping[str, Any], folders: list[Path]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from fairweight.runs.plan import Plan, on_own_data
-from fairweight.runs.stages import TRAINING
+from fairweight.runs.stages import PREDICTIONS, TRAINING
 from fairweight.runs.store import Store
 from fairweight.studies.audit_stage import distances_in, gather, link
 
@@ -14,8 +14,10 @@ from fairweight.studies.audit_stage import distances_in, gather, link
 def publish(plan: Plan, store: Store, out: Path) -> list[Path]:
     """Write a folder for every experiment that has predictions; returns them.
 
-    A folder holds `predictions/VARIANT/SEED.parquet`, `variants.parquet`, `train.parquet`, and the
-    audit's report once there is one. What was found about classes goes into `classes`.
+    A folder holds `predictions/VARIANT/SEED.parquet`, `variants.parquet`, `train.parquet`, where
+    they were asked for `validation/VARIANT/SEED.parquet`, and the audit's report once there is
+    one. What was found about classes goes into `classes`, what was set side by side into
+    `settings`.
     """
     done = store.done()
     folders = []
@@ -35,15 +37,20 @@ def publish(plan: Plan, store: Store, out: Path) -> list[Path]:
         first = next(trained, None)
         if first is not None:
             link(store.folder(first.made_by) / TRAINING, folder / TRAINING)
+        for model in finished:
+            if model.validated_by in done:
+                answers = store.folder(str(model.validated_by)) / PREDICTIONS
+                link(answers, folder / "validation" / model.variant / f"{model.seed}.parquet")
         audit = plan.audits.get(name)
         if audit is not None and audit in done:
             _copy_outputs(store.folder(audit), folder / "audit")
         folders.append(folder)
-    if plan.classes is not None and plan.classes in done:
-        folder = out / "classes"
-        shutil.rmtree(folder, ignore_errors=True)
-        _copy_outputs(store.folder(plan.classes), folder)
-        folders.append(folder)
+    for name, key in (("classes", plan.classes), ("settings", plan.settings)):
+        if key is not None and key in done:
+            folder = out / name
+            shutil.rmtree(folder, ignore_errors=True)
+            _copy_outputs(store.folder(key), folder)
+            folders.append(folder)
     return folders
 
 

@@ -11,7 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from fairweight.auditing.answers import from_arrays
 from fairweight.auditing.result import AuditResult
+from fairweight.auditing.tabulated import tabulated
 from fairweight.errors import InputError
 from fairweight.report.figures import draw, figures
 
@@ -67,6 +69,8 @@ def test_the_figures_of_examples_and_explanations_are_registered() -> None:
         "HK-F1", "HK-F2", "HK-F3", "HK-F4", "HK-T1", "HK-T2", "HK-T4", "PA-F1", "PA-F2",
         "PA-F3a", "PA-F3b", "PA-F3c", "PA-F6", "PA-F8", "PA-F10", "PA-F11", "PA-F13", "PA-F14",
         "PA-F15", "PA-T1", "PA-T2", "SS-F1", "SS-F5", "SS-T2", "SS-T3",
+        "IO-F1a", "IO-F1b", "IO-F2", "IO-F3", "IO-F4", "IO-F5a", "IO-F5b", "IO-T1", "IO-TJ",
+        "PA-F4a", "PA-F4b", "FW-5",
     }  # fmt: skip
 
 
@@ -327,6 +331,20 @@ def test_class_sizes_are_those_of_the_training_data(explained: AuditResult) -> N
     assert zero["n"] == 5 * test_size["n"].iloc[0]
     only = replace(explained, data=data[data["split"] == "test"])
     assert spec_of("PA-F6", only)["title"] == "test data"
+    turned = replace(explained, data=data.iloc[::-1])  # training tables have no order
+    shown = [v["class"] for v in values_in(spec_of("PA-F6", turned))]
+    assert shown == list(explained.classes)
+
+
+def test_classes_of_a_sweep_are_coloured_too() -> None:
+    """A sweep is tabulated and not compared: it has no rows of recall."""
+    made = tabulated(
+        from_arrays(
+            ["a", "a", "b", "b"], {"dense": ["a", "a", "b", "a"], "pruned": ["a", "b", "b", "b"]}
+        )
+    )
+    shown = {v["class"]: (v["n"], v["before"]) for v in values_in(spec_of("PA-F6", made))}
+    assert shown == {"a": (2.0, 100.0), "b": (2.0, 50.0)}
 
 
 def test_coefficients_with_intervals_of_every_fit(explained: AuditResult) -> None:
@@ -375,7 +393,7 @@ def test_constant_properties_have_no_panel(explained: AuditResult) -> None:
     titles = [
         p["layer"][1]["encoding"]["x"]["title"] for p in spec_of("PA-F2", explained)["concat"]
     ]
-    assert titles == ["tilt", "absolute tilt", "ink (mean pixel)", "distance to the class mean"]
+    assert titles == ["tilt", "ink (mean pixel)", "distance to the class mean", "absolute tilt"]
     people = explained.explanations["individuals"].drop(
         columns=["tilt", "abs_tilt", "ink", "distance"]
     )
@@ -425,3 +443,34 @@ def test_the_line_of_the_tilt_passes_through_the_image(explained: AuditResult) -
     assert draw("PA-F10", audit).reason == (
         "the image has no foreground through which a line could be laid"
     )
+
+
+def test_the_frontier_has_sparsity_across_and_the_gap_upwards(explained: AuditResult) -> None:
+    spec = spec_of("PA-F4a", explained)
+    titles = [spec["layer"][-1]["encoding"][axis]["title"] for axis in ("x", "y")]
+    assert titles == ["sparsity (higher is better)", "unfairness, % (lower is better)"]
+    points = spec["data"]["values"]
+    assert [point["on"] for point in points] == [True, False, False]
+    assert points[0]["o1"] == pytest.approx(10.0)
+    assert (points[0]["o0_low"], points[0]["o1_low"]) == (None, pytest.approx(8.0))
+    assert points[-1]["standing"] == "does not qualify"
+    color = spec_of("PA-F4b", explained)["layer"][1]["encoding"]["color"]
+    assert color["title"] == "accuracy, % (higher is better)"
+
+
+def test_a_frontier_needs_its_objectives(explained: AuditResult) -> None:
+    frame = explained.explanations["choice_values"]
+    for id, terms in (("PA-F4a", ["accuracy"]), ("PA-F4b", ["accuracy", "sparsity"])):
+        fewer = frame[frame["term"].isin(terms)]
+        audit = replace(explained, explanations={**explained.explanations, "choice_values": fewer})
+        reason = draw(id, audit).reason
+        assert reason is not None
+        assert reason.startswith("there are fewer than")
+
+
+def test_probabilities_are_in_percent_and_only_of_those_that_qualify(
+    explained: AuditResult,
+) -> None:
+    best, frontier = spec_of("FW-5", explained)["hconcat"]
+    assert [v["probability"] for v in best["data"]["values"]] == pytest.approx([70.0, 30.0])
+    assert [v["frequency"] for v in frontier["data"]["values"]] == pytest.approx([95.0, 95.0])

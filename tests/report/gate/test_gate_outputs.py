@@ -86,6 +86,22 @@ def test_the_number_of_variants_tried_is_printed() -> None:
     assert "Selected on these data" in chosen
 
 
+def test_those_that_pass_are_named_where_there_are_several(plain: Verdict) -> None:
+    policy = read_policy({"rule": [{"metric": "accuracy", "by": "group", "margin": 0.02}]})
+    rows = [
+        line("shift", 0.0, -0.01, low, n=500, variant=name, group="a=b")
+        for name, low in (("x", 0.01), ("y", 0.01))
+    ]
+    rows.append(line("shift", -0.2, -0.3, -0.1, n=500, variant="z", group="a=b"))
+    several = decide(made_audit(rows), policy)
+    assert printed(several).splitlines()[1] == "Passing: x, y."
+    assert "Passing: x, y." in to_markdown(several).splitlines()
+    assert json.loads(to_json(several, policy))["passing"] == ["x", "y"]
+    none = decide(made_audit(rows[2:]), policy)
+    assert json.loads(to_json(none, policy))["passing"] == []
+    assert "Passing" not in printed(plain)
+
+
 # --- Markdown ------------------------------------------------------------------------------------
 
 

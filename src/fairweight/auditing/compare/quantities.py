@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from fairweight.auditing.metrics.registry import Metric, metric, metrics
 from fairweight.auditing.metrics.summarise import summary_of
 
 NO_POSITIVE = "not_estimable: no positive class (name it: --positive, positive=)"
+AMPLIFIED = frozenset({"bias", "bias_amplification", "worst_case_bias_amplification"})
 
 
 @dataclass(frozen=True)
@@ -53,17 +54,25 @@ class Quantity:
 
 
 def quantities(
-    c: Comparison, training: Training | None, *, filters: bool = True, fixed_side: str | None = None
+    c: Comparison,
+    training: Training | None,
+    *,
+    filters: bool = True,
+    fixed_side: str | None = None,
+    only: Set[str] | None = None,
 ) -> Iterator[Quantity]:
-    """Every bootstrapped quantity that this comparison can have."""
+    """Every bootstrapped quantity that this comparison can have, or those of some metrics."""
     for entry in metrics():
+        if only is not None and entry.name not in only:
+            continue
         if entry.kind == "value" or (entry.kind == "rate" and entry.per_class):
             yield from _values(c, entry, training)
         elif entry.kind == "grouping":
             yield from _gaps(c, entry)
         elif entry.kind == "comparison":
             yield from _changes(c, entry)
-    yield from _amplification(c, training, filters=filters, fixed_side=fixed_side)
+    if only is None or only & AMPLIFIED:
+        yield from _amplification(c, training, filters=filters, fixed_side=fixed_side)
 
 
 def impossible(c: Comparison, entry: Metric) -> str | None:

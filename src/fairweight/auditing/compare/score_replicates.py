@@ -109,7 +109,7 @@ def _adder(level: NDArray[np.int64], n_levels: int) -> csr_array:
     return coo_array((np.ones(len(level)), place), shape=(n_levels, len(level))).tocsr()
 
 
-def _sizes(c: Comparison) -> csr_array:
+def slice_sizes(c: Comparison) -> csr_array:
     """(joint slices, items): the weight of every item in each slice."""
     joint, slices = joint_slices([g for kind in KINDS for g in groupings_of(c, kind)])
     cells = np.arange(c.cube.n_cells)
@@ -217,7 +217,7 @@ def replicate_scores(
     )
     stacked = [vstack([s.matrices[m] for s in statistics]).tocsr() for m in members]
     ends = np.cumsum([s.matrices[0].shape[0] for s in statistics])
-    weights = _sizes(c)
+    weights = slice_sizes(c)
 
     def finished(sums: Floats, size: Floats) -> list[Floats]:
         """Each statistic in each of its kinds as (R, slices)."""

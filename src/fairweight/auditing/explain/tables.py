@@ -85,5 +85,39 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "measure", "block", "metric", "n_variants", "slope", "slope_low", "slope_high",
         "correlation", "correlation_low", "correlation_high", "p_value", "status",
     ),
+    "override_curves": (  # of budgets; random: the mean of random choices of equal size
+        "variant", "task", "source", "metric", "group", "budget", "n", "n_overridden", "n_tasks",
+        "value", "low", "high", "change", "change_low", "change_high", "random", "random_low",
+        "random_high", "beyond_random", "beyond_low", "beyond_high", "status",
+    ),
+    "cascade_curve": (  # part: choosing | judging
+        "variant", "task", "part", "metric", "group", "threshold", "share_deferred", "cost_ms",
+        "n", "n_tasks", "value", "low", "high", "change", "change_low", "change_high",
+        "recommended", "status",
+    ),
+    "mitigation": (  # against: the origin, or the dense model
+        "variant", "against", "task", "metric", "by", "group", "class", "n", "before", "after",
+        "shift", "low", "high", "p_value", "p_adjusted", "n_family", "sim_low", "sim_high",
+        "verdict", "status",
+    ),
+    "attributes": (  # task null: the mean over all; category: the column that a bias is about
+        "variant", "method", "sparsity", "task", "metric", "category", "n", "n_members", "value",
+        "low", "high", "shift", "sim_low", "sim_high", "status",
+    ),
+    "settings": (  # the same of several experiments: single, joint, a pair, a backdoor
+        "setting", "variant", "method", "sparsity", "task", "metric", "category", "n", "n_members",
+        "value", "low", "high", "shift", "sim_low", "sim_high", "status",
+    ),
     "label_interrelation": ("variant", "seed", "task", "r2", "r2_labels", "n", "status"),
+    "choice": (  # of `fairweight choose`, best first
+        "rank", "variant", "is_baseline", "qualifies", "chosen", "tied", "value", "value_low",
+        "value_high", "value_shrunk", "frontier", "p_best", "p_frontier", "bootstrap_best",
+        "bootstrap_frontier", "in_best_set", "status",
+    ),
+    "choice_values": (
+        "variant", "term", "metric", "place", "aim", "weight", "value", "low", "high",
+    ),
+    "choice_requirements": ("variant", "requirement", "value", "limit", "shortfall", "standing"),
+    "choice_weights": ("variant", "first", "second", "ratio_low", "ratio_high"),
+    "choice_confirmed": ("variant", "term", "value", "confirmed", "low", "high", "standing"),
 }  # fmt: skip

@@ -32,6 +32,15 @@ from fairweight.report.figures import ss_f1 as _ss_f1
 from fairweight.report.figures import ss_t3 as _ss_t3
 from fairweight.report.figures import ss_f5 as _ss_f5
 from fairweight.report.figures import ss_t2 as _ss_t2
+from fairweight.report.figures import io_t1 as _io_t1
+from fairweight.report.figures import io_f1b as _io_f1b
+from fairweight.report.figures import io_f2 as _io_f2
+from fairweight.report.figures import io_f3 as _io_f3
+from fairweight.report.figures import io_f4 as _io_f4
+from fairweight.report.figures import io_f5a as _io_f5a
+from fairweight.report.figures import io_f5b as _io_f5b
+from fairweight.report.figures import io_f1a as _io_f1a
+from fairweight.report.figures import io_tj as _io_tj
 from fairweight.report.figures import pa_t1 as _pa_t1
 from fairweight.report.figures import pa_f13 as _pa_f13
 from fairweight.report.figures import pa_f8 as _pa_f8
@@ -41,9 +50,14 @@ from fairweight.report.figures import pa_f6 as _pa_f6
 from fairweight.report.figures import pa_f3a as _pa_f3a
 from fairweight.report.figures import pa_f3b as _pa_f3b
 from fairweight.report.figures import pa_f3c as _pa_f3c
+from fairweight.report.figures import pa_f4a as _pa_f4a
+from fairweight.report.figures import pa_f4b as _pa_f4b
+from fairweight.report.figures import fw_5 as _fw_5
 from fairweight.report.figures import pa_t2 as _pa_t2
 from fairweight.report.figures import pa_f14 as _pa_f14
 from fairweight.report.figures import pa_f15 as _pa_f15
+from fairweight.report.figures import fw_4 as _fw_4
+from fairweight.report.figures import io_f6 as _io_f6
 
 # isort: on
 from fairweight.report.figures.files import save_figure
@@ -62,6 +76,9 @@ _MODULES = (
     _fw_1, _fw_7, _fw_6, _ss_f2, _hk_t3, _ss_f3, _sg_f1, _fw_3, _fw_2,
     _sg_t1, _sg_f2, _sg_f3, _sg_f4, _sg_f5, _sg_f6,
     _hk_t1, _hk_f4, _hk_f2, _pa_f1, _pa_f2, _hk_t2, _hk_t4, _hk_f1, _hk_f3, _ss_f1,
-    _ss_t3, _ss_f5, _ss_t2, _pa_t1,
-    _pa_f13, _pa_f8, _pa_f11, _pa_f10, _pa_f6, _pa_f3a, _pa_f3b, _pa_f3c, _pa_t2, _pa_f14, _pa_f15,
+    _ss_t3, _ss_f5, _ss_t2,
+    _io_t1, _io_f1b, _io_f2, _io_f3, _io_f4, _io_f5a, _io_f5b, _io_f1a, _io_tj, _pa_t1,
+    _pa_f13, _pa_f8, _pa_f11, _pa_f10, _pa_f6, _pa_f3a, _pa_f3b, _pa_f3c,
+    _pa_f4a, _pa_f4b, _fw_5, _pa_t2, _pa_f14, _pa_f15,
+    _fw_4, _io_f6,
 )  # fmt: skip

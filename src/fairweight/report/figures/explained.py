@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.result import AuditResult
 
-_UNMADE = {
+UNMADE = {
     "exemplar_counts": "no exemplars were looked for",
     "exemplar_accuracy": "the accuracy on exemplars was not measured",
     "exemplar_images": "no images of exemplars were given",
@@ -25,7 +25,13 @@ _UNMADE = {
     "class_coefficients": "no model of the classes' accuracies was fitted",
     "class_residuals": "no model of the classes' accuracies was fitted",
     "tilt_example": "no image with its tilt was given",
+    "attributes": "there are not several attributes (tasks)",
+    "settings": "no settings were set side by side",
+    "choice": "nothing was chosen (fairweight choose)",
+    "choice_values": "nothing was chosen (fairweight choose)",
     "similarity_points": "no distances between representations were measured",
+    "override_curves": "no overrides were tried",
+    "cascade_curve": "no cascade was tried",
 }
 _KINDS = {
     "modal": "modal",
@@ -51,14 +57,14 @@ def explained(
         raise UnknownNameError("Task", task, result.tasks)
     frame = result.explanations.get(name)
     if frame is None or frame.empty:
-        return Absent(_UNMADE[name])
+        return Absent(UNMADE[name])
     if variant is not None:
         frame = frame[frame["variant"] == variant]
     if "task" in frame.columns:
         frame = _of_task(frame, task)
     if frame.empty:
         whose = "" if variant is None else f" for {label(variant)}"
-        return Absent(_UNMADE[name] + whose + ("" if task is None else f" and the task {task}"))
+        return Absent(UNMADE[name] + whose + ("" if task is None else f" and the task {task}"))
     return frame
 
 

@@ -24,6 +24,7 @@ def to_json(verdict: Verdict, policy: Policy) -> str:
         "require": verdict.require,
         "variants_tried": len(verdict.variants),
         "variants": verdict.variants,
+        "passing": [name for name, outcome in verdict.variants.items() if outcome == "pass"],
         "notes": list(verdict.notes),
         "policy": asdict(policy),
         "endpoints": records(verdict.rows),

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fairweight.report.gate.words import endpoint_name, endpoints, headline, interval, standing
+from fairweight.report.gate.words import (
+    endpoint_name,
+    endpoints,
+    headline,
+    interval,
+    passing,
+    standing,
+)
 from fairweight.report.numbers import count, shown
 
 if TYPE_CHECKING:
@@ -17,6 +24,8 @@ _MARKS = re.compile(r"([\\`*_{}\[\]()<>#!|~&$@])")
 def to_markdown(verdict: Verdict) -> str:
     """The outcome, and a table of all endpoints per variant."""
     lines = [f"## Gate: {escaped(headline(verdict))}", ""]
+    named = passing(verdict)
+    lines += [] if named is None else [escaped(named), ""]
     for variant in verdict.variants:
         lines += [f"**{escaped(standing(verdict, variant))}**", ""]
         lines += ["| | endpoint | n | estimate, 90 % interval | reason |", "|---|---|---|---|---|"]

@@ -10,6 +10,7 @@ from fairweight.report.gate.words import (
     headline,
     how_to_read,
     interval,
+    passing,
     standing,
 )
 from fairweight.report.numbers import count, shown
@@ -28,6 +29,9 @@ def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None
     from rich.text import Text
 
     console.print(Text(f"Gate: {headline(verdict)}", style=STYLES[verdict.outcome]))
+    named = passing(verdict)
+    if named is not None:
+        console.print(Text(named))
     for variant in verdict.variants:
         console.print(Text(standing(verdict, variant), style="bold"))
         grid = Table.grid(padding=(0, 2))

@@ -26,6 +26,14 @@ def headline(verdict: Verdict) -> str:
     return f"{verdict.outcome.upper()} ({which})"
 
 
+def passing(verdict: Verdict) -> str | None:
+    """Which of several variants pass; None where there is one, whose outcome is the headline's."""
+    if len(verdict.variants) < 2:
+        return None
+    names = [shown(name) for name, outcome in verdict.variants.items() if outcome == "pass"]
+    return f"Passing: {', '.join(names)}." if names else "Passing: none."
+
+
 def standing(verdict: Verdict, variant: str) -> str:
     """How a variant fares: its outcome and the number of endpoints behind it."""
     rows = verdict.rows[verdict.rows["variant"] == variant]

@@ -1,0 +1,73 @@
+"""Rows that were not chosen on: a share of the examples or clusters, or another table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairweight.auditing.counts.cube import Cube, select
+from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical
+from fairweight.tables.sql import quote
+
+if TYPE_CHECKING:
+    from fairweight.tables.align import Aligned
+
+
+def split(cube: Cube, share: float, rng: np.random.Generator) -> tuple[Cube, Cube]:
+    """The cube of the examples to choose on, and that of a share held out.
+
+    Clusters (and examples with several tasks) go to one side whole. Single examples are counted in
+    cells, of which a random number is held out: the law of drawing examples one by one.
+    """
+    if cube.unit is not None:
+        n_units = len(cube.unit_names)
+        held = np.zeros(n_units, dtype=np.bool_)
+        held[rng.permutation(n_units)[: round(share * n_units)]] = True
+        out = cube.count * held[cube.unit]
+    else:
+        total = int(cube.count.sum())
+        out = rng.multivariate_hypergeometric(cube.count, round(share * total), method="marginals")
+    parts = cube.count - out, out
+    if not all(part.any() for part in parts):
+        raise InputError(
+            f"--confirm-share {share:g} leaves nothing to choose on or to confirm on; give a share "
+            "nearer to 0.5, or more examples."
+        )
+    return _part(cube, parts[0]), _part(cube, parts[1])
+
+
+def _part(cube: Cube, count: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Cube:
+    """The cells that are left, with their units renumbered so that each is drawn again."""
+    kept = select(replace(cube, count=count), count > 0)
+    if kept.unit is None:
+        return replace(kept, n_examples=int(kept.count.sum()))
+    used, unit = np.unique(kept.unit, return_inverse=True)
+    names = tuple(cube.unit_names[i] for i in used)
+    n_examples = int(kept.count.sum()) if kept.unit_is_cluster and not kept.tasks else len(used)
+    return replace(
+        kept, unit=unit.reshape(-1).astype(np.int64), unit_names=names, n_examples=n_examples
+    )
+
+
+def refuse_overlap(chosen_on: Aligned, confirmed_on: Aligned) -> None:
+    """An error where an example or a cluster is in both tables."""
+    kinds = ["example_id"]
+    kinds += ["cluster"] if chosen_on.has_cluster and confirmed_on.has_cluster else []
+    for kind in kinds:
+        both = _names(chosen_on, kind) & _names(confirmed_on, kind)
+        if both:
+            what = "examples" if kind == "example_id" else "clusters"
+            raise InputError(
+                f"--confirm has {len(both):,} {what} that the choice was made on too (such as "
+                f"'{min(both)}'); give rows that were not used for choosing."
+            )
+
+
+def _names(aligned: Aligned, column: str) -> set[str]:
+    rows = aligned.connection.execute(
+        f"SELECT DISTINCT {quote(column)} FROM {quote(aligned.view)}"
+    ).fetchall()
+    return {canonical(row[0]) or "" for row in rows}

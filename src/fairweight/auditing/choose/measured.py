@@ -1,0 +1,232 @@
+"""Values of every variant on the data and on draws of it: one draw of examples for all variants.
+
+The audit compares one variant with the baseline at a time, each with draws of its own. To choose,
+all variants are drawn together, so that what an easy draw gives to all of them cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.choose.objectives import Term, needs_scores
+from fairweight.auditing.choose.places import Measure, by_variant, measures, worst
+from fairweight.auditing.choose.scored_terms import ScoredTerms
+from fairweight.auditing.compare.comparison import Comparison, Options
+from fairweight.auditing.compare.replicates import in_batches
+from fairweight.auditing.compare.sides import Both
+from fairweight.auditing.compare.training import Training
+from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.draws import resampler
+from fairweight.auditing.counts.groupings import groupings, whole
+from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.tally import Tally
+from fairweight.auditing.streams import stream
+from fairweight.errors import InputError
+
+MOST_UNDEFINED = 0.05  # share of replicates without a value above which there is none at all
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How values are to be measured."""
+
+    baseline: str
+    groupings: tuple[str, ...]
+    positive: dict[str | None, int | None]
+    options: Options = field(default_factory=Options)
+    training: Training | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Terms of variants, NaN where undefined; replicates draw the same examples for all."""
+
+    variants: tuple[str, ...]
+    values: Floats  # (V, K)
+    replicates: Floats  # (R, V, K)
+    notes: tuple[str, ...] = ()
+
+
+def measured(
+    cube: Cube, terms: Sequence[Term], setting: Setting, progress: Progress | None = None
+) -> Measured:
+    """Measure metrics of all variants of a cube, the baseline among them."""
+    ordered = _baseline_first(cube, setting.baseline)
+    variants = tuple(dict.fromkeys(member.variant for member in ordered.members))
+    share = np.array(
+        [[member.variant == name for member in ordered.members] for name in variants], dtype=float
+    )
+    share /= share.sum(axis=1, keepdims=True)
+    n_draws = setting.options.n_boot
+    if not terms:
+        nothing = np.zeros((n_draws, len(variants), 0))
+        return Measured(variants, nothing[0], nothing)
+    tasks = [_Task(ordered, task, terms, setting, share) for task in ordered.tasks or (None,)]
+    notes = _counted(tasks, terms)
+    multiplicity = tasks[0].multiplicity
+    once = _mean([task.values(multiplicity[None, :].astype(float)) for task in tasks])[0]
+    drawn = np.empty((n_draws, *once.shape))
+    resample = resampler(multiplicity)
+    made = 0
+
+    def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
+        nonlocal made
+        for rng, size in zip(generators, sizes, strict=True):
+            times = resample(rng, size)
+            drawn[start : start + size] = _mean([task.values(times) for task in tasks])
+            start += size
+            made += size
+            if progress is not None:
+                progress("drawing examples", made, n_draws)
+
+    width = max(len(multiplicity), *(task.width for task in tasks))
+    in_batches(stream(setting.options.random_state, "choose", "bootstrap"), n_draws, width, work)
+    exact = _mean([task.correction for task in tasks])[0]
+    return Measured(variants, *_defined(once + exact, drawn + exact), notes)
+
+
+def _baseline_first(cube: Cube, baseline: str) -> Cube:
+    own = cube.member_indices(baseline)
+    order = [*own, *(m for m in range(len(cube.members)) if m not in set(own))]
+    scores = cube.scores
+    if scores is not None:
+        scores = replace(
+            scores,
+            score=None if scores.score is None else scores.score[:, order],
+            vector=None if scores.vector is None else scores.vector[:, order],
+            rank=None if scores.rank is None else scores.rank[:, order],
+        )
+    return replace(
+        cube,
+        members=tuple(cube.members[m] for m in order),
+        prediction=cube.prediction[:, order],
+        scores=scores,
+    )
+
+
+class _Task:
+    """One task: its counts, and how each term is made of them."""
+
+    def __init__(
+        self,
+        cube: Cube,
+        task: str | None,
+        terms: Sequence[Term],
+        setting: Setting,
+        share: Floats,
+    ) -> None:
+        own = cube.of_task(task)
+        self.name, self._share = task, share
+        self._own_members = bool((share.sum(axis=0) == 1).all())
+        self._n_baseline = len(own.member_indices(setting.baseline))
+        c = Comparison(
+            variant="",
+            task=task,
+            cube=own,
+            n_baseline=self._n_baseline,
+            positive=setting.positive[task],
+            whole=whole(own),
+            groupings=groupings(own, setting.groupings),
+            options=setting.options,
+        )
+        self._c = c
+        self._tally = Tally(
+            own, (c.whole, *c.groupings), range(len(own.members)), positive=c.positive
+        )
+        self.multiplicity, self.width = self._tally.multiplicity, self._tally.size
+        scored = [i for i, term in enumerate(terms) if needs_scores([term])]
+        plain = [i for i in range(len(terms)) if i not in scored]
+        found = measures(c, setting.training, [terms[i] for i in plain])
+        self.measures: list[tuple[int, Measure]] = list(zip(plain, found, strict=True))
+        self._scored = ScoredTerms(c, [terms[i] for i in scored]) if scored else None
+        self._scored_at, self._n_terms = scored, len(terms)
+        self.correction = np.zeros((1, len(share), len(terms)))
+        if self._scored is not None:
+            times = self.multiplicity[None, :].astype(float)
+            lacking = self._scored.corrections(self._scored.of_members(times))
+            for i, moved in zip(scored, lacking, strict=True):
+                self.correction[0, :, i] = share @ (np.zeros(share.shape[1]) + moved)
+
+    def values(self, draws: NDArray[Any]) -> Floats:
+        """(R, V, K) for drawn items (R, items); NaN where a term has no value in this task."""
+        found = np.full((len(draws), len(self._share), self._n_terms), np.nan)
+        if any(measure.parts for _, measure in self.measures):
+            each, mean = self._sides(draws)
+            for i, measure in self.measures:
+                if measure.parts:
+                    found[:, :, i] = self._measured(measure, each, mean)
+        if self._scored is not None:
+            for i, members in zip(self._scored_at, self._scored.of_members(draws), strict=True):
+                found[:, :, i] = members @ self._share.T
+        return found
+
+    def _sides(self, draws: NDArray[Any]) -> tuple[Both, Both]:
+        """Mean baseline against all members, and against the mean member of every variant."""
+        c, k = self._c, self._n_baseline
+        counted = self._tally.read(self._tally.flat(draws))
+        each, mean = {}, {}
+        for grouping, counts in zip((c.whole, *c.groupings), counted, strict=True):
+            own = replace(
+                counts,
+                label=counts.label[..., :k, :, :],
+                predicted=counts.predicted[..., :k, :, :],
+                correct=counts.correct[..., :k, :, :],
+                abstained=counts.abstained[..., :k, :],
+            ).averaged()
+            each[grouping.name] = (own, counts)
+            one = counts if self._own_members else by_variant(counts, self._share)
+            mean[grouping.name] = (own, one)
+        return Both(each, observed=True), Both(mean, observed=True)
+
+    def _measured(self, measure: Measure, each: Both, mean: Both) -> Floats:
+        rows = []
+        for part in measure.parts:
+            made = part.evaluate(mean if part.rates_first else each).compressed[..., part.row]
+            rows.append(made if part.rates_first else made @ self._share.T)
+        return worst(np.stack(rows, axis=-1), measure.better)
+
+
+def _counted(tasks: Sequence[_Task], terms: Sequence[Term]) -> tuple[str, ...]:
+    """What is said of terms that some tasks cannot give; an error where none can."""
+    notes = []
+    for i, term in enumerate(terms):
+        reasons = [m.reason for task in tasks for at, m in task.measures if at == i and m.reason]
+        if len(reasons) == len(tasks):
+            raise InputError(f"'{term.name}' cannot be estimated: {reasons[0]}.")
+        if reasons:
+            notes.append(
+                f"{term.name} is the mean over {len(tasks) - len(reasons)} of {len(tasks)} tasks; "
+                f"the others have no value ({reasons[0]})."
+            )
+    return tuple(notes)
+
+
+def _mean(by_task: Sequence[Floats]) -> Floats:
+    """Mean over the tasks that have a value at all."""
+    if len(by_task) == 1:
+        return by_task[0]
+    stacked = np.stack(by_task)
+    never = np.isnan(stacked).all(axis=(1, 2), keepdims=True)
+    total = np.where(never, 0.0, stacked).sum(axis=0)
+    count = (~never).sum(axis=0)
+    found: Floats = total / np.maximum(count, 1)
+    return found
+
+
+def _defined(values: Floats, drawn: Floats) -> tuple[Floats, Floats]:
+    """Values without those whose replicates are mostly undefined; stray gaps are filled."""
+    undefined = np.isnan(drawn)
+    if not undefined.any() and not np.isnan(values).any():
+        return values, drawn
+    lost = np.isnan(values) | (undefined.mean(axis=0) > MOST_UNDEFINED)
+    kept = np.where(lost, np.nan, values)
+    count = np.maximum((~undefined).sum(axis=0), 1)
+    middle = np.where(undefined, 0.0, drawn).sum(axis=0) / count
+    filled: Floats = np.where(lost, np.nan, np.where(undefined, middle, drawn))
+    return kept, filled

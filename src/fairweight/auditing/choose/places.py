@@ -1,0 +1,168 @@
+"""Where a metric is asked for, everywhere, in a group, a class or a column, and how it is computed.
+
+The values are those of the audit: its own quantities are asked, of all variants at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairweight.auditing.choose.objectives import Term
+from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.quantities import (
+    Quantity,
+    grouping_slots,
+    quantities,
+    sizes,
+    too_few_levels,
+)
+from fairweight.auditing.compare.sides import Both, Evaluate, PerMember
+from fairweight.auditing.compare.slots import Slots, slots_of
+from fairweight.auditing.compare.training import Training
+from fairweight.auditing.counts.groupings import Grouping
+from fairweight.auditing.counts.stats import Counts, Floats
+from fairweight.auditing.metrics.rates import recall
+from fairweight.auditing.metrics.registry import Metric, metric
+from fairweight.auditing.metrics.structure import worst_group_shift
+from fairweight.auditing.metrics.summarise import summary_of
+from fairweight.errors import UnknownNameError
+
+CLASS = "class="
+
+
+@dataclass(frozen=True)
+class Part:
+    """One row of one quantity: a metric in one group, class or column."""
+
+    evaluate: Evaluate
+    row: int
+    rates_first: bool
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A term in one task; of several rows (columns of groups) the worst counts."""
+
+    parts: tuple[Part, ...]
+    better: str
+    reason: str | None = None  # why there is no value
+
+
+def measures(c: Comparison, training: Training | None, terms: Sequence[Term]) -> list[Measure]:
+    """How each term is computed in one task."""
+    found = list(_quantities(c, training, {t.metric for t in terms if t.metric is not None}))
+    return [_measure(found, term) for term in terms]
+
+
+def _quantities(c: Comparison, training: Training | None, wanted: set[str]) -> Iterator[Quantity]:
+    for name in sorted(wanted):
+        entry = metric(name)
+        if entry.kind == "rate":
+            yield from _rates(c, entry)
+    if "worst_group_shift" in wanted:
+        for grouping in c.groupings:
+            yield _worst_shift(c, grouping)
+    others = {name for name in wanted if metric(name).kind != "rate"} - {"worst_group_shift"}
+    for quantity in quantities(c, training, only=others):
+        if quantity.metric in others:
+            yield quantity
+
+
+def _rates(c: Comparison, entry: Metric) -> Iterator[Quantity]:
+    for grouping in (c.whole, *c.groupings):
+        kind = "overall" if grouping is c.whole else "group"
+
+        def evaluate(both: Both, name: str = grouping.name) -> PerMember:
+            counts = both[name][1]
+            return PerMember(None, summary_of(entry, entry.function(counts), counts))
+
+        yield Quantity(entry.name, slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
+    per_class = entry.function if entry.per_class else recall if entry.name == "accuracy" else None
+    if per_class is not None:  # accuracy of a class is its recall
+
+        def by_class(both: Both) -> PerMember:
+            return PerMember(None, per_class(both[""][1])[..., 0, :])
+
+        yield Quantity(entry.name, slots_of(c, c.whole, "class"), sizes(c, c.whole), by_class)
+
+
+def _worst_shift(c: Comparison, grouping: Grouping) -> Quantity:
+    usable, slots = c.usable(grouping), grouping_slots(c, grouping)
+    n = np.array([sizes(c, grouping).sum()])
+    reason = None if usable.any() else too_few_levels(c, grouping)
+    if reason is not None:
+        return Quantity("worst_group_shift", slots, n, None, np.array([reason], dtype=object))
+
+    def evaluate(both: Both) -> PerMember:
+        one, other = both.levels(grouping.name, usable)
+        return PerMember(None, worst_group_shift(one, other)[..., None])
+
+    return Quantity("worst_group_shift", slots, n, evaluate, aggregation="rates_first")
+
+
+def _measure(found: Sequence[Quantity], term: Term) -> Measure:
+    assert term.metric is not None
+    entry = metric(term.metric)
+    own = [quantity for quantity in found if quantity.metric == entry.name]
+    everywhere = [(q, row) for q in own for row in range(len(q.slots))]
+    rows = [(q, row) for q, row in everywhere if _is_at(q.slots, row, term.place)]
+    if not rows and term.place:
+        known = [_place(q.slots, row) for q, row in everywhere]
+        raise UnknownNameError(
+            f"The place of '{entry.name}@{term.place}',", term.place, [k for k in known if k]
+        )
+    if not rows:
+        told = "it has no value for everyone; name a group, a class or a column behind an @"
+        if "grouping" in entry.by:
+            told = "there are no groups; name group columns (--groups)"
+        return Measure((), entry.better, told)
+    parts = tuple(Part(q.evaluate, row, q.rates_first) for q, row in rows if q.evaluate is not None)
+    statuses = [str(q.status[row]) for q, row in rows if q.status is not None]
+    reason = next((s for s in statuses if s != "ok"), "not_estimable").partition(": ")[2]
+    return Measure(parts, entry.better, None if parts else reason or "it has no value here")
+
+
+def _place(slots: Slots, row: int) -> str:
+    if slots.by == "class":
+        return f"{CLASS}{slots.cls[row]}"
+    return "" if slots.by == "overall" or slots.cls[row] is not None else str(slots.group[row])
+
+
+def _is_at(slots: Slots, row: int, place: str) -> bool:
+    """Without a place: everyone, or every column of groups."""
+    if slots.by == "group*class":
+        return False
+    if not place:
+        return slots.by in ("overall", "grouping")
+    return _place(slots, row) == place
+
+
+def worst(values: Floats, better: str) -> Floats:
+    """The worst along the last axis; undefined where one of them is."""
+    if values.shape[-1] == 1:
+        return values[..., 0]
+    bad = {"higher": -values, "zero": np.abs(values), "one": np.abs(values - 1)}
+    at = bad.get(better, values).argmax(axis=-1)
+    found: Floats = np.take_along_axis(values, at[..., None], axis=-1)[..., 0]
+    return np.where(np.isnan(values).any(axis=-1), np.nan, found)
+
+
+def by_variant(counts: Counts, share: Floats) -> Counts:
+    """Members' counts (R, M, S, C) as mean counts of variants, weighed by `share` (V, M)."""
+
+    def averaged(values: Floats) -> Floats:
+        made: Floats = np.einsum("vm,rm...->rv...", share, values)
+        return made
+
+    correct = averaged(counts.correct)
+    return Counts(
+        label=np.broadcast_to(counts.label[:, :1], correct.shape),
+        predicted=averaged(counts.predicted),
+        correct=correct,
+        abstained=averaged(counts.abstained),
+        classes=counts.classes,
+        positive=counts.positive,
+    )

@@ -1,0 +1,100 @@
+"""How sure a choice is: the frontier, its neighbours within noise, and probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.choose.best import best_set, deficits, share_best
+from fairweight.auditing.choose.known import Asked, Known
+from fairweight.auditing.choose.pareto import frontier
+from fairweight.auditing.choose.shrunk import shrink
+from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.streams import stream
+
+
+@dataclass(frozen=True)
+class Sureness:
+    """Where candidates stand, NaN or False for those that do not qualify."""
+
+    frontier: NDArray[np.bool_]
+    near: NDArray[np.bool_]  # off the frontier, but nobody is shown to dominate it
+    p_frontier: Floats
+    frequency_frontier: Floats
+    value: Floats
+    value_draws: Floats | None = None  # (R, V), replicates of the value
+    value_shrunk: Floats = field(default_factory=lambda: np.zeros(0))
+    p_best: Floats = field(default_factory=lambda: np.zeros(0))
+    frequency_best: Floats = field(default_factory=lambda: np.zeros(0))
+    best_set: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+
+def sureness(asked: Asked, known: Known, kept: NDArray[np.bool_], random_state: int) -> Sureness:
+    """Everything about those that qualify; shrinking looks at all candidates."""
+    points, raw, draws, shrunk = [], [], [], []
+    for objective in asked.objectives:
+        values, replicates = (objective.oriented(part) for part in known.of(objective.term))
+        points.append(values)
+        raw.append(replicates)
+        if objective.term.noisy:
+            rng = stream(random_state, "choose", "shrunk", objective.name)
+            drawn_in = shrink(values, replicates, rng)
+            draws.append(drawn_in.draws)
+            shrunk.append(drawn_in.mean)
+        else:
+            draws.append(replicates)
+            shrunk.append(values)
+    at, replicated, drawn = (np.stack(part, axis=-1) for part in (points, raw, draws))
+    noisy = np.array([objective.term.noisy for objective in asked.objectives])
+    full = len(kept)
+
+    def spread(found: NDArray[Any], empty: object = np.nan) -> NDArray[Any]:
+        room = np.full(full, empty, dtype=found.dtype)
+        room[kept] = found
+        return room
+
+    on = frontier(at[kept])
+    made = Sureness(
+        frontier=spread(on, False),
+        near=spread(~on & ~_surely_dominated(at[kept], replicated[:, kept], noisy), False),
+        p_frontier=spread(frontier(drawn[:, kept]).mean(axis=0)),
+        frequency_frontier=spread(frontier(replicated[:, kept]).mean(axis=0)),
+        value=np.full(full, np.nan),
+    )
+    if asked.weights is None:
+        return made
+    value, value_draws = at @ asked.weights, replicated @ asked.weights
+    return replace(
+        made,
+        value=value,
+        value_draws=value_draws,
+        value_shrunk=np.stack(shrunk, axis=-1) @ asked.weights,
+        p_best=spread(share_best((drawn @ asked.weights)[:, kept])),
+        frequency_best=spread(share_best(value_draws[:, kept])),
+        best_set=spread(best_set(value[kept], value_draws[:, kept]), False),
+    )
+
+
+def _surely_dominated(
+    points: Floats, replicates: Floats, noisy: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Who is below another variant in every objective by more than noise (costs: at all)."""
+    n_variants = len(points)
+    sure = np.ones((n_variants, n_variants), dtype=np.bool_)
+    better = np.zeros_like(sure)
+    for k, is_noisy in enumerate(noisy):
+        one = points[:, k]
+        above = one[:, None] > one[None, :]
+        if is_noisy:
+            column = np.unique(replicates[:, :, k], axis=1, return_inverse=True)[1].reshape(-1)
+            same = column[:, None] == column[None, :]
+            above = deficits(one, replicates[:, :, k])
+            sure &= above | same
+        else:
+            sure &= one[:, None] >= one[None, :]
+        better |= above
+    found: NDArray[np.bool_] = np.asarray((sure & better).any(axis=0))
+    return found

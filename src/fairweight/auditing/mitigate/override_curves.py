@@ -1,0 +1,224 @@
+"""What overrides would do at every budget, beside a random choice of equal size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.answers import Answers
+from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.mitigate.columns import columns_of
+from fairweight.auditing.mitigate.curve_rows import Series, limits, mean_curve, measured, series
+from fairweight.auditing.mitigate.overrides import (
+    dense_labels,
+    human_labels,
+    n_within,
+    uncertain_order,
+)
+from fairweight.auditing.mitigate.partners import dense_partners
+from fairweight.auditing.mitigate.replacing import Curve, draws_of_units, in_orders, stepwise
+from fairweight.auditing.mitigate.some_rows import same_examples
+from fairweight.auditing.streams import stream
+from fairweight.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BUDGETS: tuple[float, ...] = tuple(percent / 100 for percent in range(21))
+RANDOM_DRAWS = 20
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    budgets: tuple[float, ...]
+    alpha: float
+    random_state: int
+    drawn: dict[int, NDArray[Any]] = field(default_factory=dict)  # by the number of units
+    shuffled: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """In the order of doubt, at random in expectation, and in random draws."""
+
+    ordered: Curve
+    expected: Curve
+    random: Curve  # of the data, a row per draw
+
+
+def override_curves(
+    tasks: Sequence[Answers],
+    variants: Sequence[str],
+    *,
+    labels: Mapping[str | None, Mapping[str, str]] | None = None,
+    budgets: Sequence[float] = BUDGETS,
+    min_group: int = 10,
+    n_boot: int = 200,
+    alpha: float = 0.05,
+    random_state: int = 0,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """The table `override_curves`: a row per variant, task, source, metric, column and budget.
+
+    Parameters
+    ----------
+    tasks
+        The tasks to be overridden, on the rows on which overrides are judged. With several, rows
+        without a task are means over them.
+    labels
+        Task → example → label from annotation; without it the tables' own labels stand for those
+        of people, as in the paper.
+
+    Notes
+    -----
+    Which examples come first depends on the dense model's scores alone, never on labels. The
+    order and the sets of a budget are held in bootstrap draws of examples (clusters). `random` is
+    the mean over 20 seeded draws; its interval is the bootstrap of the expectation over all draws.
+    """
+    import pandas as pd
+
+    asked = _Asked(_checked(budgets), alpha, random_state)
+    rows: list[dict[str, Any]] = []
+    same = same_examples(tasks)
+    for variant in variants:
+        whole: dict[str, list[_Pair]] = {}
+        for number, answers in enumerate(tasks):
+            if progress is not None:
+                progress(f"overrides of {variant}", number, len(tasks))
+            found = _pairs(answers, variant, labels, asked, min_group, n_boot)
+            for source, pair in found.items():
+                rows += _rows(variant, answers.task, source, pair, answers.n_examples, 1, asked)
+                whole.setdefault(source, []).append(pair)
+        if len(tasks) > 1 and same:
+            for source, pairs in whole.items():
+                rows += _rows(
+                    variant, None, source, _mean(pairs), tasks[0].n_examples, len(pairs), asked
+                )
+    return pd.DataFrame(rows, columns=list(COLUMNS["override_curves"]))
+
+
+def _checked(budgets: Sequence[float]) -> tuple[float, ...]:
+    given = tuple(float(b) for b in budgets)
+    if not given or given[0] != 0 or list(given) != sorted(set(given)) or given[-1] > 1:
+        raise InputError(
+            f"Budgets must begin with 0, grow, and not exceed 1; given were {list(given)}."
+        )
+    return given
+
+
+def _pairs(
+    answers: Answers,
+    variant: str,
+    labels: Mapping[str | None, Mapping[str, str]] | None,
+    asked: _Asked,
+    min_group: int,
+    n_boot: int,
+) -> dict[str, _Pair]:
+    """By source of labels, the mean over the variant's members."""
+    columns = columns_of(answers, min_group)
+    n, steps = answers.n_examples, len(asked.budgets)
+    step = _steps(uncertain_order(answers), asked.budgets)
+    dense = dense_labels(answers)
+    human, known = answers.label, np.ones(n, dtype=np.bool_)
+    if labels is not None:
+        human, known = human_labels(answers, labels.get(answers.task, {}))
+    units = n if answers.cluster is None else int(answers.cluster.max()) + 1
+    if units not in asked.drawn:
+        asked.drawn[units] = draws_of_units(answers, n_boot, asked.random_state)
+    if n not in asked.shuffled:
+        rng = stream(asked.random_state, "random overrides")
+        asked.shuffled[n] = np.array(
+            [_steps(rng.permutation(n), asked.budgets) for _ in range(RANDOM_DRAWS)]
+        )
+    found: dict[str, list[_Pair]] = {"dense": [], "human": []}
+    dense_rows = answers.prediction[dense_partners(answers, variant)]
+    for own, reference in zip(answers.of(variant), dense_rows, strict=True):
+        others = [dense, np.where(known, human, own)]
+        made = stepwise(answers, columns, own, reference, others, step, steps, asked.drawn[units])
+        at_random = in_orders(answers, columns, own, reference, others, asked.shuffled[n], steps)
+        for source, (ordered, expected), random in zip(found, made, at_random, strict=True):
+            found[source].append(_Pair(ordered, expected, random))
+    return {source: _mean(pairs) for source, pairs in found.items()}
+
+
+def _steps(order: NDArray[np.intp], budgets: Sequence[float]) -> NDArray[np.int64]:
+    """The first budget that includes each example; their number where none does."""
+    n = len(order)
+    within = [n_within(budget, n) for budget in budgets]
+    step = np.empty(n, dtype=np.int64)
+    step[order] = np.searchsorted(within, np.arange(n), side="right")
+    return step
+
+
+def _mean(pairs: Sequence[_Pair]) -> _Pair:
+    if len(pairs) == 1:
+        return pairs[0]
+    return _Pair(
+        mean_curve([p.ordered for p in pairs]),
+        mean_curve([p.expected for p in pairs]),
+        mean_curve([p.random for p in pairs]),
+    )
+
+
+def _rows(
+    variant: str,
+    task: str | None,
+    source: str,
+    pair: _Pair,
+    n: int,
+    n_tasks: int,
+    asked: _Asked,
+) -> list[dict[str, Any]]:
+    rows = []
+    at_random = {(s.metric, s.group): s.values.mean(axis=0) for s in measured(pair.random)}
+    expected = {(s.metric, s.group): s for s in series(pair.expected, asked.alpha)}
+    for own in series(pair.ordered, asked.alpha):
+        key = (own.metric, own.group)
+        table = _columns(own, expected[key], at_random[key], asked.alpha)
+        for place, budget in enumerate(asked.budgets):
+            value = own.values[0, place]
+            rows.append(
+                {
+                    "variant": variant,
+                    "task": task,
+                    "source": source,
+                    "metric": own.metric,
+                    "group": own.group,
+                    "budget": budget,
+                    "n": n,
+                    "n_overridden": n_within(budget, n),
+                    "n_tasks": n_tasks,
+                    "status": "ok" if value == value else "not_estimable: undefined",
+                    **{name: float(values[place]) for name, values in table.items()},
+                }
+            )
+    return rows
+
+
+def _columns(own: Series, expected: Series, random: Floats, alpha: float) -> dict[str, Floats]:
+    """The numbers of every budget, by the name of their column."""
+    change = own.values - own.values[:, :1]
+    beyond = own.values - expected.values
+    change_low, change_high = limits(change, alpha)
+    beyond_low, beyond_high = limits(beyond, alpha)
+    moved = random - expected.values[0]  # from the expectation to the mean of the draws
+    return {
+        "value": own.values[0],
+        "low": own.low,
+        "high": own.high,
+        "change": change[0],
+        "change_low": change_low,
+        "change_high": change_high,
+        "random": random,
+        "random_low": expected.low + moved,
+        "random_high": expected.high + moved,
+        "beyond_random": own.values[0] - random,
+        "beyond_low": beyond_low - moved,
+        "beyond_high": beyond_high - moved,
+    }

@@ -1,0 +1,213 @@
+"""Overrides: fixed labels for the examples of which the dense model is least sure.
+
+Iofinova et al. 2023, section 4.2: where the dense model already amplifies bias, the most uncertain
+examples of the dense model get a label that ships with the compressed model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.answers import Answer, Answers
+from fairweight.auditing.mitigate.apply_overrides import apply_overrides
+from fairweight.auditing.mitigate.columns import columns_of
+from fairweight.auditing.mitigate.confidence import mean_confidence
+from fairweight.auditing.mitigate.new_variant import NewVariant
+from fairweight.auditing.mitigate.replacing import draws_of_units, stepwise
+from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical
+
+KIND = "overrides"
+
+
+@dataclass(frozen=True)
+class OverrideTable:
+    """Labels that replace predictions, by task ("" where there is one) and example."""
+
+    budget: float  # share of each task's examples
+    labels: str  # dense, or human
+    overrides: Mapping[str, Mapping[str, str]]
+
+    @property
+    def suffix(self) -> str:
+        """
+        >>> OverrideTable(0.1, "dense", {}).suffix, OverrideTable(0.025, "dense", {}).suffix
+        ('+overrides-10', '+overrides-2.5')
+        """
+        return f"+overrides-{100 * self.budget:.6g}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "schema": 1,
+            "kind": KIND,
+            "budget": self.budget,
+            "labels": self.labels,
+            "overrides": {task: dict(own) for task, own in self.overrides.items()},
+        }
+
+    @classmethod
+    def from_json(cls, held: dict[str, Any]) -> OverrideTable:
+        return cls(float(held["budget"]), str(held["labels"]), held["overrides"])
+
+
+def uncertain_order(answers: Answers) -> NDArray[np.intp]:
+    """Examples by the dense model's confidence, the least sure first; equals in their order."""
+    return np.argsort(mean_confidence(answers, answers.baseline), kind="stable")
+
+
+def n_within(budget: float, n: int) -> int:
+    """How many of n examples a budget allows.
+
+    >>> n_within(0.05, 100), n_within(0.05, 110), n_within(0.29, 100)
+    (5, 5, 29)
+    """
+    return int(np.floor(budget * n + 1e-9))
+
+
+def dense_labels(answers: Answers) -> Answer:
+    """The dense members' most frequent answer; of equally frequent ones the first member's."""
+    votes = answers.of(answers.baseline)
+    number = np.array([(votes == vote).sum(axis=0) for vote in votes])
+    chosen = np.argmax(number, axis=0)
+    found: Answer = votes[chosen, np.arange(answers.n_examples)]
+    return found
+
+
+def human_labels(answers: Answers, labels: Mapping[str, str]) -> tuple[Answer, NDArray[np.bool_]]:
+    """Labels of annotators as codes, and which examples have one."""
+    assert answers.example_id is not None
+    names = [canonical(name) or "" for name in answers.example_id]
+    known = np.array([name in labels for name in names])
+    where = "" if answers.task is None else f" in the task '{answers.task}'"
+    if not known.any():
+        raise InputError(
+            f"--labels holds no label for any of these {answers.n_examples:,} examples{where}; it "
+            "is for other examples."
+        )
+    place = {name: i for i, name in enumerate(answers.classes)}
+    strange = next((labels[n] for n in names if n in labels and labels[n] not in place), None)
+    if strange is not None:
+        raise InputError(
+            f"--labels holds '{strange}'{where}, which is no class of these predictions; use "
+            f"{', '.join(answers.classes[:10])}."
+        )
+    codes = np.array([place[labels[name]] if name in labels else 0 for name in names])
+    return codes.astype(answers.label.dtype), known
+
+
+def dense_amplification(answers: Answers, min_group: int = 10) -> dict[str, float]:
+    """Worst-case bias amplification of the dense model by column, the mean over its members."""
+    columns = columns_of(answers, min_group)
+    nobody = np.ones(answers.n_examples, dtype=np.int64)
+    drawn = draws_of_units(answers, 0, 0)
+    found: dict[str, list[float]] = {}
+    for own in answers.of(answers.baseline):
+        ((curve, _),) = stepwise(answers, columns, own, own, [own], nobody, 1, drawn)
+        for name, values in curve.amplification.items():
+            found.setdefault(name, []).append(float(values[0, 0]))
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def amplified_tasks(
+    tasks: Sequence[Answers], column: str | None = None, min_group: int = 10
+) -> tuple[str | None, ...]:
+    """The tasks in which the dense model's bias amplification is above 0 (in some column)."""
+    return tuple(
+        answers.task
+        for answers in tasks
+        if any(
+            value > 0
+            for name, value in dense_amplification(answers, min_group).items()
+            if column in (None, name)
+        )
+    )
+
+
+def override_table(
+    tasks: Sequence[Answers],
+    budget: float,
+    labels: Mapping[str | None, Mapping[str, str]] | None = None,
+) -> OverrideTable:
+    """The overrides of these tasks' least sure examples.
+
+    Parameters
+    ----------
+    labels
+        Task → example → label, from annotation; dense labels by default. Examples among the least
+        sure that nobody labelled get no override.
+    """
+    if not 0 <= budget <= 1:
+        raise InputError(f"--budget {budget:g} is no share of the examples; give 0 to 1.")
+    found: dict[str, dict[str, str]] = {}
+    for answers in tasks:
+        assert answers.example_id is not None
+        first = uncertain_order(answers)[: n_within(budget, answers.n_examples)]
+        if labels is None:
+            codes, known = dense_labels(answers), np.ones(answers.n_examples, dtype=np.bool_)
+        else:
+            codes, known = human_labels(answers, labels.get(answers.task, {}))
+        names = np.array([*answers.classes, ""], dtype=object)
+        found[answers.task or ""] = {
+            str(answers.example_id[i]): str(names[codes[i]])
+            for i in first
+            if known[i] and codes[i] < len(answers.classes)
+        }
+    return OverrideTable(budget, "dense" if labels is None else "human", found)
+
+
+def check_overrides(table: OverrideTable, tasks: Sequence[Answers]) -> list[str]:
+    """Raise where no override is for these examples; notes on those that are for others."""
+    ids = {a.task or "": {str(name) for name in _ids(a)} for a in tasks}
+    notes = []
+    for task, own in table.overrides.items():
+        held = len(own.keys() & ids.get(task, set()))
+        where = f" of the task '{task}'" if task else ""
+        if own and not held:
+            raise InputError(
+                f"The override table is for other examples: none of its {len(own):,} overrides"
+                f"{where} names an example of these predictions."
+            )
+        if held < len(own):
+            notes.append(
+                f"{len(own) - held:,} of {len(own):,} overrides{where} are for examples that are "
+                "not in these predictions."
+            )
+    return notes
+
+
+def apply_override_table(table: OverrideTable, answers: Answers, variant: str) -> NewVariant:
+    """The answers of a variant's members with the overrides in place.
+
+    Scores of two classes stay the model's own: an override says what, not how surely. With more
+    classes the score is that of the override's class, where the model gives one.
+    """
+    place = {name: i for i, name in enumerate(answers.classes)}
+    own = table.overrides.get(answers.task or "", {})
+    prediction = answers.of(variant).copy()
+    score = None if answers.score is None else answers.score[answers.rows(variant)].copy()
+    vectors = None
+    if answers.scores is not None and answers.n_label_classes > 2:
+        vectors = answers.scores[answers.rows(variant)]
+    for i, name in enumerate(_ids(answers)):
+        label = apply_overrides(name, None, {"": own})
+        if label is None:
+            continue
+        if label not in place:
+            raise InputError(
+                f"The override table holds '{label}', which is no class of these predictions."
+            )
+        prediction[:, i] = place[label]
+        if score is not None and vectors is not None and label in answers.score_classes:
+            score[:, i] = vectors[:, i, answers.score_classes.index(label)]
+    return NewVariant(variant + table.suffix, variant, prediction, score)
+
+
+def _ids(answers: Answers) -> list[Any]:
+    if answers.example_id is None:
+        raise InputError("Counts do not say which example is which; overrides need tables.")
+    return [name.item() if hasattr(name, "item") else name for name in answers.example_id]

@@ -1,0 +1,147 @@
+"""Every mitigation is audited again: what improved, and who got worse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any
+
+from fairweight.auditing.audited import Progress, audited
+from fairweight.auditing.explain.tables import COLUMNS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.auditing.result import AuditResult
+
+# What a mitigation may change: metric → the value that is best, or the better direction.
+BEST: dict[str, float | str] = {
+    "accuracy": "higher", "recall": "higher", "precision": "higher", "fpr": "lower",
+    "fnr": "lower", "tcb": 1.0, "bias_amplification": 0.0,
+    "worst_case_bias_amplification": "lower", "worst_group": "higher", "group_gap": "lower",
+    "equalized_odds_difference": "lower", "class_gap": "lower",
+}  # fmt: skip
+LEVELS = ("overall", "class", "group", "grouping")
+
+
+@dataclass(frozen=True)
+class Reaudit:
+    """New variants beside their origins and the dense model, on rows that no rule was fitted on."""
+
+    result: AuditResult  # origins and new variants against the dense model
+    mitigation: pd.DataFrame  # of COLUMNS["mitigation"]
+
+
+def reaudit(
+    table: pd.DataFrame,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    baseline: str,
+    groups: Sequence[str],
+    positive: Any = None,
+    train: Any = None,
+    variants: pd.DataFrame | None = None,
+    options: Mapping[str, Any] | None = None,
+    command: str | None = None,
+    explanations: Mapping[str, pd.DataFrame] | None = None,
+    progress: Progress | None = None,
+) -> Reaudit:
+    """Audit new variants twice: against the dense model, and against what they were made from.
+
+    Parameters
+    ----------
+    table
+        Of `prediction_table`.
+    pairs
+        New variants with their origins.
+    options
+        Of the audit: alpha, n_boot, min_group, random_state.
+    explanations
+        Tables that belong into the report.
+    """
+    import pandas as pd
+
+    tables = {
+        "groups": list(groups),
+        "task": "task" if "task" in table else None,
+        "cluster": "cluster" if "cluster" in table else None,
+        "weight": "weight" if "weight" in table else None,
+        "train": train,
+        "variants": variants,
+    }
+    asked = {"positive": positive, "command": command}
+    whole = audited(table, {**tables, "baseline": baseline}, options or {}, asked, progress)
+    rows = []
+    for name, origin in pairs:
+        if origin != baseline:
+            own = table[table["variant"].isin([origin, name])]
+            against = audited(own, {**tables, "baseline": origin}, options or {}, asked, progress)
+            rows.append(_changes(against, name, origin))
+        rows.append(_changes(whole, name, baseline))
+    made = pd.concat(rows, ignore_index=True)
+    held = {**(explanations or {}), "mitigation": made}
+    return Reaudit(replace(whole, explanations={**whole.explanations, **held}), made)
+
+
+def verdict(metric: str, before: float, after: float, low: float, high: float) -> str:
+    """Whether a change is shown to be one for the better.
+
+    >>> verdict("tcb", 0.6, 0.95, 0.3, 0.4), verdict("fpr", 0.1, 0.2, 0.05, 0.15)
+    ('better', 'worse')
+    >>> verdict("accuracy", 0.9, 0.91, -0.01, 0.03), verdict("accuracy", 0.9, 0.9, 0.0, 0.0)
+    ('cannot tell', 'unchanged')
+    """
+    if any(isnan(value) for value in (before, after, low, high)):
+        return "cannot tell"
+    if before == after and low == high:
+        return "unchanged"
+    if low <= 0 <= high:
+        return "cannot tell"
+    best = BEST[metric]
+    if isinstance(best, str):
+        return "better" if (after > before) == (best == "higher") else "worse"
+    return "better" if abs(after - best) < abs(before - best) else "worse"
+
+
+def _changes(result: AuditResult, variant: str, against: str) -> pd.DataFrame:
+    rows = result.results
+    kept = rows[
+        (rows["variant"] == variant)
+        & rows["metric"].isin(BEST)
+        & rows["by"].isin(LEVELS)
+        & (rows["scope"].fillna("model") == "model")
+        & ~((rows["metric"] == "accuracy") & (rows["by"] == "class"))  # it is the recall
+    ]
+    made = []
+    for row in kept.to_dict("records"):
+        shift, low, high = (_number(row[name]) for name in ("shift", "ci_low", "ci_high"))
+        sim_low, sim_high = (_number(row[name]) for name in ("sim_low", "sim_high"))
+        before, after = _number(row["baseline"]), _number(row["compressed"])
+        ends = (low, high) if isnan(sim_low) else (sim_low, sim_high)
+        told = row["status"] == "ok"
+        made.append(
+            {
+                **{name: row[name] for name in ("task", "metric", "by", "group", "class", "n")},
+                **{name: row[name] for name in ("p_value", "p_adjusted", "n_family", "status")},
+                "variant": variant,
+                "against": against,
+                "before": before,
+                "after": after,
+                "shift": shift,
+                "low": low,
+                "high": high,
+                "sim_low": sim_low,
+                "sim_high": sim_high,
+                "verdict": verdict(str(row["metric"]), before, after, *ends)
+                if told
+                else "cannot tell",
+            }
+        )
+    import pandas as pd
+
+    return pd.DataFrame(made, columns=list(COLUMNS["mitigation"]))
+
+
+def _number(value: Any) -> float:
+    return nan if value is None or value != value else float(value)

@@ -1,0 +1,200 @@
+"""Threshold calibration: predict each attribute as often as it is true, whoever has it.
+
+Group-blind: groups are neither used nor needed. Iofinova et al. 2023, section 4.1 and their code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.answers import Answers
+from fairweight.auditing.mitigate.confidence import class_scores, positive_scores
+from fairweight.auditing.mitigate.new_variant import NewVariant
+from fairweight.auditing.mitigate.offsets import fit_offsets, with_offsets
+from fairweight.auditing.mitigate.rows_seen import RowsSeen, rows_seen
+from fairweight.errors import InputError
+
+KIND = "thresholds"
+SUFFIX = "+thresholds"
+
+
+@dataclass(frozen=True)
+class MemberRule:
+    """What was fitted for one member and task: a threshold, or an offset per class."""
+
+    variant: str
+    seed: str
+    task: str | None
+    n: int  # validation rows
+    n_positive: int | None  # of two classes: k
+    positive: str | None
+    threshold: float | None  # of two classes; predict positive above it
+    offsets: dict[str, float] = field(default_factory=dict)
+    status: str = "ok"  # else nothing was fitted, and answers stay as they are
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Thresholds of all members and tasks, and on which rows they were fitted."""
+
+    smooth: bool
+    members: tuple[MemberRule, ...]
+    fitted_on: RowsSeen
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "schema": 1,
+            "kind": KIND,
+            "smooth": self.smooth,
+            "members": [dict(vars(member)) for member in self.members],
+            "fitted_on": self.fitted_on.as_json(),
+        }
+
+    @classmethod
+    def from_json(cls, held: dict[str, Any]) -> Thresholds:
+        return cls(
+            bool(held["smooth"]),
+            tuple(MemberRule(**member) for member in held["members"]),
+            RowsSeen.from_json(held["fitted_on"]),
+        )
+
+
+def kth_largest(scores: NDArray[np.float32], k: int) -> float:
+    """The k-th largest score: predicting above it gives k − 1 positives (fewer with ties).
+
+    >>> kth_largest(np.array([0.9, 0.2, 0.6, 0.4], np.float32), 2)
+    0.6000000238418579
+    """
+    return float(np.partition(scores, len(scores) - k)[len(scores) - k])
+
+
+def smoothed(scores: NDArray[np.float32], k: int) -> float:
+    """A threshold that leans on many scores near the k-th largest, not on a single one.
+
+    Harrell and Davis' quantile at 1 − k / n, of logits: a mean of all order statistics with the
+    weights of a beta distribution. Needs 0 < k < n.
+    """
+    from scipy.special import betainc, expit, logit
+
+    n = len(scores)
+    share = 1 - k / n
+    edges = betainc((n + 1) * share, (n + 1) * (1 - share), np.arange(n + 1) / n)
+    limit = np.finfo(np.float32).eps
+    ordered = logit(np.clip(np.sort(scores).astype(np.float64), limit, 1 - limit))
+    return float(expit(np.diff(edges) @ ordered))
+
+
+def fit_thresholds(
+    tasks: Sequence[Answers], variants: Sequence[str], *, smooth: bool = False
+) -> Thresholds:
+    """Fit every member of these variants on validation rows.
+
+    Parameters
+    ----------
+    tasks
+        Answers on the validation rows, one per task.
+    smooth
+        Harrell and Davis' quantile (expected numbers with more than two classes) instead of the
+        k-th largest score.
+    """
+    if not tasks or not tasks[0].n_examples:
+        raise InputError("There are no validation rows; thresholds cannot be fitted without any.")
+    fitted = [
+        rule
+        for answers in tasks
+        for variant in variants
+        for rule in _fit_variant(answers, variant, smooth)
+    ]
+    return Thresholds(smooth, tuple(fitted), rows_seen(tasks))
+
+
+def apply_thresholds(rule: Thresholds, answers: Answers, variant: str) -> NewVariant:
+    """The answers of a variant's members with their thresholds.
+
+    Where all labels of these rows are alike nothing can be judged, and answers stay as they are.
+    """
+    known = {(m.variant, m.seed, m.task): m for m in rule.members}
+    members = answers.members[answers.rows(variant)]
+    fitted = []
+    for member in members:
+        own = known.get((member.variant, member.seed, answers.task))
+        if own is None:
+            where = "" if answers.task is None else f" and the task '{answers.task}'"
+            raise InputError(
+                f"No threshold was fitted for '{member.variant}' (seed {member.seed}){where}; fit "
+                "on a validation table that has the same variants, seeds and tasks."
+            )
+        fitted.append(own)
+    prediction = answers.of(variant).copy()
+    if answers.n_label_classes < 2:
+        held = None if answers.score is None else answers.score[answers.rows(variant)]
+        return NewVariant(variant + SUFFIX, variant, prediction, held)
+    if answers.n_label_classes == 2:
+        score = positive_scores(answers, variant)
+        for row, own in enumerate(fitted):
+            if own.threshold is None:
+                continue
+            positive = _place(own, answers)
+            above = score[row].astype(np.float64) > own.threshold
+            prediction[row] = np.where(above, positive, 1 - positive)
+        return NewVariant(variant + SUFFIX, variant, prediction, score)
+    vectors = class_scores(answers, variant)
+    score = np.empty(prediction.shape, dtype=np.float32)
+    for row, own in enumerate(fitted):
+        offsets = np.array([_offset(own, name) for name in answers.classes[: vectors.shape[-1]]])
+        prediction[row], score[row] = with_offsets(vectors[row], offsets)
+    return NewVariant(variant + SUFFIX, variant, prediction, score)
+
+
+def _fit_variant(answers: Answers, variant: str, smooth: bool) -> list[MemberRule]:
+    members = answers.members[answers.rows(variant)]
+    n = answers.n_examples
+    if answers.n_label_classes > 2:
+        vectors = class_scores(answers, variant)
+        names = answers.classes[: answers.n_label_classes]
+        return [
+            MemberRule(
+                variant, member.seed, answers.task, n, None, None, None,
+                dict(zip(names, fit_offsets(vector, answers.label, smooth=smooth).tolist(),
+                         strict=True)),
+            )
+            for member, vector in zip(members, vectors, strict=True)
+        ]  # fmt: skip
+    if answers.n_label_classes < 2:
+        return [
+            MemberRule(variant, m.seed, answers.task, n, None, None, None,
+                       status="not_estimable: all validation labels are alike")
+            for m in members
+        ]  # fmt: skip
+    scores = positive_scores(answers, variant)
+    assert answers.positive is not None
+    k = int(np.count_nonzero(answers.label == answers.positive))
+    positive = answers.classes[answers.positive]
+    find = smoothed if smooth else kth_largest
+    return [
+        MemberRule(variant, member.seed, answers.task, n, k, positive, find(score, k))
+        for member, score in zip(members, scores, strict=True)
+    ]
+
+
+def _place(rule: MemberRule, answers: Answers) -> int:
+    assert answers.positive is not None
+    if rule.positive != answers.classes[answers.positive]:
+        raise InputError(
+            f"The thresholds were fitted for the positive class '{rule.positive}', here it is "
+            f"'{answers.classes[answers.positive]}'; name the same one (--positive)."
+        )
+    return answers.positive
+
+
+def _offset(rule: MemberRule, name: str) -> float:
+    if name not in rule.offsets:
+        raise InputError(
+            f"The offsets have no class '{name}'; they were fitted on rows without that label."
+        )
+    return rule.offsets[name]

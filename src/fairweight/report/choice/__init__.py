@@ -1,0 +1,1 @@
+"""A choice shown: in sentences, on a terminal, as JSON, tables and figures."""

@@ -1,0 +1,152 @@
+"""A choice in sentences that somebody can read who has not seen the tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fairweight.report.numbers import count, missing, number, percent, shown, value_of
+from fairweight.report.rows import records
+
+if TYPE_CHECKING:
+    from fairweight.auditing.choose.chosen import Choice
+    from fairweight.auditing.choose.objectives import Objective
+
+AIMS = {"max": "highest", "min": "lowest", "zero": "nearest to 0", "one": "nearest to 1"}
+NAMED = 5  # variants that a sentence lists
+SELECTED = (
+    "Selected on these data: the best of several looks better than it is. Confirm it on rows that "
+    "were not used for choosing (--confirm, --confirm-share)."
+)
+
+
+def sentences(choice: Choice) -> list[str]:
+    """What was chosen, how surely, and what is not known."""
+    if choice.none_qualifies:
+        return [_nobody(choice)]
+    told = [_headline(choice), *_numbers(choice), *_sureness(choice), *_near(choice)]
+    told.append(_confirmed(choice) if choice.n_confirmed else SELECTED)
+    return told
+
+
+def _nobody(choice: Choice) -> str:
+    assert choice.nearest is not None
+    name, missed = choice.nearest
+    by = ", ".join(f"{what} by {number(short)}" for what, short in missed.items())
+    tried = len(choice.tables["choice"])
+    which = f"None of {count(tried)} variants qualifies"
+    if tried == 1:
+        which = "The only variant does not qualify"
+    return f"{which}. The nearest is {shown(name)}, which misses {by}."
+
+
+def _headline(choice: Choice) -> str:
+    tried, able = len(choice.tables["choice"]), len(choice.qualifying)
+    among = f"{count(able)} of {count(tried)} variants that meet every requirement"
+    if not choice.asked.requirements:
+        among = "1 variant" if tried == 1 else f"{count(tried)} variants"
+    if choice.chosen is not None:
+        return f"Chosen: {shown(choice.chosen)}, of {among}, with the {_reason(choice)}."
+    on = [row for row in records(choice.tables["choice"]) if row["frontier"] == "frontier"]
+    near = [row for row in records(choice.tables["choice"]) if row["frontier"] == "within noise"]
+    also = f" Within noise of it: {_listed(near)}." if near else ""
+    return (
+        f"Of {among}, {count(len(on))} are on the frontier of {_aims(choice)}: {_listed(on)}."
+        f"{also} Which to take depends on what weighs how much (--weight)."
+    )
+
+
+def _reason(choice: Choice) -> str:
+    objectives = choice.asked.objectives
+    if len(objectives) == 1:
+        return f"{AIMS[objectives[0].aim]} {objectives[0].name}"
+    if choice.asked.weights is None:
+        return f"best of every objective: {_aims(choice)}"
+    parts = (
+        f"{number(weight)} × {objective.name}"
+        for objective, weight in zip(objectives, choice.asked.weights, strict=True)
+    )
+    return f"highest value ({' + '.join(parts)}, each in its own direction)"
+
+
+def _aims(choice: Choice) -> str:
+    return ", ".join(f"{AIMS[o.aim]} {o.name}" for o in choice.asked.objectives)
+
+
+def _listed(rows: list[dict[str, Any]]) -> str:
+    names = [shown(row["variant"]) for row in rows[:NAMED]]
+    more = f" and {count(len(rows) - NAMED)} more" if len(rows) > NAMED else ""
+    return ", ".join(names) + more
+
+
+def term_value(row: dict[str, Any]) -> str:
+    """A number of a variant in its own unit."""
+    if missing(row["metric"]):
+        return number(row["value"])
+    return value_of(str(row["metric"]), row["value"])
+
+
+def _numbers(choice: Choice) -> list[str]:
+    if choice.chosen is None:
+        return []
+    frame = choice.tables["choice_values"]
+    own = records(frame[frame["variant"] == choice.chosen])
+    parts = [f"{shown(row['term'])} {term_value(row)}" for row in own]
+    return [f"It has {', '.join(parts)}."]
+
+
+def _sureness(choice: Choice) -> list[str]:
+    if choice.chosen is None or choice.asked.weights is None or not _any_noise(choice):
+        return []
+    rows = records(choice.tables["choice"])
+    own = next(row for row in rows if row["chosen"])
+    others = [row for row in rows if row["in_best_set"] and not row["chosen"]]
+    if len(choice.qualifying) == 1:
+        return []
+    chance = f"The probability that it is the best of them is {percent(own['p_best'], 0)}"
+    if not others:
+        return [f"{chance}; no other is within noise of it."]
+    return [
+        f"{chance}; within noise of it, so that the best may be one of them: {_listed(others)}."
+    ]
+
+
+def _any_noise(choice: Choice) -> bool:
+    return any(_noisy(objective) for objective in choice.asked.objectives)
+
+
+def _noisy(objective: Objective) -> bool:
+    return objective.term.noisy
+
+
+def _near(choice: Choice) -> list[str]:
+    """Requirements that the chosen one keeps by less than noise."""
+    frame = choice.tables["choice_requirements"]
+    own = frame[(frame["variant"] == choice.chosen) & (frame["standing"] == "met, within noise")]
+    if own.empty:
+        return []
+    names = ", ".join(str(name) for name in own["requirement"])
+    return [
+        f"It keeps {names} by less than noise; fairweight gate decides about limits with a stated "
+        "error."
+    ]
+
+
+def _confirmed(choice: Choice) -> str:
+    frame = choice.tables["choice_confirmed"]
+    rows = f"{count(choice.n_confirmed)} examples that were not used for choosing"
+    if choice.chosen is None:
+        return f"Looked at again on {rows}: table choice_confirmed."
+    own = records(frame[frame["variant"] == choice.chosen])
+    metrics = {row["term"]: row["metric"] for row in records(choice.tables["choice_values"])}
+    told = ", ".join(
+        f"{shown(row['term'])} "
+        f"{term_value({'metric': metrics[row['term']], 'value': row['confirmed']})}"
+        for row in own
+        if not missing(metrics[row["term"]])
+    )
+    missed = [shown(row["term"]) for row in own if str(row["standing"]).startswith("missed")]
+    there = f"On {rows} it has {told or 'no other number'}"
+    if missed:
+        return f"Not confirmed: {there[0].lower()}{there[1:]}, and misses {', '.join(missed)}."
+    kept = " and meets every requirement" if choice.asked.requirements else ""
+    return f"{there}{kept}."

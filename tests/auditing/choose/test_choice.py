@@ -1,0 +1,266 @@
+"""Choosing as a whole: values are the audit's, draws are shared, rows are held out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairweight as fw
+from fairweight.auditing.choose.given import Wishes, choice_from
+from fairweight.auditing.choose.held_out import split
+from fairweight.auditing.compare.comparison import Options
+from fairweight.auditing.counts.count import count
+from fairweight.errors import InputError
+from fairweight.tables.align import align
+
+NAMES = ("dense", "a", "b")
+WIDE: dict[str, Any] = {
+    "predictions": {name: name for name in NAMES},
+    "scores": {name: f"s_{name}" for name in NAMES},
+    "groups": ["sex", "age"],
+    "baseline": "dense",
+}
+FEW = Options(n_boot=60)
+MODELS = pd.DataFrame(
+    {"variant": NAMES, "sparsity": [0.0, 0.5, 0.9], "size_bytes": [900, 500, 100]}
+)
+
+
+def people(n: int = 400, first: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(n + first)
+    label = rng.integers(0, 2, n)
+    frame = {
+        "example_id": first + np.arange(n), "label": label,
+        "sex": rng.choice(["F", "M"], n), "age": rng.choice(["o", "y"], n),
+        "person": (first + np.arange(n)) // 4,
+    }  # fmt: skip
+    for name, errs in zip(NAMES, (0.1, 0.12, 0.3), strict=True):
+        answer = np.where(rng.random(n) < errs, 1 - label, label)
+        frame[name] = answer
+        frame[f"s_{name}"] = np.clip(0.2 + 0.6 * answer + rng.normal(0, 0.1, n), 0, 1)
+    return pd.DataFrame(frame)
+
+
+def value(found: Any, variant: str, term: str, table: str = "choice_values") -> float:
+    frame = found.tables[table]
+    row = frame[(frame["variant"] == variant) & (frame["term"] == term)]
+    return float(row["value"].iloc[0])
+
+
+TERMS = {
+    "accuracy": ("overall", None), "recall": ("overall", None), "kappa": ("overall", None),
+    "class_gap": ("overall", None), "class_shortfall": ("overall", None),
+    "cev_pp": ("overall", None), "sde": ("overall", None), "fpr": ("overall", None),
+    "auc": ("overall", None), "brier": ("overall", None), "ece": ("overall", None),
+    "uncertainty": ("overall", None), "tcb": ("overall", None),
+    "accuracy@sex=F": ("group", "sex=F"), "auc@sex=F": ("group", "sex=F"),
+    "worst_group@sex": ("grouping", "sex"), "group_gap@age": ("grouping", "age"),
+    "worst_group_shift@age": ("grouping", "age"),
+    "fnr_group_gap@sex": ("grouping", "sex"),
+}  # fmt: skip
+
+
+def test_the_values_are_those_of_the_audit() -> None:
+    table = people()
+    audit = fw.audit_table(table, n_boot=20, **WIDE).results
+    wishes = Wishes([f"{name}:max" for name in TERMS])
+    found = choice_from(table, WIDE, wishes, Options(n_boot=20))
+    for name, (by, group) in TERMS.items():
+        rows = audit[(audit["variant"] == "a") & (audit["metric"] == name.partition("@")[0])]
+        rows = rows[(rows["by"] == by) & (rows["scope"] == "model")]
+        rows = rows if group is None else rows[rows["group"] == group]
+        assert value(found, "a", name) == pytest.approx(rows["compressed"].iloc[0]), name
+
+
+def test_without_a_place_the_worst_column_counts() -> None:
+    wishes = Wishes(["worst_group", "group_gap", "worst_group@sex", "worst_group@age",
+                     "group_gap@sex", "group_gap@age", "recall@class=0"])  # fmt: skip
+    table = people()
+    found = choice_from(table, WIDE, wishes, FEW)
+    for variant in NAMES:
+        both = [value(found, variant, f"worst_group@{column}") for column in ("sex", "age")]
+        assert value(found, variant, "worst_group") == min(both)
+        gaps = [value(found, variant, f"group_gap@{column}") for column in ("sex", "age")]
+        assert value(found, variant, "group_gap") == max(gaps)
+    zeros = table[table["label"] == 0]
+    assert value(found, "b", "recall@class=0") == pytest.approx((zeros["b"] == 0).mean())
+
+
+def test_a_baseline_loses_nothing_to_itself() -> None:
+    found = choice_from(people(), WIDE, Wishes(["worst_group_shift", "cev_pp"]), FEW)
+    assert value(found, "dense", "worst_group_shift") == 0
+    assert value(found, "dense", "cev_pp") == 0
+    assert found.chosen == "dense"
+
+
+def test_members_are_averaged() -> None:
+    table = people()
+    table["a2"] = np.where(np.arange(400) % 5 == 0, 1 - table["label"], table["label"])
+    given = {"predictions": {"dense": "dense", "a": ["a", "a2"]}, "groups": ["sex"],
+             "baseline": "dense"}  # fmt: skip
+    terms = ["accuracy", "class_gap", "worst_group_shift", "cev_pp"]
+    audit = fw.audit_table(table, n_boot=20, **given).results
+    found = choice_from(table, given, Wishes(terms), FEW)
+    for name in terms:
+        rows = audit[(audit["metric"] == name) & audit["by"].isin(["overall", "grouping"])]
+        rows = rows[rows["scope"] == "model"]
+        assert value(found, "a", name) == pytest.approx(rows["compressed"].iloc[0]), name
+
+
+def test_the_smallest_that_keeps_what_it_must() -> None:
+    wishes = Wishes(["size_bytes"], ["accuracy>=0.8"])
+    found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)
+    assert found.chosen == "a"
+    assert found.qualifying == ("dense", "a")
+    table = found.tables["choice"].set_index("variant")
+    assert table.loc["a", "p_best"] == 1
+    assert table["rank"].tolist()[:2] == [1, 2]
+    assert np.isnan(table.loc["b", "rank"])
+    assert not table.loc["b", "qualifies"]
+
+
+def test_two_objectives_without_weights_give_a_frontier_and_ranges() -> None:
+    wishes = Wishes(["accuracy", "sparsity"])
+    found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)
+    table = found.tables["choice"].set_index("variant")
+    assert found.chosen is None
+    assert table["frontier"].to_dict()["b"] == "frontier"
+    assert table["p_best"].isna().all()
+    ranges = found.tables["choice_weights"]
+    assert ranges["ratio_low"].iloc[0] == 0
+    assert ranges["ratio_high"].iloc[-1] == np.inf
+
+
+def test_copies_tie_and_are_flagged() -> None:
+    table = people()
+    table["b"] = table["a"]
+    given = {"predictions": {n: n for n in NAMES}, "groups": ["sex"], "baseline": "dense"}
+    found = choice_from(table, given, Wishes(["accuracy"], excluded=["dense"]), FEW)
+    rows = found.tables["choice"].set_index("variant")
+    assert found.chosen == "a"
+    assert rows["in_best_set"].tolist() == [True, True]
+    assert rows["tied"].to_dict() == {"a": False, "b": True}
+    assert rows["p_best"].tolist() == pytest.approx([0.5, 0.5], abs=0.02)
+    assert rows["frontier"].tolist() == ["frontier", "frontier"]
+
+
+def test_none_qualifies_and_the_nearest_is_named() -> None:
+    wishes = Wishes(["size_bytes"], ["accuracy>=0.95", "size_bytes<=600"])
+    found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)
+    assert found.none_qualifies
+    assert found.chosen is None
+    assert found.nearest is not None
+    name, missed = found.nearest
+    assert name == "a"
+    assert missed == {"accuracy >= 0.95": pytest.approx(0.95 - value(found, "a", "accuracy"))}
+
+
+def test_numbers_do_not_depend_on_other_wishes_or_on_chance() -> None:
+    one = choice_from(people(), WIDE, Wishes(["accuracy"]), FEW)
+    other = choice_from(people(), WIDE, Wishes(["accuracy", "kappa"]), FEW)
+    limits = [
+        frame[frame["term"] == "accuracy"][["value", "low", "high"]].to_numpy()
+        for frame in (one.tables["choice_values"], other.tables["choice_values"])
+    ]
+    assert np.array_equal(*limits)
+    again = choice_from(people(), WIDE, Wishes(["accuracy"]), FEW)
+    pd.testing.assert_frame_equal(one.tables["choice"], again.tables["choice"])
+
+
+def test_tasks_are_averaged_and_drawn_together() -> None:
+    one, other = people(200), people(200, first=1)
+    other["example_id"] = one["example_id"]
+    long = pd.concat([one.assign(task="x"), other.assign(task="y")])
+    given = {"predictions": {n: n for n in NAMES}, "groups": [], "baseline": "dense"}
+    found = choice_from(long, given, Wishes(["accuracy"]), FEW)
+    means = [(part["a"] == part["label"]).mean() for part in (one, other)]
+    assert value(found, "a", "accuracy") == pytest.approx(np.mean(means))
+    assert found.n_examples == 200
+
+
+# --- rows that were not chosen on ---------------------------------------------------------------
+
+
+def test_clusters_are_held_out_whole_and_examples_once() -> None:
+    table = people()
+    for cluster in (None, "person"):
+        with align(table, cluster=cluster, **WIDE) as aligned:
+            cube = count(aligned)
+        kept, held = split(cube, 0.25, np.random.default_rng(1))
+        assert kept.count.sum() + held.count.sum() == 400
+        assert held.count.sum() == pytest.approx(100, abs=4)
+        assert not set(kept.unit_names) & set(held.unit_names)
+        assert kept.n_examples == kept.count.sum()
+
+
+def test_confirmed_on_a_share_and_on_another_table() -> None:
+    wishes = Wishes(["size_bytes"], ["accuracy>=0.8"])
+    given = WIDE | {"variants": MODELS}
+    half = choice_from(people(), given, wishes, FEW, confirm_share=0.5)
+    assert (half.n_examples, half.n_confirmed) == (200, 200)
+    fresh = people(300, first=1000)
+    other = choice_from(people(), given, wishes, FEW, confirm=fresh)
+    rows = other.tables["choice_confirmed"]
+    row = rows[(rows["variant"] == "a") & (rows["term"] == "accuracy")].iloc[0]
+    assert row["confirmed"] == pytest.approx((fresh["a"] == fresh["label"]).mean())
+    assert row["standing"].startswith("met")
+
+
+def test_rows_that_were_chosen_on_cannot_confirm() -> None:
+    with pytest.raises(InputError, match="100 examples that the choice was made on too"):
+        choice_from(people(), WIDE, Wishes(["accuracy"]), FEW, confirm=people(300, first=300))
+    fresh = people(300, first=1000)
+    fresh["person"] = 7
+    with pytest.raises(InputError, match="1 clusters that the choice was made on too"):
+        choice_from(
+            people(), WIDE | {"cluster": "person"}, Wishes(["accuracy"]), FEW, confirm=fresh
+        )
+
+
+@pytest.mark.parametrize(
+    ("wishes", "told"),
+    [
+        (Wishes(), "--objective is missing"),
+        (Wishes(["accuracy", "accuracy"], [], ["kappa=1"]), "is for no objective"),
+        (Wishes(["accuracy", "accuracy:min"]), "twice"),
+        (Wishes(["latency_ms"]), "latency_ms' does not exist"),
+        (Wishes(["accuracy@sex=X"]), "sex=X"),
+        (Wishes(["accuracy"], excluded=["c"]), "variant of --exclude 'c'"),
+        (Wishes(["accuracy"], excluded=list(NAMES)), "leaves no variant"),
+        (Wishes(["bias"]), "no better direction"),
+        (Wishes(["bias_amplification"]), "cannot be estimated"),
+    ],
+)
+def test_what_cannot_be_wished(wishes: Wishes, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        choice_from(people(), WIDE, wishes, FEW)
+
+
+def test_scores_that_are_not_there() -> None:
+    given = {key: held for key, held in WIDE.items() if key != "scores"}
+    table = people().drop(columns=[f"s_{name}" for name in NAMES])
+    with pytest.raises(InputError, match="needs scores"):
+        choice_from(table, given, Wishes(["auc"]), FEW)
+
+
+def test_a_folder_holds_everything(tmp_path: Path) -> None:
+    import json
+
+    from fairweight.report.choice.save import save
+
+    wishes = Wishes(["size_bytes", "accuracy"], ["accuracy>=0.5"], ["accuracy=1000"])
+    found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)
+    save(found, tmp_path / "out", "fairweight choose")
+    document = json.loads((tmp_path / "out/choice.json").read_text())
+    assert document["chosen"] == found.chosen
+    assert document["selected_on_these_data"]
+    assert {row["variant"] for row in document["tables"]["choice"]} == set(NAMES)
+    assert (tmp_path / "out/tables/choice.csv").exists()
+    assert sorted(p.name for p in (tmp_path / "out/figures").iterdir()) == [
+        "FW-5.svg",
+        "PA-F4a.svg",
+    ]

@@ -1,0 +1,115 @@
+"""`fairweight choose`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from .conftest import Run
+
+FEW = ("--n-boot", "40")
+TABLES = ("preds.csv", "--variants", "variants.csv", "--groups", "sex")
+
+
+@pytest.fixture
+def tables(folder: Path) -> None:
+    """Three variants; the smallest errs most."""
+    n = 300
+    i = np.arange(n)
+    label = i % 3
+    parts = []
+    for name, every in {"dense": 20, "half": 15, "tenth": 4}.items():
+        answer = np.where(i % every == 0, (label + 1) % 3, label)
+        parts.append(
+            pd.DataFrame(
+                {"example_id": i, "variant": name, "label": label, "prediction": answer,
+                 "sex": np.where(i % 2 == 0, "F", "M")}
+            )
+        )  # fmt: skip
+    pd.concat(parts).to_csv("preds.csv", index=False)
+    models = {"variant": ["dense", "half", "tenth"], "seed": 0, "size_bytes": [900, 500, 100],
+              "sparsity": [0.0, 0.5, 0.9]}  # fmt: skip
+    pd.DataFrame(models).to_csv("variants.csv", index=False)
+
+
+pytestmark = pytest.mark.usefixtures("tables")
+
+
+def test_the_smallest_that_qualifies(run: Run) -> None:
+    made = run("choose", *TABLES, *FEW, "--objective", "size_bytes", "--require", "accuracy>=0.9")
+    told = " ".join(made.done().out.split())
+    assert told.startswith(
+        "Chosen: half, of 2 of 3 variants that meet every requirement, with the lowest size_bytes."
+    )
+    assert "It has size_bytes 500, accuracy 93.3 %." in told
+    assert "Selected on these data" in told
+    assert "tenth 100 75.0 % — — does not qualify" in told
+
+
+def test_none_qualifies(run: Run) -> None:
+    made = run("choose", *TABLES, *FEW, "--objective", "accuracy", "--require", "accuracy>=0.99")
+    assert made.code == 3
+    assert made.err == ""
+    told = " ".join(made.out.split())
+    assert told.startswith(
+        "None of 3 variants qualifies. The nearest is dense, which misses accuracy >= 0.99 by 0.04"
+    )
+
+
+def test_a_folder_and_a_held_out_half(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairweight.report.figures.files.rendered", lambda spec, kind: b"<svg/>")
+    made = run(
+        "choose", *TABLES, *FEW, "--weight", "accuracy=1", "--weight", "unfairness=100",
+        "--confirm-share", "0.5", "--out", "out",
+    )  # fmt: skip
+    assert "On 150 examples that were not used for choosing" in " ".join(made.done().out.split())
+    document = json.loads(Path("out/choice.json").read_text())
+    assert document["n_confirmed"] == 150
+    assert [o["weight"] for o in document["objectives"]] == [1.0, 100.0]
+    assert document["command"].startswith("fairweight choose preds.csv")
+    assert Path("out/tables/choice.parquet").exists()
+    assert Path("out/figures/PA-F4a.svg").exists()
+
+
+def test_a_frontier_and_who_wins_over_which_weights(run: Run) -> None:
+    wanted = ("--objective", "accuracy", "--objective", "sparsity")
+    told = " ".join(run("choose", *TABLES, *FEW, *wanted).done().out.split())
+    assert "are on the frontier of highest accuracy, highest sparsity: " in told
+    assert "wins while sparsity weighs, per unit of accuracy" in told
+    assert run("choose", *TABLES, *FEW, *wanted, "--quiet").done().out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "--objective is missing"),
+        (["--objective", "acuracy"], "Did you mean 'accuracy'"),
+        (["--objective", "latency_ms"], "'latency_ms' does not exist"),
+        (["--objective", "accuracy", "--weight", "kappa=1"], "--weight kappa is for no objective"),
+        (["--objective", "accuracy", "--weight", "accuracy"], "--weight 'accuracy' cannot be read"),
+        (["--objective", "accuracy", "--require", "accuracy=0.9"], "cannot be read"),
+        (["--objective", "accuracy", "--require", "speed>=1"], "'speed' does not exist"),
+        (["--objective", "accuracy", "--exclude", "int4"], "'int4' does not exist"),
+        (["--objective", "auc"], "needs scores"),
+        (["--objective", "accuracy", "--confirm-share", "2"], "between 0 and 1"),
+        (["--objective", "accuracy", "--confirm", "preds.csv"], "300 examples that the choice"),
+        (["--objective", "accuracy", "--n-boot", "3"], "--n-boot 3 cannot be used"),
+        (["--objective", "accuracy", "--confirm", "x", "--confirm-share", "0.5"], "both given"),
+    ],
+)
+def test_bad_input_gets_a_sentence(run: Run, words: list[str], told: str) -> None:
+    few = () if "--n-boot" in words else FEW
+    assert told in run("choose", *TABLES, *few, *words, "--out", "out").refused()
+    assert not Path("out").exists()
+
+
+def test_a_variants_table_without_a_variant(run: Run) -> None:
+    pd.read_csv("variants.csv").iloc[:2].to_csv("variants.csv", index=False)
+    wanted = ("--objective", "size_bytes")
+    told = run("choose", *TABLES, *FEW, *wanted).refused()
+    assert "has no row for 'tenth'" in told
+    run("choose", *TABLES, *FEW, *wanted, "--exclude", "tenth").done()

@@ -12,7 +12,7 @@ PICTURES = ("HK-F3", "SS-F1", "PA-F10")
 ALL_VARIANTS = ("SG-T1", "SG-F3", "SG-F4", "SG-F5", "SG-F6", "SS-F2")
 LARGEST = 40_000  # bytes of a drawing; above it stands a picture of few colours
 SCALE = 1.0  # pixels of that picture for a pixel of the drawing
-COLOURS = 32
+COLOURS = 128
 
 
 def kept(folder: Path, *, pictures: bool = False) -> list[Path]:
@@ -36,7 +36,9 @@ def put(figure: Path, target: Path) -> Path:
     from PIL import Image
 
     drawn = vl_convert.svg_to_png(figure.read_text(encoding="utf-8"), scale=SCALE)
-    picture = Image.open(io.BytesIO(drawn)).convert("RGB").quantize(COLOURS)
+    picture = Image.open(io.BytesIO(drawn)).convert("RGB")
+    # By coverage of colours: the median cut makes those of thin lines alike.
+    picture = picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE)
     made = target.with_suffix(".png")
     picture.save(made, optimize=True)
     return made

@@ -139,7 +139,10 @@ def test_models_of_different_data_and_blocks(run: Run, models: Path) -> None:
         (("a", "none"), ("'none' is not a saved model",)),
         (("a", "b", "--features", "blok1"), ("Feature 'blok1' does not exist", "'block1'")),
         (("a", "b", "--features", ","), ("features names none",)),
-        (("a", "b", *QUICK, "--examples", "9"), ("Feature 'block2': 16 features need", "--ridge")),
+        (
+            ("a", "b", *QUICK, "--examples", "9"),
+            ("Feature 'block2': 16 features need", "ridge = 0.01"),
+        ),
         (("a", "b", "--measure", "cca"), ("measure = 'cca'", "'svcca' or 'cka'")),
         (("a", "b", "--variant", "google"), ("variant = 'google'", "'raghu'")),
         (("a", "b", "--maps", "mean"), ("maps = 'mean'", "'pooled'")),

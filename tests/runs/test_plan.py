@@ -234,6 +234,24 @@ def test_only_some_variants_are_audited_and_all_classes_are_tabulated() -> None:
         plan(made(copy, audited=["global-magnitude-99"]))
 
 
+def test_an_audited_round_descends_from_the_nearest_audited_one() -> None:
+    """Else its members would be taken for strangers, and the audit for one of unpaired models."""
+    copy = {
+        "method": "global-magnitude", "name": "g", "fields": {"sparsity": 0.2}, "rounds": 4,
+        "finetune": FINETUNE,
+    }  # fmt: skip
+    for audited, parents in (
+        (["g-r4"], {"g-r4": "dense:1"}),
+        (["g-r2", "g-r4"], {"g-r2": "dense:1", "g-r4": "g-r2:1"}),
+    ):
+        planned = plan(made(copy, audited=audited))
+        rows = planned.stages[planned.audits["a"]].spec["models"]
+        assert {row[0]: row[2] for row in rows if row[1] == 1 and row[2] is not None} == parents
+    everything = plan(made(copy))
+    rows = everything.stages[everything.audits["a"]].spec["models"]
+    assert ["g-r4", 1, "g-r3:1"] in rows
+
+
 def taught(**changes: Any) -> dict[str, Any]:
     return {
         "method": "global-magnitude",

@@ -15,11 +15,19 @@ from fairweight.runs.plan import Plan
 from fairweight.runs.stage import Stage
 from fairweight.specs.study import Expected, Experiment
 
-START = 1.0  # seconds for a stage's data and inputs, and for writing its outputs
+# Measured on the 3,338 stages of prune-responsibly (LeNet and a narrow VGG-11, two workers on two
+# busy cores), which took 1.9 h. With 1 s to begin any stage the estimate was 2.2 h, and 2 to 6
+# times too long for predictions (LeNet, 10,000 examples: 1.5 s for 0.6 s). With these it is 1.8 h,
+# and within 30 % for each of its seven experiments.
+START = 0.8  # seconds for a training's data and inputs, and for writing the model
+ASK = 0.1  # the same for predictions
 EXPORT = 6.0  # to ONNX, with quantisation
 SPECTRA = 3.0  # eigenvalues of representations
 AUDIT = 8.0
 SCORED_AUDIT = 30.0
+# Of each attribute and variant, with exemplars: 1.7 s for three members, 1,200 examples and 100
+# replicates, more for more of them.
+TASK_AUDIT = 3.0
 ROW_BYTES = 12  # of predictions, compressed; with scores 4 more per class
 MEASURED_STEPS = 3
 MEASURED_SECONDS = 3.0
@@ -49,9 +57,6 @@ class Cost:
         return Cost(self.seconds + other.seconds, self.bytes + other.bytes)
 
 
-CLASSES = Cost(60.0, 5e6)
-
-
 def costs(
     plan: Plan,
     data: Path | None,
@@ -78,18 +83,23 @@ def costs(
     whose |= {model.asked_by: model.experiment for model in plan.models}
     whose |= {key: name for name, key in plan.audits.items()}
     return {
-        key: CLASSES if key == plan.classes else _cost(stage, units[whose[key]])
+        key: _classes(plan) if key == plan.classes else _cost(stage, units[whose[key]])
         for key, stage in plan.stages.items()
     }
+
+
+def _classes(plan: Plan) -> Cost:
+    """Tables, regressions and figures of all experiments: 174 s for 1,668 models."""
+    return Cost(AUDIT + 0.1 * len(plan.models), 5e6 + 2e3 * len(plan.models))
 
 
 def _cost(stage: Stage, unit: Unit) -> Cost:
     model = 4.5 * unit.n_params
     if stage.kind == "audit":
-        return Cost(SCORED_AUDIT if stage.spec["scores"] else AUDIT, 5e6)
+        return Cost(_audit(stage.spec), 5e6)
     if stage.kind == "predict":
         row = ROW_BYTES + (4 * unit.classes if stage.spec["scores"] else 0)
-        return Cost(START + unit.n_test * unit.predict_s, row * unit.n_test)
+        return Cost(ASK + unit.n_test * unit.predict_s, row * unit.n_test)
     if stage.kind == "similarity":
         asked = 2 * min(stage.spec["examples"] or unit.n_test, unit.n_test)
         return Cost(START + SPECTRA + asked * unit.predict_s, 1e3)
@@ -99,6 +109,13 @@ def _cost(stage: Stage, unit: Unit) -> Cost:
     trained = 0.0 if finetune is None else _training(finetune, unit, stage.spec)
     quantised = stage.spec["method"]["method"].startswith("int8")
     return Cost(START + trained + (EXPORT if quantised else 0.0), model / (4 if quantised else 1))
+
+
+def _audit(spec: Mapping[str, Any]) -> float:
+    """Of several attributes each is audited by itself, for every variant."""
+    variants = len({variant for variant, _, _ in spec["models"]}) - 1
+    once = SCORED_AUDIT if spec["scores"] else AUDIT
+    return once + TASK_AUDIT * variants * len(spec["data"]["tasks"])
 
 
 def _training(training: Mapping[str, Any], unit: Unit, spec: Mapping[str, Any]) -> float:

@@ -228,6 +228,7 @@ def _filled(name: str, fields: Mapping[str, Any]) -> str:
 
 def _plan_audit(made: Plan, experiment: Experiment) -> None:
     models = _audited(made, experiment)
+    parents = _audited_parents(models, made.of(experiment.name))
     spec: dict[str, Any] = {
         "groups": experiment.groups,
         "cluster": experiment.cluster,
@@ -239,7 +240,7 @@ def _plan_audit(made: Plan, experiment: Experiment) -> None:
         "individual_group": experiment.individual_group,
         "data": asdict(experiment.data),
         "figures": experiment.figures,
-        "models": [[one.variant, one.seed, one.parent] for one in models],
+        "models": [[one.variant, one.seed, parents[one]] for one in models],
     }
     trained = next(one for one in models if on_own_data(experiment, one))
     inputs = (trained.made_by, *(one.asked_by for one in models))
@@ -266,6 +267,21 @@ def _audited(made: Plan, experiment: Experiment) -> list[PlannedModel]:
                 f"In `audited` of the experiment '{experiment.name}', the variant", name, known
             )
     return [one for one in models if one.variant in (DENSE, *experiment.audited)]
+
+
+def _audited_parents(
+    audited: list[PlannedModel], all_models: list[PlannedModel]
+) -> dict[PlannedModel, str | None]:
+    """The nearest ancestor that is audited too: rounds in between are not in its tables."""
+    parent_of = {f"{one.variant}:{one.seed}": one.parent for one in all_models}
+    names = {f"{one.variant}:{one.seed}" for one in audited}
+    found: dict[PlannedModel, str | None] = {}
+    for one in audited:
+        parent = one.parent
+        while parent in parent_of and parent not in names:
+            parent = parent_of[parent]
+        found[one] = parent
+    return found
 
 
 def _plan_classes(made: Plan) -> None:

@@ -307,6 +307,7 @@ def test_cross_terms_of_one_root_alone_are_not_tested_at_once() -> None:
         (lambda t: t.head(0), "no row is without missing values"),
         (lambda t: t.assign(class_entropy=np.nan), "no row is without missing values"),
         (lambda t: t.assign(accuracy=0.5), "the accuracy never varies (0.5)"),
+        (lambda t: t.assign(accuracy=t["accuracy0"]), "every class is as accurate as before"),
     ],
 )
 def test_no_fit_is_a_sentence(change: Any, words: str) -> None:

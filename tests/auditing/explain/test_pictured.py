@@ -12,8 +12,13 @@ import pytest
 import fairweight as fw
 from fairweight.auditing.answers import from_arrays
 from fairweight.auditing.explain.explained import Asked
-from fairweight.auditing.explain.image_columns import measure_dataset, places
+from fairweight.auditing.explain.image_columns import (
+    measure_dataset,
+    places,
+    training_covariates,
+)
 from fairweight.data import Images
+from fairweight.data.dataset import ALL
 from fairweight.errors import InputError
 
 N = 8
@@ -46,6 +51,21 @@ def test_properties_are_joined_by_identity(images: Images) -> None:
     other = from_arrays([0], {"dense": [0]}, ids=["x"])
     with pytest.raises(InputError, match="'x', are not in the data set 'made'"):
         places(other, images)
+
+
+def test_training_images_are_those_that_nobody_was_asked_about(images: Images) -> None:
+    answers = from_arrays([0, 1, 0], {"dense": [0, 1, 0]}, ids=["e2", "e5", "e4"])
+    covariates = training_covariates(images)(answers)["made"].set_index("class")
+    assert covariates["imbalance"].tolist() == [0.0, 0.0]  # e0 and e1, one of each class
+    # Without parts of its own, everything else is the training: e1, e3, e7 against e0 and e6.
+    undivided = Images(**{**images.__dict__, "split": np.array([ALL] * N)})
+    covariates = training_covariates(undivided)(answers)["made"].set_index("class")
+    assert covariates["imbalance"].tolist() == pytest.approx([2 / 5 - 1 / 2, 3 / 5 - 1 / 2])
+    everything = from_arrays(
+        np.arange(N) % 2, {"dense": np.arange(N) % 2}, ids=[f"e{i}" for i in range(N)]
+    )
+    with pytest.raises(InputError, match="'made' has no training images beside those"):
+        training_covariates(undivided)(everything)
 
 
 def test_exemplars_are_shown_beside_others_of_their_class(images: Images) -> None:

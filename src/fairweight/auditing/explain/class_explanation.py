@@ -74,6 +74,8 @@ def explain_classes(
     accuracy = rows["accuracy"].to_numpy(dtype=float)
     if np.ptp(accuracy) == 0:
         return _nothing(f"the accuracy never varies ({accuracy[0]:.6g})", n, n_roots, notes)
+    if np.array_equal(accuracy, rows["accuracy0"].to_numpy(dtype=float)):
+        return _nothing("every class is as accurate as before pruning", n, n_roots, notes)
     made = design(rows)
     if n <= len(made.names):
         reason = f"{n:,} rows are too few for {len(made.names)} parameters"

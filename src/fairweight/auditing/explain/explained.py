@@ -44,7 +44,8 @@ class Asked:
     images
         Where a few images are taken from, to be looked at.
     covariates
-        `class_covariates` of the training images by data set, for the classes.
+        `class_covariates` of the training images by data set, for the classes; or a function that
+        makes them once the answers are known.
     """
 
     parts: tuple[str, ...] = PARTS
@@ -53,7 +54,9 @@ class Asked:
     group: str | None = None
     measure: Callable[[Answers], Mapping[str, ArrayLike]] | None = None
     images: Images | None = None
-    covariates: Mapping[str, pd.DataFrame] | None = None
+    covariates: (
+        Mapping[str, pd.DataFrame] | Callable[[Answers], Mapping[str, pd.DataFrame]] | None
+    ) = None
     alpha: float = 0.05
     random_state: int = 0
 
@@ -105,7 +108,7 @@ def explained(
         _over_tasks(result, tasks, made)
     if "classes" in asked.parts:
         progress("looking at classes", steps, steps)
-        _classes([result], asked, made)
+        _classes(result, tasks[0], asked, made)
     if "similarity" in asked.parts:
         _similarity(result, asked, made)
     return replace(
@@ -233,7 +236,7 @@ def _over_tasks(result: AuditResult, tasks: Sequence[Answers], made: _Tables) ->
         made.notes.append(f"Label interrelation is undefined: {error}")
 
 
-def _classes(results: Sequence[AuditResult], asked: Asked, made: _Tables) -> None:
+def _classes(result: AuditResult, answers: Answers, asked: Asked, made: _Tables) -> None:
     from fairweight.auditing.explain.class_explanation import explain_classes
     from fairweight.auditing.explain.class_rows import class_rows
 
@@ -243,8 +246,9 @@ def _classes(results: Sequence[AuditResult], asked: Asked, made: _Tables) -> Non
             "images (--dataset)."
         )
         return
+    known = asked.covariates
     try:
-        rows = class_rows(results, asked.covariates)
+        rows = class_rows([result], known(answers) if callable(known) else known)
         found = explain_classes(rows, alpha=asked.alpha, random_state=asked.random_state)
     except InputError as error:
         made.notes.append(f"Classes were not explained: {error}")

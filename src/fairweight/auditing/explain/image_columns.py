@@ -71,12 +71,27 @@ def places(answers: Answers, images: Images) -> NDArray[Any]:
     return np.array([place[name] for name in wanted])
 
 
-def training_covariates(images: Images) -> dict[str, pd.DataFrame] | None:
-    """Covariates of the classes of a data set's training images; None where it has none."""
+def training_covariates(images: Images) -> Callable[[Answers], dict[str, pd.DataFrame]]:
+    """From answers to the covariates of a data set's classes, measured on its training images.
+
+    Those are what no model was asked about, as in `measure_dataset`.
+    """
     from fairweight.auditing.explain.covariates import class_covariates
 
-    if images.multi_label or "train" not in images.split:
-        return None
-    train = images.of_split("train")
-    made = class_covariates(np.asarray(train.images), train.labels, train.classes)
-    return {images.name: made}
+    def measured(answers: Answers) -> dict[str, pd.DataFrame]:
+        if images.multi_label:
+            raise InputError(
+                f"The data set '{images.name}' has several labels per image, so its images belong "
+                "to no single class."
+            )
+        train = np.flatnonzero(np.isin(images.split, ("train", ALL)))
+        rest = images.select(np.setdiff1d(train, places(answers, images)))
+        if not len(rest):
+            raise InputError(
+                f"The data set '{images.name}' has no training images beside those that the models "
+                "were asked about."
+            )
+        made = class_covariates(np.asarray(rest.images), rest.labels, rest.classes)
+        return {images.name: made}
+
+    return measured

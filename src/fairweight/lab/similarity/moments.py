@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -82,9 +83,9 @@ class RunningMoments:
         x, y = self._shifted_x(x, places), self._shifted_y(y, places)
         self._sum_x[places] += _sum(x)
         self._sum_y[places] += _sum(y)
-        _add_square(self._xx[places], x)
-        _add_square(self._yy[places], y)
-        self._xy[places].baddbmm_(x.mT, y)
+        _add_product(self._xx[places], x, x)
+        _add_product(self._yy[places], y, y)
+        _add_product(self._xy[places], x, y)
 
     def _begin(self, x: Tensor, y: Tensor) -> None:
         locations, p, q = x.shape[0], x.shape[2], y.shape[2]
@@ -130,13 +131,15 @@ class _Shifted:
         return torch.sub(held, self.shift[places], out=self._room)
 
 
-def _add_square(sums: Tensor, x: Tensor) -> None:
-    """Add x'x, which numpy computes by halves where there is one matrix."""
-    if len(x) == 1 and x.device.type == "cpu":
-        rows = x[0].numpy()
-        sums[0] += torch.from_numpy(rows.T @ rows)
-    else:
-        sums.baddbmm_(x.mT, x)
+def _add_product(sums: Tensor, x: Tensor, y: Tensor) -> None:
+    """Add x'y; numpy computes x'x by halves, which torch does not."""
+    if x.device.type != "cpu":
+        sums.baddbmm_(x.mT, y)
+        return
+    left = x.numpy()
+    right = left if y is x else y.numpy()
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is told at the end
+        sums += torch.from_numpy(left.transpose(0, 2, 1) @ right)
 
 
 def _sum(x: Tensor) -> Tensor:

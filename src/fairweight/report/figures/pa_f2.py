@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PANELS = 6
 NONE = "the individuals have no property that differs between them"
+_FIRST = ("tilt", "ink", "distance")  # as in the paper
 
 
 @figure(
@@ -47,9 +48,9 @@ def shift_by_property(
     own = properties(found)
     if not own:
         return Absent(NONE)
-    shown = own[:PANELS]
+    shown = sorted(own, key=lambda p: _FIRST.index(p) if p in _FIRST else len(_FIRST))[:PANELS]
     values = points(found, shown)
-    cut = "" if len(own) <= PANELS else f"the first {PANELS} of {count(len(own))} properties"
+    cut = "" if len(own) <= PANELS else f"{PANELS} of {count(len(own))} properties"
     return {
         "title": pair_title(result, name, left_out(len(values), len(found)), cut),
         "description": (

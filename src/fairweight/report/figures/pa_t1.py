@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from fairweight.report.figures.explained import explained, untold
@@ -64,7 +65,7 @@ def fit_coefficients(
             f"{label(result.baseline)} and in {label(name)} on "
             f"{'properties of them' if several else in_words(first)}."
         ),
-        **text_table(cells, columns, step=108),
+        **text_table(cells, columns, step=124),
     }
 
 
@@ -84,10 +85,12 @@ def _cells(heading: str, row: dict[str, Any]) -> list[TextCell]:
 
 
 def _with(number: Any, error: Any) -> str:
-    """A coefficient and its standard error.
+    """A coefficient and its standard error, with two digits of the error at least.
 
-    >>> _with(-0.0251, 0.01), _with(0.9, float("nan"))
-    ('−0.025 ± 0.010', '0.900')
+    >>> _with(-0.0251, 0.01), _with(-7.6e-5, 1.9e-5), _with(0.9, float("nan"))
+    ('−0.025 ± 0.010', '−0.000076 ± 0.000019', '0.900')
     """
-    said = f"{real(number):.3f}".replace("-", MINUS)
-    return said if missing(error) else f"{said} ± {real(error):.3f}"
+    known = not missing(error) and real(error) > 0
+    decimals = max(3, 1 - math.floor(math.log10(real(error)))) if known else 3
+    said = f"{real(number):.{decimals}f}".replace("-", MINUS)
+    return said if missing(error) else f"{said} ± {real(error):.{decimals}f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from fairweight.report.figures.explained import explained, untold
@@ -52,7 +53,7 @@ def coefficients(
     terms = list(dict.fromkeys(term for _, term in rows))
     kept = terms[:LIMIT]
     cells: list[TextCell] = []
-    for text, term in zip(labels(kept), kept, strict=True):
+    for text, term in zip(labels([_short(term) for term in kept]), kept, strict=True):
         paper = rows.get((_PAPER, term))
         decides = next((fit for fit in _CAUTIOUS if (fit, term) in rows), _PAPER)
         strong = (decides, term) in rows and _beyond(rows[decides, term])
@@ -77,8 +78,18 @@ def coefficients(
             f"Table of {count(len(kept))} coefficients of the accuracy of classes; the interval of "
             f"{count(sum(cell.strong for cell in cells if cell.column == columns[0]))} excludes 0."
         ),
-        **text_table(cells, [c for c in columns if c in present], step=148),
+        **text_table(cells, [c for c in columns if c in present], step=170),
     }
+
+
+def _short(term: str) -> str:
+    """A term of the formula without what its levels say anyway.
+
+    >>> _short("np.exp(sparsity):pruning_technique[T.l1_structured]"), _short("accuracy0")
+    ('exp(sparsity) × l1_structured', 'accuracy0')
+    """
+    plain = re.sub(r"\w+\[T\.(.*?)\]", r"\1", term)
+    return plain.replace("np.exp", "exp").replace(":", " × ")
 
 
 def _size(result: AuditResult) -> str:

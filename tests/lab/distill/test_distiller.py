@@ -284,3 +284,24 @@ def test_few_examples_are_not_related_to_one_another() -> None:
 
     assert value(7, "sp+kd") == pytest.approx(value(7, "kd"), rel=1e-6)
     assert value(8, "sp+kd") > 1.01 * value(8, "kd")  # half of the batches of 16
+
+
+def test_features_of_a_network_with_other_names_pair_by_their_order() -> None:
+    data = coloured()
+
+    def pooling(*, first: nn.Module | None = None) -> nn.Module:
+        torch.manual_seed(1)
+        layers = [nn.Conv2d(1, 3, 3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 4)]
+        return nn.Sequential(*([] if first is None else [first]), *layers)
+
+    student, other = pooling(), pooling(first=nn.Identity())  # "1" and "2" are their pools
+    one = Teacher(other, scaling_of(data.images))
+    distiller = Distiller(Distillation(losses="max-pool-hint", weights={"ce": 1.0}), one)
+    distiller.begin(student, data, SPEC, one.scaling)
+    images = model_input(data.images[:4], one.scaling)
+    plain = functional.cross_entropy(student(images), data.labels[:4])
+    value = distiller.loss(student, images, data.labels[:4], torch.arange(4))
+    assert value.item() == pytest.approx(plain.item(), rel=1e-6)  # the same weights
+    two = Teacher(nn.Sequential(pooling(), nn.MaxPool2d(1)), scaling_of(data.images))
+    with pytest.raises(InputError, match="reads 1 features of the student and 2 of the teacher"):
+        Distiller(Distillation(losses="max-pool-hint"), two).begin(student, data, SPEC, one.scaling)

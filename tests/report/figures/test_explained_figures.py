@@ -11,7 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from fairweight.auditing.answers import from_arrays
 from fairweight.auditing.result import AuditResult
+from fairweight.auditing.tabulated import tabulated
 from fairweight.errors import InputError
 from fairweight.report.figures import draw, figures
 
@@ -327,6 +329,20 @@ def test_class_sizes_are_those_of_the_training_data(explained: AuditResult) -> N
     assert zero["n"] == 5 * test_size["n"].iloc[0]
     only = replace(explained, data=data[data["split"] == "test"])
     assert spec_of("PA-F6", only)["title"] == "test data"
+    turned = replace(explained, data=data.iloc[::-1])  # training tables have no order
+    shown = [v["class"] for v in values_in(spec_of("PA-F6", turned))]
+    assert shown == list(explained.classes)
+
+
+def test_classes_of_a_sweep_are_coloured_too() -> None:
+    """A sweep is tabulated and not compared: it has no rows of recall."""
+    made = tabulated(
+        from_arrays(
+            ["a", "a", "b", "b"], {"dense": ["a", "a", "b", "a"], "pruned": ["a", "b", "b", "b"]}
+        )
+    )
+    shown = {v["class"]: (v["n"], v["before"]) for v in values_in(spec_of("PA-F6", made))}
+    assert shown == {"a": (2.0, 100.0), "b": (2.0, 50.0)}
 
 
 def test_coefficients_with_intervals_of_every_fit(explained: AuditResult) -> None:
@@ -375,7 +391,7 @@ def test_constant_properties_have_no_panel(explained: AuditResult) -> None:
     titles = [
         p["layer"][1]["encoding"]["x"]["title"] for p in spec_of("PA-F2", explained)["concat"]
     ]
-    assert titles == ["tilt", "absolute tilt", "ink (mean pixel)", "distance to the class mean"]
+    assert titles == ["tilt", "ink (mean pixel)", "distance to the class mean", "absolute tilt"]
     people = explained.explanations["individuals"].drop(
         columns=["tilt", "abs_tilt", "ink", "distance"]
     )

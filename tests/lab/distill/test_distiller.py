@@ -323,7 +323,7 @@ def test_every_architecture_can_be_taught_by_every_loss_that_it_has_features_for
         spec = Distillation(losses=entry.name, options=options)
         distiller = Distiller(spec, one, terms=initial_terms_of(spec))
         if not has.get(entry.reads, True):
-            with pytest.raises(InputError, match="and the network has no(ne; | feature)"):
+            with pytest.raises(InputError, match=r"and the network has no(ne; | feature)"):
                 distiller.begin(student, data, SPEC, one.scaling)
             continue
         distiller.begin(student, data, SPEC, one.scaling)

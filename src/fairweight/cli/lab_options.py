@@ -33,6 +33,22 @@ DatasetOptions: TypeAlias = Annotated[
         rich_help_panel=DATA,
     ),
 ]
+AskedDataset: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="What to ask about; by default what the models were trained on.",
+        rich_help_panel=DATA,
+    ),
+]
+AskedPart: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="test|validation|train",
+        help="Which examples, as the models' cards divide them.",
+        rich_help_panel=DATA,
+    ),
+]
 Tasks: TypeAlias = Annotated[
     str | None,
     typer.Option(

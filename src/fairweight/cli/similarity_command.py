@@ -33,24 +33,10 @@ def similarity(
     b: Annotated[
         str, typer.Argument(metavar="B", help="Another one, in any order.", show_default=False)
     ],
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What to ask about; by default what the models were trained on.",
-            rich_help_panel=o.DATA,
-        ),
-    ] = None,
+    dataset: o.AskedDataset = None,
     data: o.DataFolder = None,
     dataset_option: o.DatasetOptions = None,
-    part: Annotated[
-        str,
-        typer.Option(
-            metavar="test|validation|train",
-            help="Which examples, as the models' cards divide them.",
-            rich_help_panel=o.DATA,
-        ),
-    ] = "test",
+    part: o.AskedPart = "test",
     examples: Annotated[
         int,
         typer.Option(

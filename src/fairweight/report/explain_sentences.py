@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.explain.slices import UNSEARCHED
 from fairweight.report.figures.explained import at_cut, cut_name, cuts, noted, untold, usual_cut
 from fairweight.report.figures.individual_points import in_words
 from fairweight.report.numbers import (
@@ -209,8 +210,6 @@ def _slices(tables: dict[str, pd.DataFrame], variant: str, notes: Sequence[str])
         return
     rows = records(frame)
     if not rows:
-        from fairweight.auditing.explain.slices.sentences import UNSEARCHED  # needs numpy
-
         unsearched = [note for note in notes if note.startswith(f"{variant}: {UNSEARCHED}")]
         for note in unsearched:
             said = note.removeprefix(f"{variant}: ")

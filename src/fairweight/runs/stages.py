@@ -11,7 +11,6 @@ from fairweight.runs.context import Context
 from fairweight.specs.read_spec import read_spec
 
 if TYPE_CHECKING:
-    from fairweight.lab.prepared_data import Prepared
     from fairweight.specs.distillation import Distillation
 
 MODEL, ONNX = "model", "model.onnx"
@@ -26,14 +25,16 @@ def train(
     from fairweight.lab.compress.registry import spec_from
     from fairweight.lab.make.predicted import training_table, write_table
     from fairweight.lab.make.trained import train_model
+    from fairweight.lab.prepared_data import prepare_once
     from fairweight.specs.data import Data
     from fairweight.specs.model import Model
     from fairweight.specs.training import Training
 
     pruning = spec["pruning"]
-    prepared = _prepared(spec["data"], context.data)
+    data = read_spec(Data, spec["data"], "The data")
+    prepared = prepare_once(data, context.data)
     train_model(
-        read_spec(Data, spec["data"], "The data"),
+        data,
         read_spec(Model, spec["model"], "The network"),
         read_spec(Training, spec["training"], "The training"),
         room / MODEL,
@@ -57,6 +58,7 @@ def compress(
     from fairweight.lab.compress.registry import spec_from
     from fairweight.lab.make.compressed import compress_model
     from fairweight.lab.make.predicted import training_table, write_table
+    from fairweight.lab.prepared_data import prepare_once
     from fairweight.specs.data import Data
     from fairweight.specs.quantization import Int8Dynamic, Int8Static
     from fairweight.specs.training import Training
@@ -65,8 +67,8 @@ def compress(
     method = spec_from(spec["method"])
     quantised = isinstance(method, Int8Static | Int8Dynamic)
     finetune = spec["finetune"]
-    data = spec.get("data") or read_card(parent / MODEL).data
-    prepared = _prepared(data, context.data)
+    data = read_spec(Data, spec.get("data") or read_card(parent / MODEL).data, "The data")
+    prepared = prepare_once(data, context.data)
     compress_model(
         parent / MODEL,
         spec["method"]["method"],
@@ -77,7 +79,7 @@ def compress(
         prepared=prepared,
         rewind=spec["rewind"],
         remove=spec["remove_channels"],
-        data=read_spec(Data, data, "The data"),
+        data=data,
         distillation=_distillation(spec),
         teacher=(others[-1] if others else parent) / MODEL,
         checkpoint=context.work / "training",
@@ -92,11 +94,12 @@ def predict(
 ) -> None:
     """What the one input's model answers, and of held-out ones its row of the variants table."""
     from fairweight.lab.make.predicted import asked, data_of, predict_models, variants_table
+    from fairweight.lab.prepared_data import prepare_once
 
     (made,) = inputs.values()
     path = made / MODEL if (made / MODEL).is_dir() else made / ONNX
     members = asked([f"{spec['variant']}={path}"])
-    prepared = _prepared(_plain(data_of(members)), context.data)
+    prepared = prepare_once(data_of(members), context.data)
     part = prepared.part(spec["part"])
     predict_models(
         members,
@@ -116,11 +119,13 @@ def similarity(
 ) -> None:
     """How far the first input's representations are from those of the second."""
     from fairweight.lab.artifacts import read_card
+    from fairweight.lab.prepared_data import prepare_once
     from fairweight.lab.similarity import compare_saved, similarity_row
+    from fairweight.specs.data import Data
     from fairweight.specs.similarity import Similarity
 
     one, other = (path / MODEL for path in inputs.values())
-    part = _prepared(read_card(one).data, context.data).test
+    part = prepare_once(read_spec(Data, read_card(one).data, "The data"), context.data).test
     asked = read_spec(Similarity, spec, "The similarity")
     compared = compare_saved(
         one,
@@ -139,20 +144,6 @@ def _distillation(spec: Mapping[str, Any]) -> Distillation | None:
 
     given = spec.get("distill")
     return None if given is None else read_spec(Distillation, given, "The distillation")
-
-
-def _prepared(data: Mapping[str, Any], root: Path | None) -> Prepared:
-    """The parts of a data set, which many stages of a process share."""
-    from fairweight.lab.prepared_data import prepare_once
-    from fairweight.specs.data import Data
-
-    return prepare_once(read_spec(Data, data, "The data"), root)
-
-
-def _plain(data: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(data)
 
 
 def _told(context: Context) -> Any:

@@ -14,9 +14,10 @@ from torch.nn import functional
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.batches import Examples, Scaling, examples, model_input, scaling_of
 from fairweight.lab.distill.distiller import Distiller, initial_distiller
-from fairweight.lab.distill.registry import distillation_loss, unregister
+from fairweight.lab.distill.registry import distillation_loss, losses, unregister
 from fairweight.lab.distill.teacher import Teacher, rescaled
-from fairweight.lab.distill.terms import terms_of
+from fairweight.lab.distill.terms import initial_terms_of, terms_of
+from fairweight.lab.models import architectures
 from fairweight.lab.models.registry import build
 from fairweight.lab.train import train
 from fairweight.specs.distillation import Distillation
@@ -131,11 +132,11 @@ class StoppedError(Exception):
     pass
 
 
-@pytest.mark.parametrize("losses", ["at+kd", "crd"])
-def test_an_interrupted_training_ends_with_the_same_weights(losses: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["at+kd", "crd"])
+def test_an_interrupted_training_ends_with_the_same_weights(named: str, tmp_path: Path) -> None:
     data = coloured()
-    options = {"crd": {"negatives": 8, "dimension": 4}} if losses == "crd" else {}
-    spec = Distillation(losses=losses, options=options)
+    options = {"crd": {"negatives": 8, "dimension": 4}} if named == "crd" else {}
+    spec = Distillation(losses=named, options=options)
 
     def run(checkpoint: Path, stop_at: int | None) -> nn.Module:
         def told(numbers: dict[str, float], done: int, total: int) -> None:
@@ -156,9 +157,9 @@ def test_an_interrupted_training_ends_with_the_same_weights(losses: str, tmp_pat
 
 def test_a_checkpoint_of_another_distillation_is_refused(tmp_path: Path) -> None:
     data = coloured()
-    for losses in ("kd", "at"):
-        distiller = Distiller(Distillation(losses=losses), teacher(data))
-        if losses == "at":
+    for name in ("kd", "at"):
+        distiller = Distiller(Distillation(losses=name), teacher(data))
+        if name == "at":
             with pytest.raises(InputError, match="is of another run"):
                 train(
                     network(), data, None, SPEC, distiller=distiller,
@@ -284,3 +285,49 @@ def test_few_examples_are_not_related_to_one_another() -> None:
 
     assert value(7, "sp+kd") == pytest.approx(value(7, "kd"), rel=1e-6)
     assert value(8, "sp+kd") > 1.01 * value(8, "kd")  # half of the batches of 16
+
+
+def test_features_of_a_network_with_other_names_pair_by_their_order() -> None:
+    data = coloured()
+
+    def pooling(*, first: nn.Module | None = None) -> nn.Module:
+        torch.manual_seed(1)
+        layers = [nn.Conv2d(1, 3, 3), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 4)]
+        return nn.Sequential(*([] if first is None else [first]), *layers)
+
+    student, other = pooling(), pooling(first=nn.Identity())  # "1" and "2" are their pools
+    one = Teacher(other, scaling_of(data.images))
+    distiller = Distiller(Distillation(losses="max-pool-hint", weights={"ce": 1.0}), one)
+    distiller.begin(student, data, SPEC, one.scaling)
+    images = model_input(data.images[:4], one.scaling)
+    plain = functional.cross_entropy(student(images), data.labels[:4])
+    value = distiller.loss(student, images, data.labels[:4], torch.arange(4))
+    assert value.item() == pytest.approx(plain.item(), rel=1e-6)  # the same weights
+    two = Teacher(nn.Sequential(pooling(), nn.MaxPool2d(1)), scaling_of(data.images))
+    with pytest.raises(InputError, match="reads 1 features of the student and 2 of the teacher"):
+        Distiller(Distillation(losses="max-pool-hint"), two).begin(student, data, SPEC, one.scaling)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in architectures()])
+def test_every_architecture_can_be_taught_by_every_loss_that_it_has_features_for(name: str) -> None:
+    rng = np.random.default_rng(0)
+    data = examples(rng.integers(0, 256, (8, 32, 32, 3)).astype(np.uint8), np.arange(8) % 2)
+    torch.manual_seed(0)
+    student, other = (build(name, classes=2, channels=3, size=32, width=0.125) for _ in range(2))
+    one = Teacher(other, scaling_of(data.images))
+    named = set(student.blocks)  # type: ignore[arg-type]
+    pools = any(isinstance(part, nn.MaxPool2d) for part in student.modules())
+    has = {"max-pools": pools, "stem-and-blocks": "stem" in named, "pooled": "pooled" in named}
+    for entry in losses():
+        options = {"crd": {"negatives": 4}} if entry.name == "crd" else {}
+        spec = Distillation(losses=entry.name, options=options)
+        distiller = Distiller(spec, one, terms=initial_terms_of(spec))
+        if not has.get(entry.reads, True):
+            with pytest.raises(InputError, match=r"and the network has no(ne; | feature)"):
+                distiller.begin(student, data, SPEC, one.scaling)
+            continue
+        distiller.begin(student, data, SPEC, one.scaling)
+        images = model_input(data.images, one.scaling)
+        value = distiller.loss(student, images, data.labels, torch.arange(8))
+        value.backward()
+        assert torch.isfinite(value), (name, entry.name)

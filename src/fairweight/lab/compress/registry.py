@@ -7,10 +7,9 @@ module; it is imported when methods are first looked for, and registers its own 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -19,6 +18,7 @@ from torch import Tensor, nn
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.compress.quantisers import QUANTISERS, Quantiser
 from fairweight.lab.compress.schedules import Step
+from fairweight.other_packages import load_entry_points
 from fairweight.specs.compression import Pruning
 from fairweight.specs.quantization import Quantization
 
@@ -55,7 +55,6 @@ class Method:
 
 
 _METHODS: dict[str, Method] = {}
-_loaded: set[str] = set()
 
 
 def method(
@@ -175,20 +174,9 @@ def _load_own() -> None:
     importlib.import_module("fairweight.lab.compress.methods")
 
 
+@cache
 def _load_others() -> None:
-    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        if point.value in _loaded:
-            continue
-        _loaded.add(point.value)
-        try:
-            point.load()
-        except Exception as error:  # another package's error must not stop our own methods
-            package = point.dist.name if point.dist is not None else point.value
-            warnings.warn(
-                f"The package '{package}' offers the method '{point.name}', which cannot be "
-                f"loaded ({type(error).__name__}: {error}); update or remove the package.",
-                stacklevel=3,
-            )
+    load_entry_points(ENTRY_POINTS, "method")
 
 
 def _refusal(errors: list[ErrorDetails], found: Method | Quantiser) -> InputError:

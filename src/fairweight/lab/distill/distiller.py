@@ -58,20 +58,24 @@ class Distiller:
         self.teacher.to(str(device))
         given = dict(self.spec.features)
         for_teacher = dict(self.spec.teacher_features) or given
+        partners: dict[str, str] = {}  # of the student's features, the teacher's: by their order
         for term in self.terms.terms:
-            self._names[term.loss.name] = names_read(term.loss, model, given)
-            names = names_read(term.loss, self.teacher.network, for_teacher)
-            if len(names) != len(self._names[term.loss.name]):
+            own = names_read(term.loss, model, given)
+            theirs = names_read(term.loss, self.teacher.network, for_teacher)
+            if len(own) != len(theirs):
                 raise InputError(
-                    f"The loss '{term.loss.name}' reads {len(self._names[term.loss.name])} "
-                    f"features of the student and {len(names)} of the teacher; say which belong "
-                    "together: features and teacher_features."
+                    f"The loss '{term.loss.name}' reads {len(own)} features of the student and "
+                    f"{len(theirs)} of the teacher; say which belong together: features and "
+                    "teacher_features."
                 )
-        wanted = list(dict.fromkeys(name for names in self._names.values() for name in names))
+            self._names[term.loss.name] = own
+            partners |= dict(zip(own, theirs, strict=True))
+        wanted = [name for name in partners if name != LOGITS]
         self._student = paths_of(model, wanted, given)
-        self._teacher = paths_of(self.teacher.network, wanted, for_teacher)
+        paths = paths_of(self.teacher.network, [partners[name] for name in wanted], for_teacher)
+        self._teacher = {name: paths[partners[name]] for name in wanted}
         if self.spec.cache:
-            self.teacher.remember(data, self._teacher, set(wanted))
+            self.teacher.remember(data, self._teacher, set(partners))
         self._build(model, data, training)
 
     def loss(self, model: nn.Module, images: Tensor, labels: Tensor, index: Tensor) -> Tensor:

@@ -20,16 +20,21 @@ def names_read(loss: DistillationLoss, model: nn.Module, given: Mapping[str, str
         return [LOGITS]
     if loss.reads == "max-pools":
         found = [name for name, part in model.named_modules() if isinstance(part, nn.MaxPool2d)]
-        return _some(found, loss, "layer MaxPool2d")
+        if not found:
+            raise InputError(
+                f"The loss '{loss.name}' reads the outputs of MaxPool2d layers, and the network "
+                "has none; use another loss, such as hint."
+            )
+        return found
     known = _known(model, given)
     blocks = [name for name in known if name.startswith("block")]
     if loss.reads == "pooled":
-        return _some([name for name in known if name == "pooled"], loss, "feature 'pooled'")
-    blocks = _some(blocks, loss, "feature 'block1'")
+        return _some([name for name in known if name == "pooled"], loss, "pooled")
+    blocks = _some(blocks, loss, "block1")
     if loss.reads == "last-block":
         return blocks[-1:]
     if loss.reads == "stem-and-blocks":
-        return [*_some([n for n in known if n == "stem"], loss, "feature 'stem'"), *blocks]
+        return [*_some([n for n in known if n == "stem"], loss, "stem"), *blocks]
     return blocks
 
 
@@ -54,10 +59,10 @@ def _known(model: nn.Module, given: Mapping[str, str]) -> dict[str, str]:
     return {**(blocks if isinstance(blocks, Mapping) else {}), **given}
 
 
-def _some(names: list[str], loss: DistillationLoss, what: str) -> list[str]:
+def _some(names: list[str], loss: DistillationLoss, feature: str) -> list[str]:
     if not names:
         raise InputError(
-            f"The loss '{loss.name}' reads {loss.reads}, and the network has no {what}; say where "
-            'it is: features = {"block1": "path.of.a.module"}.'
+            f"The loss '{loss.name}' reads {loss.reads}, and the network has no feature "
+            f'\'{feature}\'; say where it is: features = {{"{feature}": "path.of.a.module"}}.'
         )
     return names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -44,25 +44,19 @@ class Teacher:
             adapted = rescaled(images, seen_as, self.scaling)
             return run(self.network, in_format(adapted, self._layout), paths)
 
-    def remember(
-        self,
-        data: Examples,
-        paths: Mapping[str, str],
-        wanted: set[str],
-        progress: Callable[[int], None] | None = None,
-    ) -> None:
+    def remember(self, data: Examples, paths: Mapping[str, str], wanted: set[str]) -> None:
         """Compute the features of all examples now, in their order, and keep them."""
+        device = next(self.network.parameters()).device
         with torch.no_grad():
             for start in range(0, len(data), ASKED_AT_ONCE):
-                batch = model_input(data.images[start : start + ASKED_AT_ONCE], self.scaling)
+                pixels = data.images[start : start + ASKED_AT_ONCE]
+                batch = model_input(pixels, self.scaling).to(device)
                 found = run(self.network, in_format(batch, self._layout), paths)
                 found = {name: value for name, value in found.items() if name in wanted}
                 if not self._cached:
                     self._cached = _room(found, len(data))
                 for name, value in found.items():
                     self._cached[name][start : start + len(batch)] = value
-                if progress is not None:
-                    progress(start + len(batch))
 
 
 def rescaled(images: Tensor, now: Scaling, wanted: Scaling) -> Tensor:

@@ -21,7 +21,7 @@ from fairweight.lab.make.first_weights import first_seed, load_first_weights
 from fairweight.lab.make.fitted import Made, compression_of, finish, fit, timed_example
 from fairweight.lab.make.quantised import quantise_model
 from fairweight.lab.make.taught import leak, load_teacher, taught
-from fairweight.lab.make.variant_name import DENSE, variant_name
+from fairweight.lab.make.variant_name import DENSE, taught_name, variant_name
 from fairweight.lab.models.registry import build
 from fairweight.lab.prepared_data import Prepared, as_examples, prepare
 from fairweight.lab.train import Progress, Trained
@@ -170,8 +170,7 @@ def compressed_name(
     """What a compressed copy of this model is called."""
     if isinstance(spec, Int8Static | Int8Dynamic):
         return method if card.variant == DENSE else f"{card.variant}-{method}"
-    name = variant_name(method, spec, after=card.variant)
-    return name if distillation is None else f"{name}-{distillation.losses.replace('+', '-')}"
+    return taught_name(variant_name(method, spec, after=card.variant), distillation)
 
 
 def _rewound(pruned: nn.Module, card: Card) -> nn.Module:

@@ -17,7 +17,7 @@ from fairweight.lab.distill.teacher import Teacher
 from fairweight.lab.make.first_weights import first_seed, load_first_weights
 from fairweight.lab.make.fitted import Made, compression_of, finish, fit
 from fairweight.lab.make.taught import leak, load_teacher, taught
-from fairweight.lab.make.variant_name import DENSE, variant_name
+from fairweight.lab.make.variant_name import DENSE, taught_name, variant_name
 from fairweight.lab.models.registry import build
 from fairweight.lab.prepared_data import Prepared, prepare
 from fairweight.lab.train import Progress
@@ -119,7 +119,7 @@ def trained_name(
 ) -> str:
     """What a model that is trained from its first weights is called."""
     pruned = DENSE if pruning is None or method is None else variant_name(method, pruning)
-    return pruned if distillation is None else f"{pruned}-{distillation.losses.replace('+', '-')}"
+    return taught_name(pruned, distillation)
 
 
 def _with_loss(training: Training, prepared: Prepared) -> Training:

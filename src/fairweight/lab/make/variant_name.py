@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairweight.specs.compression import NOfM, ToSparsity
+from fairweight.specs.distillation import Distillation
 
 DENSE = "dense"
 
@@ -20,3 +21,12 @@ def variant_name(method: str, spec: ToSparsity | NOfM, *, after: str = DENSE) ->
         f"{spec.n}-of-{spec.m}" if isinstance(spec, NOfM) else f"{method}-{100 * spec.sparsity:.6g}"
     )
     return own if after == DENSE else f"{after}-{own}"
+
+
+def taught_name(name: str, distillation: Distillation | None) -> str:
+    """The same with the losses of a teacher.
+
+    >>> taught_name("dense", Distillation(losses="at+kd"))
+    'dense-at-kd'
+    """
+    return name if distillation is None else f"{name}-{distillation.losses.replace('+', '-')}"

@@ -3,3 +3,5 @@
 `find.py` calls the stages in order: columns and bins, halves, candidates, tests, list,
 confirmation.
 """
+
+UNSEARCHED = "Slices were not searched: "  # how such a note begins

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.answers import Answers
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.explain.slices import UNSEARCHED
 from fairweight.auditing.explain.slices.candidates import Candidates, candidates
 from fairweight.auditing.explain.slices.columns import Column, chosen_columns, searchable
 from fairweight.auditing.explain.slices.confirming import confirmed
@@ -17,7 +18,6 @@ from fairweight.auditing.explain.slices.discovery import Discoveries, discoverie
 from fairweight.auditing.explain.slices.halves import discovery_half
 from fairweight.auditing.explain.slices.listing import Listed, listing
 from fairweight.auditing.explain.slices.sentences import (
-    UNSEARCHED,
     method_sentence,
     nothing_found,
     other_slices,

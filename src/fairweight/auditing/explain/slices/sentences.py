@@ -9,7 +9,6 @@ from fairweight.auditing.explain.slices.detectable import detectable_excess
 from fairweight.auditing.explain.slices.listing import Listing
 from fairweight.auditing.explain.slices.totals import Half
 
-UNSEARCHED = "Slices were not searched: "
 _NAMED = 5  # further slices that are named
 
 

@@ -8,7 +8,7 @@ WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format bench clean chromium
+.PHONY: help demo test test-slow check format docs bench clean chromium
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,11 @@ format: $(VENV)/.dev-installed  ## let ruff repair and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.docs-installed  ## build the documentation into build/docs, without a network
+	$(ONE_THREAD) $(BIN)/python docs/generate_gallery.py build/gallery
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open build/docs/index.html"
+
 bench: $(VENV)/.dev-installed  ## measure speed and memory beside peers
 	$(BIN)/python -m benchmarks
 
@@ -49,14 +54,18 @@ $(BIN)/pip:
 
 # Editable in both cases, so that neither target undoes the other's installation.
 $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(BIN)/pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,lab]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,lab,web]'
 	@touch $@
 
 # Peers that tests compare with come alone: no test needs what they would bring along (torchvision).
 $(VENV)/.dev-installed: pyproject.toml constraints.txt | $(BIN)/pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev,lab,ray]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev,lab,ray,web]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchdistill pytorch-cka
 	@touch $@ $(VENV)/.demo-installed
+
+$(VENV)/.docs-installed: pyproject.toml constraints.txt | $(BIN)/pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
 
 # Reports are looked at in a real browser where there is one; those tests skip themselves otherwise.
 chromium:

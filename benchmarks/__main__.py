@@ -29,10 +29,12 @@ from benchmarks import (
     many,
     overrides,
     populations,
+    report_page,
     runs_overhead,
     similarity,
     slices,
     startup,
+    votes,
 )
 from benchmarks.lines import Line, markdown, plain
 from benchmarks.measure import Settings
@@ -41,12 +43,14 @@ BENCHMARKS: dict[str, ModuleType] = {
     "bootstrap": bootstrap,
     "large": large,
     "startup": startup,
+    "report": report_page,
     "many": many,
     "populations": populations,
     "slices": slices,
     "choose": choose,
     "exemplars": exemplars,
     "overrides": overrides,
+    "votes": votes,
     "similarity": similarity,
     "lab-training": lab_training,
     "lab-processes": lab_processes,

@@ -82,18 +82,18 @@ def metrics_page() -> str:
         for entry in (e for e in entries if e.kind == kind):
             call = f"`fw.metrics.{entry.name}(...)`" if offered(entry) else "in audits only"
             rows = {
-                "formula": _cell(entry.formula),
+                "formula": cell(entry.formula),
                 "direction": BETTER[entry.better],
                 "range": f"{_end(entry.low)} to {_end(entry.high)}",
                 "rows": ", ".join(f"`{by}`" for by in entry.by),
                 "needs": ", ".join(sorted(entry.needs)) or "labels and predictions",
-                "undefined": _cell(entry.undefined),
-                "source": _cell(entry.source),
+                "undefined": cell(entry.undefined),
+                "source": cell(entry.source),
                 "on arrays": call,
             }
             summary = entry.summary[0].upper() + entry.summary[1:]
-            lines += [f"### {entry.name}", f"{_text(summary)}."]
-            lines.append(_table(("", ""), rows.items()))
+            lines += [f"### {entry.name}", f"{plain(summary)}."]
+            lines.append(table(("", ""), rows.items()))
     return "\n\n".join(lines) + "\n"
 
 
@@ -104,9 +104,10 @@ def figures_page() -> str:
     lines = [
         MADE,
         "# Figures",
-        "Every figure of the report, in its order. The ids of the papers (`SS-F2`: figure 2 of "
-        "Simon Says) are kept; `FW` figures are our own. A figure that an audit cannot fill is "
-        "left out, and the report says why; some are folded under “More figures”. In all of them "
+        "Every figure of the report, in its order; [the gallery](../gallery.md) shows them. The "
+        "ids of the papers (`SS-F2`: figure 2 of Simon Says) are kept; `FW` figures are our own. "
+        "A figure that an audit cannot fill is left out, and the report says why; some are folded "
+        "under “More figures”. In all of them "
         "grey is the baseline or what retraining alone does; colours can be told apart by "
         "colour-blind readers, and every figure has an alternative text. Figures of the section "
         "“Which examples, and why” need exemplars or explanations.",
@@ -115,7 +116,7 @@ def figures_page() -> str:
         folded = " (Under “More figures”.)" if entry.more else ""
         if entry.explains:
             folded += " (In “Which examples, and why”.)"
-        lines += [f"## {entry.id}", f"**{entry.title}.** {_text(entry.caption)}{folded}"]
+        lines += [f"## {entry.id}", f"**{entry.title}.** {plain(entry.caption)}{folded}"]
     return "\n\n".join(lines) + "\n"
 
 
@@ -180,21 +181,21 @@ def _options(parameters: list[Any]) -> str:
         value = "" if argument or p.is_flag else f" {p.metavar or 'NUMBER'}"
         told = ", ".join(f"`{name}{value}`" for name in names).replace("|", "\\|")
         default = "" if argument or p.is_flag or p.default in (None, ...) else f"`{p.default}`"
-        rows.append((told, "required" if p.required else default, _cell(p.help or "")))
-    return _table(("", "default", ""), rows)
+        rows.append((told, "required" if p.required else default, cell(p.help or "")))
+    return table(("", "default", ""), rows)
 
 
-def _table(head: tuple[str, ...], rows: Any) -> str:
+def table(head: tuple[str, ...], rows: Any) -> str:
     shown = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     shown += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(shown)
 
 
-def _cell(text: str) -> str:
-    return _text(text).replace("|", "\\|")
+def cell(text: str) -> str:
+    return plain(text).replace("|", "\\|")
 
 
-def _text(text: str) -> str:
+def plain(text: str) -> str:
     """Plain text in Markdown: what would be taken for markup outside `code` is escaped."""
     parts = " ".join(text.split()).split("`")
     for i in range(0, len(parts), 2):

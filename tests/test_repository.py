@@ -103,7 +103,8 @@ def test_ci_runs_what_a_developer_runs() -> None:
 def test_constraints_pin_every_dependency_that_make_installs() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    required = project["dependencies"] + extras["demo"] + extras["dev"] + extras["lab"]
+    required = project["dependencies"] + extras["demo"] + extras["dev"] + extras["docs"]
+    required += extras["lab"]
     names = {normalised(re.split(r"[<>=!~\[; ]", entry, maxsplit=1)[0]) for entry in required}
     assert len(names) > 15
     assert names - set(pinned()) == set()
@@ -119,5 +120,5 @@ def test_constraints_name_versions_and_no_places() -> None:
 def test_extras_are_those_of_the_design() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {
-        "all", "demo", "dev", "lab", "ray", "tflite", "web",
+        "all", "demo", "dev", "docs", "lab", "ray", "tflite", "web",
     }  # fmt: skip

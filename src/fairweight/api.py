@@ -144,16 +144,44 @@ class Audit:
 
         return decide(self.result, read_policy(policy), require)
 
-    def save_html(self, path: str | Path) -> Path:
-        """Write the report as one page that needs no network."""
+    def save_html(self, path: str | Path, *, verdict: Verdict | None = None) -> Path:
+        """Write the report as one page that needs no network, with a verdict of `gate` if given."""
         from fairweight.report.html import render
         from fairweight.tables.write import atomic_file
 
         target = Path(path)
-        page = render(self.result)
+        page = render(self.result, verdict)
         with atomic_file(target, "w") as file:
             file.write(page)
         return target
+
+    def to_markdown(self, *, verdict: Verdict | None = None) -> str:
+        """A summary for a pull request; a verdict of `gate` leads where one is given."""
+        from fairweight.report.markdown import to_markdown
+
+        return to_markdown(self.result, verdict)
+
+    def card(
+        self,
+        variant: str | None = None,
+        *,
+        base_model: str | None = None,
+        relation: str | None = None,
+    ) -> str:
+        """A Hugging Face model card of one variant, as Markdown with YAML metadata.
+
+        Parameters
+        ----------
+        variant
+            Whose card it is; needed where the audit has several.
+        base_model
+            The id of the dense model on the hub.
+        relation
+            "quantized", "finetune", "adapter" or "merge"; by default what the variants table says.
+        """
+        from fairweight.report.card import to_card
+
+        return to_card(self.result, variant, base_model=base_model, relation=relation)
 
     def to_json(self) -> str:
         """Everything as JSON: {"schema": 1, ..., "results": [rows]}."""
@@ -161,11 +189,11 @@ class Audit:
 
         return to_json(self.result)
 
-    def save(self, directory: str | Path) -> Path:
+    def save(self, directory: str | Path, *, verdict: Verdict | None = None) -> Path:
         """Write report.html, tables/ and audit.json; audit.json comes last and marks completion."""
         from fairweight.report.save import save
 
-        save(self.result, directory)
+        save(self.result, directory, verdict)
         return Path(directory)
 
     def suppressed(self, least: int = 10) -> Audit:

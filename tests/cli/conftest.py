@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the drawing of the page out, which takes longest, where only numbers are compared."""
-    monkeypatch.setattr("fairweight.report.html.render", lambda result: "<!doctype html>")
+    monkeypatch.setattr("fairweight.report.html.render", lambda *_: "<!doctype html>")
 
 
 @pytest.fixture

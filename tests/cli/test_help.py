@@ -22,7 +22,7 @@ def test_the_commands_of_the_design() -> None:
         "audit", "gate", "choose", "count", "exemplars", "explain", "preflight", "mitigate",
         "metrics",
         "train", "compress", "predict", "similarity", "methods", "datasets", "study",
-        "demo",
+        "demo", "report", "view",
     }  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (room / "tiny.toml").write_text(STUDY)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(room)
-        patch.setattr("fairweight.report.html.render", lambda result: "<!doctype html>")
+        patch.setattr("fairweight.report.html.render", lambda *_: "<!doctype html>")
         assert cli.run(["study", "run", "tiny.toml", "--workers", "0"]) == cli.DONE
     return room
 
@@ -79,6 +79,27 @@ def test_tables_and_report_of_a_finished_study(finished: Path) -> None:
     assert len(pd.read_parquet(folder / "train.parquet")) > 1000
     results = json.loads((folder / "audit" / "audit.json").read_text())["results"]
     assert {row["scope"] for row in results} == {"model", "method"}
+
+
+def test_a_published_study_is_found_with_its_images(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fairweight.web.pictures import Pictures
+    from fairweight.web.places import find_items
+    from fairweight.web.votes.build import indexed
+    from fairweight.web.votes.opened import open_index
+
+    monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path))
+    (item,) = find_items(finished / "fairweight-runs")
+    assert (item.key, item.title) == ("results-tiny-digits", "digits (tiny)")
+    assert item.dataset is not None
+    assert item.dataset.name == "digits"
+    votes = open_index(indexed(item)).task()
+    assert votes.head.variants == ("rewound-r1", "rewound-r2")
+    assert votes.head.partners == (None, None, 0, 1, 0, 1)
+    picture = Pictures(item).encoded(votes.example_id(0))
+    assert picture is not None
+    assert picture[1] == "image/png"
 
 
 def test_the_next_run_makes_nothing(there: Run) -> None:

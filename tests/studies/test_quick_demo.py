@@ -22,7 +22,7 @@ def test_columns_and_rows() -> None:
     assert list(demo.predictions) == [
         "example_id", "variant", "seed", "label", "prediction", "score",
     ]  # fmt: skip
-    assert list(demo.examples) == ["example_id", "slant", "ink"]
+    assert list(demo.examples) == ["example_id", "slant", "ink", "image"]
     assert list(demo.train) == ["label", "slant", "ink"]
     # 1,797 digits: 898 to train on, 899 to predict, by each of five variants.
     assert (len(demo.train), len(demo.examples), len(demo.predictions)) == (898, 899, 5 * 899)

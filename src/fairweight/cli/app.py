@@ -20,9 +20,11 @@ from fairweight.cli.metrics_command import metrics
 from fairweight.cli.mitigate_command import mitigate
 from fairweight.cli.predict_command import predict
 from fairweight.cli.preflight_command import preflight
+from fairweight.cli.report_command import report
 from fairweight.cli.similarity_command import similarity
 from fairweight.cli.study_command import study
 from fairweight.cli.train_command import train
+from fairweight.cli.view_command import view
 
 AUDIT, LAB, LOOK = "Audit", "Lab", "Look"
 
@@ -75,4 +77,6 @@ app.command(rich_help_panel=LAB)(similarity)
 app.command(rich_help_panel=LAB)(methods)
 app.command(rich_help_panel=LAB)(datasets)
 app.add_typer(study, rich_help_panel=LAB)
+app.command(rich_help_panel=LOOK)(view)
+app.add_typer(report, rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(demo)

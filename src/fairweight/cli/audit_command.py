@@ -171,7 +171,7 @@ def audit(
         # Before anything is written: a policy that does not fit these data is bad input.
         verdict = made.gate(asked) if asked else None
         progress("writing the report", 1, 1)
-        made.save(out)
+        made.save(out, verdict=verdict)
     if not quiet:
         with reader_may_leave():
             show(made.result, Console(), report=str(Path(out, "report.html")))

@@ -47,8 +47,10 @@ def demo(
     from rich.console import Console
 
     from fairweight.api import audit_table
+    from fairweight.auditing.explain.explained import Asked
     from fairweight.cli.progress import bar
     from fairweight.report.terminal import show
+    from fairweight.studies.digit_tables import load
     from fairweight.tables.write import check_writable
 
     _check_installed(quick)
@@ -69,6 +71,7 @@ def demo(
             train=files["train"],
             variants=files.get("variants"),
             random_state=seed,
+            explain=Asked(("exemplars",), random_state=seed, images=load(seed).test),
             command=command,
             progress=progress,
         )
@@ -76,6 +79,8 @@ def demo(
         made.save(room / "audit")
     show(made.result, console, report=str(room / "audit" / "report.html"))
     console.print(f"The same again, from the tables: {command}", markup=False, soft_wrap=True)
+    look = shlex.join(["fairweight", "view", str(room)])
+    console.print(f"Look at single examples: {look}", markup=False, soft_wrap=True)
 
 
 def _check_installed(quick: bool) -> None:

@@ -31,8 +31,9 @@ def overrides(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Labels from annotation (example_id, label, and task if there are any); by "
-            "default the dense model's.",
+            help="Labels of people: annotations.csv of the report or the viewer, its .sqlite "
+            "file, or a table (example_id, label, and task if there are any); by default the "
+            "dense model's.",
             rich_help_panel=m.MITIGATION,
         ),
     ] = None,
@@ -85,6 +86,11 @@ def overrides(
 
         fairweight mitigate overrides test.parquet --labels annotated.csv
 
+    With the verdicts on exemplars that people gave in the report or in `view`, all
+    of them (of several people, the label of most):
+
+        fairweight mitigate overrides test.parquet --labels annotations.csv --budget 1
+
     Writes `overrides.json` to ship with the model, `apply_overrides.py` to apply
     it with no dependency, `override_curves.csv`, `to_annotate.csv`,
     `predictions.parquet` with the new variant (`int8+overrides-10`),
@@ -102,6 +108,7 @@ def overrides(
         check_overrides,
         override_table,
     )
+    from fairweight.auditing.mitigate.people import people_notes
     from fairweight.cli.mitigate_output import Made, judge_and_write, tell
     from fairweight.cli.progress import bar
     from fairweight.errors import InputError
@@ -123,6 +130,8 @@ def overrides(
         if table is None:
             chosen, note = _chosen(tasks, validation, values)
             notes.append(note)
+            if annotated is not None:  # people look at some attributes only
+                chosen = [answers for answers in chosen if answers.task in annotated] or chosen
             table = override_table(chosen, budget, annotated)
             curves["override_curves"] = override_curves(
                 chosen,
@@ -135,7 +144,9 @@ def overrides(
                 progress=progress,
             )
             files_beside["to_annotate.csv"] = to_annotate(chosen, BUDGETS[-1])
-            if labels is None:
+            if labels is not None:
+                notes += people_notes(labels, annotated, table.overrides)
+            else:
                 notes.append(
                     "In the curves, 'human' are the tables' own labels: people who are always "
                     "right. What is written are dense labels; --labels FILE takes those of people."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -68,13 +68,19 @@ class Explanation:
     tables: tuple[PageTable, ...]
 
 
-def explanation(result: AuditResult, specs: dict[str, Spec]) -> Explanation | None:
-    """The section, or None for an audit without exemplars and explanations."""
+def explanation(
+    result: AuditResult, specs: dict[str, Spec], variants: Sequence[str] | None = None
+) -> Explanation | None:
+    """The section, or None for an audit without exemplars and explanations.
+
+    Figures are drawn of these variants (of all by default).
+    """
     if not result.explanations:
         return None
+    order = result.variants if variants is None else variants
     groups: list[FigureGroup] = []
     absent: dict[tuple[str, str | None], DrawnFigure] = {}
-    for anchor, title, wanted, variant in _plan(result):
+    for anchor, title, wanted, variant in _plan(result, order):
         found = [
             drawn(result, figure, variant, f"{anchor}-{figure.id.lower()}", specs)
             for figure in wanted
@@ -82,7 +88,8 @@ def explanation(result: AuditResult, specs: dict[str, Spec]) -> Explanation | No
         absent |= {(f.id, f.reason): f for f in found if f.reason is not None}
         kept = tuple(f for f in found if f.reason is None)
         if kept:
-            groups.append(FigureGroup(anchor, title, kept, _open(anchor)))
+            opened = anchor == "examples-all" or (variant is not None and variant == order[0])
+            groups.append(FigureGroup(anchor, title, kept, opened and "-more-" not in anchor))
     return Explanation(
         {
             "all models" if whose is None else shown(whose): [begun(s) for s in said]
@@ -94,11 +101,9 @@ def explanation(result: AuditResult, specs: dict[str, Spec]) -> Explanation | No
     )
 
 
-def _open(anchor: str) -> bool:
-    return anchor in ("examples-all", "examples-1")
-
-
-def _plan(result: AuditResult) -> Iterator[tuple[str, str, list[Figure], str | None]]:
+def _plan(
+    result: AuditResult, variants: Sequence[str]
+) -> Iterator[tuple[str, str, list[Figure], str | None]]:
     """Groups of figures in their order: findings first, then what is folded away."""
     for more in (False, True):
         own = [figure for figure in figures() if figure.explains and figure.more == more]
@@ -106,7 +111,8 @@ def _plan(result: AuditResult) -> Iterator[tuple[str, str, list[Figure], str | N
         word = "more-" if more else ""
         once = [figure for figure in own if figure.once]
         yield f"examples-{word}all", f"{prefix}all variants together", once, None
-        for i, variant in enumerate(result.variants, start=1):
+        for variant in variants:
+            i = result.variants.index(variant) + 1
             title = f"{prefix}{shown(variant)} against {shown(result.baseline)}"
             each = [figure for figure in own if not figure.once]
             yield f"examples-{word}{i}", title, each, variant

@@ -1,8 +1,9 @@
 """The report: one page that holds everything it needs and loads nothing.
 
-The finding comes first, then who loses and who pays more, what cannot be told, the figures, and
-all tables. A Content-Security-Policy inside the page forbids every connection and every script but
-the page's own two, by their checksums: a name in the data can never become code.
+The finding comes first, then who pays most, what cannot be told, why, what helps and what to ship;
+every variant, the figures and all tables follow, folded. A Content-Security-Policy inside the page
+forbids every connection and every script but the page's own, by their checksums: a name in the data
+can never become code.
 """
 
 from __future__ import annotations
@@ -10,73 +11,37 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from fairweight.report.before_after import before_after
 from fairweight.report.bundle import javascript
-from fairweight.report.drawn import DrawnFigure, drawn
 from fairweight.report.explain_page import explanation
-from fairweight.report.figures import Spec, figures
-from fairweight.report.finding import Finding, findings
+from fairweight.report.figures import Spec
+from fairweight.report.figures.theme import CONFIG
+from fairweight.report.finding import findings
+from fairweight.report.gallery import gallery, gallery_scripts, gallery_style
+from fairweight.report.next_steps import figure_command
 from fairweight.report.numbers import shown
-from fairweight.report.page_tables import PageTable, detail_tables
-from fairweight.report.payer_tables import blind_table, payer_table, small_table
+from fairweight.report.page_answers import answers
+from fairweight.report.page_lead import FIRST, page_lead
+from fairweight.report.page_sections import section
+from fairweight.report.page_tables import Cell, detail_tables
+from fairweight.report.page_unseen import page_unseen
 from fairweight.report.provenance import provenance_lines
-from fairweight.report.rows import Scope
-from fairweight.report.sentences import (
-    HEADINGS,
-    QUESTIONS,
-    SIDES,
-    Sentence,
-    Topic,
-    reading,
-    sentences,
-)
+from fairweight.report.ranking import ranked
+from fairweight.report.sentences import HEADINGS, reading
 from fairweight.tables.leaks import leak_notes, leaks
 
 if TYPE_CHECKING:
+    from fairweight.auditing.decide.gate import Verdict
     from fairweight.auditing.result import AuditResult
 
-
-@dataclass(frozen=True)
-class Side:
-    """One of two scopes that stand beside each other."""
-
-    title: str
-    question: str
-    lines: dict[Topic, list[str]]
+PRINTED = 3  # variants whose sections go on paper
+DRAWN = 8  # variants whose figures are drawn: a page of forty would be too large to send
 
 
-@dataclass(frozen=True)
-class Part:
-    """A collapsible part of a variant's section, and its place in the contents."""
-
-    anchor: str
-    title: str
-    table: PageTable
-    open: bool
-    note: str | None = None
-
-
-@dataclass(frozen=True)
-class Section:
-    """What the page says about one variant."""
-
-    anchor: str
-    finding: Finding
-    pair: str
-    lines: dict[Topic, list[str]]  # of the one scope, or of neither where there are two sides
-    sides: tuple[Side, ...]
-    scope: list[str]
-    parts: tuple[Part, ...]
-    figures: tuple[DrawnFigure, ...]
-
-
-def render(result: AuditResult) -> str:
-    """The report of an audit as one HTML page."""
+def render(result: AuditResult, verdict: Verdict | None = None) -> str:
+    """The report of an audit as one HTML page, with a gate's verdict where there is one."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -88,28 +53,49 @@ def render(result: AuditResult) -> str:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = shown
+    environment.filters["embedded"] = lambda value: Markup(embedded(value))
+    environment.filters["sort_key"] = sort_key
     specs: dict[str, Spec] = {}
-    sections = [
-        _section(result, finding, i, specs) for i, finding in enumerate(findings(result), start=1)
-    ]
-    examples = explanation(result, specs)
-    scripts = [javascript(), _resource("page.js")] if specs else [_resource("page.js")]
-    found = leaks(result.variants_table, result.variants)
+    found = findings(result)
+    order = [standing.place for standing in ranked(found)]
+    drawn_variants = set(order[:DRAWN])
+    by_place = {
+        i: section(result, finding, i, specs, i in drawn_variants)
+        for i, finding in enumerate(found, start=1)
+    }
+    sections = [by_place[place] for place in order]
+    examples = explanation(result, specs, [found[place - 1].variant for place in order[:DRAWN]])
+    scripts = [_resource("page.js")]
+    if specs:
+        scripts = [javascript(), *scripts, _resource("save.js")]
+    pictures = gallery(result)
+    scripts += gallery_scripts(pictures)
+    lead = page_lead(result, found)
     template = environment.get_template("report.html.j2")
     return template.render(
         result=result,
+        lead=lead,
+        first=FIRST,
+        unseen=page_unseen(found),
+        answers=answers(result, found, lead, verdict),
         sections=sections,
-        leaks=leak_notes(found),
-        reading=reading(sections[0].finding) if sections else "",
+        open_variants=len(sections) == 1,
+        printed=PRINTED,
+        undrawn=len(order) - len(drawn_variants),
+        figure_command=figure_command(result),
+        leaks=leak_notes(leaks(result.variants_table, result.variants)),
+        reading=reading(found[0]),
         scope=list(dict.fromkeys(line for section in sections for line in section.scope)),
         headings=HEADINGS,
         examples=examples,
+        gallery=pictures,
         tables=detail_tables(result),
         provenance=provenance_lines(result),
-        style=Markup(_resource("page.css")),
+        style=Markup(_resource("page.css") + gallery_style(pictures)),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
-        specs=Markup(embedded(specs)),
+        specs=lighter(specs),
+        theme=embedded(CONFIG),
     )
 
 
@@ -117,10 +103,40 @@ def embedded(value: Any) -> str:
     r"""JSON that may stand inside a script element.
 
     >>> embedded({"name": "</script>&"})
-    '{"name": "\\u003c/script\\u003e\\u0026"}'
+    '{"name":"\\u003c/script\\u003e\\u0026"}'
     """
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def lighter(spec: Any) -> Any:
+    """A specification as it is sent: numbers with nine digits, the common theme left to the page.
+
+    >>> lighter({"config": CONFIG, "data": {"values": [{"shift": 0.1234567890123}]}})
+    {'data': {'values': [{'shift': 0.123456789}]}}
+    """
+    if isinstance(spec, float):
+        return float(f"{spec:.9g}")
+    if isinstance(spec, list):
+        return [lighter(part) for part in spec]
+    if isinstance(spec, dict):
+        return {key: lighter(part) for key, part in spec.items() if part is not CONFIG}
+    return spec
+
+
+def sort_key(cell: Cell) -> str:
+    """The attribute by which a cell is sorted; none where that is the text that it shows.
+
+    >>> sort_key(Cell("3.2 points", 0.0321)), sort_key(Cell("a", "a")), sort_key(Cell("—", None))
+    (Markup(' data-sort="0.0321"'), '', Markup(' data-sort=""'))
+    """
+    from markupsafe import Markup
+
+    if cell.sort is None:
+        return Markup(' data-sort=""')
+    if isinstance(cell.sort, str):
+        return "" if cell.sort == cell.shown else Markup(' data-sort="{}"').format(cell.sort)
+    return Markup(f' data-sort="{cell.sort:.7g}"')
 
 
 def _policy(scripts: list[str]) -> str:
@@ -137,64 +153,3 @@ def _policy(scripts: list[str]) -> str:
 
 def _resource(name: str) -> str:
     return (files("fairweight.report") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _section(result: AuditResult, finding: Finding, i: int, specs: dict[str, Spec]) -> Section:
-    said = sentences(finding)
-    scopes = [verdict.scope for verdict in finding.verdicts]
-    several = len(scopes) > 1
-    return Section(
-        anchor=f"variant-{i}",
-        finding=finding,
-        pair=" ".join(s.text for s in said if s.topic == "pair"),
-        lines=_by_topic(s for s in said if s.scope is None or not several),
-        sides=tuple(_side(said, scope) for scope in scopes) if several else (),
-        scope=[s.text for s in said if s.topic == "scope"],
-        parts=tuple(_parts(result, finding, f"variant-{i}")),
-        figures=tuple(_drawn(result, finding.variant, i, specs)),
-    )
-
-
-def _by_topic(said: Iterable[Sentence]) -> dict[Topic, list[str]]:
-    lines: dict[Topic, list[str]] = {}
-    for sentence in said:
-        if sentence.topic in HEADINGS:
-            lines.setdefault(sentence.topic, []).append(sentence.text)
-    return lines
-
-
-def _side(said: tuple[Sentence, ...], scope: Scope) -> Side:
-    return Side(SIDES[scope], QUESTIONS[scope], _by_topic(s for s in said if s.scope == scope))
-
-
-def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]:
-    several = len(finding.verdicts) > 1
-    correction = "not corrected" if finding.correction == "none" else "corrected in the family"
-    pays_more, loses = payer_table(finding, "pays more"), payer_table(finding, "loses")
-    if pays_more is not None:
-        strong = f" Strong: at most {finding.alpha:g}." if several else ""
-        title = f"Who pays more than the others ({pays_more.total})"
-        note = f"p-values of the excess are {correction}.{strong}"
-        yield Part(f"{anchor}-pays-more", title, pays_more, True, note)
-    if loses is not None:
-        strong = " Strong: limits below 0." if several else ""
-        note = f"p-values are {correction}.{strong}"
-        yield Part(f"{anchor}-loses", f"Who loses ({loses.total})", loses, True, note)
-    blind = blind_table(finding.blind)
-    if blind is not None:
-        of = f"{blind.total} of {finding.n_watched} classes and groups"
-        yield Part(f"{anchor}-unseen", f"What cannot be told ({of})", blind, False)
-    small = small_table(finding.small)
-    if small is not None:
-        yield Part(f"{anchor}-small", f"Without a verdict ({small.total})", small, False)
-    numbers = before_after(result, finding)
-    if numbers is not None:
-        yield Part(f"{anchor}-numbers", "Baseline and compressed numbers", numbers, True)
-
-
-def _drawn(
-    result: AuditResult, variant: str, i: int, specs: dict[str, Spec]
-) -> Iterator[DrawnFigure]:
-    for figure in figures():
-        if not figure.explains:
-            yield drawn(result, figure, variant, f"figure-{i}-{figure.id.lower()}", specs)

@@ -1,4 +1,4 @@
-"""A few lines of HTML for notebooks: the finding, without scripts or figures."""
+"""A few lines of HTML for notebooks: the finding and all variants, without scripts or figures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from fairweight.report.finding import Finding, findings
 from fairweight.report.numbers import count
+from fairweight.report.page_lead import Lead, page_lead
+from fairweight.report.ranking import ranked
 from fairweight.report.rows import Scope
 from fairweight.report.sentences import HEADINGS, QUESTIONS, SIDES, Sentence, sentences
 
@@ -14,27 +16,53 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 MAX_VARIANTS = 5
+MAX_ROWS = 12
 _LEFT = "style='text-align:left;vertical-align:top'"
 
 
 def fragment(result: AuditResult) -> str:
-    """The summary of every variant as HTML that takes its colours from the page around it."""
+    """The lead, a line per variant, and the summary of each, folded, in the notebook's colours."""
     found = findings(result)
-    parts = ['<div class="fairweight" style="max-width:52em;line-height:1.4">']
+    lead = page_lead(result, found)
+    small = "style='font-size:85%;opacity:.8;margin:.2em 0'"
+    parts = [
+        '<div class="fairweight" style="max-width:62em;line-height:1.4">',
+        f"<p style='font-size:115%;margin:.3em 0'><b>{escape(lead.headline)}</b></p>",
+    ]
+    if lead.beyond is not None:
+        parts.append(f"<p style='margin:.2em 0'>{escape(lead.beyond)}</p>")
+    parts += [f"<p {small}>{escape(lead.facts)}</p>", _summary(lead)]
     shared: dict[str, None] = {}
-    for finding in found[:MAX_VARIANTS]:
+    first = [s.finding for s in ranked(found)[:MAX_VARIANTS]]
+    for finding in first:
         said = sentences(finding)
         title = " ".join(s.text for s in said if s.topic == "pair")
-        parts.append(f"<p style='margin:.6em 0 .2em'><b>{escape(title)}</b></p>")
-        parts.append(_table(finding, said))
+        opened = " open" if len(found) == 1 else ""
+        parts.append(
+            f"<details{opened}><summary>{escape(title)}</summary>{_table(finding, said)}</details>"
+        )
         shared |= dict.fromkeys(s.text for s in said if s.topic == "scope")
     if len(found) > MAX_VARIANTS:
         parts.append(f"<p>{count(len(found) - MAX_VARIANTS)} more variants: see the report.</p>")
-    small = "style='font-size:85%;opacity:.8;margin:.2em 0'"
     parts += [f"<p {small}>{escape(line)}</p>" for line in shared]
     if result.notes:
         parts.append(f"<p {small}>{count(len(result.notes))} notes: see <code>.notes</code>.</p>")
     return "".join(parts) + "</div>"
+
+
+def _summary(lead: Lead) -> str:
+    """One row per variant, the clearest loss first."""
+    method = lead.method
+    heads = ["variant", "accuracy", "shift in points", "hit hardest", "lose"]
+    heads += ["… beyond retraining"] if method else []
+    heads += ["pay more", "cannot be told"]
+    rows = ["".join(f"<th {_LEFT}>{escape(head)}</th>" for head in heads)]
+    for row in lead.summary[:MAX_ROWS]:
+        cells = [row.variant, row.accuracy, row.shift, row.hit_hardest, row.loses]
+        cells += [row.method_loses] if method else []
+        cells += [row.pays_more, row.unseen]
+        rows.append("".join(f"<td {_LEFT}>{escape(cell)}</td>" for cell in cells))
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def _table(finding: Finding, said: tuple[Sentence, ...]) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.result import AuditResult
 
-LIMIT = 500
+LIMIT = 200
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def detail_tables(result: AuditResult) -> list[PageTable]:
         ("by-group-and-class", "By group and class", frame["by"] == "group*class"),
         ("groupings", "Group columns as a whole", frame["by"] == "grouping"),
     )
-    tables = [_results(anchor, title, frame[keep]) for anchor, title, keep in parts]
+    tables = [results_table(anchor, title, frame[keep]) for anchor, title, keep in parts]
     if (frame["n_seeds_baseline"].fillna(1) > 1).any() or (frame["n_seeds_compressed"] > 1).any():
         tables.append(_members(result.per_seed))
     tables += [_plain(result, name, *how) for name, how in _PLAIN.items()]
@@ -99,7 +99,7 @@ def finite(value: Any) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _first(frame: pd.DataFrame) -> pd.DataFrame:
+def largest(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with the largest n, in their own order, if there are too many."""
     if len(frame) <= LIMIT:
         return frame
@@ -197,7 +197,7 @@ _RESULTS: tuple[tuple[str, str, _Show], ...] = (
 )
 
 
-def _results(anchor: str, title: str, frame: pd.DataFrame) -> PageTable:
+def results_table(anchor: str, title: str, frame: pd.DataFrame) -> PageTable:
     columns = _RESULTS
     if frame["scope"].nunique() < 2:
         columns = tuple(c for c in columns if c[0] != "scope")
@@ -212,7 +212,7 @@ def _shown(
     file: str,
 ) -> PageTable:
     kept = [c for c in columns if frame[c[0]].notna().any()]
-    rows = tuple(tuple(show(row, key) for key, _, show in kept) for row in records(_first(frame)))
+    rows = tuple(tuple(show(row, key) for key, _, show in kept) for row in records(largest(frame)))
     headings = tuple(heading for _, heading, _ in kept)
     return PageTable(anchor, title, headings, rows, len(frame), file)
 
@@ -267,7 +267,7 @@ def _plain(result: AuditResult, name: str, title: str, shares: frozenset[str]) -
         return Cell(count(value) if whole else number(float(value)), finite(value))
 
     rows = tuple(
-        tuple(cell(column, row[column]) for column in kept) for row in records(_first(frame))
+        tuple(cell(column, row[column]) for column in kept) for row in records(largest(frame))
     )
     headings = tuple(column.replace("_", " ") for column in kept)
     return PageTable(name, title, headings, rows, len(frame), f"tables/{name}.csv")

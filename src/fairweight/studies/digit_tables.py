@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fairweight.data import Images
 from fairweight.data import load as load_data
 from fairweight.data.dataset import MISSING
+from fairweight.data.png import png
 from fairweight.data.splits import split_by_seed
 from fairweight.errors import InputError
 
@@ -23,7 +24,7 @@ class DemoTables:
 
     predictions    example_id, variant, seed, label, prediction, score (probability of the
                    predicted class); one row per held-out image and model
-    examples       example_id, slant, ink; one row per held-out image
+    examples       example_id, slant, ink, image (a PNG); one row per held-out image
     train          label, slant, ink; one row per training image
     variants       variant, seed, parent and what is known of the model; one row per model.
                    None where there is one model per variant
@@ -46,6 +47,7 @@ class Halves:
         """The predictions with the groups of the held-out half, and the training half."""
         examples, training = _groups(self.test), _groups(self.train)
         examples.insert(0, "example_id", self.test.example_id)
+        examples["image"] = [png(image) for image in self.test.images]
         training.insert(0, "label", self.train.labels)
         return DemoTables(predictions, examples, training, variants)
 

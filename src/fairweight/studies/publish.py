@@ -9,15 +9,16 @@ from fairweight.runs.plan import Plan, on_own_data
 from fairweight.runs.stages import PREDICTIONS, TRAINING
 from fairweight.runs.store import Store
 from fairweight.studies.audit_stage import distances_in, gather, link
+from fairweight.studies.experiment_file import write_experiment
 
 
 def publish(plan: Plan, store: Store, out: Path) -> list[Path]:
     """Write a folder for every experiment that has predictions; returns them.
 
-    A folder holds `predictions/VARIANT/SEED.parquet`, `variants.parquet`, `train.parquet`, where
-    they were asked for `validation/VARIANT/SEED.parquet`, and the audit's report once there is
-    one. What was found about classes goes into `classes`, what was set side by side into
-    `settings`.
+    A folder holds `predictions/VARIANT/SEED.parquet`, `variants.parquet`, `train.parquet`,
+    `study.json` (what the experiment is about), where they were asked for
+    `validation/VARIANT/SEED.parquet`, and the audit's report once there is one.
+    What was found about classes goes into `classes`, what was set side by side into `settings`.
     """
     done = store.done()
     folders = []
@@ -34,6 +35,7 @@ def publish(plan: Plan, store: Store, out: Path) -> list[Path]:
         ]
         gather(rows, [store.folder(model.asked_by) for model in finished], folder, distances)
         trained = (m for m in finished if on_own_data(experiment, m) and m.made_by in done)
+        write_experiment(plan.study.name, experiment, folder)
         first = next(trained, None)
         if first is not None:
             link(store.folder(first.made_by) / TRAINING, folder / TRAINING)

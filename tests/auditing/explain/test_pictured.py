@@ -85,6 +85,10 @@ def test_exemplars_are_shown_beside_others_of_their_class(images: Images) -> Non
     assert set(of_a["non-exemplar"]) <= {"e1", "e7"}
     assert of_a["shared"] == ["e3"]
     assert of_a["one-only"] == ["e5"]
+    # Variants in turn, each example once: those of a come in its order, e7 is b's own.
+    looked_at = shown[shown["part"] == "gallery"]
+    assert sorted(looked_at["example_id"]) == ["e3", "e5", "e7"]
+    assert looked_at.set_index("example_id")["variant"].to_dict()["e7"] == "b"
     row = shown[shown["example_id"] == "e5"].iloc[0]
     assert (row["label"], row["modal_baseline"], row["modal_compressed"]) == ("1", "1", "0")
     from PIL import Image
@@ -120,7 +124,7 @@ def test_a_published_result_has_no_explanations(images: Images) -> None:
     assert "exemplars and explanations" in made.suppressed().notes[-1]
 
 
-def test_without_pillow_everything_but_the_images_is_there(
+def test_without_pillow_everything_is_there(
     images: Images, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
@@ -137,7 +141,7 @@ def test_without_pillow_everything_but_the_images_is_there(
     made = fw.audit_table(table, cluster="who", explain=asked, n_boot=20)
     assert len(made.result.explanations["exemplars"]) == 1
     assert len(made.result.explanations["individuals"]) == 4
-    assert "exemplar_images" not in made.result.explanations
-    assert "tilt_example" not in made.result.explanations
-    (told,) = [note for note in made.result.notes if note.startswith("No images are shown")]
-    assert "needs Pillow" in told
+    for name in ("exemplar_images", "tilt_example"):
+        encoded = made.result.explanations[name]["image"].tolist()
+        assert encoded
+        assert all(text.startswith("data:image/png;base64,") for text in encoded)

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 
 from fairweight.auditing.answers import Answers
-from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.exemplars.accuracy import SELECTED, Correctness, correctness, part_rows
-from fairweight.auditing.exemplars.cut import checked_fill, checked_percentiles, top_share
-from fairweight.auditing.exemplars.disagreement import Disagreement, disagreement
-from fairweight.auditing.exemplars.distance import per_member
+from fairweight.auditing.exemplars.cut import top_share
+from fairweight.auditing.exemplars.disagreement import Disagreement
+from fairweight.auditing.exemplars.marked import checked_request, marked
 from fairweight.auditing.exemplars.modal import Mask
-from fairweight.auditing.exemplars.modal import tie_rule as chosen_rule
 from fairweight.auditing.exemplars.noise_floor import Context, Retraining, retraining
 from fairweight.auditing.exemplars.overlap import overlaps
 from fairweight.auditing.exemplars.redrawn import MOST_EXAMPLES
@@ -33,17 +31,9 @@ from fairweight.auditing.exemplars.result import (
     stacked,
 )
 from fairweight.auditing.exemplars.rows import exemplar_rows
-from fairweight.auditing.exemplars.selection import (
-    DEFAULT_KINDS,
-    KINDS,
-    Request,
-    Selection,
-    selections,
-)
-from fairweight.auditing.exemplars.surrogate import agreement, surrogate
+from fairweight.auditing.exemplars.selection import DEFAULT_KINDS, Request, Selection
+from fairweight.auditing.exemplars.surrogate import agreement
 from fairweight.auditing.exemplars.uncertain import uncertain, uncertain_shares
-from fairweight.auditing.streams import stream
-from fairweight.errors import InputError, UnknownNameError
 
 
 def find(
@@ -79,7 +69,7 @@ def find(
     """
     import pandas as pd
 
-    request = _request(answers, percentiles, kinds, tie_rule, fill, random_state, alpha)
+    request = checked_request(answers, percentiles, kinds, tie_rule, fill, random_state, alpha)
     found = [_of_variant(request, variant) for variant in answers.variants]
     masks = {key: mask for one in found for key, mask in one.masks.items()}
     return Exemplars(
@@ -103,53 +93,15 @@ class _Found:
     sampled: bool
 
 
-def _request(
-    answers: Answers,
-    percentiles: Sequence[float],
-    kinds: Sequence[str],
-    rule: str,
-    fill: str | None,
-    random_state: int,
-    alpha: float,
-) -> Request:
-    for kind in kinds:
-        if kind not in KINDS:
-            raise UnknownNameError("Kind of exemplars", kind, KINDS)
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
-    if not answers.variants:
-        raise InputError("There is no compressed variant; exemplars need one beside the baseline.")
-    return Request(
-        answers,
-        checked_percentiles(percentiles),
-        tuple(kind for kind in KINDS if kind in kinds),
-        chosen_rule(rule, answers),
-        checked_fill(fill),
-        random_state,
-        alpha,
-    )
-
-
 def _of_variant(request: Request, variant: str) -> _Found:
     answers = request.answers
-    first, second = answers.of(answers.baseline), answers.of(variant)
-    one_pair = len(first) == len(second) == 1
-
-    def rng(purpose: str) -> np.random.Generator:
-        return stream(request.random_state, variant, answers.task or "", f"exemplars {purpose}")
-
-    found = disagreement(first, second, request.rule, rng("modal ties"))
-    priority = rng("ties at the cut").random(answers.n_examples)
-    order: Floats = per_member(found.distance, found.scale)
-    if one_pair:
-        span, other = answers.rows(answers.baseline), answers.rows(variant)
-        order = surrogate(answers, span.start, other.start)
-    chosen_sets = selections(request, found, order, priority, one_pair)
+    here = marked(request, variant)
+    found, order, priority = here.found, here.order, here.priority
     right = correctness(answers, variant)
     context = retraining(answers, variant, right.baseline, request.rule, request.random_state)
     unsure = uncertain(answers)
     counts, accuracy = [], []
-    for chosen in chosen_sets:
+    for chosen in here.sets:
         beside = _context(context, chosen)
         name = {
             "variant": variant,
@@ -161,22 +113,26 @@ def _of_variant(request: Request, variant: str) -> _Found:
             shares = uncertain_shares(unsure, chosen.mask)
             accuracy += [name | row for row in _accuracy(right, chosen.mask, beside, request.alpha)]
         counts.append(name | _count(found, chosen, beside, context, right, shares))
-    masks = {(variant, s.kind, s.percentile): s.mask for s in chosen_sets if s.mask is not None}
-    ranked = order if one_pair else found.distance
+    masks = {(variant, s.kind, s.percentile): s.mask for s in here.sets if s.mask is not None}
+    ranked = order if here.one_pair else found.distance
     tops = {q: top_share(ranked, q, priority, request.fill).mask for q in request.percentiles}
-    distance = per_member(found.distance, found.scale) / 2
     rows = exemplar_rows(
         answers,
         variant,
-        distance,
-        len(first) == len(second),
+        here.distance,
+        len(answers.of(answers.baseline)) == len(answers.of(variant)),
         order,
         priority,
         found.exemplar,
         tops,
     )
     return _Found(
-        counts, accuracy, _agreement_rows(request, variant, one_pair), rows, masks, context.sampled
+        counts,
+        accuracy,
+        _agreement_rows(request, variant, here.one_pair),
+        rows,
+        masks,
+        context.sampled,
     )
 
 

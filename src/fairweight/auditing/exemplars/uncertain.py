@@ -23,6 +23,23 @@ def mean_score(answers: Answers, variant: str) -> Floats | None:
     return _mean(answers.score[answers.rows(variant)])
 
 
+def surest(answers: Answers) -> tuple[NDArray[np.float32], bool] | None:
+    """What the baseline's scores say of every example; None without scores.
+
+    The mean probability of the positive one of two classes (and True), or of several classes the
+    largest entry of the mean probabilities of all (without those: the mean of the members' scores
+    of their own answers; and False). NaN where nobody has a score.
+    """
+    span = answers.rows(answers.baseline)
+    two = answers.n_label_classes == 2 and answers.score is not None
+    if answers.scores is not None and not two:
+        mean = np.mean(answers.scores[span], axis=0, dtype=np.float64)  # (n, classes)
+        return mean.max(axis=-1).astype(np.float32), two
+    if answers.score is not None:
+        return _mean(answers.score[span]).astype(np.float32), two
+    return None
+
+
 def uncertain(answers: Answers) -> tuple[Mask, Mask] | None:
     """Which examples are uncertain, and of which it is known; None without scores.
 
@@ -32,17 +49,18 @@ def uncertain(answers: Answers) -> tuple[Mask, Mask] | None:
 
     Source: Iofinova et al., Bias in Pruned Vision Models.
     """
-    span = answers.rows(answers.baseline)
-    two = answers.n_label_classes == 2 and answers.score is not None
-    if answers.scores is not None and not two:
-        mean = np.mean(answers.scores[span], axis=0, dtype=np.float64)  # (n, classes)
-        largest = mean.max(axis=-1).astype(np.float32)
-    elif answers.score is not None:
-        largest = _mean(answers.score[span]).astype(np.float32)
-    else:
+    found = surest(answers)
+    if found is None:
         return None
-    unsure: Mask = (largest > NO) & (largest < YES) if two else largest < YES
+    largest, two = found
+    unsure: Mask = unsure_scores(largest, two)
     return unsure, ~np.isnan(largest)
+
+
+def unsure_scores(score: NDArray[np.float32], two: bool) -> Mask:
+    """Which scores are those of somebody unsure; `two`: of the positive one of two classes."""
+    unsure: Mask = (score > NO) & (score < YES) if two else score < YES
+    return unsure
 
 
 def uncertain_shares(found: tuple[Mask, Mask] | None, exemplar: Mask) -> tuple[float, float]:

@@ -5,8 +5,7 @@ Nothing here computes a number: each part is a call into the module that does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +41,9 @@ class Asked:
         From the answers of a task to properties of their images, in the same order; none by
         default.
     images
-        Where a few images are taken from, to be looked at.
+        Where images of exemplars are taken from, to be looked at.
+    gallery
+        Of so many exemplars, over all tasks.
     covariates
         `class_covariates` of the training images by data set, for the classes; or a function that
         makes them once the answers are known.
@@ -54,6 +55,7 @@ class Asked:
     group: str | None = None
     measure: Callable[[Answers], Mapping[str, ArrayLike]] | None = None
     images: Images | None = None
+    gallery: int = 200
     covariates: (
         Mapping[str, pd.DataFrame] | Callable[[Answers], Mapping[str, pd.DataFrame]] | None
     ) = None
@@ -75,14 +77,6 @@ class _Tables:
         self.parts.setdefault(name, []).append(table)
         self.notes += [str(note) for note in table.attrs.get("notes", ())]
 
-    @contextmanager
-    def unpictured(self) -> Iterator[None]:
-        """Go on without images where they cannot be drawn, and say why: numbers need none."""
-        try:
-            yield
-        except InputError as error:
-            self.notes.append(f"No images are shown: {error}")
-
     def joined(self) -> dict[str, pd.DataFrame]:
         from fairweight.auditing.exemplars.result import stacked
 
@@ -99,11 +93,12 @@ def explained(
     made = _Tables()
     parts = [part for part in _LOOK if part in asked.parts]
     steps = len(parts) * len(tasks)
+    per_task = replace(asked, gallery=max(1, asked.gallery // len(tasks)))
     for number, answers in enumerate(tasks):
         properties = _measured(answers, asked, parts)
         for place, part in enumerate(parts):
             progress(f"looking for {part}", number * len(parts) + place, steps)
-            _LOOK[part](answers, asked, properties, made)
+            _LOOK[part](answers, per_task, properties, made)
     if len(tasks) > 1:
         _over_tasks(result, tasks, made)
     if "classes" in asked.parts:
@@ -154,11 +149,12 @@ def _exemplars(
 
         modal = {v: found.masks[v, "modal", None] for v in answers.variants}
         rows = places(answers, asked.images)
-        with made.unpictured():
-            made.add(
-                "exemplar_images",
-                exemplar_images(answers, found.rows, modal, asked.images, rows, asked.random_state),
-            )
+        made.add(
+            "exemplar_images",
+            exemplar_images(
+                answers, found.rows, modal, asked.images, rows, asked.random_state, asked.gallery
+            ),
+        )
 
 
 def _slices(answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables) -> None:
@@ -220,8 +216,7 @@ def _individuals(
         from fairweight.auditing.explain.pictured import tilt_example
 
         rows = places(answers, asked.images)
-        with made.unpictured():
-            made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
+        made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
 
 
 def _over_tasks(result: AuditResult, tasks: Sequence[Answers], made: _Tables) -> None:

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.answers import Answers
+from fairweight.auditing.exemplars.in_turn import in_turn
 from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.streams import stream
 from fairweight.data.dataset import Images
 from fairweight.data.image_properties import tilt_line
 from fairweight.data.png import png_uri
+from fairweight.data.thumbnail import thumbnail_uri
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +34,7 @@ def exemplar_images(
     images: Images,
     rows: NDArray[Any],
     random_state: int = 0,
+    gallery: int = 200,
 ) -> pd.DataFrame:
     """The table `exemplar_images`.
 
@@ -43,6 +46,9 @@ def exemplar_images(
         Variant → its modal exemplars, (n,).
     images, rows
         The images, and the place of every example among them.
+    gallery
+        So many different exemplars to look through, of all variants in turn: small, and the modal
+        ones first.
     """
     import pandas as pd
 
@@ -51,6 +57,7 @@ def exemplar_images(
     made: list[dict[str, Any]] = []
 
     def add(variant: str, part: str, i: int) -> None:
+        encoded = thumbnail_uri if part == "gallery" else png_uri
         made.append(
             {
                 "variant": variant,
@@ -60,15 +67,18 @@ def exemplar_images(
                 "label": answers.classes[answers.label[i]],
                 "modal_baseline": _modal(answers, answers.baseline, i),
                 "modal_compressed": _modal(answers, variant, i),
-                "image": png_uri(np.asarray(images.images[rows[i]])),
+                "image": encoded(np.asarray(images.images[rows[i]])),
             }
         )
 
     everywhere = np.logical_and.reduce(list(masks.values())) if masks else np.zeros(0, dtype=bool)
+    orders: dict[str, list[int]] = {}
     for variant, mask in masks.items():
         own = ranked[ranked["variant"] == variant]
         order = [place[str(name)] for name in own["example_id"].tolist()]
+        others_last = [i for i in order if not mask[i]]
         order = [i for i in order if mask[i]]
+        orders[variant] = order + others_last
         draw = stream(random_state, variant, "exemplar images")
         taken: Counter[int] = Counter()
         for i in order:
@@ -87,6 +97,8 @@ def exemplar_images(
             add(variant, "shared", i)
         for i in [i for i in order if alone[i]][:MOST]:
             add(variant, "one-only", i)
+    for i in in_turn(orders.values(), gallery):  # once, however many variants it is of
+        add(next(variant for variant, order in orders.items() if i in order), "gallery", i)
     return pd.DataFrame(made, columns=list(COLUMNS["exemplar_images"]))
 
 

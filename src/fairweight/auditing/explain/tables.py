@@ -32,9 +32,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "matched_odds_ratio", "retraining_odds_ratio", "retraining_low", "retraining_high",
         "ratio", "ratio_low", "ratio_high", "p_value", "p_adjusted", "status",
     ),
-    "exemplar_images": (  # part: exemplar | non-exemplar | shared | one-only
+    "exemplar_images": (  # part: exemplar | non-exemplar | shared | one-only | gallery
         "variant", "task", "part", "example_id", "label", "modal_baseline", "modal_compressed",
-        "image",  # a PNG as a data URI
+        "image",  # a data URI: a PNG, in the gallery a PNG or JPEG of at most 96 pixels
     ),
     "risk": (
         "variant", "task", "score", "auc", "auc_low", "auc_high", "n", "n_exemplars", "status",

@@ -13,11 +13,14 @@ from fairweight.tables.canonical import canonical
 
 
 def read_labels(path: str, id: str, tasks: Sequence[Answers]) -> dict[str | None, dict[str, str]]:
-    """Task → example → label, from a table with an identity, `label` and, if needed, `task`."""
+    """Task → example → label, from annotations or a table (an identity, `label`, maybe `task`)."""
+    from fairweight.auditing.mitigate.people import labels_by_task, read_annotations
     from fairweight.tables.connection import Workspace
     from fairweight.tables.sources import open_source
     from fairweight.tables.sql import quote
 
+    if (said := read_annotations(path)) is not None:
+        return labels_by_task(said, path, tasks)
     several = tasks[0].task is not None
     wanted = [id, "label", *(["task"] if several else [])]
     with closing(Workspace()) as workspace:

@@ -1,4 +1,4 @@
-"""A figure as a file: SVG, PNG or its Vega-Lite specification."""
+"""A figure as a file: SVG, PNG, its data as CSV, or its Vega-Lite specification."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
+from fairweight.report.figures.data_rows import to_csv
 from fairweight.report.figures.registry import Spec, draw
 from fairweight.tables.write import atomic_file
 
@@ -19,7 +20,7 @@ INK, PAPER = "#24292f", "#ffffff"  # a file knows no page whose colours it could
 FONT = "Arial, 'Liberation Sans', Arimo, Helvetica, sans-serif"
 WIDER = 0.2  # what another font may add to the width of text, where none of these is installed
 VEGA_LITE = "6.4"
-_FORMATS = (".svg", ".png", ".json")
+_FORMATS = (".svg", ".png", ".csv", ".json")
 
 
 def save_figure(
@@ -30,7 +31,7 @@ def save_figure(
     variant: str | None = None,
     task: str | None = None,
 ) -> Path:
-    """Write one figure of an audit; the suffix says as what: `.svg`, `.png` or `.json`.
+    """Write one figure of an audit; the suffix says as what: `.svg`, `.png`, `.csv`, `.json`.
 
     Parameters
     ----------
@@ -63,6 +64,8 @@ def rendered(spec: Spec, suffix: str) -> bytes:
     """A specification as the bytes of a file, in dark ink on white."""
     if suffix == ".json":
         return (json.dumps(spec, allow_nan=False, indent=1) + "\n").encode()
+    if suffix == ".csv":
+        return to_csv(spec).encode()
     import vl_convert
 
     on_paper = _inked({**spec, "config": {**spec["config"], "background": PAPER, "font": FONT}})

@@ -1,19 +1,28 @@
 "use strict";
 (() => {
-  const specs = JSON.parse(document.getElementById("specs").textContent);
+  const element = document.getElementById("specs");
+  const specs = JSON.parse(element.textContent);
+  const config = JSON.parse(element.dataset.config); // the theme that all figures share
   // The interpreter (ast) runs expressions without eval, which the page's policy forbids.
   const options = {
     ast: true, renderer: "svg", actions: false,
     tooltip: { disableDefaultStyle: true },
   };
-  const draw = (chart) => {
-    const spec = specs[chart.dataset.figure];
-    if (!spec || chart.dataset.drawn) return;
-    chart.dataset.drawn = "yes";
-    window.vegaEmbed(chart, spec, options).catch((error) => {
+  // One after the other, while nothing else is to be done: the finding can be read meanwhile.
+  const waiting = [];
+  const idle = window.requestIdleCallback || ((work) => setTimeout(work, 1));
+  const next = () => {
+    const chart = waiting.shift();
+    if (!chart) return;
+    window.vegaEmbed(chart, { ...specs[chart.dataset.figure], config }, options).catch((error) => {
       chart.classList.add("failed");
       chart.textContent = "This figure could not be drawn: " + error.message;
-    });
+    }).finally(() => idle(next));
+  };
+  const draw = (chart) => {
+    if (!specs[chart.dataset.figure] || chart.dataset.drawn) return;
+    chart.dataset.drawn = "yes";
+    if (waiting.push(chart) === 1) idle(next);
   };
   // A closed section is drawn when it is first opened: a report may hold many variants.
   for (const section of document.querySelectorAll("details.figures")) {
@@ -35,7 +44,7 @@
   reveal();
   // What is folded belongs to the finding, and paper cannot be unfolded.
   addEventListener("beforeprint", () => {
-    for (const part of document.querySelectorAll("details.part")) part.open = true;
+    for (const part of document.querySelectorAll(".part, .rest, [data-printed]")) part.open = true;
   });
 
   const order = (a, b) => {
@@ -51,7 +60,10 @@
       for (const other of head.parentElement.children) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       const body = head.closest("table").tBodies[0];
-      const key = (row) => row.cells[head.cellIndex].dataset.sort;
+      const key = (row) => {
+        const cell = row.cells[head.cellIndex];
+        return "sort" in cell.dataset ? cell.dataset.sort : cell.textContent;
+      };
       const rows = [...body.rows].sort((r, s) => {
         const a = key(r), b = key(s);
         return a === "" || b === "" || !down ? order(a, b) : order(b, a);

@@ -1,0 +1,130 @@
+"""Write python.md and lab.md of docs/reference from the docstrings of what is public.
+
+    python docs/generate_api.py
+
+The source is read, not imported, so that neither torch nor anything else is needed. A test fails
+when a page is not what the code says.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from docstrings import definitions, described, fields, is_property, members, signature
+from generate_reference import REFERENCE, table
+
+import fairweight
+
+SOURCE = Path(fairweight.__file__).parent
+MADE = "<!-- Made by docs/generate_api.py from the docstrings: do not edit. -->"
+
+
+def python_page() -> str:
+    """What `import fairweight as fw` offers."""
+    found = definitions(SOURCE / "api.py")
+    names = [name for name in fairweight.__all__ if name in found]
+    functions = [name for name in names if isinstance(found[name], ast.FunctionDef)]
+    classes = [name for name in names if isinstance(found[name], ast.ClassDef)]
+    parts = [
+        MADE,
+        "# Python",
+        "`import fairweight as fw` loads next to nothing; what is used is loaded when it is used. "
+        "Arrays go to `fw.audit`, tables and files to `fw.audit_table`; both give an `fw.Audit`. "
+        "Single metrics on arrays are in [`fw.metrics`](#fwmetrics), models in "
+        "[`fw.lab`](lab.md). Wrong input raises "
+        "[`fairweight.errors.InputError`](#fairweighterrors), whose one sentence says which "
+        "argument, what was given, and what to do.",
+    ]
+    for name in functions:
+        parts += [f"## fw.{name}", *_function(found[name], f"fw.{name}")]
+    for name in classes:
+        parts += [f"## fw.{name}", *_class(found[name], "audit")]
+    parts += ["## fw.metrics", *_metrics()]
+    parts += ["## fairweight.errors", *_errors()]
+    return "\n\n".join(parts) + "\n"
+
+
+def lab_page() -> str:
+    """What `fairweight.lab` offers."""
+    from fairweight import lab
+
+    parts = [
+        MADE,
+        "# The lab in Python",
+        "Models are built, trained, compressed and asked in `fairweight.lab`, the only part that "
+        "loads torch: `pip install 'fairweight[lab]'`. The same from the command line: "
+        "[train, compress, predict, audit](../how-to/train-and-compress.md).",
+    ]
+    for name in sorted(lab.__all__, key=str.lower):
+        module = lab._HOMES[name].removeprefix("fairweight.").replace(".", "/")
+        node = definitions(SOURCE / f"{module}.py")[name]
+        parts.append(f"## lab.{name}")
+        if isinstance(node, ast.ClassDef):
+            parts += _class(node, name.lower())
+        else:
+            parts += _function(node, f"lab.{name}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _function(node: ast.stmt, name: str) -> list[str]:
+    assert isinstance(node, ast.FunctionDef)
+    return [signature(node, name), *described(node)]
+
+
+def _class(node: ast.stmt, call: str) -> Iterator[str]:
+    """A class: its text, its properties as a table, its methods one by one."""
+    assert isinstance(node, ast.ClassDef)
+    yield from described(node)
+    made = fields(node, node.name)
+    if made is not None:
+        yield made
+    properties = [one for one in members(node) if is_property(one)]
+    if properties:
+        yield table(("property", "", ""), [_property(one, call) for one in properties])
+    for one in members(node):
+        if not is_property(one):
+            yield f"### {call}.{one.name}"
+            yield signature(one, f"{call}.{one.name}")
+            yield from described(one)
+
+
+def _property(node: ast.FunctionDef, call: str) -> tuple[str, str, str]:
+    kind = ast.unparse(node.returns).replace("|", "\\|") if node.returns is not None else ""
+    said = next(iter(described(node)), "").replace("|", "\\|")
+    return f"`{call}.{node.name}`", f"`{kind}`", said
+
+
+def _metrics() -> Iterator[str]:
+    from fairweight import metrics
+    from fairweight.auditing.metrics import metrics as entries
+
+    yield (
+        "Every metric that can be told from arrays is a function of the same name: "
+        "`fw.metrics.recall(y_true, y_pred)`, with the arguments that scikit-learn's users know. "
+        "`fw.metrics.names()` lists them, `help(fw.metrics.recall)` says what one means; a metric "
+        "of your own is [one function of counts](../how-to/write-a-metric.md)."
+    )
+    said = {entry.name: entry.summary for entry in entries()}
+    rows = [(f"[`{name}`](metrics.md#{name})", said[name]) for name in metrics.names()]
+    yield table(("metric", ""), rows)
+
+
+def _errors() -> Iterator[str]:
+    for name, node in definitions(SOURCE / "errors.py").items():
+        yield f"**`{name}`**"
+        yield from described(node)
+
+
+PAGES: dict[str, Callable[[], str]] = {"python.md": python_page, "lab.md": lab_page}
+
+
+def main() -> None:
+    """Write every page."""
+    for name, page in PAGES.items():
+        (REFERENCE / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""A summary for a pull request: GitHub-flavoured Markdown, the verdict first, one screen long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from fairweight.report.finding import findings
+from fairweight.report.gate.markdown import escaped
+from fairweight.report.gate.words import headline as gate_headline
+from fairweight.report.gate.words import standing
+from fairweight.report.numbers import count
+from fairweight.report.page_lead import Lead, page_lead
+from fairweight.report.page_unseen import page_unseen
+from fairweight.report.sentences import reading
+from fairweight.tables.leaks import leak_notes, leaks
+
+if TYPE_CHECKING:
+    from fairweight.auditing.decide.gate import Verdict
+    from fairweight.auditing.result import AuditResult
+
+LINES = 60
+VARIANTS = 10
+UNSEEN = 5
+
+
+def to_markdown(result: AuditResult, verdict: Verdict | None = None) -> str:
+    """The summary of an audit, at most 60 lines; a gate's verdict leads where there is one."""
+    found = findings(result)
+    lead = page_lead(result, found)
+    lines: list[str] = []
+    if verdict is not None:
+        lines += [f"## Gate: {escaped(gate_headline(verdict))}", ""]
+        lines += _some([f"- {escaped(standing(verdict, name))}" for name in verdict.variants])
+        lines.append("")
+    lines += ["## Who pays for compression", "", f"**{escaped(lead.headline)}**", ""]
+    lines += [f"> ⚠️ {escaped(note)}" for note in _leaks(result)]
+    lines += [f"{escaped(lead.beyond)}  "] if lead.beyond else []
+    lines += [escaped(lead.facts), "", *_summary(lead), "", *_payers(lead)]
+    unseen = page_unseen(found)
+    if unseen is not None and unseen.rows:
+        lines += [
+            f"**What cannot be told**: a loss of {unseen.reference} could have gone unseen in",
+            "",
+            *(
+                f"- {escaped(row.who)}: {row.n} examples, {row.needed} needed"
+                for row in unseen.rows[:UNSEEN]
+            ),
+            *([f"- … and {count(_left(unseen.rows, unseen.left))} more"]
+              if _left(unseen.rows, unseen.left) else []),
+            "",
+        ]  # fmt: skip
+    lines.append(f"<sub>{escaped(reading(found[0]))}</sub>")
+    return "\n".join(lines[:LINES]) + "\n"
+
+
+def _left(rows: Sequence[object], folded: int) -> int:
+    return max(0, len(rows) - UNSEEN) + folded
+
+
+def _leaks(result: AuditResult) -> list[str]:
+    return leak_notes(leaks(result.variants_table, result.variants))[:3]
+
+
+def _some(lines: list[str]) -> list[str]:
+    left = len(lines) - VARIANTS
+    return lines[:VARIANTS] + ([f"- … and {count(left)} more"] if left > 0 else [])
+
+
+def _summary(lead: Lead) -> Iterator[str]:
+    method = lead.method
+    heads = ["variant", "accuracy", "shift in points", "hit hardest", "lose"]
+    heads += ["… beyond retraining"] if method else []
+    heads += ["pay more", "cannot be told"]
+    yield from _head(heads)
+    for row in lead.summary[:VARIANTS]:
+        cells = [row.variant, row.accuracy, row.shift, row.hit_hardest, row.loses]
+        cells += [row.method_loses] if method else []
+        yield _row([*cells, row.pays_more, row.unseen])
+    left = len(lead.summary) - VARIANTS
+    if left > 0:
+        yield f"\n… and {count(left)} more variants."
+
+
+def _payers(lead: Lead) -> Iterator[str]:
+    rows = [row for group in lead.payers for row in group.rows]
+    if not rows:
+        return
+    heads = ["who pays most", "variant", "n", "before → after", "shift in points [limits]"]
+    heads += ["retraining alone, up to"] if lead.floors else []
+    yield from _head([*heads, "more than the others?"])
+    for row in rows:
+        cells = [row.who, row.variant, row.n, row.before_after, row.said]
+        yield _row([*cells, *([row.floor] if lead.floors else []), row.excess])
+    for group in lead.payers:
+        if group.note is not None:
+            yield f"\n{escaped(group.note)}"
+    yield ""
+
+
+def _head(names: list[str]) -> list[str]:
+    return [_row(names), "|" + "---|" * len(names)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(escaped, cells))} |"

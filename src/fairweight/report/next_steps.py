@@ -1,0 +1,85 @@
+"""Commands that would tell what an audit was not asked, with the options that it was made with."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairweight.auditing.result import AuditResult
+
+# About the tables: `audit`, `explain`, `mitigate` and `choose` all take these.
+SHARED = frozenset((
+    "--baseline", "--examples", "--train", "--variants", "--missing", "--id", "--label",
+    "--prediction", "--score", "--groups", "--task", "--cluster", "--variant-column",
+    "--seed-column", "--prediction-column", "--score-column", "--positive", "--score-classes",
+))  # fmt: skip
+FLAGS = frozenset(("--exact", "--no-filters", "--suppress-small", "--quiet"))  # without a value
+FOLDER = "fairweight-audit"  # where `audit` writes unless told
+
+
+def explain_command(result: AuditResult) -> str:
+    """Which examples pay, and what goes along with it."""
+    return shlex.join(["fairweight", "explain", *_tables(result)])
+
+
+def mitigate_commands(result: AuditResult) -> tuple[str, ...]:
+    """What may help; each is audited again on rows that it was not fitted on."""
+    tables = shlex.join(_tables(result))
+    return (
+        f"fairweight mitigate thresholds {tables} --validation VALIDATION",
+        f"fairweight mitigate cascade {tables} --validation VALIDATION",
+        f"fairweight mitigate overrides {tables} --labels annotations.csv",
+    )
+
+
+def ship_commands(result: AuditResult) -> tuple[str, ...]:
+    """A verdict by a policy; a choice where there is one to make."""
+    folder = shlex.quote(_folder(result))
+    gate = (
+        "fairweight gate --init > policy.toml",
+        f"fairweight gate {folder} --policy policy.toml",
+    )
+    if len(result.variants) < 2:
+        return gate
+    kept = ["--require", "worst_group_shift>=-0.02"] if result.groupings else []
+    chosen = ["fairweight", "choose", *_tables(result), "--objective", "accuracy", *kept]
+    return (*gate, shlex.join(chosen))
+
+
+def figure_command(result: AuditResult) -> str:
+    """One figure of one variant as a file."""
+    return f"fairweight report figure ID {shlex.quote(_folder(result))} --variant NAME --out F.svg"
+
+
+def _words(result: AuditResult) -> list[str]:
+    """The words behind `fairweight audit`; none where the audit was made another way."""
+    try:
+        words = shlex.split(result.provenance.command or "")
+    except ValueError:  # not written by us
+        return []
+    return words[2:] if words[:2] == ["fairweight", "audit"] else []
+
+
+def _tables(result: AuditResult) -> list[str]:
+    """The files that were audited and the options that say how they are read."""
+    kept: list[str] = []
+    words = iter(_words(result))
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if not word.startswith("-"):
+            kept.append(word)
+        elif name not in FLAGS:
+            value = [] if equals else [next(words, "")]
+            kept += [word, *value] if name in SHARED else []
+    return kept or ["PREDICTIONS"]
+
+
+def _folder(result: AuditResult) -> str:
+    words = _words(result)
+    for i, word in enumerate(words):
+        if word.startswith("--out="):
+            return word.removeprefix("--out=")
+        if word == "--out" and i + 1 < len(words):
+            return words[i + 1]
+    return FOLDER

@@ -1,0 +1,109 @@
+"""Why, what helps, what to ship: what an audit says of them, or the commands that would tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fairweight.report.explain_page import begun
+from fairweight.report.explain_sentences import sentences_by_variant
+from fairweight.report.gate.words import headline, how_to_read, passing, standing
+from fairweight.report.mitigation_sentences import mitigation_sentences
+from fairweight.report.next_steps import explain_command, mitigate_commands, ship_commands
+from fairweight.report.numbers import count, missing, percent, real, shown
+from fairweight.report.page_lead import Lead, of_variant
+from fairweight.report.ranking import ranked
+from fairweight.report.rows import records
+
+if TYPE_CHECKING:
+    from fairweight.auditing.decide.gate import Verdict
+    from fairweight.auditing.result import AuditResult
+    from fairweight.report.finding import Finding
+
+MOST = 5  # sentences that stand in the lead; all of them follow below
+CHANCE = "Associations in these data, not causes."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is said, or what would have to be asked."""
+
+    anchor: str
+    title: str
+    lines: tuple[str, ...]
+    more: str | None = None  # how many sentences stand elsewhere
+    link: str | None = None  # the anchor of the part with everything about it
+    asking: str | None = None  # why there is no answer
+    commands: tuple[str, ...] = ()
+
+
+def answers(
+    result: AuditResult, found: Sequence[Finding], lead: Lead, verdict: Verdict | None
+) -> tuple[Answer, ...]:
+    """The three questions after who pays."""
+    return (_why(result, found, lead), _helps(result), _ship(result, verdict))
+
+
+def _why(result: AuditResult, found: Sequence[Finding], lead: Lead) -> Answer:
+    said = sentences_by_variant(result)
+    if not said:
+        return Answer(
+            "why", "Why", (), asking="Nobody asked in this audit. Exemplars, slices, properties "
+            "and individuals are found by:", commands=(explain_command(result),),
+        )  # fmt: skip
+    order: list[str | None] = [None, *(s.finding.variant for s in ranked(found))]
+    every = [
+        begun(line) if whose is None else of_variant(whose, line, len(found))
+        for whose in order
+        for line in said.get(whose, ())
+    ]
+    lines = [line for line in every if line not in lead.examples]  # said already
+    left = len(lines) - MOST
+    more = f"{count(left)} more sentences, figures and tables" if left > 0 else "Figures and tables"
+    return Answer("why", "Why", (*lines[:MOST], CHANCE), more, "examples")
+
+
+def _helps(result: AuditResult) -> Answer:
+    table = result.explanations.get("mitigation")
+    if table is None or table.empty:
+        return Answer(
+            "helps", "What helps", (), asking="No mitigation was tried in this audit. These are "
+            "fitted on some rows and audited on others:", commands=mitigate_commands(result),
+        )  # fmt: skip
+    lines = mitigation_sentences(table, _kind(result))
+    left = len(lines) - MOST
+    more = f"{count(left)} more sentences are in the table" if left > 0 else "The table"
+    anchor = "table-explanation-mitigation"
+    return Answer("helps", "What helps", tuple(lines[:MOST]), more, anchor)
+
+
+def _kind(result: AuditResult) -> str:
+    """Which mitigation it was: each leaves a table of its own, thresholds none."""
+    if "override_curves" in result.explanations:
+        return "overrides"
+    return "cascade" if "cascade_curve" in result.explanations else "thresholds"
+
+
+def _ship(result: AuditResult, verdict: Verdict | None) -> Answer:
+    lines: list[str] = []
+    if verdict is not None:
+        lines += [f"Gate: {headline(verdict)}.", *filter(None, [passing(verdict)])]
+        lines += [f"{standing(verdict, name)}." for name in list(verdict.variants)[:MOST]]
+        lines.append(how_to_read(verdict))
+    choice = result.explanations.get("choice")
+    if choice is not None:
+        lines += [_chosen(row) for row in records(choice[choice["chosen"].astype(bool)])]
+    if lines:
+        return Answer("ship", "What to ship", tuple(lines))
+    return Answer(
+        "ship", "What to ship", (), asking="This audit describes; it was held against no policy. "
+        "A verdict with an exit code, and a choice among variants:",
+        commands=ship_commands(result),
+    )  # fmt: skip
+
+
+def _chosen(row: dict[str, object]) -> str:
+    chance = real(row["p_best"])
+    sure = "" if missing(chance) else f"; the probability that it is the best {percent(chance, 0)}"
+    return f"Chosen: {shown(row['variant'], 60)}{sure}."

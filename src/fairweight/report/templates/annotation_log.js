@@ -1,0 +1,95 @@
+// What people said about examples, kept in the browser's storage under the name of the audit.
+const annotationLog = ({ storage, withoutLabel, keys }) => {
+  const same = (a, b) =>
+    a.annotator === b.annotator && a.task === b.task && a.example_id === b.example_id;
+  const moment = (time) => (time ? Date.parse(time) : -Infinity);
+  let held = { annotator: "", log: [], drafts: {} };
+  let refused = null;
+
+  // Another tab with the same report may have written since.
+  const load = () => {
+    try {
+      const kept = JSON.parse(localStorage.getItem(storage) || "null");
+      if (kept && Array.isArray(kept.log)) held = { ...held, ...kept };
+    } catch (error) {
+      refused = error;
+    }
+    return held;
+  };
+  const save = () => {
+    try {
+      localStorage.setItem(storage, JSON.stringify(held));
+      refused = null;
+    } catch (error) {
+      refused = error;
+    }
+  };
+  const change = (how) => {
+    if (!refused) load();
+    how();
+    save();
+  };
+
+  // One per person, task and example: the newest, of equally new ones the last.
+  const current = () => {
+    const found = new Map();
+    for (const row of held.log) {
+      const key = JSON.stringify([row.annotator, row.task, row.example_id]);
+      const before = found.get(key);
+      if (before && moment(row.time) < moment(before.time)) continue;
+      found.delete(key);
+      found.set(key, row);
+    }
+    return [...found.values()];
+  };
+  const fault = (row) => {
+    if (!row.example_id) return "it names no example";
+    if (!Object.values(keys).includes(row.verdict)) return "'" + row.verdict + "' is no verdict";
+    if (row.label && withoutLabel.includes(row.verdict)) return row.verdict + " stands for no label";
+    const utc = /(Z|[+-]00:?00)$/.test(row.time) && !Number.isNaN(Date.parse(row.time));
+    return row.time && !utc ? "'" + row.time + "' is no time in UTC" : "";
+  };
+  // Importing a file twice changes nothing, and an older file replaces nothing newer.
+  const merge = (rows) => {
+    rows.forEach((row, i) => {
+      if (fault(row)) throw new Error("row " + (i + 1) + ": " + fault(row));
+    });
+    let added = 0;
+    change(() => {
+      for (const row of [...rows].sort((a, b) => (moment(a.time) < moment(b.time) ? -1 : 0))) {
+        const there = current().find((other) => same(other, row));
+        if (there && moment(there.time) >= moment(row.time)) continue;
+        held.log.push(row);
+        added += 1;
+      }
+    });
+    return added;
+  };
+  const undo = () => {
+    let taken = null;
+    change(() => {
+      const place = held.log.map((row) => row.annotator).lastIndexOf(held.annotator);
+      if (place >= 0) [taken] = held.log.splice(place, 1);
+    });
+    return taken;
+  };
+  const add = (row) => change(() => {
+    held.log.push({ ...row, annotator: held.annotator, time: new Date().toISOString() });
+    delete held.drafts[JSON.stringify([row.task, row.example_id])];
+  });
+  const draft = ({ task, example_id: id }, note) => {
+    const key = JSON.stringify([task, id]);
+    if (note === undefined) return held.drafts[key] || "";
+    change(() => { held.drafts[key] = note; });
+    return note;
+  };
+
+  load();
+  save(); // whether it is kept is known before anything is typed
+  return {
+    add, undo, merge, current, draft, load,
+    annotator: () => held.annotator,
+    rename: (name) => change(() => { held.annotator = name; }),
+    refused: () => refused,
+  };
+};

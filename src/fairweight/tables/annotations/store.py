@@ -1,0 +1,210 @@
+"""Annotations on disk: a log that several people may write to at once.
+
+`add` returns when the annotation is on the disk: whatever happens to the process afterwards, it is
+kept. Nothing is changed or removed; an undo is one more row, and brings back what the same person
+had said before.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairweight.errors import OutputError
+from fairweight.tables.annotations.schema import connect
+from fairweight.tables.annotations.verdict import Annotation, check_text, moment, now
+
+if TYPE_CHECKING:
+    import sqlite3
+
+_FIELDS = tuple(field.name for field in fields(Annotation))
+_INSERT = (
+    f"INSERT INTO log (audit, undoes, {', '.join(_FIELDS)}) "
+    f"VALUES ({', '.join('?' * (len(_FIELDS) + 2))})"
+)
+UNDO = "undo"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the log: an annotation, or the undoing of one (`undoes` is its number)."""
+
+    number: int
+    audit: str
+    annotator: str
+    time: str
+    annotation: Annotation | None
+    undoes: int | None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How far people are: distinct examples, and verdicts by kind and by person."""
+
+    n_examples: int
+    by_verdict: dict[str, int]
+    by_annotator: dict[str, int]
+
+
+class AnnotationStore:
+    """The annotations in one file, of one audit or of several.
+
+    Parameters
+    ----------
+    path
+        Made if it does not exist.
+    read_only
+        Nothing is written, and the file must exist.
+    """
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        self._connection = connect(self.path, read_only)
+        self._known: dict[str, tuple[int, dict[int, Annotation]]] = {}
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> AnnotationStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, annotation: Annotation, audit: str) -> int:
+        """Keep an annotation; its number in the log, once it is on the disk.
+
+        One without a time gets the present one.
+        """
+        check_text(audit, "audit")
+        with self._writing() as connection:
+            return _insert(connection, annotation, audit)
+
+    def undo(self, annotator: str, audit: str) -> Annotation | None:
+        """Take back what somebody said last; what that was, or None if nothing is left."""
+        with self._writing() as connection:
+            live = self._live(audit)
+            own = [number for number, row in live.items() if row.annotator == annotator]
+            if not own:
+                return None
+            taken = live[own[-1]]
+            values = [taken.example_id, UNDO, taken.task, "", "", annotator, now()]
+            connection.execute(_INSERT, [audit, own[-1], *values])
+            return taken
+
+    def import_rows(self, rows: Iterable[Annotation], audit: str) -> int:
+        """Add rows of a file; how many were new.
+
+        A row is left out where the same person has a verdict on the same example that is as new or
+        newer, so that importing a file twice changes nothing.
+        """
+        check_text(audit, "audit")
+        n_new = 0
+        with self._writing() as connection:
+            there = {_key(row): moment(row.time) for row in self._live(audit).values()}
+            for row in sorted(rows, key=lambda row: moment(row.time)):
+                if _key(row) in there and there[_key(row)] >= moment(row.time):
+                    continue
+                _insert(connection, row, audit, dated=False)
+                there[_key(row)] = moment(row.time)
+                n_new += 1
+        return n_new
+
+    def current(self, audit: str) -> list[Annotation]:
+        """What everybody says now: one annotation per person, task and example, in log order."""
+        with self._lock:
+            live = self._live(audit)
+            said = {_key(row): number for number, row in live.items()}
+            return [live[number] for number in sorted(said.values())]
+
+    def counts(self, audit: str) -> Counts:
+        """Progress of the annotation of one audit."""
+        rows = self.current(audit)
+        return Counts(
+            len({(row.task, row.example_id) for row in rows}),
+            dict(Counter(row.verdict for row in rows)),
+            dict(Counter(row.annotator for row in rows)),
+        )
+
+    def log(self, audit: str) -> list[Entry]:
+        """Everything that was ever said or undone."""
+        with self._lock:
+            return [_entry(row) for row in self._rows(audit, 0)]
+
+    def audits(self) -> list[str]:
+        """The audits that annotations are about."""
+        with self._lock:
+            found = self._connection.execute("SELECT DISTINCT audit FROM log ORDER BY audit")
+            return [row[0] for row in found]
+
+    def _live(self, audit: str) -> dict[int, Annotation]:
+        """Number → annotation that was not undone; only new rows of the log are read."""
+        last, live = self._known.get(audit, (0, {}))
+        for row in self._rows(audit, last):
+            entry = _entry(row)
+            last = entry.number
+            if entry.annotation is not None:
+                live[entry.number] = entry.annotation
+            elif entry.undoes is not None:
+                live.pop(entry.undoes, None)
+        self._known[audit] = (last, live)
+        return live
+
+    def _rows(self, audit: str, after: int) -> list[tuple[Any, ...]]:
+        return self._connection.execute(
+            f"SELECT number, audit, undoes, {', '.join(_FIELDS)} FROM log "
+            "WHERE audit = ? AND number > ? ORDER BY number",
+            [audit, after],
+        ).fetchall()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it is on the disk at the end, or nothing."""
+        import sqlite3
+
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._connection
+                    self._connection.execute("COMMIT")
+                except BaseException:
+                    self._known.clear()  # it may hold rows that are taken back now
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                    raise
+            except sqlite3.Error as error:
+                raise OutputError(
+                    f"The annotation was not kept in '{self.path}': {error}; check the disk and "
+                    "the permissions, and give it again."
+                ) from error
+
+
+def _insert(
+    connection: sqlite3.Connection, row: Annotation, audit: str, *, dated: bool = True
+) -> int:
+    values = dict(zip(_FIELDS, astuple(row), strict=True))
+    if dated and not row.time:
+        values["time"] = now()
+    number = connection.execute(_INSERT, [audit, None, *values.values()]).lastrowid
+    assert number is not None
+    return number
+
+
+def _key(row: Annotation) -> tuple[str, str, str]:
+    return (row.annotator, row.task, row.example_id)
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    number, audit, undoes, *values = row
+    said = dict(zip(_FIELDS, values, strict=True))
+    annotation = None if undoes is not None else Annotation(**said)
+    return Entry(number, audit, said["annotator"], said["time"], annotation, undoes)

@@ -1,0 +1,1 @@
+"""The web page: studies, reports and examples in a browser."""

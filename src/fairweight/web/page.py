@@ -1,0 +1,133 @@
+"""A page and its twin: one function makes the data, two addresses show them."""
+
+# Annotations are evaluated here, not kept as text: those in `add_page` name what it was given.
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, get_type_hints
+
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi.responses import HTMLResponse
+from starlette.responses import Response
+
+from fairweight.web.errors import Problem
+from fairweight.web.item import Item
+from fairweight.web.rendering import as_json, json_bytes, page_bytes
+from fairweight.web.site import Site
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "A value that cannot be used, in one sentence."},
+    401: {"model": Problem, "description": "The server's token is needed."},
+    404: {"model": Problem, "description": "A name that does not exist."},
+    421: {"model": Problem, "description": "The Host header names another server."},
+    422: {"model": Problem, "description": "A value that cannot be read."},
+}
+
+
+def site_of(request: Request) -> Site:
+    """What the pages share."""
+    site: Site = request.app.state.site
+    return site
+
+
+OfSite = Annotated[Site, Depends(site_of)]
+Key = Annotated[str, Path(description="The study's short name, as the list of studies has it.")]
+
+
+def item_of(site: OfSite, key: Key) -> Item:
+    """The study that is looked at."""
+    return site.item(key)
+
+
+OfItem = Annotated[Item, Depends(item_of)]
+
+
+@dataclass(frozen=True)
+class Tab:
+    """One of the pages of a study."""
+
+    title: str
+    page: str
+
+
+def tabs(site: Site, item: Item) -> list[Tab]:
+    """The pages that there are."""
+    found = [Tab("Overview", "")]
+    if item.audit_json is not None:
+        found += [Tab("Classes", "level?by=class"), Tab("Groups", "level?by=group")]
+        if site.kept(item, "tasks", lambda: len(site.audit(item).tasks)):
+            found.append(Tab("Tasks", "task"))
+    if item.predictions is not None:
+        found += [Tab("Examples", "examples"), Tab("Pairs", "pairs")]
+        found.append(Tab("Annotations", "annotations"))
+    if item.report is not None:
+        found.append(Tab("Report", "report"))
+    return found
+
+
+def context(request: Request, page: Any) -> dict[str, Any]:
+    """What every template may use."""
+    site = site_of(request)
+    key = request.path_params.get("key")
+    item = None if key is None else site.item(key)
+    return {
+        "page": page,
+        "item": item,
+        "tabs": [] if item is None else tabs(site, item),
+        "here": request.url.path,
+        "twin": f"{request.url.path.rstrip('/') or '/index'}.json",
+        "query": request.url.query,
+        "csrf": site.csrf,
+        "writable": site.settings.writable,
+    }
+
+
+def add_page(
+    router: APIRouter,
+    path: str,
+    page: Callable[..., Any],
+    template: str,
+    *,
+    summary: str,
+    kept: bool = False,
+    twin: str | None = None,
+) -> None:
+    """Show what `page` returns under `path` to people, and under `path`.json to programs.
+
+    Parameters
+    ----------
+    page
+        A dependency whose parameters are those of both addresses.
+    kept
+        The data are the same object each time: then so is the page, made once.
+    """
+
+    def html(request: Request, data: Annotated[Any, Depends(page)]) -> Response:
+        def made() -> tuple[Any, bytes]:
+            return data, page_bytes(template, context(request, data))
+
+        # Whoever holds the bytes holds the data too, so their identity is not given to others.
+        body = _kept(request, ("html", id(data), request.url.query), made) if kept else made()[1]
+        return Response(body, media_type="text/html; charset=utf-8")
+
+    def program(request: Request, data: Annotated[Any, Depends(page)]) -> Response:
+        if not kept:
+            return as_json(data)
+        body = _kept(request, ("json", id(data)), lambda: (data, json_bytes(data)))
+        return Response(body, media_type="application/json")
+
+    name = page.__name__
+    # The twin first: `/audit/{key}` would take `x.json` for a key.
+    router.add_api_route(
+        twin or f"{path}.json", program, summary=f"{summary} (JSON)", responses=PROBLEMS,
+        response_model=get_type_hints(page)["return"], name=f"{name}_json",
+        operation_id=f"{name}_json", description=page.__doc__,
+    )  # fmt: skip
+    router.add_api_route(
+        path, html, summary=summary, response_class=HTMLResponse, responses=PROBLEMS, name=name,
+        operation_id=f"{name}_page", description=page.__doc__,
+    )  # fmt: skip
+
+
+def _kept(request: Request, name: Any, make: Callable[[], tuple[Any, bytes]]) -> bytes:
+    site = site_of(request)
+    return site.kept(site.item(request.path_params["key"]), name, make)[1]

@@ -1,0 +1,180 @@
+"""Writing: a verdict, its undoing, a file of verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, Field
+
+from fairweight.errors import InputError
+from fairweight.tables.annotations.csv_file import read_csv
+from fairweight.tables.annotations.verdict import KEYS, VERDICTS, Annotation, label_for, now
+from fairweight.web.cards import Given
+from fairweight.web.errors import Problem
+from fairweight.web.page import PROBLEMS, OfItem, OfSite
+from fairweight.web.pages.example import place_of
+from fairweight.web.rendering import as_json
+from fairweight.web.security.writes import CSRF_HEADER
+from fairweight.web.site import Site
+
+LONGEST_NAME, LONGEST_NOTE = 200, 10_000
+WRITE_PROBLEMS = PROBLEMS | {
+    403: {"model": Problem, "description": "Not from this server's pages, or read-only."},
+    413: {"model": Problem, "description": "The request is too large."},
+}
+Annotator = Annotated[str, Field(max_length=LONGEST_NAME, description="Who says it.")]
+
+
+class Verdict(BaseModel):
+    """What somebody says about one example."""
+
+    example_id: Annotated[str, Field(max_length=10_000)]
+    task: Annotated[str, Field(max_length=10_000)] = ""
+    verdict: Annotated[str, Field(description=f"One of {', '.join(VERDICTS)}.")]
+    label: Annotated[
+        str, Field(max_length=LONGEST_NAME, description="The right label, for label_wrong.")
+    ] = ""
+    note: Annotated[str, Field(max_length=LONGEST_NOTE)] = ""
+    annotator: Annotator = ""
+
+
+class Undo(BaseModel):
+    """Whose last verdict is taken back."""
+
+    annotator: Annotator = ""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What is on the disk now; `n_annotated` examples have a verdict."""
+
+    example_id: str
+    task: str
+    given: list[Given]
+    n_annotated: int
+
+
+@dataclass(frozen=True)
+class Undone:
+    """What was taken back (null: there was nothing), and what is said of that example now."""
+
+    undone: Given | None
+    example_id: str | None
+    task: str | None
+    given: list[Given]
+    n_annotated: int
+
+
+@dataclass(frozen=True)
+class Imported:
+    """How many verdicts were in the file, new, and about examples that are not here."""
+
+    n_rows: int
+    n_new: int
+    n_unknown: int
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a program needs to write: the secret of `X-CSRF-Token`, and the keys."""
+
+    csrf: str
+    csrf_header: str
+    writable: bool
+    keys: dict[str, str]
+    verdicts: dict[str, str]
+
+
+router = APIRouter(tags=["annotations"])
+
+
+@router.get("/session.json", summary="What is needed to write", response_model=Session)
+def session(site: OfSite) -> Any:
+    """The secret that writes must carry; no other site can read it."""
+    return as_json(Session(site.csrf, CSRF_HEADER, site.settings.writable, KEYS, VERDICTS))
+
+
+@router.post(
+    "/audit/{key}/annotate", summary="Keep a verdict", response_model=Saved,
+    responses=WRITE_PROBLEMS,
+)  # fmt: skip
+def annotate(site: OfSite, item: OfItem, said: Verdict) -> Any:
+    """Keep a verdict; it is on the disk when the answer comes."""
+    votes = site.index(item).task(said.task or None)
+    place = place_of(votes, said.example_id)
+    recorded = votes.head.classes[int(votes.label[place])]
+    kept = Annotation(
+        example_id=said.example_id,
+        verdict=said.verdict,
+        task=votes.head.name or "",
+        label=label_for(said.verdict, recorded, said.label.strip()),
+        note=said.note,
+        annotator=said.annotator.strip(),
+        time=now(),
+    )
+    site.annotated.store().add(kept, item.key)
+    given, n_annotated = _now(site, item.key, kept.example_id, kept.task)
+    return as_json(Saved(kept.example_id, kept.task, given, n_annotated))
+
+
+@router.post(
+    "/audit/{key}/undo", summary="Take back a verdict", response_model=Undone,
+    responses=WRITE_PROBLEMS,
+)  # fmt: skip
+def undo(site: OfSite, item: OfItem, who: Undo) -> Any:
+    """Take back what somebody said last; what was said before it holds again."""
+    taken = site.annotated.store().undo(who.annotator.strip(), item.key)
+    if taken is None:
+        return as_json(Undone(None, None, None, [], _now(site, item.key, "", "")[1]))
+    given, n_annotated = _now(site, item.key, taken.example_id, taken.task)
+    return as_json(Undone(_given(taken), taken.example_id, taken.task, given, n_annotated))
+
+
+async def csv_body(request: Request) -> bytes:
+    """The file that was sent."""
+    return await request.body()
+
+
+@router.post(
+    "/audit/{key}/import", summary="Import annotations.csv", response_model=Imported,
+    responses=WRITE_PROBLEMS,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"text/csv": {"schema": {"type": "string"}}},
+        }
+    },
+)  # fmt: skip
+def import_file(site: OfSite, item: OfItem, body: Annotated[bytes, Depends(csv_body)]) -> Any:
+    """Add the verdicts of a file that the report or another viewer wrote; twice changes nothing."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"The file is not UTF-8 (byte {error.start}); save it as UTF-8 and import it again."
+        ) from None
+    rows = read_csv(text, "The file")
+    votes = {task.head.name or "": task for task in site.index(item).tasks}
+    only = next(iter(votes)) if len(votes) == 1 else None
+    known = [
+        row
+        for row in rows
+        if (task := votes.get(row.task if only is None else only)) is not None
+        and task.place(row.example_id) is not None
+        and (only is None or row.task in ("", only))
+    ]
+    n_new = site.annotated.store().import_rows(known, item.key) if known else 0
+    return as_json(Imported(len(rows), n_new, len(rows) - len(known)))
+
+
+def _now(site: Site, key: str, example_id: str, task: str) -> tuple[list[Given], int]:
+    """What is said of an example, and how many have a verdict at all."""
+    rows = site.annotated.current(key)
+    own = [_given(row) for row in rows if (row.example_id, row.task) == (example_id, task)]
+    return own, len({(row.task, row.example_id) for row in rows})
+
+
+def _given(row: Annotation) -> Given:
+    return Given(row.verdict, row.label, row.note, row.annotator, row.time)

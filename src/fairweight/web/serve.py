@@ -1,0 +1,81 @@
+"""A server that listens, says so, and ends cleanly."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fairweight.errors import InputError
+from fairweight.web.settings import Settings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+WAITING = 128  # connections that are not accepted yet
+MOST_AT_ONCE = 200
+
+
+def made_token() -> str:
+    """A token that cannot be guessed."""
+    return secrets.token_urlsafe(24)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket at an address; an error says why there cannot be one."""
+    if not 0 <= port <= 65535:
+        raise InputError(f"--port {port} does not exist; give one from 1024 to 65535.")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (socket.gaierror, UnicodeError):
+        raise InputError(f"--host '{host}' is no address of this machine.") from None
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(WAITING)
+    except OSError as error:
+        made.close()
+        raise InputError(_why(error, host, port)) from None
+    return made
+
+
+def _why(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} is taken; give another one with --port, or 0 for any that is free."
+    if error.errno == errno.EACCES:
+        return f"Port {port} may not be used; give one above 1024 with --port."
+    return f"--host '{host}' cannot be listened on ({error.strerror}); is it of this machine?"
+
+
+def address(settings: Settings) -> str:
+    """What is opened in a browser, with the token where there is one."""
+    wildcard = settings.host in ("0.0.0.0", "::", "")
+    name = socket.gethostname() if wildcard else settings.host
+    host = f"[{name}]" if ":" in name else name
+    token = "" if settings.token is None else f"?token={settings.token}"
+    return f"http://{host}:{settings.port}/{token}"
+
+
+def run(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until somebody presses Ctrl-C."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            ready()
+
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,  # its lines hold queries; ours do not
+        server_header=False,
+        limit_concurrency=MOST_AT_ONCE,
+        timeout_graceful_shutdown=3,
+    )
+    Server(config).run(sockets=[listener])

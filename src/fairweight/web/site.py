@@ -1,0 +1,100 @@
+"""What the pages share: the studies, what was read of them, and the annotations."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fairweight.errors import InputError, UnknownNameError
+from fairweight.web.annotated import Annotated
+from fairweight.web.item import Item
+from fairweight.web.kept import Kept
+from fairweight.web.settings import Settings
+
+if TYPE_CHECKING:
+    from fairweight.auditing.result import AuditResult
+    from fairweight.web.pictures import Pictures
+    from fairweight.web.votes.opened import VoteIndex
+
+Made = TypeVar("Made")
+
+AUDITS, PAGES, INDEXES = 4, 256, 32  # so many are held at once
+
+
+class Site:
+    """Everything that outlives a request; safe for several threads."""
+
+    def __init__(self, items: Sequence[Item], settings: Settings) -> None:
+        self.items = {item.key: item for item in items}
+        self.settings = settings
+        self.csrf = secrets.token_urlsafe(32)
+        self.annotated = Annotated(settings.annotations, read_only=settings.read_only)
+        self._audits: Kept[AuditResult] = Kept(AUDITS)
+        self._pages: Kept[Any] = Kept(PAGES)
+        self._indexes: Kept[VoteIndex] = Kept(INDEXES)
+        self._pictures: Kept[Pictures] = Kept(INDEXES)
+
+    def item(self, key: str) -> Item:
+        """What is looked at."""
+        if key not in self.items:
+            raise UnknownNameError("Study", key, self.items)
+        return self.items[key]
+
+    def audit(self, item: Item) -> AuditResult:
+        """Its audit, read once."""
+        path = item.audit_json
+        if path is None:
+            raise InputError(
+                f"'{item.title}' has no audit; make one with fairweight audit, or look at its "
+                "examples."
+            )
+        return self._audits.get((item.key, _stamp(item)), lambda: _read(path))
+
+    def index(self, item: Item) -> VoteIndex:
+        """Its votes, indexed if they were not yet."""
+        from fairweight.web.votes.build import indexed
+        from fairweight.web.votes.opened import open_index
+
+        if item.predictions is None:
+            raise InputError(
+                f"'{item.title}' has no table of predictions, so single examples are not known; "
+                "open the folder that holds it."
+            )
+        return self._indexes.get(item.key, lambda: open_index(indexed(item)))
+
+    def pictures(self, item: Item) -> Pictures:
+        """Its images."""
+        from fairweight.web.pictures import Pictures
+
+        return self._pictures.get(item.key, lambda: Pictures(item))
+
+    def kept(self, item: Item, name: Hashable, make: Callable[[], Made]) -> Made:
+        """What was made of the audit as it is now, made once."""
+        made: Made = self._pages.get((item.key, _stamp(item), name), make)
+        return made
+
+
+def _read(path: Path) -> AuditResult:
+    from fairweight.report.machine import from_json
+
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except UnicodeError as error:  # bytes, or an escaped half of a character
+        raise InputError(
+            f"The audit '{path.name}' holds text that is no UTF-8; make it again."
+        ) from error
+
+
+def _stamp(item: Item) -> tuple[int, int] | None:
+    """Changes when the audit is made again."""
+    if item.audit_json is None:
+        return None
+    try:
+        found = item.audit_json.stat()
+    except OSError as error:
+        raise InputError(
+            f"The audit of '{item.title}' cannot be read ({error.strerror}); is it still there?"
+        ) from None
+    return found.st_mtime_ns, found.st_size

@@ -1,0 +1,135 @@
+"""A real Chromium without a network, and reports to open in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+MISSING = (
+    "The browser tests need Chromium and Playwright: `apt-get install chromium` (or the package of "
+    "your system) and `pip install 'fairweight[dev]'`."
+)
+# Nothing but this computer: names are not resolved, and no service calls home.
+OFFLINE = [
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+]
+
+
+def chromium() -> str | None:
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+def missing(what: str) -> None:
+    """Fail where the suite must be whole, and skip elsewhere."""
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        pytest.fail(f"{what} is missing. {MISSING}", pytrace=False)
+    pytest.skip(f"{what} is missing. {MISSING}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("Playwright")
+    path = chromium()
+    if path is None:
+        missing("Chromium")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=OFFLINE)
+        yield opened
+        opened.close()
+
+
+@dataclass
+class Watched:
+    """A page, and everything that it complained about or asked the network for."""
+
+    page: Page
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Watched]:
+    context = browser.new_context(accept_downloads=True, viewport={"width": 1200, "height": 900})
+    context.set_default_timeout(20_000)
+    seen = Watched(context.new_page())
+    seen.page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    seen.page.on(
+        "console",
+        lambda said: seen.errors.append(said.text) if said.type == "error" else None,
+    )
+    seen.page.on("request", lambda asked: seen.requests.append(asked.url))
+    yield seen
+    context.close()
+
+
+@pytest.fixture
+def browser_page(watched: Watched) -> Iterator[Page]:
+    """A page whose console must stay empty."""
+    yield watched.page
+    assert watched.errors == []
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of twelve squares of which five are exemplars of `a` and two of `b`."""
+    return made_report(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="session")
+def plain_report(report: Path) -> Path:
+    """The same without figures, which take a second each time that they are drawn."""
+    text = report.read_text(encoding="utf-8")
+    begin = text.index('id="specs">') + len('id="specs">')
+    plain = report.with_name("plain.html")
+    plain.write_text(text[:begin] + "{}" + text[text.index("</script>", begin) :], encoding="utf-8")
+    return plain
+
+
+def made_report(folder: Path) -> Path:
+    import fairweight as fw
+    from fairweight.auditing.explain.explained import Asked
+    from fairweight.data import Images
+
+    n = 12
+    label = np.arange(n) % 3
+    names = np.array([f"e{i}" for i in range(n)], dtype=object)
+    names[1], names[7] = "=e1+'x'", "<img src=x onerror=alert(1)>"
+    pixels = np.zeros((n, 8, 8, 1), dtype=np.uint8)
+    pixels[:, 2:6, 2:6, 0] = (60 + 15 * np.arange(n))[:, None, None]
+    images = Images(
+        name="squares",
+        images=pixels,
+        labels=label.astype(np.int64),
+        classes=("0", "1", "2"),
+        groups={},
+        example_id=names,
+        split=np.array(["test"] * n),
+    )
+    first, second = label.copy(), label.copy()
+    first[[0, 1, 2, 3, 4]] = (label[[0, 1, 2, 3, 4]] + 1) % 3
+    second[[0, 7]] = (label[[0, 7]] + 1) % 3
+    words = np.array(["cat", "dog", "owl"])
+    table = {
+        "example_id": names, "label": words[label], "pred_dense": words[label],
+        "pred_a": words[first], "pred_b": words[second], "sex": ["f", "m"] * 6,
+    }  # fmt: skip
+    asked = Asked(parts=("exemplars",), images=images)
+    made = fw.audit_table(table, groups=["sex"], explain=asked, n_boot=20, min_group=2)
+    made.save_html(folder / "report.html")
+    return folder / "report.html"

@@ -1,0 +1,109 @@
+"""`fairweight view`: what it says before it serves, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairweight import cli
+from fairweight.web.serve import address
+from fairweight.web.settings import Settings
+
+from .conftest import Run, wide_frame
+from .test_outputs import hears_ctrl_c
+
+
+@pytest.fixture
+def preds(folder: Path) -> str:
+    wide_frame(24).to_csv("preds.csv", index=False)
+    return "preds.csv"
+
+
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])
+def test_without_the_extra(run: Run, preds: str, missing: str, monkeypatch: Any) -> None:
+    real = util.find_spec
+    monkeypatch.setattr(util, "find_spec", lambda name: None if name == missing else real(name))
+    sentence = run("view", preds).refused()
+    assert missing in sentence
+    assert "pip install 'fairweight[web]'" in sentence
+
+
+def test_a_port_that_is_taken(run: Run, preds: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        sentence = run("view", preds, "--port", port, "--no-browser").refused()
+    assert (
+        sentence
+        == f"Port {port} is taken; give another one with --port, or 0 for any that is free."
+    )
+
+
+def test_addresses_that_do_not_exist(run: Run, preds: str) -> None:
+    assert "does not exist" in run("view", "nothing").refused()
+    assert "--port 99999 does not exist" in run("view", preds, "--port", 99999).refused()
+    assert "no address" in run("view", preds, "--host", "no such host").refused()
+    assert "cannot be listened on" in run("view", preds, "--host", "192.0.2.1").refused()
+
+
+def test_annotations_that_cannot_be_kept(run: Run, preds: str) -> None:
+    Path("taken").mkdir()
+    assert "is a folder" in run("view", preds, "--annotations", "taken").refused()
+    assert "does not exist" in run("view", preds, "--annotations", "no/where.sqlite").refused()
+    lost = run("view", preds, "--read-only", "--annotations", "lost.sqlite").refused()
+    assert "'lost.sqlite' does not exist" in lost
+
+
+def test_a_short_token(run: Run, preds: str) -> None:
+    assert "at least 16" in run("view", preds, "--token", "short").refused()
+
+
+@pytest.mark.parametrize(
+    ("settings", "url"),
+    [
+        (Settings(port=8000), "http://127.0.0.1:8000/"),
+        (Settings(host="::1", port=1), "http://[::1]:1/"),
+        (Settings(host="10.0.0.1", port=1, token="t" * 16), f"http://10.0.0.1:1/?token={'t' * 16}"),
+    ],
+)
+def test_the_address_that_is_printed(settings: Settings, url: str) -> None:
+    assert address(settings) == url
+
+
+def test_a_server_from_start_to_ctrl_c(preds: str, tmp_path: Path) -> None:
+    """A token is made for other addresses, and asked for."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairweight", "view", preds, "--port", "0", "--host", "0.0.0.0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=hears_ctrl_c,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        found = re.search(r":(\d+)/\?token=(\S+) ", line)
+        assert found, line + process.communicate(timeout=60)[1]
+        port, token = found.groups()
+        place = f"http://127.0.0.1:{port}/index.json"
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(place)
+        request = urllib.request.Request(place, headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request) as answer:
+            assert json.load(answer)["studies"][0]["examples"] is True
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == cli.INTERRUPTED
+    assert told == "fairweight: interrupted; nothing was left half-written.\n"
+    assert not Path("annotations.sqlite").exists()

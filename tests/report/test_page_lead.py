@@ -1,0 +1,135 @@
+"""The first screen: its rows are the audit's, and its marks stand where the numbers are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from fairweight.auditing.result import AuditResult
+from fairweight.report.finding import findings
+from fairweight.report.html import render
+from fairweight.report.interval_mark import EDGE, WIDTH, Scale, mark, scale_of
+from fairweight.report.next_steps import explain_command, mitigate_commands, ship_commands
+from fairweight.report.page_lead import FIRST, Lead, page_lead
+from fairweight.report.page_payers import MOST
+from fairweight.report.page_unseen import BAR, page_unseen
+
+
+@pytest.fixture(scope="module")
+def lead(population: AuditResult) -> Lead:
+    return page_lead(population, findings(population))
+
+
+def test_every_row_has_the_numbers_of_the_audit(lead: Lead, population: AuditResult) -> None:
+    rows = population.results
+    for row in lead.summary:
+        own = rows[(rows["variant"] == row.variant) & (rows["scope"] == "model")]
+        overall = own[(own["metric"] == "accuracy") & (own["by"] == "overall")].iloc[0]
+        assert row.accuracy.startswith(f"{100 * overall['baseline']:.1f} → ")
+        losing = own[
+            (own["sim_high"] < 0)
+            & (
+                ((own["metric"] == "accuracy") & (own["by"] == "group"))
+                | ((own["metric"] == "recall") & (own["by"] == "class"))
+            )
+            & (own["status"] == "ok")
+        ]
+        assert row.loses.split(" of ")[0] == str(len(losing))
+
+
+def test_the_ranking_leads_with_the_clearest_loss(lead: Lead) -> None:
+    assert [row.variant for row in lead.summary] == ["pruned-90", "int8"]
+    assert [row.anchor for row in lead.summary] == ["variant-2", "variant-1"]
+
+
+def test_groups_and_classes_that_lose_most(lead: Lead) -> None:
+    assert [group.title for group in lead.payers] == ["Groups", "Classes"]
+    assert all(len(group.rows) <= MOST for group in lead.payers)
+    groups, classes = lead.payers
+    assert groups.rows[0].who.startswith("sex=Female")
+    assert classes.rows[0].who == "class 3"
+    assert classes.rows[0].floor == "1.5"  # the floor of every row of this audit
+    assert classes.rows[0].method.startswith("yes: [")
+
+
+def test_where_nobody_loses_the_largest_fall_is_hollow(result: AuditResult) -> None:
+    rows = result.results.copy()
+    rows["sim_high"] = rows["sim_high"].where(rows["sim_high"].isna(), 0.01)
+    calm = replace(result, results=rows)
+    groups, classes = page_lead(calm, findings(calm)).payers
+    for group in (groups, classes):
+        assert len(group.rows) == 1
+        assert group.note is not None
+        assert "is shown to lose; this is the largest fall." in group.note
+        assert group.rows[0].mark is not None
+        assert not group.rows[0].mark.excludes_zero
+
+
+def test_marks_stand_where_the_numbers_are() -> None:
+    scale = Scale(-0.2, 0.0)
+    made = mark(scale, -0.1, -0.15, -0.05, floor=0.02, beside=-0.2)
+    assert made is not None
+    inner = WIDTH - 2 * EDGE
+    assert made.dot == EDGE + inner / 2
+    assert made.low == EDGE + inner / 4
+    assert made.high == EDGE + 3 * inner / 4
+    assert made.zero == WIDTH - EDGE
+    assert made.beside == EDGE
+    assert made.floor == (round(EDGE + 0.9 * inner, 1), round(0.1 * inner, 1))  # cut at the end
+    assert made.excludes_zero
+    assert mark(scale, math.nan, 0, 0) is None
+    open_end = mark(scale, -0.1, math.nan, math.nan)
+    assert open_end is not None
+    assert open_end.low is None
+    assert not open_end.excludes_zero
+
+
+def test_a_scale_of_nothing_still_has_room() -> None:
+    assert scale_of([]).ticks == [
+        (6.0, "−1.0"), (53.0, "−0.5"), (100.0, "0"), (147.0, "+0.5"), (194.0, "+1.0"),
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_told_has_the_examples_that_it_takes(result: AuditResult) -> None:
+    found = findings(result)
+    unseen = page_unseen(found)
+    assert unseen is not None
+    assert unseen.reference == "2 points"
+    first = unseen.rows[0]
+    power = result.power[result.power["group"] == first.who.removeprefix("class ")]
+    power = power if len(power) else result.power[result.power["class"] == first.who[6:]]
+    worst = (power["n"].astype(float) / power["n_needed"]).min()
+    assert first.bar == round(BAR * worst, 1)
+    named = {(b.kind, b.name) for f in found for b in f.blind}
+    assert len(unseen.rows) + unseen.left == len(named)
+
+
+def test_many_variants_keep_the_first_screen_short(result: AuditResult) -> None:
+    text = render(replace(result, variants=("int8", "pruned-90") * 6))
+    head = text[: text.index('<details class="rest"')]
+    assert head.count('<th scope="row"><a href="#variant-') == FIRST
+    assert "4 more variants" in text
+    assert "those of 4 more would make this page too large" in text
+
+
+def test_commands_keep_what_says_how_tables_are_read(result: AuditResult) -> None:
+    command = "fairweight audit 'a b.csv' int8.csv --groups sex,age --n-boot 50 --exact --out my"
+    given = replace(result, provenance=replace(result.provenance, command=command))
+    assert explain_command(given) == "fairweight explain 'a b.csv' int8.csv --groups sex,age"
+    assert mitigate_commands(given)[0] == (
+        "fairweight mitigate thresholds 'a b.csv' int8.csv --groups sex,age --validation VALIDATION"
+    )
+    assert ship_commands(given)[1] == "fairweight gate my --policy policy.toml"
+    bare = replace(result, provenance=replace(result.provenance, command=None))
+    assert explain_command(bare) == "fairweight explain PREDICTIONS"
+
+
+def test_examples_are_counted_where_they_were_looked_for(
+    explained: AuditResult, result: AuditResult
+) -> None:
+    told = page_lead(explained, findings(explained)).examples
+    assert told[0].startswith("pruned-90: ")
+    assert "are exemplars" in told[0]
+    assert page_lead(result, findings(result)).examples == ()

@@ -1,10 +1,11 @@
 """Try mitigations on a finished study and choose among its variants; write what came of it.
 
-    python docs/results/mitigations.py RESULTS/joint --out MITIGATED --page docs/results/NAME.md \\
+    python docs/results/mitigations.py RESULTS/joint --page docs/results/NAME.md \\
         --variant gmp-ri-95 --variant gmp-ri-99 --groups Male,Young
 
-RESULTS/joint is a published experiment with `validation/`. The commands are those that anyone would
-type; they are in the page. Prints the section, for `study_page.py --more`.
+RESULTS/joint is a published experiment with `validation/`; folders such as RESULTS/joint-thresholds
+are put beside it. The commands are those that anyone would type; they are in the page. Prints the
+section, for `study_page.py --more`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from study_tables import markdown
 
 OBJECTIVES = ("accuracy", "worst_group_shift", "sparsity")
 WEIGHTS = ("accuracy=100", "worst_case_bias_amplification=10", "sparsity=1")
+REPLICATES = "300"
 REQUIRED = "worst_group_shift>=-0.02"
 SHOWN = ("accuracy", "tcb", "bias_amplification", "worst_case_bias_amplification", "worst_group")
 BUDGETS = (0.05, 0.1, 0.2)
@@ -34,7 +36,7 @@ INTRODUCTION = (
 )
 
 
-def commands(folder: Path, out: Path, variants: list[str], groups: str) -> dict[str, list[str]]:
+def commands(folder: Path, variants: list[str], groups: str) -> dict[str, list[str]]:
     """What is typed, by the name of the folder that it writes."""
     tables = [
         f"{folder}/predictions/*/*.parquet",
@@ -53,25 +55,21 @@ def commands(folder: Path, out: Path, variants: list[str], groups: str) -> dict[
         "smallest": ["choose", *tables, "--objective", "n_nonzero", "--require", REQUIRED],
     }
     return {
-        name: [*own, "--n-boot", "500", "--out", str(out / name)] for name, own in words.items()
+        name: [*own, "--n-boot", REPLICATES, "--out", f"{folder}-{name}"]
+        for name, own in words.items()
     }
 
 
-def run(typed: dict[str, list[str]]) -> dict[str, str]:
-    """What each command says; folders that are there are not made again."""
-    said = {}
-    for name, words in typed.items():
-        log = Path(words[-1]).with_suffix(".txt")
-        if not log.exists():
+def run(typed: dict[str, list[str]]) -> None:
+    """Run what has no folder yet."""
+    for words in typed.values():
+        if not Path(words[-1]).exists():
             print("fairweight", shlex.join(words), file=sys.stderr)
             done = subprocess.run(
                 [sys.executable, "-m", "fairweight", *words], capture_output=True, text=True
             )
             if done.returncode not in (0, 3):
                 raise SystemExit(done.stderr)
-            log.write_text(done.stdout, encoding="utf-8")
-        said[name] = log.read_text(encoding="utf-8")
-    return said
 
 
 def changed(folder: Path) -> list[str]:
@@ -150,37 +148,38 @@ def chosen(folder: Path) -> list[str]:
     return [*(f"- {line}" for line in held["sentences"]), "", *markdown(heads, rows)]
 
 
-def figures(folder: Path, page: Path) -> list[str]:
+def figures(folder: Path, name: str, page: Path) -> list[str]:
     """Figures of a mitigation's audit, or of a choice, put beside the page."""
     lines = []
-    for made in [*_of_audit(folder), *sorted((folder / "figures").glob("*.svg"))]:
-        place = put(made, page.with_suffix("") / f"{folder.name}-{made.name}")
+    for made in [*_of_audit(folder, name), *sorted((folder / "figures").glob("*.svg"))]:
+        place = put(made, page.with_suffix("") / f"{name}-{made.name}")
         where = place.relative_to(page.parent).as_posix()
-        lines += [f"![{made.stem} of {folder.name}]({where})", ""]
+        lines += [f"![{made.stem} of {name}]({where})", ""]
     return lines
 
 
-def _of_audit(folder: Path) -> list[Path]:
-    if folder.name not in FIGURES:
+def _of_audit(folder: Path, name: str) -> list[Path]:
+    if name not in FIGURES:
         return []
     from fairweight.report.figures.files import save_figure
     from fairweight.report.machine import from_json
 
     result = from_json((folder / "audit" / "audit.json").read_text(encoding="utf-8"))
     origins = dict.fromkeys(variant.partition("+")[0] for variant in result.variants)
-    id = FIGURES[folder.name]
+    id = FIGURES[name]
     return [
         save_figure(result, id, folder / f"{id}-{variant}.svg", variant=variant)
         for variant in origins
     ]
 
 
-def section(typed: dict[str, list[str]], out: Path, page: Path) -> list[str]:
+def section(typed: dict[str, list[str]], page: Path) -> list[str]:
     """What the commands found, under the commands."""
     lines = ["## What helps, and what to ship", "", INTRODUCTION, ""]
     for name, words in typed.items():
+        made = Path(words[-1])
         lines += [f"### {TITLES[name]}", "", "```console", f"$ fairweight {shlex.join(words)}",
-                  "```", "", *TABLES[name](out / name), "", *figures(out / name, page)]  # fmt: skip
+                  "```", "", *TABLES[name](made), "", *figures(made, name, page)]  # fmt: skip
     return lines
 
 
@@ -224,15 +223,13 @@ def main(arguments: list[str] | None = None) -> None:
     """Run what has not been run, and print the section."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("experiment", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--page", type=Path, required=True)
     parser.add_argument("--variant", action="append", required=True)
     parser.add_argument("--groups", required=True, metavar="a,b")
     given = parser.parse_args(arguments)
-    given.out.mkdir(parents=True, exist_ok=True)
-    typed = commands(given.experiment, given.out, given.variant, given.groups)
+    typed = commands(given.experiment, given.variant, given.groups)
     run(typed)
-    print("\n".join(section(typed, given.out, given.page)))
+    print("\n".join(section(typed, given.page)))
 
 
 if __name__ == "__main__":

@@ -109,9 +109,10 @@ def cascade(
         tasks = m.read_tasks(files, values)
         check_whole_inputs(tasks)
         names = chosen_variants(tasks[0], o.split_names(variant, "--variant"))
-        for name in names if held is not None else ():
-            if name not in held.thresholds:
-                raise UnknownNameError("In the rule, the variant", name, held.thresholds)
+        known = names if held is None else held.thresholds
+        for name in names:
+            if name not in known:
+                raise UnknownNameError("In the rule, the variant", name, known)
         choosing: Sequence[Answers] = []
         notes: list[str] = []
         if threshold is not None:

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 ROUNDING = 1e-12  # share of a class's weight below which right answers are rounding errors
-EXACT_SINGLE = (
-    2**24
-)  # whole numbers below are exact in single precision, of which products are fast
+EXACT_SINGLE = 2**24  # whole numbers below it are exact in single precision, which is faster
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from study_figures import put
 from study_tables import markdown
 
 OBJECTIVES = ("accuracy", "worst_group_shift", "sparsity")
-WEIGHTS = ("accuracy=100", "worst_case_bias_amplification=10", "sparsity=1")
+WEIGHTS = ("accuracy=100", "unfairness=10", "sparsity=1")
 REPLICATES = "300"
 REQUIRED = "worst_group_shift>=-0.02"
 SHOWN = ("accuracy", "tcb", "bias_amplification", "worst_case_bias_amplification", "worst_group")
@@ -51,7 +51,7 @@ def commands(folder: Path, variants: list[str], groups: str) -> dict[str, list[s
         "overrides": ["mitigate", "overrides", *tables, *train, *only, *validation],
         "cascade": ["mitigate", "cascade", *tables, *train, *only, *validation, "--margin", "0.02"],
         "frontier": ["choose", *tables, *_each("--objective", OBJECTIVES)],
-        "value": ["choose", *tables, *train, *_each("--weight", WEIGHTS)],
+        "value": ["choose", *tables, *_each("--weight", WEIGHTS)],
         "smallest": ["choose", *tables, "--objective", "n_nonzero", "--require", REQUIRED],
     }
     return {

@@ -334,3 +334,41 @@ def test_a_folder_holds_everything(tmp_path: Path) -> None:
         "FW-5.svg",
         "PA-F4a.svg",
     ]
+
+
+def of_two_tasks(**answers: dict[str, list[int]]) -> pd.DataFrame:
+    """Rows of eight examples, four of each label, in two tasks; answers by variant and task."""
+    label = [0, 0, 0, 0, 1, 1, 1, 1] * 10
+    return pd.concat(
+        pd.DataFrame({"example_id": range(80), "task": task, "variant": variant, "label": label,
+                      "prediction": own * 10})
+        for variant, by_task in answers.items()
+        for task, own in by_task.items()
+    )  # fmt: skip
+
+
+RIGHT, ONE_WRONG, NEVER = [0, 0, 0, 0, 1, 1, 1, 1], [1, 0, 0, 0, 1, 1, 1, 1], [0] * 8
+
+
+def test_a_variant_without_a_value_takes_none_from_the_others() -> None:
+    """Precision of a class that is never predicted is undefined; in the others' rows it is not."""
+    table = of_two_tasks(
+        dense={"x": RIGHT, "y": RIGHT}, a={"x": ONE_WRONG, "y": RIGHT}, b={"x": NEVER, "y": RIGHT}
+    )
+    found = choice_from(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)
+    assert value(found, "a", "precision@class=1") == pytest.approx((4 / 5 + 1) / 2)
+    assert set(found.tables["choice"]["variant"]) == {"dense", "a"}
+    assert any("undefined for them: b." in note for note in found.notes)
+
+
+def test_tasks_without_a_value_of_the_baseline_do_not_count() -> None:
+    table = of_two_tasks(dense={"x": NEVER, "y": RIGHT}, a={"x": RIGHT, "y": ONE_WRONG})
+    found = choice_from(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)
+    assert value(found, "a", "precision@class=1") == pytest.approx(4 / 5)
+    assert any("the mean over 1 of 2 tasks" in note for note in found.notes)
+
+
+def test_what_no_task_has_is_no_zero() -> None:
+    table = of_two_tasks(dense={"x": NEVER, "y": NEVER}, a={"x": RIGHT, "y": ONE_WRONG})
+    with pytest.raises(InputError, match="is undefined for the baseline in every task"):
+        choice_from(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)

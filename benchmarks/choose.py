@@ -76,6 +76,7 @@ def chosen(cube: Any, n_boot: int, objectives: list[str]) -> Any:
     import pandas as pd
 
     from fairweight.auditing.choose.chosen import choose
+    from fairweight.auditing.choose.counted import Counted
     from fairweight.auditing.choose.given import Wishes, read_wishes
     from fairweight.auditing.choose.measured import Setting
     from fairweight.auditing.compare.comparison import Options
@@ -84,7 +85,7 @@ def chosen(cube: Any, n_boot: int, objectives: list[str]) -> Any:
     table = pd.DataFrame({"variant": names, "size": np.linspace(2.0, 1.0, len(names))})
     asked = read_wishes(Wishes(objectives, ["worst_group_shift>=-0.5"]), table)
     setting = Setting("v0", ("group",), {None: None}, Options(n_boot=n_boot))
-    return choose(cube, asked, setting, table)
+    return choose(Counted(cube, setting, ()), asked, table)
 
 
 def accuracies_by_numpy(right: Any, n_boot: int) -> Any:

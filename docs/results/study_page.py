@@ -100,6 +100,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--notes", type=Path, help="Markdown that follows the introduction.")
+    parser.add_argument("--more", type=Path, help="Markdown that follows everything else.")
     parser.add_argument(
         "--pictures",
         nargs="*",
@@ -122,6 +123,8 @@ def main(arguments: list[str] | None = None) -> None:
     classes = given.results / "classes"
     if classes.is_dir():
         lines += class_section(classes, given.out)
+    if given.more is not None:
+        lines += [given.more.read_text(encoding="utf-8").strip(), ""]
     given.out.write_text("\n".join(lines), encoding="utf-8")
 
 

@@ -98,6 +98,7 @@ def test_a_frontier_and_who_wins_over_which_weights(run: Run) -> None:
         (["--objective", "accuracy", "--confirm-share", "2"], "between 0 and 1"),
         (["--objective", "accuracy", "--confirm", "preds.csv"], "300 examples that the choice"),
         (["--objective", "accuracy", "--n-boot", "3"], "--n-boot 3 cannot be used"),
+        (["--objective", "size_bytes", "--confirm-share", "0.5"], "look at metrics again"),
         (["--objective", "accuracy", "--confirm", "x", "--confirm-share", "0.5"], "both given"),
     ],
 )

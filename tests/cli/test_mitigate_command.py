@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from fairweight.auditing.mitigate.rows_seen import digests
 
 from .conftest import Run
 
@@ -19,7 +22,7 @@ def table(n: int, first: int, *, scores: bool = True) -> pd.DataFrame:
     man = rng.random(n) < 0.4
     label = (rng.random(n) < 0.25 + 0.2 * man).astype(int)
     dense = 1.6 * label - 0.8 + 0.6 * rng.normal(size=n) + 0.3 * man
-    small = dense + 0.5 * rng.normal(size=n) - 0.6
+    small = dense + 0.5 * rng.normal(size=n) - 1.0
     parts = []
     for variant, z in (("dense", dense), ("small", small)):
         part = pd.DataFrame(
@@ -42,6 +45,14 @@ def tables(folder: Path) -> None:
     table(300, 9000).to_parquet("test.parquet")
 
 
+def rule_of(kind: str, *, first: int = 0, **held: object) -> None:
+    """A rule as an earlier run would have written it, fitted on 240 examples."""
+    ids = range(first, first + 240)
+    packed = base64.b64encode(b"".join(sorted(digests(ids)))).decode()
+    rule = {"schema": 1, "kind": kind, "fitted_on": {"examples": packed, "clusters": ""}, **held}
+    Path(f"{kind}.json").write_text(json.dumps(rule))
+
+
 @pytest.mark.usefixtures("tables", "no_page")
 def test_thresholds_are_written_applied_and_judged(run: Run) -> None:
     told = run("mitigate", "thresholds", "test.parquet", "--validation", "val.parquet", *FEW).done()
@@ -59,13 +70,26 @@ def test_thresholds_are_written_applied_and_judged(run: Run) -> None:
     changes = pd.read_parquet(out / "mitigation.parquet")
     assert set(changes["against"]) == {"small", "dense"}
     assert (out / "audit" / "audit.json").exists()
-    # The rule of this run, on its own validation rows and on new ones.
-    again = ("--rule", out / "thresholds.json", "--out", "again", "--quiet", *FEW)
+    again = ("--rule", out / "thresholds.json", "--out", "again", *FEW)
     sentence = run("mitigate", "thresholds", "val.parquet", *again).refused()
     assert "240 examples are in both" in sentence
     assert not Path("again").exists()
-    table(100, 50_000).to_parquet("new.parquet")
-    run("mitigate", "thresholds", "new.parquet", *again).done()
+
+
+@pytest.mark.usefixtures("tables", "no_page")
+def test_a_rule_of_an_earlier_run_is_applied_to_other_rows(run: Run) -> None:
+    member = {"variant": "small", "seed": "0", "task": None, "n": 240, "n_positive": 80,
+              "positive": "1", "threshold": 0.25, "offsets": {}, "status": "ok"}  # fmt: skip
+    rule_of("thresholds", smooth=False, members=[member])
+    told = run(
+        *("mitigate", "thresholds", "test.parquet", "--rule", "thresholds.json"),
+        *("--out", "out", "--cluster", "person", *FEW),
+    ).done()
+    assert "it could not be checked that no cluster is in both" in " ".join(told.out.split())
+    made = pd.read_parquet("out/predictions.parquet")
+    new = made[made["variant"] == "small+thresholds"]
+    assert (new["prediction"].astype(int) == (new["score"] > 0.25)).all()
+    assert json.loads(Path("out/thresholds.json").read_text())["members"] == [member]
 
 
 @pytest.mark.usefixtures("tables", "no_page")
@@ -79,15 +103,25 @@ def test_overrides_ship_with_a_function_and_a_list(run: Run) -> None:
     curves = pd.read_parquet(out / "override_curves.parquet")
     assert curves["budget"].nunique() == 21
     assert "def apply_overrides" in (out / "apply_overrides.py").read_text()
-    todo = pd.read_csv(out / "to_annotate.csv").assign(label=1)
-    todo.to_csv("annotated.csv", index=False)
-    labelled = ("--labels", "annotated.csv", "--out", "human", "--quiet", *FEW)
-    run("mitigate", "overrides", "test.parquet", *labelled).done()
+    todo = pd.read_csv(out / "to_annotate.csv")
+    assert todo["example_id"].astype(str).tolist() == list(held["overrides"][""])
+    assert todo["label"].isna().all()
+    other = ("--rule", out / "overrides.json", "--out", "other", *FEW)
+    assert "for other examples" in run("mitigate", "overrides", "val.parquet", *other).refused()
+    assert not Path("other").exists()
+
+
+@pytest.mark.usefixtures("tables", "no_page")
+def test_people_s_labels_override_where_they_gave_some(run: Run) -> None:
+    ids = range(9000, 9300)
+    pd.DataFrame({"example_id": ids, "label": [1, None] * 150}).to_csv("annotated.csv", index=False)
+    given = ("--labels", "annotated.csv", "--out", "human", "--budget", "0.1", "--quiet", *FEW)
+    run("mitigate", "overrides", "test.parquet", *given).done()
     held = json.loads(Path("human/overrides.json").read_text())
     assert held["labels"] == "human"
     assert set(held["overrides"][""].values()) == {"1"}
-    other = ("--rule", out / "overrides.json", "--out", "other", *FEW)
-    assert "for other examples" in run("mitigate", "overrides", "val.parquet", *other).refused()
+    assert 5 < len(held["overrides"][""]) < 25  # some of the 30 least sure
+    assert all(int(name) % 2 == 0 for name in held["overrides"][""])
 
 
 @pytest.mark.usefixtures("tables", "no_page")
@@ -121,6 +155,21 @@ def test_a_cascade_is_chosen_on_half_and_judged_on_the_other(run: Run) -> None:
         (("thresholds", "test.parquet", "--rule", "none.json"), "cannot be read"),
         (("thresholds", "test.parquet", "--rule", "test.parquet"), "is no JSON"),
         (("thresholds", "test.parquet", "--rule", "x.json"), "no rule of the kind thresholds"),
+        (("cascade", "test.parquet", "--rule", "x.json"), "--rule 'x.json' is not whole"),
+        (("cascade", "test.parquet", "--rule", "cascade.json"), "the variant 'small'"),
+        (("cascade", "tasks.parquet", "--task", "task"), "not have the same examples"),
+        (
+            ("thresholds", "test.parquet", "--validation", "close.parquet", "--cluster", "person"),
+            "1 cluster is in both",
+        ),
+        (
+            ("cascade", "test.parquet", "--validation", "named.parquet"),
+            "In the validation rows, the variant 'small' does not exist",
+        ),
+        (
+            ("thresholds", "test.parquet", "--validation", "other.parquet"),
+            "No threshold was fitted for 'small' (seed 0)",
+        ),
         (
             ("thresholds", "test.parquet", "--validation", "val.parquet", "--variant", "smal"),
             "Did you mean 'small'",
@@ -145,7 +194,12 @@ def test_bad_input_is_told_in_a_sentence(run: Run, words: tuple[str, ...], sente
     close.loc[close["example_id"] < 20_003, "person"] = 3000
     close.to_parquet("close.parquet")
     table(60, 0).query("variant == 'dense'").to_csv("val.csv", index=False)
+    close.assign(seed=7).to_parquet("other.parquet")
+    close.replace({"variant": {"small": "int8"}}).to_parquet("named.parquet")
+    few = table(60, 0).query("example_id < 50").assign(task="hat")
+    pd.concat([few, table(60, 0).assign(task="smile")]).to_parquet("tasks.parquet")
     Path("x.json").write_text('{"kind": "cascade"}')
+    rule_of("cascade", thresholds={"int8": 0.3}, margin=None)
     Path("x.csv").write_text("example_id,answer\n1,0\n")
     told = run("mitigate", *words, "--groups", "sex", "--n-boot", "20", "--out", "out").refused()
     assert sentence in told

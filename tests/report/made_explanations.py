@@ -60,6 +60,7 @@ def explanations(audit: AuditResult, names: Mapping[str, str] | None = None) -> 
         **_similarity(audit),
         **_attributes(audit),
         **_choice(audit),
+        **_mitigations(audit, call),
     }
     return frames
 
@@ -119,7 +120,46 @@ def _choice(audit: AuditResult) -> dict[str, pd.DataFrame]:
             values.append({"variant": variant, "term": term, "metric": metric, "aim": aim,
                            "value": at - 0.1 * i, "low": at - 0.1 * i - 0.02 if noisy else None,
                            "high": at - 0.1 * i + 0.02 if noisy else None})  # fmt: skip
-    return {"choice": table("choice", ranked), "choice_values": table("choice_values", values)}
+    choice = table("choice", ranked).astype({"in_best_set": "boolean"})
+    return {"choice": choice, "choice_values": table("choice_values", values)}
+
+
+def _mitigations(audit: AuditResult, call: Any) -> dict[str, pd.DataFrame]:
+    """Overrides at three budgets and a cascade at three thresholds, for everybody and by sex."""
+    measures = (("accuracy", None, 0.9, 0.2), ("bias_amplification", call("sex"), 0.05, -0.2),
+                ("worst_group_shift", call("sex"), -0.06, 0.3))  # fmt: skip
+    overrides, cascade = [], []
+    for i, variant in enumerate(audit.variants):
+        for metric, group, before, slope in measures:
+            start = before - 0.01 * i
+            named = {"variant": variant, "metric": metric, "group": group, "n": 4000,
+                     "n_tasks": 1, "status": "ok"}  # fmt: skip
+            for source in ("dense", "human"):
+                for budget in (0.0, 0.1, 0.2):
+                    gain = slope * budget * (1.5 if source == "human" else 1.0)
+                    overrides.append(
+                        {**named, "source": source, "budget": budget,
+                         "n_overridden": 4000 * budget, **_around(start, gain),
+                         "random": start + gain / 4, "random_low": start + gain / 4 - 0.01,
+                         "random_high": start + gain / 4 + 0.01, "beyond_random": 0.75 * gain,
+                         "beyond_low": 0.75 * gain - 0.01, "beyond_high": 0.75 * gain + 0.01}
+                    )  # fmt: skip
+            for part, luck in (("choosing", 0.002), ("judging", 0.0)):
+                for threshold, share in ((0.0, 0.0), (0.35, 0.1), (1.0, 1.0)):
+                    cascade.append(
+                        {**named, "part": part, "threshold": threshold, "share_deferred": share,
+                         "cost_ms": 3.0 + 12.0 * share, "recommended": threshold == 0.35,
+                         **_around(start, slope * share / 5 + luck)}
+                    )  # fmt: skip
+    return {
+        "override_curves": table("override_curves", overrides),
+        "cascade_curve": table("cascade_curve", cascade),
+    }
+
+
+def _around(start: float, gain: float) -> dict[str, float]:
+    return {"value": start + gain, "low": start + gain - 0.01, "high": start + gain + 0.01,
+            "change": gain, "change_low": gain - 0.01, "change_high": gain + 0.01}  # fmt: skip
 
 
 def _similarity(audit: AuditResult) -> dict[str, pd.DataFrame]:

@@ -1,13 +1,26 @@
-"""P(best) is calibrated, and the 95 % set contains the best (statistics.md, 9)."""
+"""P(best) and P(frontier) are calibrated, the 95 % set contains the best (statistics.md, 9)."""
 
 from __future__ import annotations
 
 import pytest
 
-from .choices import RATIOS, VARIANTS, calibration
+from fairweight.auditing.choose.shrunk import PRIOR_SCALE
+
+from .choices import (
+    MOST_OFF,
+    RATIOS,
+    VARIANTS,
+    calibration,
+    errors_by_scale,
+    frontier_calibration,
+)
 
 pytestmark = pytest.mark.slow
-MOST_OFF = {5: 0.08, 20: 0.05}
+
+
+def test_the_prior_s_scale_is_the_one_that_other_samples_speak_for() -> None:
+    found = errors_by_scale()
+    assert min(found, key=found.__getitem__) == PRIOR_SCALE
 
 
 @pytest.mark.parametrize("n_variants", VARIANTS)
@@ -18,7 +31,22 @@ def test_stated_and_actual_agree(n_variants: int, ratio: float) -> None:
 
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_what_all_variants_share_changes_nothing(ratio: float) -> None:
-    assert abs(calibration(5, ratio, common=True).off) <= MOST_OFF[5]
+    assert abs(calibration(5, ratio, "common").off) <= MOST_OFF[5]
+
+
+@pytest.mark.parametrize("n_variants", VARIANTS)
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_a_collapsed_variant_does_not_make_the_others_sure(n_variants: int, ratio: float) -> None:
+    assert abs(calibration(n_variants, ratio, "collapsed").off) <= MOST_OFF[n_variants]
+
+
+@pytest.mark.parametrize("n_variants", VARIANTS)
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("costs", [False, True])
+def test_the_frontier_is_as_probable_as_is_said(n_variants: int, ratio: float, costs: bool) -> None:
+    found = frontier_calibration(n_variants, ratio, costs=costs)
+    assert abs(found.off_all) <= MOST_OFF[n_variants]
+    assert abs(found.off) <= MOST_OFF[n_variants]
 
 
 def test_the_bootstrap_frequency_is_too_sure() -> None:

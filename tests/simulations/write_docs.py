@@ -15,11 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import (
+    choices,
     class_regressions,
     composites,
     dependent,
     excesses,
     families,
+    mitigations,
     people_shrunk,
     populations_figures,
     properties_found,
@@ -188,6 +190,8 @@ TABLES: dict[str, Callable[[], Figures]] = {
     "class-regression": class_regressions.class_regression,
     **people_shrunk.TABLES,
     **properties_found.TABLES,
+    **choices.TABLES,
+    **mitigations.TABLES,
 }
 
 

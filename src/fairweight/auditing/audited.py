@@ -58,10 +58,10 @@ def audited(
 
     checked = _options(**(DEFAULTS | dict(options)))
     report = progress or silent
-    cubes = _cube_paths(source)
+    cubes = cube_paths(source)
     if cubes:
-        _refuse_table_options({told: tables.get(name) for name, told in OF_TABLES.items()})
-        models = _read_variants(
+        refuse_table_options({told: tables.get(name) for name, told in OF_TABLES.items()})
+        models = read_models(
             tables.get("variants"), tables.get("variant", "variant"), tables.get("seed", "seed")
         )
         return _audit_cubes(
@@ -170,14 +170,14 @@ def _audit_cubes(
     return explained(result, tasks, explain, progress)
 
 
-def _read_variants(given: Any, variant: str, seed: str) -> tuple[pd.DataFrame, Source] | None:
+def read_models(given: Any, variant: str, seed: str) -> tuple[pd.DataFrame, Source] | None:
     from fairweight.tables.layout import Names
     from fairweight.tables.variants import read_variants
 
     return None if given is None else read_variants(given, Names(variant=variant, seed=seed))
 
 
-def _cube_paths(source: Any) -> list[str]:
+def cube_paths(source: Any) -> list[str]:
     """Paths of cubes, globs expanded; [] if the source is anything else."""
     from glob import glob
 
@@ -202,7 +202,7 @@ def _cube_paths(source: Any) -> list[str]:
     return paths
 
 
-def _refuse_table_options(given: Mapping[str, Any]) -> None:
+def refuse_table_options(given: Mapping[str, Any]) -> None:
     """A cube is counted already: what concerns columns must be said when counting."""
     for name, value in given.items():
         if value is not None:

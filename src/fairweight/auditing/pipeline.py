@@ -74,7 +74,7 @@ def run(
     lineage = parents(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = [*leak_notes(leaks(variants_table, request.variants)), *request.notes, *cube.notes]
-    _check_answers(cube, notes)
+    check_answers(cube, notes)
     _check_fixed_side(cube, request.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.positive)
@@ -250,7 +250,7 @@ def _named_positive(cube: Cube, positive: dict[str | None, int | None]) -> str |
     return None
 
 
-def _check_answers(cube: Cube, notes: list[str]) -> None:
+def check_answers(cube: Cube, notes: list[str]) -> None:
     """Predictions must speak the labels' language; those that do not are reported."""
     n_labels = len(cube.label_classes)
     for m, member in enumerate(cube.members):

@@ -32,7 +32,8 @@ def choose(
         list[str] | None,
         typer.Option(
             metavar="'NAME>=X'",
-            help="What a variant must keep to be chosen; repeat it for several.",
+            help="What a variant must keep to be chosen (`>=`, `<=`, `>`, `<`); repeat it for "
+            "several.",
             rich_help_panel=CHOICE,
         ),
     ] = None,

@@ -81,7 +81,12 @@ def cascade(
     variant (`int8+cascade-0.35`), `mitigation.csv` and the audit into DIR.
     """
     values = dict(locals())
-    from fairweight.auditing.mitigate.cascade import KIND, Cascade, apply_cascade
+    from fairweight.auditing.mitigate.cascade import (
+        KIND,
+        Cascade,
+        apply_cascade,
+        check_whole_inputs,
+    )
     from fairweight.auditing.mitigate.new_variant import chosen_variants
     from fairweight.auditing.mitigate.rows_seen import RowsSeen, refuse_overlap, rows_seen
     from fairweight.auditing.mitigate.some_rows import two_parts
@@ -98,12 +103,18 @@ def cascade(
         raise InputError(f"--margin {margin:g} cannot be used; give a loss between 0 and 1.")
     if sum(given is not None for given in (rule, threshold, validation)) > 1:
         raise InputError("Give one of --rule, --threshold and --validation, not several.")
-    held = None if rule is None else Cascade.from_json(m.read_rule(rule, KIND))
+    held = None if rule is None else m.read_rule(rule, KIND, Cascade.from_json)
     with bar() as progress:
         progress("reading", 0, 1)
         tasks = m.read_tasks(files, values)
+        check_whole_inputs(tasks)
         names = chosen_variants(tasks[0], o.split_names(variant, "--variant"))
+        known = names if held is None else held.thresholds
+        for name in names:
+            if name not in known:
+                raise UnknownNameError("In the rule, the variant", name, known)
         choosing: Sequence[Answers] = []
+        notes: list[str] = []
         if threshold is not None:
             held = Cascade(dict.fromkeys(names, threshold), None, RowsSeen(frozenset()))
         elif held is None:
@@ -111,13 +122,11 @@ def cascade(
                 choosing, tasks = two_parts(tasks, random_state)
             else:
                 choosing = m.read_tasks(validation, values)
+                chosen_variants(choosing[0], names, "In the validation rows, the variant")
             refuse_overlap(rows_seen(choosing), rows_seen(tasks), "The thresholds")
         else:
-            refuse_overlap(held.fitted_on, rows_seen(tasks), "The thresholds")
+            notes += refuse_overlap(held.fitted_on, rows_seen(tasks), "The thresholds")
         held, curve = _curves(choosing, tasks, names, held, values, progress)
-        for name in names:
-            if name not in held.thresholds:
-                raise UnknownNameError("In the rule, the variant", name, held.thresholds)
         by_variant = [apply_cascade(held.thresholds[name], tasks, name) for name in names]
         made = Made(
             KIND,
@@ -125,7 +134,7 @@ def cascade(
             tasks,
             [list(own) for own in zip(*by_variant, strict=True)],
             {"cascade_curve": curve},
-            _notes(held, curve, names, len(choosing) > 0 and validation is None),
+            [*_notes(held, curve, names, len(choosing) > 0 and validation is None), *notes],
             _measured(held, curve, names, tasks),
         )
         result, changes = judge_and_write(made, context, values, progress)
@@ -159,7 +168,7 @@ def _curves(
     for name in names:
         grid = threshold_grid(input_confidence(choosing or judging, name))
         if held is not None:
-            chosen[name] = held.thresholds.get(name, 1.0)
+            chosen[name] = held.thresholds[name]
             grid = tuple(sorted({*grid, chosen[name]}))
         else:
             first = cascade_curve(choosing, name, grid, "choosing", **options)

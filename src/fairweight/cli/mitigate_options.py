@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
@@ -14,6 +14,7 @@ from fairweight.errors import InputError
 if TYPE_CHECKING:
     from fairweight.auditing.answers import Answers
 
+T = TypeVar("T")
 MITIGATION = "Mitigation"
 
 Validation: TypeAlias = Annotated[
@@ -60,8 +61,8 @@ def read_tasks(given: Sequence[str], values: dict[str, Any]) -> list[Answers]:
         return [from_aligned(aligned, task, positive=positive) for task in tasks_of(aligned)]
 
 
-def read_rule(path: str, kind: str) -> dict[str, Any]:
-    """A rule of an earlier run, checked to be of this kind."""
+def read_rule(path: str, kind: str, from_json: Callable[[dict[str, Any]], T]) -> T:
+    """A rule of an earlier run, checked to be of this kind and whole."""
     import json
     from pathlib import Path
 
@@ -79,7 +80,13 @@ def read_rule(path: str, kind: str) -> dict[str, Any]:
             f"--rule '{path}' is no rule of the kind {kind}"
             + (f", but of the kind {found}." if found else "; give the file of an earlier run.")
         )
-    return dict(held)
+    try:
+        return from_json(held)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InputError(
+            f"--rule '{path}' is not whole; give the {kind}.json of an earlier run as it was "
+            "written."
+        ) from None
 
 
 def check_statistics(values: dict[str, Any]) -> None:

@@ -40,7 +40,11 @@ def judge_and_write(
     import json
     from dataclasses import replace
 
-    from fairweight.auditing.mitigate.new_variant import prediction_table, variants_with
+    from fairweight.auditing.mitigate.new_variant import (
+        prediction_table,
+        training_rows,
+        variants_with,
+    )
     from fairweight.auditing.mitigate.reaudit import reaudit
     from fairweight.report.save import save
     from fairweight.report.tables import write_frames
@@ -56,7 +60,7 @@ def judge_and_write(
         baseline=first.baseline,
         groups=first.groupings,
         positive=values["positive"],
-        train=values["train"],
+        train=training_rows(made.tasks),
         variants=models,
         options={name: values[name] for name in ("alpha", "n_boot", "min_group", "random_state")},
         command=o.shell_command(context),

@@ -120,7 +120,7 @@ def overrides(
         raise InputError(f"--budget {budget:g} is no share of the examples; give 0 to 1.")
     if rule is not None and (labels is not None or validation is not None):
         raise InputError("--rule applies a table as it is; leave --labels and --validation out.")
-    table = None if rule is None else OverrideTable.from_json(m.read_rule(rule, KIND))
+    table = None if rule is None else m.read_rule(rule, KIND, OverrideTable.from_json)
     with bar() as progress:
         progress("reading", 0, 1)
         tasks = m.read_tasks(files, values)

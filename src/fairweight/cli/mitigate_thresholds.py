@@ -76,6 +76,7 @@ def thresholds(
         Thresholds,
         apply_thresholds,
         fit_thresholds,
+        left_alone,
     )
     from fairweight.cli.mitigate_output import Made, judge_and_write, tell
     from fairweight.cli.progress import bar
@@ -89,26 +90,22 @@ def thresholds(
             "Thresholds are fitted on validation rows; give either --validation FILE, or --rule "
             "FILE.json with thresholds of an earlier run."
         )
-    held = None if rule is None else Thresholds.from_json(m.read_rule(rule, KIND))
+    held = None if rule is None else m.read_rule(rule, KIND, Thresholds.from_json)
     with bar() as progress:
         progress("reading", 0, 1)
         tasks = m.read_tasks(files, values)
         names = chosen_variants(tasks[0], o.split_names(variant, "--variant"))
         if held is None:
             fitted = m.read_tasks(validation or [], values)
+            chosen_variants(fitted[0], names, "In the validation rows, the variant")
             held = fit_thresholds(fitted, names, smooth=smooth)
-        refuse_overlap(held.fitted_on, rows_seen(tasks), "The thresholds")
+        note = refuse_overlap(held.fitted_on, rows_seen(tasks), "The thresholds")
         made = Made(
             KIND,
             held.as_json(),
             tasks,
             [[apply_thresholds(held, answers, name) for name in names] for answers in tasks],
-            notes=[
-                f"No threshold was fitted for {one.variant} (seed {one.seed})"
-                f"{'' if one.task is None else f' in {one.task}'}: {one.status}."
-                for one in held.members
-                if one.status != "ok"
-            ],
+            notes=[*left_alone(held, tasks), *note],
         )
         result, changes = judge_and_write(made, context, values, progress)
     if not quiet:

@@ -78,7 +78,7 @@ def _helped(changes: pd.DataFrame, kind: str) -> str:
             f"it does not help, {name} moves the wrong way in {_part(worse, rows)}: {_some(worse)}."
         )
     return (
-        f"it is not shown to help, no change of {name} is beyond what other examples would give: "
+        f"it is not shown to help, {name} is nowhere shown to be better on other examples too: "
         f"{_some(rows)}."
     )
 
@@ -89,10 +89,11 @@ def _worse(changes: pd.DataFrame) -> str:
     rows = records(changes[changes["verdict"] == "worse"])
     parts = [row for row in rows if row["by"] in ("group", "class")]
     n = int(changes["by"].isin(["group", "class"]).sum())
+    comparisons = "comparison" if n == 1 else "comparisons"
     if not parts:
-        told = f"no group or class is shown to be worse in {count(n)} comparisons"
+        told = f"no group or class is shown to be worse in {count(n)} {comparisons}"
     else:
-        told = f"worse in {count(len(parts))} of {count(n)} comparisons by group and class, " + (
+        told = f"worse in {count(len(parts))} of {count(n)} {comparisons} by group and class, " + (
             _some(parts)
         )
     whole = [row for row in rows if row["by"] == "overall"]

@@ -119,7 +119,7 @@ def test_the_smallest_that_keeps_what_it_must() -> None:
     table = found.tables["choice"].set_index("variant")
     assert table.loc["a", "p_best"] == 1
     assert table["rank"].tolist()[:2] == [1, 2]
-    assert np.isnan(table.loc["b", "rank"])
+    assert pd.isna(table.loc["b", "rank"])
     assert not table.loc["b", "qualifies"]
 
 
@@ -197,6 +197,15 @@ def test_clusters_are_held_out_whole_and_examples_once() -> None:
         assert kept.n_examples == kept.count.sum()
 
 
+def test_a_confirming_table_may_lack_a_class() -> None:
+    """The positive class is looked up there anew: its number is another."""
+    fresh = people(200, first=1000)
+    fresh = fresh[fresh["label"] == 1]
+    found = choice_from(people(), WIDE, Wishes(["fnr"]), FEW, confirm=fresh)
+    rows = found.tables["choice_confirmed"].set_index("variant")
+    assert rows.loc["b", "confirmed"] == pytest.approx((fresh["b"] == 0).mean())
+
+
 def test_confirmed_on_a_share_and_on_another_table() -> None:
     wishes = Wishes(["size_bytes"], ["accuracy>=0.8"])
     given = WIDE | {"variants": MODELS}
@@ -247,6 +256,67 @@ def test_scores_that_are_not_there() -> None:
         choice_from(table, given, Wishes(["auc"]), FEW)
 
 
+def test_answers_in_another_language_are_refused() -> None:
+    table = people()
+    table["b"] = table["b"].map({0: "no", 1: "yes"})
+    with pytest.raises(InputError, match="No prediction of 'b' is equal to any label"):
+        choice_from(table, {**WIDE, "scores": None}, Wishes(["accuracy"]), FEW)
+
+
+def test_cubes_give_the_choice_of_the_table_they_were_counted_from(tmp_path: Path) -> None:
+    from fairweight.auditing.counts.store import write_cube
+
+    wishes = Wishes(["accuracy", "sparsity"], ["worst_group_shift>=-0.5"], ["accuracy=9"])
+    table, given = people(), WIDE | {"variants": MODELS}
+    expected = choice_from(table, given, wishes, FEW)
+    path = tmp_path / "cube.parquet"
+    with align(table, **WIDE) as aligned:
+        write_cube(count(aligned), path, baseline="dense", groupings=aligned.groupings)
+    found = choice_from(str(path), {"variants": MODELS}, wishes, FEW)
+    for name, frame in expected.tables.items():
+        pd.testing.assert_frame_equal(found.tables[name], frame)
+    half = choice_from(str(path), {"variants": MODELS}, wishes, FEW, confirm_share=0.5)
+    assert half.n_confirmed == 200
+    refused = {
+        "--confirm cannot be used with cubes": {"confirm": people(9, first=1000)},
+        "and cubes have none": {"wishes": Wishes(["auc"])},
+        "--cluster cannot be applied to a cube": {"tables": {"cluster": "person"}},
+        "The baseline 'c' does not exist": {"tables": {"baseline": "c"}},
+    }
+    for told, change in refused.items():
+        asked: dict[str, Any] = {"tables": {}, "wishes": wishes, **change}
+        asked["tables"] |= {"variants": MODELS}
+        with pytest.raises(InputError, match=told):
+            choice_from(str(path), options=FEW, **asked)
+
+
+def test_files_keep_the_types_of_columns(tmp_path: Path) -> None:
+    """Also of columns that are empty this time: without weights there is no best."""
+    import json
+
+    from fairweight.report.choice.machine import to_json
+    from fairweight.report.tables import write_frames
+
+    flags = ["is_baseline", "qualifies", "chosen", "tied", "in_best_set"]
+    for wishes in (
+        Wishes(["accuracy", "sparsity"], ["accuracy>=0.8"]),
+        Wishes(["accuracy", "sparsity"], ["accuracy>=0.8"], ["accuracy=9"]),
+    ):
+        found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)
+        frame = found.tables["choice"]
+        write_frames(found.tables, tmp_path)
+        again = pd.read_parquet(tmp_path / "choice.parquet")
+        assert [again[name].dropna().tolist() for name in flags] == [
+            frame[name].dropna().tolist() for name in flags
+        ]
+        assert (again["in_best_set"].isna() == frame["in_best_set"].isna()).all()
+        assert again["value"].dtype == "float64"
+        rows = json.loads(to_json(found))["tables"]["choice"]
+        for row, able in zip(rows, frame["qualifies"], strict=True):
+            best = able and found.asked.weights is not None
+            assert type(row["in_best_set"]) is (bool if best else type(None))
+
+
 def test_a_folder_holds_everything(tmp_path: Path) -> None:
     import json
 
@@ -264,3 +334,41 @@ def test_a_folder_holds_everything(tmp_path: Path) -> None:
         "FW-5.svg",
         "PA-F4a.svg",
     ]
+
+
+def of_two_tasks(**answers: dict[str, list[int]]) -> pd.DataFrame:
+    """Rows of eight examples, four of each label, in two tasks; answers by variant and task."""
+    label = [0, 0, 0, 0, 1, 1, 1, 1] * 10
+    return pd.concat(
+        pd.DataFrame({"example_id": range(80), "task": task, "variant": variant, "label": label,
+                      "prediction": own * 10})
+        for variant, by_task in answers.items()
+        for task, own in by_task.items()
+    )  # fmt: skip
+
+
+RIGHT, ONE_WRONG, NEVER = [0, 0, 0, 0, 1, 1, 1, 1], [1, 0, 0, 0, 1, 1, 1, 1], [0] * 8
+
+
+def test_a_variant_without_a_value_takes_none_from_the_others() -> None:
+    """Precision of a class that is never predicted is undefined; in the others' rows it is not."""
+    table = of_two_tasks(
+        dense={"x": RIGHT, "y": RIGHT}, a={"x": ONE_WRONG, "y": RIGHT}, b={"x": NEVER, "y": RIGHT}
+    )
+    found = choice_from(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)
+    assert value(found, "a", "precision@class=1") == pytest.approx((4 / 5 + 1) / 2)
+    assert set(found.tables["choice"]["variant"]) == {"dense", "a"}
+    assert any("undefined for them: b." in note for note in found.notes)
+
+
+def test_tasks_without_a_value_of_the_baseline_do_not_count() -> None:
+    table = of_two_tasks(dense={"x": NEVER, "y": RIGHT}, a={"x": RIGHT, "y": ONE_WRONG})
+    found = choice_from(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)
+    assert value(found, "a", "precision@class=1") == pytest.approx(4 / 5)
+    assert any("the mean over 1 of 2 tasks" in note for note in found.notes)
+
+
+def test_what_no_task_has_is_no_zero() -> None:
+    table = of_two_tasks(dense={"x": NEVER, "y": NEVER}, a={"x": RIGHT, "y": ONE_WRONG})
+    with pytest.raises(InputError, match="is undefined for the baseline in every task"):
+        choice_from(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairweight.auditing.choose.apart import neighbourhoods
 from fairweight.auditing.choose.best import best_set, deficits, share_best
-from fairweight.auditing.choose.shrunk import shrink
+from fairweight.auditing.choose.shrunk import PRIOR_SCALE, shrink
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -36,7 +37,7 @@ def test_the_posterior_is_that_of_normal_theory() -> None:
     tau = np.geomspace(0.001, 1000, 20_001)
     total = tau**2 + sigma**2
     likelihood = np.exp(-0.5 * 2.0**2 / (2 * total)) / np.sqrt(total)
-    chance = likelihood * tau / (1 + (tau / (0.8 * sigma)) ** 2)
+    chance = likelihood * tau / (1 + (tau / (PRIOR_SCALE * sigma)) ** 2)
     expected = float((chance * tau**2 / total).sum() / chance.sum())  # of the difference of 2
     assert found.mean[0] - found.mean[1] == pytest.approx(2 * expected, abs=0.03)
     assert (found.draws[:, 0] - found.draws[:, 1]).mean() == pytest.approx(2 * expected, abs=0.03)
@@ -57,6 +58,43 @@ def test_without_noise_nothing_is_shrunk() -> None:
     assert shrink(values, exact, rng()).draws.tolist() == exact.tolist()
     assert share_best(exact).tolist() == [0.5, 0.0, 0.5]
     assert best_set(values, exact).tolist() == [True, False, True]
+
+
+def test_a_collapsed_variant_does_not_make_the_leader_sure() -> None:
+    """Four that differ by noise are as unsure with a fifth far below as without it."""
+    error = rng(11).standard_normal((4000, 5))
+    values = np.array([0.5, 0.2, -0.3, 0.0, -40.0])
+    alone = share_best(shrink(values[:4], values[:4] + error[:, :4], rng(12)).draws)
+    beside = shrink(values, values + error, rng(12))
+    assert share_best(beside.draws)[:4] == pytest.approx(alone, abs=0.01)
+    assert beside.mean[4] == values[4]
+    raw = share_best(values + error)
+    assert raw[0] > alone[0] + 0.05
+
+
+def test_what_lies_apart() -> None:
+    def parts(*values: float) -> list[list[int]]:
+        error = rng(13).standard_normal((2000, len(values)))
+        return [part.tolist() for part in neighbourhoods(np.array(values), error)]
+
+    assert parts(0.0, 1.0, -1.0, 2.0) == [[2, 0, 1, 3]]
+    assert parts(0.0, 1.0, -90.0, 2.0) == [[2], [0, 1, 3]]
+    assert parts(0.0, 1.0, -90.0, -60.0, 0.5) == [[2, 3], [0, 4, 1]]
+    assert parts(0.0, 90.0) == [[0, 1]]  # nothing to compare their distance with
+    assert parts(3.0) == [[0]]
+
+
+def test_who_is_above_whom_as_in_plain_loops() -> None:
+    values = rng(14).standard_normal(6)
+    error = rng(15).standard_normal((500, 6)) * np.array([0.1, 1, 0.5, 0.2, 0.3, 1])
+    found = deficits(values, values + error)
+    for i in range(6):
+        others = [j for j in range(6) if j != i]
+        own = error - error.mean(axis=0)
+        drawn = own[:, others] - own[:, [i]]
+        width = drawn.std(axis=0, ddof=1)
+        limit = max(np.quantile((drawn / width).max(axis=1), 0.95), 0.0)
+        assert found[others, i].tolist() == ((values[others] - values[i]) / width > limit).tolist()
 
 
 def test_copies_are_never_apart() -> None:

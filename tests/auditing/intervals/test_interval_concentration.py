@@ -38,3 +38,10 @@ def test_nothing_lost_is_undefined():
 def test_exposure_must_match():
     with pytest.raises(InputError, match="one number per unit"):
         share_of_top([1, 2], exposure=[1, 2, 3])
+
+
+def test_a_fraction_of_one_lost_answer_is_one_answer_under_chance() -> None:
+    """One of six members lost one answer: the mean is 1/6, and chance puts one answer somewhere."""
+    observed, reference = share_of_top([1 / 6, 0, 0, 0], (0.25,), rng=np.random.default_rng(0))
+    assert observed.tolist() == [1.0]
+    assert reference.tolist() == [1.0]

@@ -128,3 +128,10 @@ def test_without_latencies_the_cost_is_unknown() -> None:
 def test_a_cascade_is_the_same_after_json() -> None:
     rule = Cascade({"small": 0.35}, 0.02, rows_seen([pair(20)]))
     assert Cascade.from_json(json.loads(json.dumps(rule.as_json()))) == rule
+
+
+@pytest.mark.parametrize("given", [1.5, -0.1, float("nan"), "high"])
+def test_a_threshold_that_is_none_is_not_read(given: object) -> None:
+    held = Cascade({"small": 0.35}, 0.02, rows_seen([pair(20)])).as_json()
+    with pytest.raises(ValueError, match=r"from 0 to 1|could not convert"):
+        Cascade.from_json({**held, "thresholds": {"small": given}})

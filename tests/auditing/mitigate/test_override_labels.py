@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,18 @@ def test_several_tasks_have_a_mean_and_clusters_widen_it() -> None:
     mean = one[one["task"].isna()]
     assert mean["n_tasks"].item() == 2
     assert mean["value"].item() == pytest.approx(one[one["task"].notna()]["value"].mean())
+    label = np.zeros_like(tasks[1].label)
+    for level in (0, 1):  # every other one of each sex: no side to lean to
+        label[np.flatnonzero(tasks[1].columns[0].code == level)[::2]] = 1
+    unrelated = replace(tasks[1], label=label)
+    assert dense_amplification(unrelated) == {}
+    some = override_curves([tasks[0], unrelated], ["small"], budgets=(0.0, 0.1), n_boot=20)
+    some = some[some["metric"] == "bias_amplification"]
+    assert some.groupby("task", dropna=False)["n_tasks"].unique().map(list).tolist() == [[1], [1]]
+    own, mean = (
+        some[mask]["value"].tolist() for mask in (some["task"] == "hat", some["task"].isna())
+    )
+    assert own == mean
     other = override_curves([tasks[0], pair(300, task="smile")], ["small"], n_boot=20)
     assert other["task"].notna().all()  # different examples have no common draws
 

@@ -17,6 +17,7 @@ from fairweight.auditing.mitigate.thresholds import (
     apply_thresholds,
     fit_thresholds,
     kth_largest,
+    left_alone,
     smoothed,
 )
 from fairweight.errors import InputError
@@ -152,22 +153,50 @@ def many(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return label.astype(np.uint8), (chance / chance.sum(1, keepdims=True)).astype(np.float32)
 
 
-@pytest.mark.parametrize("smooth", [False, True])
-def test_offsets_make_classes_as_frequent_as_they_are(smooth: bool) -> None:
-    label, chance = many()
+def off(answer: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """How far numbers of answers are from those of labels, in standard deviations of the latter."""
     wanted = np.bincount(label, minlength=4)
-    before = np.abs(np.bincount(chance.argmax(1), minlength=4) - wanted).sum()
+    deviation = np.sqrt(wanted * (1 - wanted / len(label)))
+    return np.abs(np.bincount(answer, minlength=4) - wanted) / deviation
+
+
+@pytest.mark.parametrize(("smooth", "most"), [(False, 0.2), (True, 0.5)])
+def test_offsets_make_classes_as_frequent_as_they_are(smooth: bool, most: float) -> None:
+    """A smoothed quantile differs from the plain one by less than chance moves either."""
+    label, chance = many()
     answer, score = with_offsets(chance, fit_offsets(chance, label, smooth=smooth))
-    after = np.abs(np.bincount(answer, minlength=4) - wanted).sum()
-    if smooth:
-        offsets = fit_offsets(chance, label, smooth=True)
-        shares = np.exp(np.log(chance.astype(float)) + offsets)
-        shares /= shares.sum(1, keepdims=True)
-        assert shares.sum(0) == pytest.approx(wanted, rel=1e-6)
-    else:
-        assert after <= 2 < before / 4
-    assert after < before
+    assert off(chance.argmax(1), label).max() > 4
+    assert off(answer, label).max() < most
     assert (score == chance[np.arange(len(label)), answer]).all()
+
+
+def test_smoothed_offsets_are_steadier_and_as_good_on_other_rows() -> None:
+    other_label, other = many(20_000, seed=99)
+    offsets: dict[bool, list[np.ndarray]] = {False: [], True: []}
+    for seed in range(60):
+        label, chance = many(150, seed)
+        if np.unique(label).size == 4:
+            for smooth, found in offsets.items():
+                found.append(fit_offsets(chance, label, smooth=smooth))
+    assert len(offsets[True]) > 50
+    spread = {smooth: np.std(found, axis=0) for smooth, found in offsets.items()}
+    assert spread[True].sum() < spread[False].sum()
+    rare = {
+        smooth: np.mean([(with_offsets(other, o)[0] == 3).mean() for o in found])
+        for smooth, found in offsets.items()
+    }
+    assert rare[True] == pytest.approx((other_label == 3).mean(), abs=0.01)
+    assert rare[True] == pytest.approx(rare[False], abs=0.01)
+
+
+def test_with_two_classes_smoothed_offsets_are_the_smoothed_threshold() -> None:
+    rng = np.random.default_rng(5)
+    positive = rng.beta(2, 3, 80).astype(np.float32)
+    chance = np.stack([1 - positive, positive], axis=1)
+    label = (np.arange(80) < 30).astype(np.uint8)
+    first, second = fit_offsets(chance, label, smooth=True)
+    # Positive where log p + b > log (1 − p) + a: where p exceeds 1 / (1 + e^(b − a)).
+    assert 1 / (1 + np.exp(second - first)) == pytest.approx(smoothed(positive, 30), abs=1e-4)
 
 
 def test_several_classes_are_calibrated_by_offsets() -> None:
@@ -179,3 +208,54 @@ def test_several_classes_are_calibrated_by_offsets() -> None:
     found = apply_thresholds(rule, made, "small")
     numbers = np.bincount(found.prediction[0], minlength=4)
     assert np.abs(numbers - np.bincount(label, minlength=4)).max() <= 1
+
+
+def test_offsets_are_for_the_classes_that_they_were_fitted_on() -> None:
+    def answers(label: np.ndarray, chance: np.ndarray) -> Answers:
+        made = from_arrays(label, {"dense": chance.argmax(1), "small": chance.argmax(1)})
+        names = ("0", "1", "2", "3")
+        return replace(made, scores=np.stack([chance, chance]), score_classes=names)
+
+    label, chance = many()
+    rule = fit_thresholds([answers(label, chance)], ["small"])
+    # Two labels only, but all four among the answers: the rule still says what to do.
+    fewer = answers(np.minimum(label, 1), chance)
+    assert (fewer.n_label_classes, len(fewer.classes)) == (2, 4)
+    found = apply_thresholds(rule, fewer, "small").prediction[0]
+    whole = apply_thresholds(rule, answers(label, chance), "small").prediction[0]
+    assert (found == whole).all()
+    assert (found != fewer.of("small")[0]).any()
+    three = fit_thresholds([answers(np.minimum(label, 2), chance)], ["small"])
+    with pytest.raises(InputError, match="no class '3'"):
+        apply_thresholds(three, answers(label, chance), "small")
+    sure = np.eye(4, dtype=np.float32)[np.minimum(label, 2)]
+    with pytest.raises(InputError, match="'3' that is neither a label nor an answer"):
+        apply_thresholds(rule, answers(np.minimum(label, 2), sure), "small")
+    with pytest.raises(InputError, match="fitted on two classes, but these rows have 4"):
+        apply_thresholds(fit_thresholds([fewer_binary()], ["small"]), answers(label, chance),
+                         "small")  # fmt: skip
+
+
+def fewer_binary() -> Answers:
+    return few([1, 0, 1], [0.9, 0.2, 0.7])
+
+
+def test_what_was_left_alone_is_told() -> None:
+    alike = few([0, 0, 0], [0.9, 0.2, 0.7])
+    rule = fit_thresholds([few([1, 0, 1], [0.9, 0.2, 0.7])], ["small"])
+    assert left_alone(rule, [few([1, 0, 1], [0.9, 0.2, 0.7])]) == []
+    assert "all labels of these rows are alike" in left_alone(rule, [alike])[0]
+    assert "(seed 0)" in left_alone(fit_thresholds([alike], ["small"]), [])[0]
+    assert (apply_thresholds(rule, alike, "small").prediction == alike.of("small")).all()
+
+
+def test_clusters_that_cannot_be_compared_are_told() -> None:
+    fitted = rows_seen([pair(40)])
+    (note,) = refuse_overlap(
+        fitted, rows_seen([pair(40, first=100, clusters=True)]), "The thresholds"
+    )
+    assert note.startswith("The thresholds are judged on rows with clusters and the other rows")
+    (note,) = refuse_overlap(rows_seen([pair(40, clusters=True)]),
+                             rows_seen([pair(40, first=100)]), "The thresholds")  # fmt: skip
+    assert note.startswith("The thresholds were fitted on rows with clusters")
+    assert refuse_overlap(fitted, rows_seen([pair(40, first=100)]), "The thresholds") == []

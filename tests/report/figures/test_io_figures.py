@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -117,6 +118,17 @@ def test_uncertain_exemplars_stand_beside_the_others(explained: AuditResult) -> 
         explained, "exemplar_counts", uncertain_share=np.nan, uncertain_share_others=np.nan
     )
     assert "no scores" in str(draw("IO-F5b", blind).reason)
+
+
+@pytest.mark.parametrize("id", ["IO-F3", "IO-F4"])
+def test_lines_over_sparsity_do_not_jump_to_calibrated_variants(
+    id: str, explained: AuditResult
+) -> None:
+    held = explained.explanations["settings"]["variant"]
+    assert held.str.endswith("+thresholds").any()
+    text = json.dumps(draw(id, explained).spec)
+    assert '"int8"' in text
+    assert "+thresholds" not in text
 
 
 def test_only_attributes_of_two_settings_are_compared(explained: AuditResult) -> None:

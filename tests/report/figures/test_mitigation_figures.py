@@ -64,6 +64,22 @@ def test_cascade_and_overrides_stand_side_by_side(explained: AuditResult) -> Non
     assert draw("FW-4", made, explained.variants[-1]).reason or len(explained.variants) == 1
 
 
+def test_what_was_not_judged_has_no_panel_and_a_cut_is_told(explained: AuditResult) -> None:
+    name = explained.variants[0]
+    whole = cascade_rows(name, 3.0)
+    unjudged = whole[whole["part"] == "choosing"].assign(group="age")
+    many = [whole.assign(group=f"column {i}") for i in range(14)]
+    for frames, panels, title in (
+        ([whole, unjudged], 1, ""),
+        (many, 12, "; the first 12 of 14 panels"),
+    ):
+        rows = pd.concat(frames, ignore_index=True)
+        spec = draw("FW-4", replace(explained, explanations={"cascade_curve": rows})).spec
+        assert spec is not None
+        assert len(spec["concat"]) == panels
+        assert spec["title"] == f"{name} against {explained.baseline}{title}"
+
+
 def test_without_latencies_the_share_is_drawn(explained: AuditResult) -> None:
     name = explained.variants[0]
     made = with_tables(explained, cascade_curve=cascade_rows(name, np.nan))
@@ -106,9 +122,9 @@ def test_what_helps_and_who_pays_is_said() -> None:
     )
     assert "it helps, threshold bias" in helped
     assert "TCB 0.600 → 0.700" in helped
-    assert "worse in 1 of 1 comparisons" in worse
+    assert "worse in 1 of 1 comparison by group" in worse
     assert "sex=f" in worse
-    assert dense.endswith("against dense: no group or class is shown to be worse in 1 comparisons.")
+    assert dense.endswith("against dense: no group or class is shown to be worse in 1 comparison.")
 
 
 @pytest.mark.parametrize(

@@ -39,18 +39,31 @@ def best_set(values: Floats, replicates: Floats, level: float = LEVEL) -> NDArra
 
 def deficits(values: Floats, replicates: Floats, level: float = LEVEL) -> NDArray[np.bool_]:
     """Who is above whom by more than noise, (j, i): j above i, held at once for all j."""
-    error = replicates - replicates.mean(axis=0)
-    n_variants = len(values)
+    error = np.ascontiguousarray((replicates - replicates.mean(axis=0)).T)  # (V, R)
     slack = ROUNDING * max(float(np.ptp(values)), float(np.abs(values).max()) * ROUNDING)
-    beyond = np.zeros((n_variants, n_variants), dtype=np.bool_)
-    for i in range(n_variants):
-        lead = values - values[i]
-        drawn = error - error[:, [i]]
-        width = drawn.std(axis=0, ddof=1) if len(error) > 1 else np.zeros(n_variants)
-        noisy = width > slack
-        beyond[~noisy, i] = lead[~noisy] > slack
-        if noisy.any():
-            largest = (drawn[:, noisy] / width[noisy]).max(axis=1)
-            limit = max(float(np.quantile(largest, level)), 0.0)
-            beyond[noisy, i] = lead[noisy] / width[noisy] > limit
-    return beyond
+    lead = values[:, None] - values[None, :]
+    width = _noise_of_differences(error)
+    noisy = width > slack
+    scale = np.divide(1.0, width, out=np.zeros_like(width), where=noisy)
+    largest = np.zeros_like(error)
+    drawn = np.empty_like(error)
+    for i in range(len(values)):
+        np.subtract(error, error[i], out=drawn)
+        drawn *= scale[:, i, None]
+        drawn.max(axis=0, out=largest[i], initial=0.0)
+    limit = np.quantile(largest, level, axis=1)
+    found: NDArray[np.bool_] = np.where(noisy, lead * scale > limit, lead > slack)
+    return found
+
+
+def _noise_of_differences(error: Floats) -> Floats:
+    """Standard deviation of every difference of two variants (V, V), by their covariances."""
+    if error.shape[1] < 2:
+        return np.zeros((len(error), len(error)))
+    covariance = error @ error.T / (error.shape[1] - 1)
+    own = np.diagonal(covariance)
+    squared = own[:, None] + own[None, :] - 2 * covariance
+    # Of copies nothing but rounding is left; the square root would make it look like noise.
+    squared[squared < ROUNDING * (own[:, None] + own[None, :])] = 0.0
+    found: Floats = np.sqrt(squared)
+    return found

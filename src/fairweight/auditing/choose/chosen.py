@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.choose.constraints import nearest_miss
+from fairweight.auditing.choose.counted import Counted
 from fairweight.auditing.choose.known import Asked, Known, known_of, metrics_of
-from fairweight.auditing.choose.measured import Progress, Setting, measured
+from fairweight.auditing.choose.measured import Progress, measured
 from fairweight.auditing.choose.sureness import Sureness, sureness
-from fairweight.auditing.counts.cube import Cube
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,24 +43,23 @@ class Choice:
 
 
 def choose(
-    cube: Cube,
+    counted: Counted,
     asked: Asked,
-    setting: Setting,
     variants_table: pd.DataFrame | None = None,
     *,
-    confirm: Cube | None = None,
-    notes: Sequence[str] = (),
+    confirm: Counted | None = None,
     progress: Progress | None = None,
 ) -> Choice:
-    """Choose among the variants of a cube, the baseline among them.
+    """Choose among the variants of counted answers, the baseline among them.
 
     Parameters
     ----------
     confirm
-        Counts of other examples, on which the choice is looked at again.
+        Answers on other examples, on which the choice is looked at again.
     """
     from fairweight.auditing.choose.frames import confirmed_frame, frames
 
+    cube, setting = counted.cube, counted.setting
     found = measured(cube, metrics_of(asked), setting, progress)
     known, said = known_of(found, asked, variants_table)
     kept = _qualifies(asked, known)
@@ -68,7 +67,7 @@ def choose(
     chosen = _chosen(asked, known, kept, sure)
     tables = dict(frames(asked, known, kept, sure, chosen, setting.baseline))
     if confirm is not None:
-        again = measured(confirm, metrics_of(asked), setting, progress)
+        again = measured(confirm.cube, metrics_of(asked), confirm.setting, progress)
         other, _ = known_of(again, asked, variants_table)
         tables["choice_confirmed"] = confirmed_frame(asked, other, known, kept)
     return Choice(
@@ -77,10 +76,10 @@ def choose(
         baseline=setting.baseline,
         asked=asked,
         n_examples=cube.n_examples,
-        n_confirmed=0 if confirm is None else confirm.n_examples,
+        n_confirmed=0 if confirm is None else confirm.cube.n_examples,
         nearest=None if kept.any() else _nearest(asked, known),
         tables=tables,
-        notes=(*notes, *found.notes, *said),
+        notes=(*counted.notes, *found.notes, *said),
     )
 
 

@@ -10,15 +10,22 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.choose.constraints import standings
 from fairweight.auditing.choose.values import winning_ranges
+from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.explain.tables import COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairweight.auditing.choose.known import Asked, Known
+    from fairweight.auditing.choose.objectives import Term
     from fairweight.auditing.choose.sureness import Sureness
 
 LIMITS = (0.025, 0.975)
+FLAGS = frozenset({"is_baseline", "qualifies", "chosen", "tied"})
+WORDS = frozenset(
+    {"variant", "frontier", "status", "term", "metric", "place", "aim", "requirement", "standing"}
+    | {"first", "second"}
+)
 ON, NEAR, OFF = "frontier", "within noise", "dominated"
 
 
@@ -40,7 +47,17 @@ def frames(
 def _frame(name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame(rows, columns=list(COLUMNS[name]))
+    frame = pd.DataFrame(rows, columns=list(COLUMNS[name]))
+    return frame.astype({column: _dtype(column) for column in frame.columns})
+
+
+def _dtype(column: str) -> str:
+    """By name, not by what is in it: a column that is empty this time keeps its type in files."""
+    if column in WORDS:
+        return "object"
+    if column in FLAGS:
+        return "bool"
+    return {"in_best_set": "boolean", "rank": "Int64"}.get(column, "float64")
 
 
 def _ranked(
@@ -54,6 +71,8 @@ def _ranked(
     """Candidates, best first; those that do not qualify stand last, without a rank."""
     rows = []
     order = _order(asked, kept, sure)
+    drawn = None if sure is None else sure.value_draws
+    limits = None if drawn is None else np.quantile(drawn, LIMITS, axis=0)
     for place, i in enumerate(order):
         name = known.variants[i]
         row: dict[str, Any] = dict.fromkeys(COLUMNS["choice"])
@@ -68,10 +87,9 @@ def _ranked(
                 "rank": place + 1, "frontier": standing, "p_frontier": sure.p_frontier[i],
                 "bootstrap_frontier": sure.frequency_frontier[i], "tied": standing == NEAR,
             }  # fmt: skip
-            if sure.value_draws is not None:
-                low, high = np.quantile(sure.value_draws[:, i], LIMITS)
+            if limits is not None:
                 row |= {
-                    "value": sure.value[i], "value_low": low, "value_high": high,
+                    "value": sure.value[i], "value_low": limits[0, i], "value_high": limits[1, i],
                     "value_shrunk": sure.value_shrunk[i], "p_best": sure.p_best[i],
                     "bootstrap_best": sure.frequency_best[i],
                     "in_best_set": bool(sure.best_set[i]),
@@ -97,20 +115,26 @@ def _values(asked: Asked, known: Known) -> list[dict[str, Any]]:
     aims = {objective.term: objective.aim for objective in asked.objectives}
     weights = np.full(len(aims), np.nan) if asked.weights is None else asked.weights
     weight_of = dict(zip((o.term for o in asked.objectives), weights, strict=True))
-    rows = []
-    for name_at, name in enumerate(known.variants):
-        for term in asked.terms:
-            values, replicates = known.of(term)
-            low, high = np.quantile(replicates[:, name_at], LIMITS) if term.noisy else (None, None)
-            rows.append(
-                {
-                    "variant": name, "term": term.name, "metric": term.metric,
-                    "place": term.place or None, "aim": aims.get(term),
-                    "weight": weight_of.get(term), "value": values[name_at], "low": low,
-                    "high": high,
-                }
-            )  # fmt: skip
-    return rows
+    limits = {term: _limits(known, term) for term in asked.terms}
+    return [
+        {
+            "variant": name, "term": term.name, "metric": term.metric,
+            "place": term.place or None, "aim": aims.get(term), "weight": weight_of.get(term),
+            "value": known.of(term)[0][at], "low": limits[term][0, at],
+            "high": limits[term][1, at],
+        }
+        for at, name in enumerate(known.variants)
+        for term in asked.terms
+    ]  # fmt: skip
+
+
+def _limits(known: Known, term: Term) -> Floats:
+    """The 95 % interval over examples of every variant, (2, V); none for a known cost."""
+    _, replicates = known.of(term)
+    if not term.noisy:
+        return np.full((2, replicates.shape[1]), np.nan)
+    found: Floats = np.quantile(replicates, LIMITS, axis=0)
+    return found
 
 
 def _requirements(asked: Asked, known: Known) -> list[dict[str, Any]]:
@@ -152,13 +176,13 @@ def confirmed_frame(
 ) -> pd.DataFrame:
     """The qualifying variants' numbers on rows that were not chosen on, beside those that were."""
     rows = []
+    limits = {term: _limits(other, term) for term in asked.terms}
     for at, (name, ok) in enumerate(zip(known.variants, kept, strict=True)):
         if not ok or name not in other.variants:
             continue
         there = other.variants.index(name)
         for term in asked.terms:
             values, replicates = other.of(term)
-            low, high = np.quantile(replicates[:, there], LIMITS) if term.noisy else (None, None)
             required = [
                 standings(r, values[[there]], replicates[:, [there]])[0]
                 for r in asked.requirements
@@ -167,7 +191,8 @@ def confirmed_frame(
             rows.append(
                 {
                     "variant": name, "term": term.name, "value": known.of(term)[0][at],
-                    "confirmed": values[there], "low": low, "high": high,
+                    "confirmed": values[there], "low": limits[term][0, there],
+                    "high": limits[term][1, there],
                     "standing": max(required, key=_badness) if required else None,
                 }
             )  # fmt: skip

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.choose.chosen import Choice, choose
 from fairweight.auditing.choose.constraints import read_requirement
 from fairweight.auditing.choose.costs import numeric_columns
-from fairweight.auditing.choose.known import Asked
-from fairweight.auditing.choose.measured import Progress, Setting
-from fairweight.auditing.choose.objectives import needs_scores, read_objective
+from fairweight.auditing.choose.counted import Counted, models_beside_cubes, of_cubes, of_tables
+from fairweight.auditing.choose.held_out import refuse_overlap, split
+from fairweight.auditing.choose.known import Asked, metrics_of
+from fairweight.auditing.choose.measured import Progress
+from fairweight.auditing.choose.objectives import read_objective
 from fairweight.auditing.choose.values import read_weights, weights_of
+from fairweight.auditing.streams import stream
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairweight.auditing.compare.comparison import Options
-    from fairweight.auditing.counts.cube import Cube
     from fairweight.tables.align import Aligned
 
 
@@ -68,79 +70,63 @@ def choice_from(
     confirm_share: float | None = None,
     progress: Progress | None = None,
 ) -> Choice:
-    """Choose among the variants of prediction tables.
+    """Choose among the variants of prediction tables or cubes.
 
     Parameters
     ----------
     source, tables
-        As `fairweight.tables.align.align` takes them.
+        As `fairweight.auditing.audited.audited` takes them.
     confirm
         Predictions of the same variants on other examples.
     confirm_share
         Instead of another table: the share of the examples (clusters) held out to confirm on.
     """
-    from fairweight.auditing.choose.held_out import refuse_overlap, split
-    from fairweight.auditing.streams import stream
-    from fairweight.tables.align import align
+    from fairweight.auditing.audited import cube_paths
 
-    if confirm is not None and confirm_share is not None:
-        raise InputError("--confirm and --confirm-share were both given; give one of them.")
-    if confirm_share is not None and not 0 < confirm_share < 1:
+    _check_confirming(confirm, confirm_share)
+    cubes = cube_paths(source)
+    if cubes and confirm is not None:
         raise InputError(
-            f"--confirm-share {confirm_share:g} cannot be used; give a share between 0 and 1."
+            "--confirm cannot be used with cubes, which do not say which examples they hold; hold "
+            "a share of them out: --confirm-share 0.5."
         )
     with ExitStack() as opened:
-        aligned = opened.enter_context(align(source, **tables))
-        asked = read_wishes(wishes, aligned.variants_table)
-        cube = _counted(aligned, asked)
-        setting = _setting(aligned, cube, options, positive)
-        held: Cube | None = None
-        notes = list(aligned.notes)
+        if cubes:
+            models = models_beside_cubes(tables)
+            asked = read_wishes(wishes, models)
+            found = of_cubes(cubes, tables, asked, options, positive)
+        else:
+            from fairweight.tables.align import align
+
+            aligned = opened.enter_context(align(source, **tables))
+            models = aligned.variants_table
+            asked = read_wishes(wishes, models)
+            found = of_tables(aligned, asked, options, positive)
+        if (confirm is not None or confirm_share is not None) and not metrics_of(asked):
+            raise InputError(
+                "--confirm and --confirm-share look at metrics again, and there is none among the "
+                "objectives and requirements; add one (--require 'accuracy>=0.9'), or leave them "
+                "out."
+            )
+        held: Counted | None = None
         if confirm is not None:
             given = {**tables, "baseline": aligned.baseline, "groups": list(aligned.groupings)}
             other = opened.enter_context(align(confirm, **given))
             refuse_overlap(aligned, other)
             _same_variants(aligned, other)
-            held = _counted(other, asked)
+            held = of_tables(other, asked, options, positive)
         elif confirm_share is not None:
             rng = stream(options.random_state, "choose", "confirm")
-            cube, held = split(cube, confirm_share, rng)
-        return choose(
-            cube,
-            asked,
-            setting,
-            aligned.variants_table,
-            confirm=held,
-            notes=notes,
-            progress=progress,
-        )
+            own, out = split(found.cube, confirm_share, rng)
+            found, held = replace(found, cube=own), replace(found, cube=out)
+        return choose(found, asked, models, confirm=held, progress=progress)
 
 
-def _counted(aligned: Aligned, asked: Asked) -> Cube:
-    from fairweight.auditing.counts.count import count, has_scores
-
-    wanted = [term.name for term in asked.terms if needs_scores([term])]
-    if wanted and not has_scores(aligned):
-        raise InputError(
-            f"'{wanted[0]}' needs scores, and the predictions have none; add a score column, or "
-            "choose by something else."
-        )
-    return count(aligned, scores=bool(wanted))
-
-
-def _setting(aligned: Aligned, cube: Cube, options: Options, positive: Any) -> Setting:
-    from fairweight.auditing.compare.training import Training
-    from fairweight.auditing.counts.count import training_table
-    from fairweight.auditing.pipeline import positives
-
-    training = training_table(aligned)
-    return Setting(
-        baseline=aligned.baseline,
-        groupings=aligned.groupings,
-        positive=positives(cube, cube.tasks or (None,), positive),
-        options=options,
-        training=None if training is None else Training(training),
-    )
+def _check_confirming(confirm: Any, share: float | None) -> None:
+    if confirm is not None and share is not None:
+        raise InputError("--confirm and --confirm-share were both given; give one of them.")
+    if share is not None and not 0 < share < 1:
+        raise InputError(f"--confirm-share {share:g} cannot be used; give a share between 0 and 1.")
 
 
 def _same_variants(aligned: Aligned, other: Aligned) -> None:

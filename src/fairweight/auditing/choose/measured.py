@@ -68,9 +68,12 @@ def measured(
         nothing = np.zeros((n_draws, len(variants), 0))
         return Measured(variants, nothing[0], nothing)
     tasks = [_Task(ordered, task, terms, setting, share) for task in ordered.tasks or (None,)]
-    notes = _counted(tasks, terms)
     multiplicity = tasks[0].multiplicity
-    once = _mean([task.values(multiplicity[None, :].astype(float)) for task in tasks])[0]
+    by_task = [task.values(multiplicity[None, :].astype(float)) for task in tasks]
+    # The same tasks for all variants and draws: those in which the baseline has a value.
+    counts = np.array([~np.isnan(values[0, 0]) for values in by_task])
+    notes = _counted(tasks, terms, counts)
+    once = _mean(by_task, counts)[0]
     drawn = np.empty((n_draws, *once.shape))
     resample = resampler(multiplicity)
     made = 0
@@ -79,7 +82,7 @@ def measured(
         nonlocal made
         for rng, size in zip(generators, sizes, strict=True):
             times = resample(rng, size)
-            drawn[start : start + size] = _mean([task.values(times) for task in tasks])
+            drawn[start : start + size] = _mean([task.values(times) for task in tasks], counts)
             start += size
             made += size
             if progress is not None:
@@ -87,7 +90,7 @@ def measured(
 
     width = max(len(multiplicity), *(task.width for task in tasks))
     in_batches(stream(setting.options.random_state, "choose", "bootstrap"), n_draws, width, work)
-    exact = _mean([task.correction for task in tasks])[0]
+    exact = _mean([task.correction for task in tasks], counts)[0]
     return Measured(variants, *_defined(once + exact, drawn + exact), notes)
 
 
@@ -163,7 +166,7 @@ class _Task:
                     found[:, :, i] = self._measured(measure, each, mean)
         if self._scored is not None:
             for i, members in zip(self._scored_at, self._scored.of_members(draws), strict=True):
-                found[:, :, i] = members @ self._share.T
+                found[:, :, i] = _of_variants(members, self._share)
         return found
 
     def _sides(self, draws: NDArray[Any]) -> tuple[Both, Both]:
@@ -188,34 +191,49 @@ class _Task:
         rows = []
         for part in measure.parts:
             made = part.evaluate(mean if part.rates_first else each).compressed[..., part.row]
-            rows.append(made if part.rates_first else made @ self._share.T)
+            rows.append(made if part.rates_first else _of_variants(made, self._share))
         return worst(np.stack(rows, axis=-1), measure.better)
 
 
-def _counted(tasks: Sequence[_Task], terms: Sequence[Term]) -> tuple[str, ...]:
+def _of_variants(members: Floats, share: Floats) -> Floats:
+    """Mean over the members of every variant; NaN of those with an undefined member alone."""
+    undefined = np.isnan(members)
+    found: Floats = np.where(undefined, 0.0, members) @ share.T
+    if undefined.any():
+        found[undefined.astype(float) @ share.T > 0] = np.nan
+    return found
+
+
+def _counted(
+    tasks: Sequence[_Task], terms: Sequence[Term], counts: NDArray[np.bool_]
+) -> tuple[str, ...]:
     """What is said of terms that some tasks cannot give; an error where none can."""
     notes = []
     for i, term in enumerate(terms):
         reasons = [m.reason for task in tasks for at, m in task.measures if at == i and m.reason]
         if len(reasons) == len(tasks):
             raise InputError(f"'{term.name}' cannot be estimated: {reasons[0]}.")
-        if reasons:
+        n = int(counts[:, i].sum())
+        if not n:
+            raise InputError(
+                f"'{term.name}' is undefined for the baseline"
+                f"{' in every task' if len(tasks) > 1 else ''}; choose by something else."
+            )
+        if n < len(tasks):
+            why = reasons[0] if reasons else "it is undefined there for the baseline"
             notes.append(
-                f"{term.name} is the mean over {len(tasks) - len(reasons)} of {len(tasks)} tasks; "
-                f"the others have no value ({reasons[0]})."
+                f"{term.name} is the mean over {n} of {len(tasks)} tasks; the others have no value "
+                f"({why})."
             )
     return tuple(notes)
 
 
-def _mean(by_task: Sequence[Floats]) -> Floats:
-    """Mean over the tasks that have a value at all."""
+def _mean(by_task: Sequence[Floats], counts: NDArray[np.bool_]) -> Floats:
+    """Mean over the tasks that count for each term, (tasks, terms); NaN where one has no value."""
     if len(by_task) == 1:
         return by_task[0]
-    stacked = np.stack(by_task)
-    never = np.isnan(stacked).all(axis=(1, 2), keepdims=True)
-    total = np.where(never, 0.0, stacked).sum(axis=0)
-    count = (~never).sum(axis=0)
-    found: Floats = total / np.maximum(count, 1)
+    kept = counts[:, None, None, :]
+    found: Floats = np.where(kept, np.stack(by_task), 0.0).sum(axis=0) / counts.sum(axis=0)
     return found
 
 

@@ -36,11 +36,25 @@ def dominates(points: Floats) -> NDArray[np.bool_]:
     >>> dominates(np.array([[1.0, 1.0], [0.0, 1.0]])).tolist()
     [[False, True], [False, False]]
     """
-    shape = (*points.shape[:-1], points.shape[-2])
-    as_good = np.ones(shape, dtype=np.bool_)
-    for k in range(points.shape[-1]):
-        one = points[..., k]
-        as_good &= one[..., :, None] >= one[..., None, :]
-    # As good both ways is equal in everything; whoever is as good and not equal is better in one.
-    found: NDArray[np.bool_] = as_good & ~np.swapaxes(as_good, -1, -2)
+    undefined = ~np.isfinite(points).all(axis=-1)
+    places = [np.where(undefined, -1, _places(points[..., k])) for k in range(points.shape[-1])]
+    # Whoever is at least as good in all places and has a higher sum of them is better in one.
+    total = np.sum(places, axis=0)
+    found: NDArray[np.bool_] = total[..., :, None] > total[..., None, :]
+    for place in places:
+        found &= place[..., :, None] >= place[..., None, :]
+    return found
+
+
+def _places(values: Floats) -> NDArray[np.int32]:
+    """Places along the last axis, from 0 for the lowest; equal values have equal places.
+
+    Small whole numbers are compared several times faster than the values themselves.
+    """
+    order = np.argsort(values, axis=-1)
+    ordered = np.take_along_axis(values, order, axis=-1)
+    steps = np.zeros(values.shape, dtype=np.int32)
+    np.cumsum(ordered[..., 1:] != ordered[..., :-1], axis=-1, out=steps[..., 1:])
+    found = np.empty_like(steps)
+    np.put_along_axis(found, order, steps, axis=-1)
     return found

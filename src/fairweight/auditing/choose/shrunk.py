@@ -4,7 +4,8 @@ The best of many estimates is too good: part of its lead is luck. Variants' true
 normal about a common mean, with a spread τ that the data tell; τ itself is not known either, so it
 is integrated out (a half-Cauchy prior near the scale of the noise), not put at its estimate. Errors
 are those of the replicates, with all their correlations: one draw serves all variants, so what they
-have in common does not blur their differences.
+have in common does not blur their differences. Variants far from others
+that lie together are shrunk apart from them (`apart.py`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing.choose.apart import neighbourhoods
 from fairweight.auditing.counts.stats import Floats
 
 STEPS = 60  # of the grid of τ
 LEAST, MOST = 0.02, 200.0  # its ends, in units of the noise
-PRIOR_SCALE = 0.8  # in units of the noise: with it P(best) of five variants is calibrated
+PRIOR_SCALE = 0.65  # in units of the noise: P(best) is calibrated best with it (docs/statistics.md)
 ROUNDING = 1e-9  # of the noise: what is nearer than that is equal
 
 
@@ -30,22 +32,37 @@ class Shrunk:
     mean: Floats
 
 
-def shrink(values: Floats, replicates: Floats, rng: np.random.Generator) -> Shrunk:
+def shrink(
+    values: Floats,
+    replicates: Floats,
+    rng: np.random.Generator,
+    *,
+    prior_scale: float = PRIOR_SCALE,
+) -> Shrunk:
     """Draw true values given estimates (V,) and bootstrap replicates of them (R, V).
 
     Every replicate's error is put on a draw of true values from the prior, and what the estimates
     then say is taken from it (Matheron's rule), so that the errors keep the shape they have.
     """
     error = replicates - replicates.mean(axis=0)
+    draws, mean = values - error, values.copy()
+    for own in neighbourhoods(values, error):
+        if len(own) > 1 and _scale(error[:, own]):
+            together = _together(values[own], error[:, own], rng, prior_scale)
+            draws[:, own], mean[own] = together.draws, together.mean
+    return Shrunk(draws, mean)
+
+
+def _together(
+    values: Floats, error: Floats, rng: np.random.Generator, prior_scale: float
+) -> Shrunk:
     n_draws, n_variants = error.shape
-    if n_variants < 2 or not _scale(error):
-        return Shrunk(values - error, values)
     noise = _scale(error)
     within, axes = np.linalg.eigh(error.T @ error / max(n_draws - 1, 1))
     within = np.clip(within, 0.0, None)
     ones = axes.sum(axis=0)
     taus = noise * np.geomspace(LEAST, MOST, STEPS)
-    chance = _posterior(axes.T @ values, ones, within, taus, noise)
+    chance = _posterior(axes.T @ values, ones, within, taus, prior_scale * noise)
     tau = taus[_spread_draws(chance, n_draws, rng)]
     prior = tau[:, None] * rng.standard_normal((n_draws, n_variants))
     lacking = (values - prior - error) @ axes
@@ -62,14 +79,14 @@ def _scale(error: Floats) -> float:
     return found if found > ROUNDING * float(np.abs(error).max(initial=0.0)) else 0.0
 
 
-def _posterior(values: Floats, ones: Floats, within: Floats, taus: Floats, noise: float) -> Floats:
+def _posterior(values: Floats, ones: Floats, within: Floats, taus: Floats, scale: float) -> Floats:
     """Probabilities of the grid of τ, the common mean integrated out under a flat prior."""
     total = within + taus[:, None] ** 2  # (T, V), in the axes of the errors
     information = (ones**2 / total).sum(axis=1)
     mean = (ones * values / total).sum(axis=1) / information
     misfit = ((values - mean[:, None] * ones) ** 2 / total).sum(axis=1)
     log = -0.5 * (np.log(total).sum(axis=1) + np.log(information) + misfit)
-    log += np.log(taus) - np.log1p((taus / (PRIOR_SCALE * noise)) ** 2)  # the grid is even in log τ
+    log += np.log(taus) - np.log1p((taus / scale) ** 2)  # the grid is even in log τ
     chance = np.exp(log - log.max())
     found: Floats = chance / chance.sum()
     return found

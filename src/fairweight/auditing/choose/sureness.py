@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.choose.best import best_set, deficits, share_best
+from fairweight.auditing.choose.best import LEVEL, best_set, deficits, share_best
 from fairweight.auditing.choose.known import Asked, Known
 from fairweight.auditing.choose.pareto import frontier
 from fairweight.auditing.choose.shrunk import shrink
@@ -83,18 +83,25 @@ def _surely_dominated(
 ) -> NDArray[np.bool_]:
     """Who is below another variant in every objective by more than noise (costs: at all)."""
     n_variants = len(points)
+    level = 1 - (1 - LEVEL) / max(int(noisy.sum()), 1)  # an error in any objective counts
     sure = np.ones((n_variants, n_variants), dtype=np.bool_)
     better = np.zeros_like(sure)
     for k, is_noisy in enumerate(noisy):
         one = points[:, k]
         above = one[:, None] > one[None, :]
         if is_noisy:
-            column = np.unique(replicates[:, :, k], axis=1, return_inverse=True)[1].reshape(-1)
-            same = column[:, None] == column[None, :]
-            above = deficits(one, replicates[:, :, k])
-            sure &= above | same
+            above = deficits(one, replicates[:, :, k], level)
+            sure &= above | _copies(replicates[:, :, k])
         else:
             sure &= one[:, None] >= one[None, :]
         better |= above
     found: NDArray[np.bool_] = np.asarray((sure & better).any(axis=0))
+    return found
+
+
+def _copies(replicates: Floats) -> NDArray[np.bool_]:
+    """Which variants have the same value in every draw, (V, V)."""
+    known: dict[bytes, int] = {}
+    number = np.array([known.setdefault(column.tobytes(), len(known)) for column in replicates.T])
+    found: NDArray[np.bool_] = number[:, None] == number[None, :]
     return found

@@ -66,8 +66,9 @@ def share_of_top(
     rng = np.random.default_rng() if rng is None else rng
     draws = int(np.clip(_MOST_DRAWN // values.size, 5, n_draws))
     reference = np.zeros(len(shares))
+    whole = max(1, round(total))  # a mean over members may be a fraction of one answer
     for _ in range(draws):
-        drawn = rng.multinomial(round(total), size / size.sum())
+        drawn = rng.multinomial(whole, size / size.sum())
         reference += _top(drawn.astype(np.float64), tops)
     return _top(values, tops), reference / draws
 

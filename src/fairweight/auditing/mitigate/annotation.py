@@ -46,6 +46,11 @@ def read_labels(path: str, id: str, tasks: Sequence[Answers]) -> dict[str | None
                 "it one."
             )
         own[key] = text
+    if not found:
+        raise InputError(
+            f"--labels {table.shown} holds no label: its column 'label' is empty; fill in the rows "
+            "that people looked at."
+        )
     return found
 
 

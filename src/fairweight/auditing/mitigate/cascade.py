@@ -19,7 +19,7 @@ from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.mitigate.columns import columns_of
 from fairweight.auditing.mitigate.confidence import confidence
-from fairweight.auditing.mitigate.curve_rows import limits, mean_curve, series
+from fairweight.auditing.mitigate.curve_rows import limits, mean_curve, n_having, series
 from fairweight.auditing.mitigate.new_variant import NewVariant
 from fairweight.auditing.mitigate.partners import dense_partners, item_latency
 from fairweight.auditing.mitigate.replacing import Curve, draws_of_units, stepwise
@@ -54,7 +54,10 @@ class Cascade:
 
     @classmethod
     def from_json(cls, held: dict[str, Any]) -> Cascade:
-        return cls(held["thresholds"], held["margin"], RowsSeen.from_json(held["fitted_on"]))
+        thresholds = {name: float(given) for name, given in held["thresholds"].items()}
+        if not all(0 <= given <= 1 for given in thresholds.values()):
+            raise ValueError("a threshold is no number from 0 to 1")
+        return cls(thresholds, held["margin"], RowsSeen.from_json(held["fitted_on"]))
 
 
 def cascade_name(variant: str, threshold: float) -> str:
@@ -76,13 +79,18 @@ def deferred(sure: Floats, threshold: float) -> NDArray[np.bool_]:
     return np.asarray((sure < threshold) | (threshold >= 1))
 
 
-def input_confidence(tasks: Sequence[Answers], variant: str) -> Floats:
-    """How sure each member is of an input: of its least sure task, (members, n)."""
+def check_whole_inputs(tasks: Sequence[Answers]) -> None:
+    """Raise where tasks have different examples."""
     if not same_examples(tasks):
         raise InputError(
             "The tasks do not have the same examples, but a cascade sends whole inputs; give one "
             "task at a time."
         )
+
+
+def input_confidence(tasks: Sequence[Answers], variant: str) -> Floats:
+    """How sure each member is of an input: of its least sure task, (members, n)."""
+    check_whole_inputs(tasks)
     return np.asarray(np.min([confidence(a, variant) for a in tasks], axis=0))
 
 
@@ -149,9 +157,9 @@ def cascade_curve(
             stepwise(answers, columns, own, other, [other], place, steps, drawn)[0][0]
             for own, other, place in zip(answers.of(variant), dense, step, strict=True)
         ]))  # fmt: skip
-    named = [(a.task, 1, c) for a, c in zip(tasks, curves, strict=True)]
+    named = [(a.task, [c]) for a, c in zip(tasks, curves, strict=True)]
     if len(tasks) > 1:
-        named.append((None, len(tasks), mean_curve(curves)))
+        named.append((None, curves))
     rows = [
         {
             "variant": variant,
@@ -161,12 +169,12 @@ def cascade_curve(
             "share_deferred": share[place],
             "cost_ms": cost[place],
             "n": tasks[0].n_examples,
-            "n_tasks": n_tasks,
+            "n_tasks": n_having(own, row["metric"], row["group"]),
             "recommended": False,
             **row,
         }
-        for task, n_tasks, curve in named
-        for place, row in _rows(curve, steps, alpha)
+        for task, own in named
+        for place, row in _rows(mean_curve(own), steps, alpha)
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS["cascade_curve"]))
 

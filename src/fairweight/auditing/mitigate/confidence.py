@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,10 +25,9 @@ def positive_scores(answers: Answers, variant: str) -> NDArray[np.float32]:
     return np.ascontiguousarray(_vectors(answers, variant)[..., _column(answers)])
 
 
-def class_scores(answers: Answers, variant: str) -> NDArray[np.float32]:
-    """Probabilities of all label classes in their order, (members, n, classes)."""
+def class_scores(answers: Answers, variant: str, names: Sequence[str]) -> NDArray[np.float32]:
+    """Probabilities of these classes, (members, n, classes)."""
     vectors = _vectors(answers, variant)
-    names = answers.classes[: answers.n_label_classes]
     lacking = [name for name in names if name not in answers.score_classes]
     if lacking:
         raise InputError(

@@ -32,14 +32,18 @@ class Series(Measured):
 
 
 def mean_curve(curves: Sequence[Curve]) -> Curve:
-    """The mean over members (or tasks) of what all of them have, draw by draw."""
+    """The mean over members (or tasks) draw by draw.
+
+    Of bias amplification over those in which it can be estimated, see `n_having`: attributes that
+    lean to neither side of a column have none.
+    """
     first = curves[0]
+    amplified = [curve.amplification for curve in curves]
     return Curve(
         np.mean([c.accuracy for c in curves], axis=0),
         {
-            name: np.mean([c.amplification[name] for c in curves], axis=0)
-            for name in first.amplification
-            if all(name in c.amplification for c in curves)
+            name: np.mean([held[name] for held in amplified if name in held], axis=0)
+            for name in dict.fromkeys(name for held in amplified for name in held)
         },
         {
             name: np.mean([c.shifts[name] for c in curves], axis=0)
@@ -48,6 +52,13 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
                    for c in curves)
         },
     )  # fmt: skip
+
+
+def n_having(curves: Sequence[Curve], metric: str, group: str | None) -> int:
+    """Over how many of these curves their mean of a metric is."""
+    if metric != "bias_amplification":
+        return len(curves)
+    return sum(group in curve.amplification for curve in curves)
 
 
 def measured(curve: Curve) -> Iterator[Measured]:
@@ -62,14 +73,34 @@ def measured(curve: Curve) -> Iterator[Measured]:
 
 def series(curve: Curve, alpha: float) -> Iterator[Series]:
     """The same with limits; of the worst group, the least of all groups' simultaneous limits."""
-    for own in measured(curve):
-        if own.metric == "worst_group_shift":
-            shifts = curve.shifts[str(own.group)]
-            low, high = simultaneous(shifts[0], shifts[1:], alpha, shifts.shape[-1])
-            low, high = low.min(axis=-1), high.min(axis=-1)
-        else:
-            low, high = limits(own.values, alpha)
-        yield Series(own.metric, own.group, own.values, low, high)
+    found = list(measured(curve))
+    plain = [own.values for own in found if own.metric != "worst_group_shift"]
+    ends = iter([*limits_of_each(plain, alpha), *_of_worst_groups(curve, alpha)])
+    for own in found:
+        yield Series(own.metric, own.group, own.values, *next(ends))
+
+
+def limits_of_each(values: Sequence[Floats], alpha: float) -> list[tuple[Floats, Floats]]:
+    """Limits of several metrics at every step, all sorted at once."""
+    low, high = limits(np.stack(values, axis=1), alpha)
+    return list(zip(low, high, strict=True))
+
+
+def _of_worst_groups(curve: Curve, alpha: float) -> list[tuple[Floats, Floats]]:
+    """Column by column, each group's limits being those of as many as the column has."""
+    shifts = [values for values in curve.shifts.values() if values.shape[-1]]
+    if not shifts:
+        return []
+    groups = np.array([values.shape[-1] for values in shifts])
+    together = np.concatenate(shifts, axis=-1)
+    low, high = simultaneous(together[0], together[1:], alpha, np.repeat(groups, groups))
+    starts = np.cumsum(groups)[:-1]
+    return [
+        (lows.min(axis=-1), highs.min(axis=-1))
+        for lows, highs in zip(
+            np.split(low, starts, axis=-1), np.split(high, starts, axis=-1), strict=True
+        )
+    ]
 
 
 def limits(values: Floats, alpha: float) -> tuple[Floats, Floats]:

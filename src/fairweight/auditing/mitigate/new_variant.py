@@ -27,7 +27,9 @@ class NewVariant:
     score: NDArray[np.float32] | None = None  # (members, n)
 
 
-def chosen_variants(answers: Answers, wanted: Sequence[str] | None) -> tuple[str, ...]:
+def chosen_variants(
+    answers: Answers, wanted: Sequence[str] | None, what: str = "The variant"
+) -> tuple[str, ...]:
     """The variants to mitigate: those named, else all compressed ones."""
     if wanted is None:
         if not answers.variants:
@@ -36,7 +38,7 @@ def chosen_variants(answers: Answers, wanted: Sequence[str] | None) -> tuple[str
     known = (*answers.variants, answers.baseline)
     for name in wanted:
         if name not in known:
-            raise UnknownNameError("The variant", name, known)
+            raise UnknownNameError(what, name, known)
     return tuple(dict.fromkeys(wanted))
 
 
@@ -54,6 +56,18 @@ def prediction_table(
         [_one_task(answers, own) for answers, own in zip(tasks, made, strict=True)],
         ignore_index=True,
     )
+
+
+def training_rows(tasks: Sequence[Answers]) -> pd.DataFrame | None:
+    """The training table of these answers, with the names of the columns of `prediction_table`."""
+    import pandas as pd
+
+    parts = [
+        answers.train if answers.task is None else answers.train.assign(task=answers.task)
+        for answers in tasks
+        if answers.train is not None
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else None
 
 
 def variants_with(

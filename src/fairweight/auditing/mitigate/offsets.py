@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.answers import Answer
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.mitigate.smoothed_quantile import quantile_weights
 
 LEAST = 1e-12  # a probability of 0 has no logarithm
 ROUNDS = 100
-CLOSE = 1e-9
+CLOSE = 1e-6  # of a logit
 
 
 def fit_offsets(probabilities: NDArray[np.float32], label: Answer, *, smooth: bool) -> Floats:
@@ -27,19 +28,20 @@ def fit_offsets(probabilities: NDArray[np.float32], label: Answer, *, smooth: bo
     label
         (n,) into them. Every class must occur.
     smooth
-        Match expected numbers (sums of probabilities) instead of numbers of answers: these move
-        less with single examples.
+        Lean on many margins near the one in question instead of on two (Harrell and Davis'
+        quantile): offsets move less with single examples.
 
     Notes
     -----
-    Answers: classes take turns, and each is given the offset at which as many examples choose it
-    as have its label, between the two margins in question. The best round is kept, because ties
-    between turns need not end.
+    Classes take turns. An example chooses a class whose offset exceeds its margin, by how much the
+    others lead, so each class is given the quantile of its margins at which as many examples choose
+    it as have its label. Plain, the best round is kept, because ties between turns need not end.
+    Smoothed, rounds come nearer to each other: no offset moves more than the largest move before.
     """
     classes = probabilities.shape[1]
     logs = np.log(np.maximum(probabilities.astype(np.float64), LEAST))
     wanted = np.bincount(label, minlength=classes).astype(np.float64)
-    return _expected(logs, wanted) if smooth else _counted(logs, wanted)
+    return _smoothed(logs, wanted) if smooth else _counted(logs, wanted)
 
 
 def with_offsets(
@@ -63,9 +65,7 @@ def _counted(logs: Floats, wanted: Floats) -> Floats:
     best, least = offsets, _distance(logs, offsets, wanted)
     for _ in range(ROUNDS):
         for c in range(classes):
-            shifted = logs + offsets
-            shifted[:, c] = -np.inf
-            margin = np.sort(shifted.max(axis=1) - logs[:, c])  # chosen where offset > margin
+            margin = _margins(logs, offsets, c)
             k = int(wanted[c])
             upper = margin[k] if k < n else margin[-1] + 2
             offsets[c] = (margin[k - 1] + upper) / 2
@@ -83,16 +83,22 @@ def _distance(logs: Floats, offsets: Floats, wanted: Floats) -> float:
     return float(np.abs(np.bincount(answer, minlength=len(wanted)) - wanted).sum())
 
 
-def _expected(logs: Floats, wanted: Floats) -> Floats:
-    """The sums are those of a convex function's gradient, so plain scaling converges."""
-    offsets = np.zeros(len(wanted))
-    for _ in range(10 * ROUNDS):
-        shifted = logs + offsets
-        shifted -= shifted.max(axis=1, keepdims=True)
-        shares = np.exp(shifted)
-        shares /= shares.sum(axis=1, keepdims=True)
-        step = np.log(wanted) - np.log(shares.sum(axis=0))
-        offsets += step
-        if np.abs(step).max() < CLOSE:
+def _smoothed(logs: Floats, wanted: Floats) -> Floats:
+    n, classes = logs.shape
+    weights = [quantile_weights(n, k / n) for k in wanted]
+    offsets = np.zeros(classes)
+    for _ in range(ROUNDS):
+        before = offsets.copy()
+        for c in range(classes):
+            offsets[c] = weights[c] @ _margins(logs, offsets, c)
+        offsets -= offsets.mean()
+        if np.abs(offsets - before).max() < CLOSE:
             break
-    return np.asarray(offsets - offsets.mean())
+    return offsets
+
+
+def _margins(logs: Floats, offsets: Floats, c: int) -> Floats:
+    """By how much the best other class leads, in order; chosen where the offset is larger."""
+    shifted = logs + offsets
+    shifted[:, c] = -np.inf
+    return np.asarray(np.sort(shifted.max(axis=1) - logs[:, c]))

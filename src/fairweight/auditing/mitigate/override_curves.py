@@ -13,7 +13,14 @@ from fairweight.auditing.answers import Answers
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.mitigate.columns import columns_of
-from fairweight.auditing.mitigate.curve_rows import Series, limits, mean_curve, measured, series
+from fairweight.auditing.mitigate.curve_rows import (
+    Series,
+    limits_of_each,
+    mean_curve,
+    measured,
+    n_having,
+    series,
+)
 from fairweight.auditing.mitigate.overrides import (
     dense_labels,
     human_labels,
@@ -93,13 +100,11 @@ def override_curves(
                 progress(f"overrides of {variant}", number, len(tasks))
             found = _pairs(answers, variant, labels, asked, min_group, n_boot)
             for source, pair in found.items():
-                rows += _rows(variant, answers.task, source, pair, answers.n_examples, 1, asked)
+                rows += _rows(variant, answers.task, source, [pair], answers.n_examples, asked)
                 whole.setdefault(source, []).append(pair)
         if len(tasks) > 1 and same:
             for source, pairs in whole.items():
-                rows += _rows(
-                    variant, None, source, _mean(pairs), tasks[0].n_examples, len(pairs), asked
-                )
+                rows += _rows(variant, None, source, pairs, tasks[0].n_examples, asked)
     return pd.DataFrame(rows, columns=list(COLUMNS["override_curves"]))
 
 
@@ -170,19 +175,30 @@ def _rows(
     variant: str,
     task: str | None,
     source: str,
-    pair: _Pair,
+    pairs: Sequence[_Pair],
     n: int,
-    n_tasks: int,
     asked: _Asked,
 ) -> list[dict[str, Any]]:
+    """Of a task, or of the mean over several."""
     rows = []
-    at_random = {(s.metric, s.group): s.values.mean(axis=0) for s in measured(pair.random)}
-    expected = {(s.metric, s.group): s for s in series(pair.expected, asked.alpha)}
-    for own in series(pair.ordered, asked.alpha):
-        key = (own.metric, own.group)
-        table = _columns(own, expected[key], at_random[key], asked.alpha)
+    pair = _mean(pairs)
+    at_random = [s.values.mean(axis=0) for s in measured(pair.random)]
+    expected = list(series(pair.expected, asked.alpha))
+    ordered = list(series(pair.ordered, asked.alpha))
+    changes = [own.values - own.values[:, :1] for own in ordered]
+    beyond = [own.values - other.values for own, other in zip(ordered, expected, strict=True)]
+    ends = limits_of_each([*changes, *beyond], asked.alpha)
+    for number, own in enumerate(ordered):
+        table = _columns(
+            own,
+            expected[number],
+            at_random[number],
+            (changes[number][0], *ends[number]),
+            ends[len(ordered) + number],
+        )
+        n_tasks = n_having([pair.ordered for pair in pairs], own.metric, own.group)
         for place, budget in enumerate(asked.budgets):
-            value = own.values[0, place]
+            value = table["value"][place]
             rows.append(
                 {
                     "variant": variant,
@@ -195,30 +211,33 @@ def _rows(
                     "n_overridden": n_within(budget, n),
                     "n_tasks": n_tasks,
                     "status": "ok" if value == value else "not_estimable: undefined",
-                    **{name: float(values[place]) for name, values in table.items()},
+                    **{name: values[place] for name, values in table.items()},
                 }
             )
     return rows
 
 
-def _columns(own: Series, expected: Series, random: Floats, alpha: float) -> dict[str, Floats]:
+def _columns(
+    own: Series,
+    expected: Series,
+    random: Floats,
+    change: tuple[Floats, Floats, Floats],
+    beyond: tuple[Floats, Floats],
+) -> dict[str, list[float]]:
     """The numbers of every budget, by the name of their column."""
-    change = own.values - own.values[:, :1]
-    beyond = own.values - expected.values
-    change_low, change_high = limits(change, alpha)
-    beyond_low, beyond_high = limits(beyond, alpha)
     moved = random - expected.values[0]  # from the expectation to the mean of the draws
-    return {
+    columns = {
         "value": own.values[0],
         "low": own.low,
         "high": own.high,
         "change": change[0],
-        "change_low": change_low,
-        "change_high": change_high,
+        "change_low": change[1],
+        "change_high": change[2],
         "random": random,
         "random_low": expected.low + moved,
         "random_high": expected.high + moved,
         "beyond_random": own.values[0] - random,
-        "beyond_low": beyond_low - moved,
-        "beyond_high": beyond_high - moved,
+        "beyond_low": beyond[0] - moved,
+        "beyond_high": beyond[1] - moved,
     }
+    return {name: values.tolist() for name, values in columns.items()}

@@ -84,24 +84,46 @@ def reaudit(
     return Reaudit(replace(whole, explanations={**whole.explanations, **held}), made)
 
 
-def verdict(metric: str, before: float, after: float, low: float, high: float) -> str:
+def verdict(
+    metric: str,
+    before: float,
+    after: float,
+    change: tuple[float, float],
+    middle: tuple[float, float] = (nan, nan),
+) -> str:
     """Whether a change is shown to be one for the better.
 
-    >>> verdict("tcb", 0.6, 0.95, 0.3, 0.4), verdict("fpr", 0.1, 0.2, 0.05, 0.15)
-    ('better', 'worse')
-    >>> verdict("accuracy", 0.9, 0.91, -0.01, 0.03), verdict("accuracy", 0.9, 0.9, 0.0, 0.0)
-    ('cannot tell', 'unchanged')
+    Parameters
+    ----------
+    change
+        Limits of after − before.
+    middle
+        Limits of (before + after) / 2, needed where one value is best. A shift is not enough
+        there: thresholds that were right and are moved a little have one too. After is nearer to
+        the best value exactly if the middle lies on before's side of it.
+
+    Examples
+    --------
+    >>> verdict("fpr", 0.1, 0.2, (0.05, 0.15)), verdict("accuracy", 0.9, 0.91, (-0.01, 0.03))
+    ('worse', 'cannot tell')
+    >>> verdict("tcb", 0.6, 0.95, (0.3, 0.4), (0.7, 0.85))
+    'better'
+    >>> verdict("tcb", 0.97, 1.02, (0.03, 0.07), (0.9, 1.1))
+    'cannot tell'
+    >>> verdict("accuracy", 0.9, 0.9, (0.0, 0.0)), verdict("tcb", 0.9, 0.9, (nan, nan))
+    ('unchanged', 'unchanged')
     """
-    if any(isnan(value) for value in (before, after, low, high)):
-        return "cannot tell"
-    if before == after and low == high:
+    low, high = change
+    if before == after and not low < high:
         return "unchanged"
-    if low <= 0 <= high:
+    if not (low > 0 or high < 0):
         return "cannot tell"
     best = BEST[metric]
     if isinstance(best, str):
         return "better" if (after > before) == (best == "higher") else "worse"
-    return "better" if abs(after - best) < abs(before - best) else "worse"
+    if not (middle[0] > best or middle[1] < best):
+        return "cannot tell"
+    return "better" if (after > before) == (middle[1] < best) else "worse"
 
 
 def _changes(result: AuditResult, variant: str, against: str) -> pd.DataFrame:
@@ -118,7 +140,8 @@ def _changes(result: AuditResult, variant: str, against: str) -> pd.DataFrame:
         shift, low, high = (_number(row[name]) for name in ("shift", "ci_low", "ci_high"))
         sim_low, sim_high = (_number(row[name]) for name in ("sim_low", "sim_high"))
         before, after = _number(row["baseline"]), _number(row["compressed"])
-        ends = (low, high) if isnan(sim_low) else (sim_low, sim_high)
+        corrected = (low, high) if isnan(sim_low) else (sim_low, sim_high)
+        wider = (corrected[1] - corrected[0]) / (high - low) if high > low else 1.0
         told = row["status"] == "ok"
         made.append(
             {
@@ -133,7 +156,9 @@ def _changes(result: AuditResult, variant: str, against: str) -> pd.DataFrame:
                 "high": high,
                 "sim_low": sim_low,
                 "sim_high": sim_high,
-                "verdict": verdict(str(row["metric"]), before, after, *ends)
+                "verdict": verdict(
+                    str(row["metric"]), before, after, corrected, _middle(row, wider)
+                )
                 if told
                 else "cannot tell",
             }
@@ -141,6 +166,19 @@ def _changes(result: AuditResult, variant: str, against: str) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(made, columns=list(COLUMNS["mitigation"]))
+
+
+def _middle(row: Mapping[Any, Any], wider: float) -> tuple[float, float]:
+    """Limits of the mean of both values, as much wider for the family as those of the shift are.
+
+    Means of both sides' limits: true wherever both hold, so never too narrow.
+    """
+    middle = (_number(row["baseline"]) + _number(row["compressed"])) / 2
+    low, high = (
+        (_number(row[f"baseline_{end}"]) + _number(row[f"compressed_{end}"])) / 2
+        for end in ("low", "high")
+    )
+    return middle - wider * (middle - low), middle + wider * (high - middle)
 
 
 def _number(value: Any) -> float:

@@ -47,8 +47,8 @@ def rows_seen(tasks: Sequence[Answers]) -> RowsSeen:
     return RowsSeen(frozenset(examples), frozenset(clusters))
 
 
-def refuse_overlap(fitted: RowsSeen, judged: RowsSeen, what: str) -> None:
-    """Raise where a row (or a cluster) is in both.
+def refuse_overlap(fitted: RowsSeen, judged: RowsSeen, what: str) -> list[str]:
+    """Raise where a row (or a cluster) is in both; say where clusters cannot be compared.
 
     Parameters
     ----------
@@ -67,6 +67,14 @@ def refuse_overlap(fitted: RowsSeen, judged: RowsSeen, what: str) -> None:
                 f"tables. Give rows apart (other examples, whole clusters); if these are different "
                 f"{kind}s that share a name, rename them."
             )
+
+    if fitted.examples and bool(judged.clusters) != bool(fitted.clusters):
+        where = "are judged" if judged.clusters else "were fitted"
+        return [
+            f"{what} {where} on rows with clusters and the other rows have none, so it could not "
+            "be checked that no cluster is in both."
+        ]
+    return []
 
 
 def digests(names: Iterable[Any]) -> set[bytes]:

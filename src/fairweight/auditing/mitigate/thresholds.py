@@ -17,6 +17,7 @@ from fairweight.auditing.mitigate.confidence import class_scores, positive_score
 from fairweight.auditing.mitigate.new_variant import NewVariant
 from fairweight.auditing.mitigate.offsets import fit_offsets, with_offsets
 from fairweight.auditing.mitigate.rows_seen import RowsSeen, rows_seen
+from fairweight.auditing.mitigate.smoothed_quantile import quantile_weights
 from fairweight.errors import InputError
 
 KIND = "thresholds"
@@ -79,14 +80,12 @@ def smoothed(scores: NDArray[np.float32], k: int) -> float:
     Harrell and Davis' quantile at 1 − k / n, of logits: a mean of all order statistics with the
     weights of a beta distribution. Needs 0 < k < n.
     """
-    from scipy.special import betainc, expit, logit
+    from scipy.special import expit, logit
 
     n = len(scores)
-    share = 1 - k / n
-    edges = betainc((n + 1) * share, (n + 1) * (1 - share), np.arange(n + 1) / n)
     limit = np.finfo(np.float32).eps
     ordered = logit(np.clip(np.sort(scores).astype(np.float64), limit, 1 - limit))
-    return float(expit(np.diff(edges) @ ordered))
+    return float(expit(quantile_weights(n, 1 - k / n) @ ordered))
 
 
 def fit_thresholds(
@@ -99,8 +98,7 @@ def fit_thresholds(
     tasks
         Answers on the validation rows, one per task.
     smooth
-        Harrell and Davis' quantile (expected numbers with more than two classes) instead of the
-        k-th largest score.
+        Harrell and Davis' quantile instead of the k-th largest score.
     """
     if not tasks or not tasks[0].n_examples:
         raise InputError("There are no validation rows; thresholds cannot be fitted without any.")
@@ -116,7 +114,8 @@ def fit_thresholds(
 def apply_thresholds(rule: Thresholds, answers: Answers, variant: str) -> NewVariant:
     """The answers of a variant's members with their thresholds.
 
-    Where all labels of these rows are alike nothing can be judged, and answers stay as they are.
+    Where nothing was fitted, or all labels of these rows are alike, answers stay as they are;
+    `left_alone` says where.
     """
     known = {(m.variant, m.seed, m.task): m for m in rule.members}
     members = answers.members[answers.rows(variant)]
@@ -131,32 +130,52 @@ def apply_thresholds(rule: Thresholds, answers: Answers, variant: str) -> NewVar
             )
         fitted.append(own)
     prediction = answers.of(variant).copy()
-    if answers.n_label_classes < 2:
+    if answers.n_label_classes < 2 or any(own.status != "ok" for own in fitted):
         held = None if answers.score is None else answers.score[answers.rows(variant)]
         return NewVariant(variant + SUFFIX, variant, prediction, held)
-    if answers.n_label_classes == 2:
+    if fitted[0].threshold is not None:
+        if answers.n_label_classes > 2:
+            raise InputError(
+                "The thresholds were fitted on two classes, but these rows have "
+                f"{answers.n_label_classes}; fit on validation rows with all of them."
+            )
         score = positive_scores(answers, variant)
         for row, own in enumerate(fitted):
-            if own.threshold is None:
-                continue
             positive = _place(own, answers)
             above = score[row].astype(np.float64) > own.threshold
             prediction[row] = np.where(above, positive, 1 - positive)
         return NewVariant(variant + SUFFIX, variant, prediction, score)
-    vectors = class_scores(answers, variant)
+    names = tuple(fitted[0].offsets)
+    places = np.array(_places(names, answers), dtype=prediction.dtype)
+    vectors = class_scores(answers, variant, names)
     score = np.empty(prediction.shape, dtype=np.float32)
     for row, own in enumerate(fitted):
-        offsets = np.array([_offset(own, name) for name in answers.classes[: vectors.shape[-1]]])
-        prediction[row], score[row] = with_offsets(vectors[row], offsets)
+        answer, score[row] = with_offsets(vectors[row], np.array(list(own.offsets.values())))
+        prediction[row] = places[answer]
     return NewVariant(variant + SUFFIX, variant, prediction, score)
+
+
+def left_alone(rule: Thresholds, tasks: Sequence[Answers]) -> list[str]:
+    """A sentence for everything to which no threshold was applied."""
+    told = [
+        f"No threshold was fitted for {own.variant} (seed {own.seed}){_in(own.task)}: {own.status}."
+        for own in rule.members
+        if own.status != "ok"
+    ]
+    return told + [
+        f"No threshold was applied{_in(answers.task)}: all labels of these rows are alike, so "
+        "nothing could be judged."
+        for answers in tasks
+        if answers.n_label_classes < 2
+    ]
 
 
 def _fit_variant(answers: Answers, variant: str, smooth: bool) -> list[MemberRule]:
     members = answers.members[answers.rows(variant)]
     n = answers.n_examples
     if answers.n_label_classes > 2:
-        vectors = class_scores(answers, variant)
         names = answers.classes[: answers.n_label_classes]
+        vectors = class_scores(answers, variant, names)
         return [
             MemberRule(
                 variant, member.seed, answers.task, n, None, None, None,
@@ -192,9 +211,22 @@ def _place(rule: MemberRule, answers: Answers) -> int:
     return answers.positive
 
 
-def _offset(rule: MemberRule, name: str) -> float:
-    if name not in rule.offsets:
+def _places(names: Sequence[str], answers: Answers) -> list[int]:
+    """Codes of the classes that offsets were fitted for: all labels, and none that is new here."""
+    labels = answers.classes[: answers.n_label_classes]
+    new = next((name for name in labels if name not in names), None)
+    if new is not None:
         raise InputError(
-            f"The offsets have no class '{name}'; they were fitted on rows without that label."
+            f"The offsets have no class '{new}'; they were fitted on rows without that label."
         )
-    return rule.offsets[name]
+    gone = next((name for name in names if name not in answers.classes), None)
+    if gone is not None:
+        raise InputError(
+            f"The offsets have a class '{gone}' that is neither a label nor an answer in these "
+            "rows; give rows with all classes."
+        )
+    return [answers.classes.index(name) for name in names]
+
+
+def _in(task: str | None) -> str:
+    return "" if task is None else f" in the task '{task}'"

@@ -50,6 +50,7 @@ def _table(choice: Choice) -> Any:
         (row["variant"], row["term"]): term_value(row)
         for row in records(choice.tables["choice_values"])
     }
+    nearly = _nearly(choice) if choice.asked.requirements else set()
     for row in rows[:LIMIT]:
         table.add_row(
             NOTHING if missing(row["rank"]) else count(row["rank"]),
@@ -58,16 +59,24 @@ def _table(choice: Choice) -> Any:
             *([number(row["value"])] if valued else []),
             *([percent(row["p_best"], 0)] if best else []),
             percent(row["p_frontier"], 0),
-            _remark(row),
+            _remark(row, row["variant"] in nearly),
         )
     if len(rows) > LIMIT:
         table.caption = f"{count(len(rows) - LIMIT)} more: --out DIR writes all"
     return table
 
 
-def _remark(row: dict[str, Any]) -> str:
+def _nearly(choice: Choice) -> set[str]:
+    """Variants that miss requirements by no more than noise."""
+    frame = choice.tables["choice_requirements"]
+    missed = frame[frame["standing"].str.startswith("missed")]
+    clearly = set(missed.loc[missed["standing"] == "missed", "variant"])
+    return set(missed["variant"]) - clearly
+
+
+def _remark(row: dict[str, Any], nearly: bool) -> str:
     if not row["qualifies"]:
-        return "does not qualify"
+        return "does not qualify, within noise" if nearly else "does not qualify"
     if row["chosen"]:
         return "chosen"
     if row["tied"]:

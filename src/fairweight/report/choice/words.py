@@ -95,11 +95,14 @@ def _numbers(choice: Choice) -> list[str]:
 
 
 def _sureness(choice: Choice) -> list[str]:
-    if choice.chosen is None or choice.asked.weights is None or not _any_noise(choice):
+    if choice.chosen is None or not _any_noise(choice):
         return []
     rows = records(choice.tables["choice"])
+    if choice.asked.weights is None:
+        near = [row for row in rows if row["tied"]]
+        return [f"Not shown to be worse in everything: {_listed(near)}."] if near else []
     own = next(row for row in rows if row["chosen"])
-    others = [row for row in rows if row["in_best_set"] and not row["chosen"]]
+    others = [row for row in rows if row["in_best_set"] is True and not row["chosen"]]
     if len(choice.qualifying) == 1:
         return []
     chance = f"The probability that it is the best of them is {percent(own['p_best'], 0)}"
@@ -145,7 +148,7 @@ def _confirmed(choice: Choice) -> str:
         if not missing(metrics[row["term"]])
     )
     missed = [shown(row["term"]) for row in own if str(row["standing"]).startswith("missed")]
-    there = f"On {rows} it has {told or 'no other number'}"
+    there = f"On {rows} it has {told}"
     if missed:
         return f"Not confirmed: {there[0].lower()}{there[1:]}, and misses {', '.join(missed)}."
     kept = " and meets every requirement" if choice.asked.requirements else ""

@@ -28,6 +28,9 @@ WORDS = {  # title of an axis, and by what values are multiplied for it
 }
 
 
+SUFFIX = "+thresholds"  # of variants whose thresholds were calibrated
+
+
 def many(n: int, word: str) -> str:
     """A number with its word.
 
@@ -43,6 +46,11 @@ def attributes(result: AuditResult, name: str = "attributes") -> pd.DataFrame | 
     if frame is None or frame.empty:
         return Absent(UNMADE[name])
     return frame
+
+
+def as_they_are(frame: pd.DataFrame) -> pd.DataFrame:
+    """Without variants whose thresholds were calibrated: between the others a line would jump."""
+    return frame[~frame["variant"].str.endswith(SUFFIX)]
 
 
 def in_order(result: AuditResult, frame: pd.DataFrame) -> list[str]:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 TITLES = {
+    "accuracy": "accuracy, %",
     "worst_group_shift": "worst-group shift, points",
     "bias_amplification": "bias amplification, points",
-    "accuracy": "accuracy, %",
 }
-PANELS = 6
+PANELS = 12
 
 
 @figure(
@@ -35,7 +35,7 @@ PANELS = 6
         "those that judge it (orange). Large dot: the threshold used. Overrides: the same against "
         "the share of examples with a fixed label, the least sure first (blue), and chosen at "
         "random (grey). Bands: 95 % bootstrap intervals over examples (clusters), of the worst "
-        "group simultaneous ones. With several tasks, means over them."
+        "group simultaneous ones. With several tasks, means over those with an estimate."
     ),
     explains=True,
 )
@@ -49,12 +49,15 @@ def curves(
         return Absent("neither a cascade nor overrides were tried")
     panels: list[Spec] = []
     if not isinstance(cascade, Absent):
-        panels += _panels(cascade, _cascade_panel)
+        judged = cascade[(cascade["part"] == "judging") & cascade["value"].notna()]
+        told = judged[["metric", "group"]].drop_duplicates()
+        panels += _panels(cascade.merge(told), _cascade_panel)
     if not isinstance(overrides, Absent):
         panels += _panels(overrides[overrides["source"] == "dense"], _override_panel)
     shown = panels[:PANELS]
+    cut = "" if len(shown) == len(panels) else f"the first {PANELS} of {count(len(panels))} panels"
     return {
-        "title": pair_title(result, name),
+        "title": pair_title(result, name, cut),
         "description": (
             f"{count(len(shown))} panels: accuracy and what groups lose, against the cost of a "
             f"cascade or the budget of overrides of {label(name)}."

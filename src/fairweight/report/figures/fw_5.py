@@ -67,7 +67,7 @@ def _panel(
             "variant": label(row["variant"]),
             "probability": value(row[probability], 100.0),
             "frequency": value(row[frequency], 100.0),
-            "possible": "in the 95 % set" if row["in_best_set"] else "not in it",
+            "possible": "in the 95 % set" if row["in_best_set"] is True else "not in it",
         }
         for row in rows
     ]
@@ -80,7 +80,7 @@ def _panel(
     }
     scale = {"domain": [0, 100]}
     x = {"field": "probability", "type": "quantitative", "title": title, "scale": scale}
-    marked = any(row["in_best_set"] is not None for row in rows) and probability == "p_best"
+    marked = any(not missing(row["in_best_set"]) for row in rows) and probability == "p_best"
     color: Spec = {"value": BLUE}
     if marked:
         color = {

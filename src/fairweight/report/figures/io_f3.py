@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweight.report.figures.attribute_rows import at, attributes, many
+from fairweight.report.figures.attribute_rows import as_they_are, at, attributes, many
 from fairweight.report.figures.parts import label
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.setting_lines import setting_panel, shared_variants
@@ -39,6 +39,7 @@ def single_and_joint(
     found = attributes(result, "settings")
     if isinstance(found, Absent):
         return found
+    found = as_they_are(found)
     marked = set(found.loc[found["category"] == BACKDOOR, "setting"])
     clean = found[~found["setting"].isin(marked)]
     several = clean.groupby("task", sort=False)["setting"].nunique()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweight.report.figures.attribute_rows import at, attributes, many
+from fairweight.report.figures.attribute_rows import as_they_are, at, attributes, many
 from fairweight.report.figures.io_f3 import BACKDOOR, BIAS
 from fairweight.report.figures.parts import label
 from fairweight.report.figures.registry import Absent, Spec, figure
@@ -34,7 +34,7 @@ def backdoors(
     found = attributes(result, "settings")
     if isinstance(found, Absent):
         return found
-    marked = at(found, BIAS, BACKDOOR)
+    marked = at(as_they_are(found), BIAS, BACKDOOR)
     marked = marked[marked["value"].notna()]
     if marked.empty:
         return Absent("no setting has marked examples")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweight.report.figures.attribute_rows import WORDS, attributes, box, in_order, many
+from fairweight.report.figures.attribute_rows import SUFFIX, WORDS, attributes, box, in_order, many
 from fairweight.report.figures.boxes import Placed, box_panel
 from fairweight.report.figures.parts import labels
 from fairweight.report.figures.registry import Absent, Spec, figure
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.result import AuditResult
 
-SUFFIX = "+thresholds"
 BEFORE, AFTER = "as they are", "calibrated thresholds"
 PANELS = {"worst_case_bias_amplification": 0.0, "tcb": 1.0}
 

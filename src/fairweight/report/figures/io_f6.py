@@ -27,9 +27,9 @@ SOURCES = {"human": "human labels", "dense": "dense labels"}
         "Worst-case bias amplification of a column (0 is best) when the predictions of the "
         "examples that the dense model is least sure of are replaced, by human labels or by the "
         "dense model's. A line is a variant; dashed: a random choice of equal size, the mean over "
-        "seeded draws. With several attributes, the mean over those that are overridden. Bands: "
-        "95 % bootstrap intervals over examples (clusters). Without annotation, the labels of the "
-        "table stand for human ones: people who are always right."
+        "seeded draws. With several attributes, the mean over those that are overridden and lean "
+        "to a side. Bands: 95 % bootstrap intervals over examples (clusters). Without annotation, "
+        "the labels of the table stand for human ones: people who are always right."
     ),
     explains=True,
     once=True,

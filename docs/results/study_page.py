@@ -1,8 +1,9 @@
-"""Write the page of a finished study: its audits, and what was found about classes.
+"""Write the page of a finished study: the paper's claims, its audits, its tables and figures.
 
     python docs/results/study_page.py fairweight-runs/results/NAME --out docs/results/NAME.md
 
-Figures are copied beside the page, into a folder of its name, and so are the regressions.
+Figures are copied beside the page, into a folder of its name, and so are the regressions. Notes by
+hand stand between two comments on the page, and are kept when it is written again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shutil
 from pathlib import Path
 
 from study_figures import kept, put
+from study_notes import between_marks, kept_notes
 from study_tables import (
     audited,
     by_data_set,
@@ -47,6 +49,20 @@ TECHNIQUES = (
     "one of these data sets, trained again."
 )
 TABLES = ("class_coefficients.csv", "class_fits.csv")
+
+
+def claims_section(results: Path) -> list[str]:
+    """What the paper claims, and whether this run shows it; nothing for a study of no paper."""
+    from fairweight.studies.claims.page import markdown
+    from fairweight.studies.claims.table import judged
+    from fairweight.studies.library import claims, with_claims
+
+    if results.name not in with_claims():
+        return []
+    asked = claims(results.name)
+    text = markdown(asked, judged(asked, results)).rstrip()
+    command = f"`fairweight study claims {results.name}`"
+    return ["## The paper's claims", "", f"Made by {command}. {text}", ""]
 
 
 def audit_section(folder: Path, page: Path, pictures: bool) -> list[str]:
@@ -99,7 +115,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", type=Path)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--notes", type=Path, help="Markdown that follows the introduction.")
+    parser.add_argument(
+        "--notes", type=Path, help="Markdown after the claims; by default what the page has."
+    )
     parser.add_argument("--more", type=Path, help="Markdown that follows everything else.")
     parser.add_argument(
         "--pictures",
@@ -116,8 +134,14 @@ def main(arguments: list[str] | None = None) -> None:
         f"`python docs/results/study_page.py`. {AUDITS}",
         "",
     ]
-    if given.notes is not None:
-        lines += [given.notes.read_text(encoding="utf-8").strip(), ""]
+    lines += claims_section(given.results)
+    notes = (
+        kept_notes(given.out)
+        if given.notes is None
+        else given.notes.read_text(encoding="utf-8").strip()
+    )
+    if notes:
+        lines += [*between_marks(notes), ""]
     for folder in sorted(path for path in given.results.iterdir() if (path / "audit").is_dir()):
         lines += audit_section(folder, given.out, folder.name in given.pictures)
     classes = given.results / "classes"

@@ -63,7 +63,7 @@ def test_every_command_shows_an_example_and_helps(run: Run) -> None:
             assert parameter.help[0].isupper(), (name, parameter.name)
             assert parameter.help.rstrip().endswith((".", ")")), (name, parameter.name)
     assert set(COMMANDS) == {
-        "list", "new", "run", "status", "retry", "report", "export", "gc",
+        "list", "new", "run", "status", "retry", "report", "claims", "export", "gc",
     }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import typer
 
 from fairweight.cli.audit_command import audit
 from fairweight.cli.choose_command import choose
+from fairweight.cli.claims_command import claims
 from fairweight.cli.compress_command import compress
 from fairweight.cli.count_command import count
 from fairweight.cli.datasets_command import datasets
@@ -76,6 +77,7 @@ app.command(rich_help_panel=LAB)(predict)
 app.command(rich_help_panel=LAB)(similarity)
 app.command(rich_help_panel=LAB)(methods)
 app.command(rich_help_panel=LAB)(datasets)
+study.command("claims")(claims)
 app.add_typer(study, rich_help_panel=LAB)
 app.command(rich_help_panel=LOOK)(view)
 app.add_typer(report, rich_help_panel=LOOK)

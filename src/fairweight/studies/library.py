@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.specs.claims import Claims
+from fairweight.specs.read_spec import read_spec, read_toml
 from fairweight.specs.read_study import read_study
 from fairweight.specs.study import Study
 
 FOLDER = Path(__file__).parent / "specs"
 PRESETS = ("smoke", "laptop", "paper")
 DEFAULT = "laptop"
+CLAIMS = "claims.toml"
 
 
 def names() -> list[str]:
@@ -38,6 +41,21 @@ def study(name: str, preset: str | None = None) -> Study:
             )
         return read_study(name)
     return read_study(_file(name, preset or DEFAULT))
+
+
+def claims(name: str) -> Claims:
+    """What the paper of a study claims; of a study of your own what stands in NAME.claims.toml."""
+    own = name.endswith(".toml")
+    path = Path(name).with_suffix(".claims.toml") if own else _folder(name) / CLAIMS
+    if not path.is_file():
+        beside = f"write '{path}'" if own else f"those that have: {', '.join(with_claims())}"
+        raise InputError(f"The study '{name}' has no claims to judge; {beside}.")
+    return read_spec(Claims, read_toml(path, "The claims"), f"The claims '{path.name}'")
+
+
+def with_claims() -> list[str]:
+    """The studies whose paper's claims were written down."""
+    return [name for name in names() if (FOLDER / name / CLAIMS).is_file()]
 
 
 def _file(name: str, preset: str) -> Path:

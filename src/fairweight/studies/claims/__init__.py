@@ -1,0 +1,1 @@
+"""Whether a study reproduces what its paper claims, judged from stored results."""

@@ -96,6 +96,11 @@ def class_section(folder: Path, page: Path) -> list[str]:
     return lines
 
 
+def _experiment(folder: Path) -> bool:
+    """Whether it was audited as a part of the study; mitigations tried later have a table alone."""
+    return (folder / "audit").is_dir() and (folder / "predictions").is_dir()
+
+
 def figures(
     folder: Path, name: str, page: Path, *, pictures: bool = False, without: Path | None = None
 ) -> list[str]:
@@ -142,7 +147,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     if notes:
         lines += [*between_marks(notes), ""]
-    for folder in sorted(path for path in given.results.iterdir() if (path / "audit").is_dir()):
+    for folder in sorted(path for path in given.results.iterdir() if _experiment(path)):
         lines += audit_section(folder, given.out, folder.name in given.pictures)
     classes = given.results / "classes"
     if classes.is_dir():

@@ -27,12 +27,12 @@ WEIGHTS = ("accuracy=100", "unfairness=10", "sparsity=1")
 REPLICATES = "300"
 REQUIRED = "worst_group_shift>=-0.02"
 SHOWN = ("accuracy", "tcb", "bias_amplification", "worst_case_bias_amplification", "worst_group")
-BUDGETS = (0.05, 0.1, 0.2)
+BUDGET = 0.1
 INTRODUCTION = (
     "Rules were fitted on the validation images and judged on the test images. Changes are against "
     "the same variant without the rule, means over the attributes, with 95 % intervals for these "
     "models. *Better* and *worse* count attributes with their groups and classes; limits hold for "
-    "the whole family."
+    "the whole family. A dash: not defined, for example because an attribute is never predicted."
 )
 
 
@@ -85,10 +85,9 @@ def changed(folder: Path) -> list[str]:
             whole = own[(own["metric"] == metric) & own["task"].isna()]
             whole = whole[whole["by"].isin(["overall", "grouping"])]
             for row in whole.to_dict("records"):
-                change = f"{row['shift']:+.3f} {_limits(row['low'], row['high'])}"
                 rows.append([
-                    str(variant), _name(row), f"{row['before']:.3f}", f"{row['after']:.3f}",
-                    change, str(row["verdict"]),
+                    str(variant), _name(row), _number(row["before"]), _number(row["after"]),
+                    _change(row["shift"], row["low"], row["high"]), str(row["verdict"]),
                 ])  # fmt: skip
         told = f"{counts.get('better', 0)} better, {counts.get('worse', 0)} worse of {len(parts)}"
         rows.append([str(variant), "groups and classes", "", "", "", told])
@@ -96,20 +95,19 @@ def changed(folder: Path) -> list[str]:
 
 
 def overridden(folder: Path) -> list[str]:
-    """What overrides change at some budgets, and what is beyond a random choice."""
+    """What overrides change at one budget, and what is beyond a random choice."""
     table = pd.read_csv(folder / "override_curves.csv")
-    table = table[table["task"].isna() & table["budget"].round(6).isin(BUDGETS)]
+    table = table[table["task"].isna() & (table["budget"].round(6) == BUDGET)]
     table = table[table["metric"].isin(["accuracy", "bias_amplification", "worst_group_shift"])]
     rows = [
         [
-            row["variant"], row["source"], f"{100 * row['budget']:.0f} %",
-            _name(row),
-            f"{row['change']:+.4f} {_limits(row['change_low'], row['change_high'], 4)}",
-            f"{row['beyond_random']:+.4f} {_limits(row['beyond_low'], row['beyond_high'], 4)}",
+            row["variant"], row["source"], _name(row),
+            _change(row["change"], row["change_low"], row["change_high"]),
+            _change(row["beyond_random"], row["beyond_low"], row["beyond_high"]),
         ]
         for row in table.to_dict("records")
     ]  # fmt: skip
-    heads = ("variant", "labels", "budget:", "metric", "change:", "beyond a random choice:")
+    heads = ("variant", "labels", "metric", "change:", "beyond a random choice:")
     return markdown(heads, rows)
 
 
@@ -123,8 +121,8 @@ def cascaded(folder: Path) -> list[str]:
             row["variant"], f"{row['threshold']:.3f}", f"{100 * row['share_deferred']:.1f} %",
             f"{row['cost_ms']:.3f}",
             _name(row),
-            f"{row['value']:.4f} {_limits(row['low'], row['high'], 4)}",
-            f"{row['change']:+.4f} {_limits(row['change_low'], row['change_high'], 4)}",
+            _change(row["value"], row["low"], row["high"]),
+            _change(row["change"], row["change_low"], row["change_high"]),
         ]
         for row in table.to_dict("records")
     ]  # fmt: skip
@@ -139,12 +137,12 @@ def chosen(folder: Path) -> list[str]:
     rows = [
         [
             row["variant"], "yes" if row["qualifies"] else "no",
-            "yes" if row["frontier"] else "no", _share(row["p_frontier"]), _share(row["p_best"]),
-            "yes" if row["in_best_set"] else "no",
+            row["frontier"] or "", _share(row["p_frontier"]), _share(row["p_best"]),
+            {True: "yes", False: "no"}.get(row["in_best_set"], ""),
         ]
         for row in held["tables"]["choice"]
     ]  # fmt: skip
-    heads = ("variant", "qualifies", "frontier", "P(frontier):", "P(best):", "in the 95 % set")
+    heads = ("variant", "qualifies", "stands", "P(frontier):", "P(best):", "in the 95 % set")
     return [*(f"- {line}" for line in held["sentences"]), "", *markdown(heads, rows)]
 
 
@@ -167,6 +165,8 @@ def _of_audit(folder: Path, name: str) -> list[Path]:
     result = from_json((folder / "audit" / "audit.json").read_text(encoding="utf-8"))
     origins = dict.fromkeys(variant.partition("+")[0] for variant in result.variants)
     id = FIGURES[name]
+    if id in TOGETHER:
+        return [save_figure(result, id, folder / f"{id}.svg")]
     return [
         save_figure(result, id, folder / f"{id}-{variant}.svg", variant=variant)
         for variant in origins
@@ -199,7 +199,8 @@ TABLES = {
     "value": chosen,
     "smallest": chosen,
 }
-FIGURES = {"overrides": "IO-F6", "cascade": "FW-4"}
+FIGURES = {"thresholds": "IO-F5a", "overrides": "IO-F6", "cascade": "FW-4"}
+TOGETHER = ("IO-F5a", "IO-F6")  # one figure for all variants
 
 
 def _each(option: str, values: tuple[str, ...]) -> list[str]:
@@ -211,8 +212,14 @@ def _name(row: dict[str, Any]) -> str:
     return str(row["metric"]).replace("_", " ") + place
 
 
-def _limits(low: float, high: float, digits: int = 3) -> str:
-    return "" if pd.isna(low) else f"[{low:+.{digits}f}, {high:+.{digits}f}]"
+def _number(value: float) -> str:
+    return "—" if pd.isna(value) else f"{value:.3f}"
+
+
+def _change(value: float, low: float, high: float) -> str:
+    if pd.isna(value):
+        return "—"
+    return f"{value:+.4f}" + ("" if pd.isna(low) else f" [{low:+.4f}, {high:+.4f}]")
 
 
 def _share(value: float | None) -> str:

@@ -149,6 +149,9 @@ def main(arguments: list[str] | None = None) -> None:
         lines += [*between_marks(notes), ""]
     for folder in sorted(path for path in given.results.iterdir() if _experiment(path)):
         lines += audit_section(folder, given.out, folder.name in given.pictures)
+    settings = given.results / "settings" / "figures"
+    if settings.is_dir():
+        lines += ["## Settings side by side", "", *figures(settings, "settings", given.out)]
     classes = given.results / "classes"
     if classes.is_dir():
         lines += class_section(classes, given.out)

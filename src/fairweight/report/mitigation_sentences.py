@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 SOME = 4
 SPOKEN = ("accuracy", "recall", "bias_amplification", "tcb")  # the others say the same twice
+ALL_DEFERRED = "+cascade-1"
+NO_CASCADE = "every input goes to the dense model, so this cascade is no help."
 # What each kind of mitigation is for; the first metric that a table has is spoken of.
 AIMS: dict[str, tuple[str, ...]] = {
     "thresholds": ("tcb", "recall"),
@@ -47,7 +49,8 @@ def mitigation_sentences(mitigation: pd.DataFrame, kind: str) -> list[str]:
         origins = list(dict.fromkeys(own["against"]))
         changes = own[own["against"] == origins[0]]
         head = f"{shown(variant)} against {shown(origins[0])}: "
-        said.append(head + _helped(changes, kind))
+        everything = kind == "cascade" and str(variant).endswith(ALL_DEFERRED)
+        said.append(head + (NO_CASCADE if everything else _helped(changes, kind)))
         said.append(head + _worse(changes))
         if len(origins) > 1:
             left = own[own["against"] == origins[1]]

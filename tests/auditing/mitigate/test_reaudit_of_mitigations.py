@@ -115,3 +115,12 @@ def test_nearer_to_a_best_value_needs_both_limits(
     after: float, change: tuple[float, float], middle: tuple[float, float], told: str
 ) -> None:
     assert verdict("tcb", 0.6, after, change, middle) == told
+
+
+def test_a_cascade_that_asks_the_dense_model_of_everything_is_no_help(again: Reaudit) -> None:
+    renamed = again.mitigation.replace({"variant": {NEW: "small+cascade-1"}})
+    first = mitigation_sentences(renamed, "cascade")[0]
+    assert first == (
+        "small+cascade-1 against small: every input goes to the dense model, so this cascade is "
+        "no help."
+    )

@@ -8,6 +8,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.audited import Progress, audited
+from fairweight.auditing.explain.attributes import attribute_values
 from fairweight.auditing.explain.tables import COLUMNS
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ def reaudit(
         rows.append(_changes(whole, name, baseline))
     made = pd.concat(rows, ignore_index=True)
     held = {**(explanations or {}), "mitigation": made}
+    if whole.tasks:
+        held["attributes"] = attribute_values(whole)
     return Reaudit(replace(whole, explanations={**whole.explanations, **held}), made)
 
 

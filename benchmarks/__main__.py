@@ -34,6 +34,7 @@ from benchmarks import (
     similarity,
     slices,
     startup,
+    view_readers,
     votes,
 )
 from benchmarks.lines import Line, markdown, plain
@@ -51,6 +52,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "exemplars": exemplars,
     "overrides": overrides,
     "votes": votes,
+    "view-readers": view_readers,
     "similarity": similarity,
     "lab-training": lab_training,
     "lab-processes": lab_processes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,10 +102,54 @@ def plain_report(report: Path) -> Path:
     return plain
 
 
+@pytest.fixture(scope="package")
+def viewer(report: Path) -> Iterator[str]:
+    """The address of a server that shows the same squares; its verdicts are beside the report."""
+    import uvicorn
+
+    from fairweight.report import bundle
+    from fairweight.web.app import create_app
+    from fairweight.web.places import find_items
+    from fairweight.web.serve import listening
+    from fairweight.web.settings import Settings
+    from fairweight.web.votes.build import indexed
+
+    folder = report.parent
+    with pytest.MonkeyPatch.context() as patch, listening("127.0.0.1", 0) as listener:
+        kept = bundle.javascript()
+        patch.setattr(bundle, "javascript", lambda: kept)
+        patch.setenv("FAIRWEIGHT_CACHE", str(folder / "cache"))
+        (item,) = find_items(folder)
+        indexed(item)
+        port = listener.getsockname()[1]
+        settings = Settings(port=port, annotations=folder / "annotations.sqlite")
+        app = create_app([item], settings=settings)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield f"http://127.0.0.1:{port}/audit/{item.key}"
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def viewer_page(watched: Watched, viewer: str) -> Iterator[Page]:
+    """A page of the viewer: its console stays empty, and nothing is asked of anybody else."""
+    yield watched.page
+    own = viewer.partition("/audit/")[0]
+    assert watched.errors == []
+    asked = [url for url in watched.requests if not url.startswith(("data:", "blob:"))]
+    assert [url for url in asked if not url.startswith(f"{own}/")] == []
+    assert asked
+
+
 def made_report(folder: Path) -> Path:
+    import pandas as pd
+
     import fairweight as fw
     from fairweight.auditing.explain.explained import Asked
     from fairweight.data import Images
+    from fairweight.data.png import png
 
     n = 12
     label = np.arange(n) % 3
@@ -132,4 +177,8 @@ def made_report(folder: Path) -> Path:
     asked = Asked(parts=("exemplars",), images=images)
     made = fw.audit_table(table, groups=["sex"], explain=asked, n_boot=20, min_group=2)
     made.save_html(folder / "report.html")
+    (folder / "audit.json").write_text(made.to_json(), encoding="utf-8")
+    pd.DataFrame(table).to_parquet(folder / "predictions.parquet")
+    shown = [png(square[..., 0]) for square in pixels]
+    pd.DataFrame({"example_id": names, "image": shown}).to_parquet(folder / "examples.parquet")
     return folder / "report.html"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -112,7 +113,9 @@ def test_status_and_dry_run(there: Run) -> None:
     told = there("study", "status", "tiny.toml").done().out
     assert told.splitlines()[-1].split() == ["all", "13", "0", "0", "0"]
     told = there("study", "run", "tiny.toml", "--dry-run", "--store", "elsewhere").done().out
-    assert "6 models, 13 stages, 0 of them done; about" in " ".join(told.split())
+    told = " ".join(told.split())
+    assert "6 models, 13 stages, 0 of them done; about" in told
+    assert re.search(r", \d+ MB\. On GPUs about \S+ GPU hours \(assumed: 10 TFLOP/s", told)
 
 
 def test_export(there: Run) -> None:

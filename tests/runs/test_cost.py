@@ -7,12 +7,19 @@ from dataclasses import replace
 import pytest
 
 from fairweight.runs import cost
+from fairweight.runs.gpu_cost import asking_seconds, training_seconds
 from fairweight.runs.plan import plan
 from fairweight.specs.read_study import read_study
 from fairweight.specs.study import Study
 
 UNIT = cost.Unit(
-    train_s=1e-4, predict_s=5e-5, n_train=10_000, n_test=4_000, classes=10, n_params=1_000
+    train_s=1e-4,
+    predict_s=5e-5,
+    n_train=10_000,
+    n_test=4_000,
+    classes=10,
+    n_params=1_000,
+    flops=1_000_000_000,
 )
 
 
@@ -56,6 +63,35 @@ def test_seconds_of_every_kind_of_stage() -> None:
     sizes = {planned.stages[key].label: one.bytes for key, one in found.items()}
     assert sizes["a: asking dense, seed 0"] == 12 * 4_000
     assert sizes["a: int8-static, seed 0"] == sizes["a: dense, seed 0"] / 4
+
+
+def test_hours_of_a_gpu_by_hand() -> None:
+    # 1e9 operations at 1e13 a second are 0.1 ms an example: an epoch of 10,000 is 1 s forwards and
+    # 2 s backwards, 4,000 questions are 0.4 s.
+    planned = plan(made())
+    found = cost.costs(planned, None)
+    seconds = {planned.stages[key].label: one.gpu_seconds for key, one in found.items()}
+    assert seconds == pytest.approx(
+        {
+            "a: dense, seed 0": 3 * 3.0,
+            "a: global-magnitude-50, seed 0": 2 * 3.0,
+            "a: int8-static, seed 0": 0.0,
+            "a: asking dense, seed 0": 0.4,
+            "a: asking global-magnitude-50, seed 0": 0.4,
+            "a: asking int8-static, seed 0": 0.4,
+            "a: audit": 0.0,
+        }
+    )
+    total = sum(found.values(), cost.Cost(0.0, 0.0))
+    assert total.gpu_seconds == pytest.approx(16.2)
+
+
+def test_a_small_network_waits_for_its_kernels_and_a_teacher_answers_too() -> None:
+    # 79 steps of 128 and 8 batches of 512, 5 ms each.
+    assert training_seconds(10_000, epochs=2, batch_size=128, flops=10.0) == pytest.approx(0.79)
+    assert asking_seconds(4_000, 10.0) == pytest.approx(0.04)
+    taught = training_seconds(10_000, epochs=2, batch_size=128, flops=1e9, taught=True)
+    assert taught == pytest.approx(2 * 4.0)
 
 
 def test_the_stage_of_classes_grows_with_the_models() -> None:

@@ -23,9 +23,9 @@ from fairweight.auditing.counts.stats import Floats
 from .measured import Figures, Share, share
 
 CHOSEN_ON, JUDGED_ON = 1801, 1802
-SCALES = (0.4, 0.65, 0.8, 1.0)
+SCALES = (0.55, 0.7, 0.85, 1.0)
 REPLICATES = 500
-SAMPLES = {5: 4000, 20: 1500}
+SAMPLES = {5: 8000, 20: 8000}
 FRONTIERS, CHOOSING = 600, 1200
 RATIOS = (0.25, 1.0, 3.0)
 VARIANTS = (5, 20)
@@ -195,7 +195,7 @@ def frontier_figures() -> Figures:
 
 def scale_figures() -> Figures:
     rows = [(scale, f"{error:.2f}") for scale, error in errors_by_scale().items()]
-    head = ("scale of the prior, in units of σ", "largest error of P(best) / what is allowed")
+    head = ("factor of the prior's scale", "largest error of P(best) / what is allowed")
     note = f"{CHOOSING:,} samples of each of the six plain rows, seed {CHOSEN_ON}."
     return Figures("choice-scales", head, rows, note)
 

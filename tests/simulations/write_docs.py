@@ -190,8 +190,8 @@ TABLES: dict[str, Callable[[], Figures]] = {
     "class-regression": class_regressions.class_regression,
     **people_shrunk.TABLES,
     **properties_found.TABLES,
-    **choices.TABLES,
     **mitigations.TABLES,
+    **choices.TABLES,
 }
 
 

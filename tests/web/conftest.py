@@ -9,9 +9,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from fairweight.report import bundle
+from fairweight.web import indexing, site
 from fairweight.web.app import create_app
 from fairweight.web.places import find_items
 from fairweight.web.settings import Settings
+from fairweight.web.votes.build import indexed
 
 from .studies import HOSTILE, rows, write_study
 
@@ -25,6 +27,8 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         kept = bundle.javascript()
         patch.setattr(bundle, "javascript", lambda: kept)
         patch.setenv("FAIRWEIGHT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setattr(site, "PATIENCE", 300.0)  # a busy machine changes no answer
+        patch.setattr(indexing, "built_apart", indexed)  # a process takes longer than small tables
         yield
 
 

@@ -147,6 +147,6 @@ def test_tasks_are_annotated_apart(client: TestClient) -> None:
 
 
 def test_looking_makes_no_file(client: TestClient, tmp_path: Path) -> None:
-    for page in ("", "/examples", "/annotations", "/annotations.csv"):
+    for page in ("/examples", "/annotations", "/annotations.csv"):
         assert client.get(f"/audit/plain{page}").status_code == 200
     assert not (tmp_path / "said.sqlite").exists()

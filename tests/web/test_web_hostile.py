@@ -53,8 +53,6 @@ def test_pages_of_a_hostile_study(reader: TestClient, page: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_pages_about_one_hostile_name(reader: TestClient, name: str) -> None:
-    group = quote(f"age={name}")
-    harmless(reader, f"/audit/hostile/level?by=group&name={group}")
     found = reader.get(f"/audit/hostile/example.json?id={quote(name)}").json()
     assert found["card"]["id"] == name
     harmless(reader, f"/audit/hostile/example?id={quote(name)}")
@@ -62,6 +60,14 @@ def test_pages_about_one_hostile_name(reader: TestClient, name: str) -> None:
     assert picture.headers["content-type"] == "image/png"
     chosen = reader.get(f"/audit/hostile/examples.json?group.age={quote(name)}").json()
     assert chosen["total"] == 5  # every eighth of 40
+
+
+@pytest.mark.parametrize(
+    "name", [*HOSTILE[:4], *(pytest.param(name, marks=pytest.mark.slow) for name in HOSTILE[4:])]
+)
+def test_the_page_of_a_hostile_group(reader: TestClient, name: str) -> None:
+    group = quote(f"age={name}")
+    harmless(reader, f"/audit/hostile/level?by=group&name={group}")
 
 
 def parameters(reader: TestClient) -> list[tuple[str, str, dict[str, str]]]:

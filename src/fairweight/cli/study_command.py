@@ -169,7 +169,7 @@ def run(
     if not dry_run:
         require_data(plan.experiments.values(), data)
     room.register(plan.study.name, list(plan.stages))
-    stages, seconds = _announce(plan, room, data, workers or cores(), console)
+    stages, seconds = _announce(plan, room, data, workers or cores(), console, dry_run=dry_run)
     save(plan.study, stages, room.root)
     if dry_run:
         return
@@ -372,12 +372,13 @@ def _data(folder: str | None) -> Path | None:
 
 
 def _announce(
-    plan: Plan, store: Store, data: str | None, workers: int, console: Console
+    plan: Plan, store: Store, data: str | None, workers: int, console: Console, *, dry_run: bool
 ) -> tuple[list[Stage], float]:
     """Say what is there and what the rest will take; stages with their times, and the sum."""
     from fairweight.cli.progress import bar
     from fairweight.cli.time_text import time_text
     from fairweight.runs.cost import Cost, costs
+    from fairweight.runs.gpu_cost import ASSUMED
     from fairweight.runs.plan import with_work
 
     done = store.done() & plan.stages.keys()
@@ -393,6 +394,11 @@ def _announce(
         markup=False,
         highlight=False,
     )
+    if dry_run:
+        hours = total.gpu_seconds / 3600
+        about = f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+        told = f"On GPUs about {about} GPU hours (assumed: {ASSUMED})."
+        console.print(told, markup=False, highlight=False)
     return with_work(plan, {key: cost.seconds for key, cost in each.items()}), total.seconds
 
 

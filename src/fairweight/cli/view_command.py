@@ -147,15 +147,17 @@ def _annotations(path: str, given: str | None, read_only: bool) -> Path | None:
 
 
 def _prepare(items: list[Item], progress: Progress) -> None:
-    """What takes long is done before the first page: indexes, and the libraries of figures."""
+    """The libraries of figures; and the answers, where there is nothing else to look at.
+
+    Everything else is indexed when its examples are asked for: a folder may hold many studies.
+    """
     from fairweight.report.bundle import javascript
     from fairweight.web.votes.build import indexed
 
     progress("preparing figures", 0, 1)
     javascript()
-    for item in items:
-        if item.predictions is not None:
-            indexed(item, progress)
+    if len(items) == 1 and items[0].audit_json is None and items[0].predictions is not None:
+        indexed(items[0], progress)
 
 
 def _ready(url: str, n: int, no_browser: bool) -> None:

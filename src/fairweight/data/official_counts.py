@@ -24,4 +24,7 @@ OFFICIAL: dict[str, OfficialCounts] = {
     "cifar10": OfficialCounts(50_000, 10_000, 32, 3, 10),
     "cifar100": OfficialCounts(50_000, 10_000, 32, 3, 100),
     "svhn": OfficialCounts(73_257, 26_032, 32, 3, 10),
+    # Photographs have no common size: this is what they are read in.
+    "imagenette": OfficialCounts(9_469, 3_925, 128, 3, 10),
+    "imagewoof": OfficialCounts(9_025, 3_929, 128, 3, 10),
 }

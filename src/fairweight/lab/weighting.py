@@ -94,7 +94,7 @@ def scaled(weights: Tensor, counts: Tensor) -> Tensor:
     """The same weights with a mean over the examples of 1 in every task.
 
     >>> scaled(torch.tensor([[1.0, 3.0]]), torch.tensor([[3.0, 1.0]])).tolist()  # mean 6 / 4
-    [[0.6666666666666666, 2.0]]
+    [[0.6666666865348816, 2.0]]
     """
     n = counts.sum(dim=1, keepdim=True)
     return weights * n / (weights * counts).sum(dim=1, keepdim=True)

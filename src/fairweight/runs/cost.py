@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairweight.errors import InputError
+from fairweight.runs.gpu_cost import asking_seconds, training_seconds
 from fairweight.runs.key import canonical, digest
 from fairweight.runs.plan import Plan
 from fairweight.runs.stage import Stage
@@ -44,17 +45,23 @@ class Unit:
     n_test: int
     classes: int
     n_params: int
+    flops: int  # forwards
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of stages: seconds of one thread, and bytes on disk."""
+    """Of stages: seconds of one thread, bytes on disk, and seconds of a GPU for the networks."""
 
     seconds: float
     bytes: float
+    gpu_seconds: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.seconds + other.seconds, self.bytes + other.bytes)
+        return Cost(
+            self.seconds + other.seconds,
+            self.bytes + other.bytes,
+            self.gpu_seconds + other.gpu_seconds,
+        )
 
 
 def costs(
@@ -107,16 +114,21 @@ def _cost(stage: Stage, unit: Unit) -> Cost:
         return Cost(_audit(stage.spec), 5e6)
     if stage.kind == "predict":
         row = ROW_BYTES + (4 * unit.classes if stage.spec["scores"] else 0)
-        return Cost(ASK + unit.n_test * unit.predict_s, row * unit.n_test)
+        return Cost(
+            ASK + unit.n_test * unit.predict_s,
+            row * unit.n_test,
+            asking_seconds(unit.n_test, unit.flops),
+        )
     if stage.kind == "similarity":
         asked = 2 * min(stage.spec["examples"] or unit.n_test, unit.n_test)
-        return Cost(START + SPECTRA + asked * unit.predict_s, 1e3)
+        seconds = START + SPECTRA + asked * unit.predict_s
+        return Cost(seconds, 1e3, asking_seconds(asked, unit.flops))
     if stage.kind == "train":
-        return Cost(START + _training(stage.spec["training"], unit, stage.spec), model)
+        return Cost(START, model) + _training(stage.spec["training"], unit, stage.spec)
     finetune: Mapping[str, Any] | None = stage.spec["finetune"]
-    trained = 0.0 if finetune is None else _training(finetune, unit, stage.spec)
     quantised = stage.spec["method"]["method"].startswith("int8")
-    return Cost(START + trained + (EXPORT if quantised else 0.0), model / (4 if quantised else 1))
+    begun = Cost(START + (EXPORT if quantised else 0.0), model / (4 if quantised else 1))
+    return begun if finetune is None else begun + _training(finetune, unit, stage.spec)
 
 
 def _audit(spec: Mapping[str, Any]) -> float:
@@ -126,10 +138,18 @@ def _audit(spec: Mapping[str, Any]) -> float:
     return once + TASK_AUDIT * variants * len(spec["data"]["tasks"])
 
 
-def _training(training: Mapping[str, Any], unit: Unit, spec: Mapping[str, Any]) -> float:
+def _training(training: Mapping[str, Any], unit: Unit, spec: Mapping[str, Any]) -> Cost:
     """Steps of the student, and the teacher's answers to the same images."""
-    taught = unit.predict_s if spec.get("distill") is not None else 0.0
-    return float(training["epochs"]) * unit.n_train * (unit.train_s + taught)
+    taught = spec.get("distill") is not None
+    per_example = unit.train_s + (unit.predict_s if taught else 0.0)
+    on_gpu = training_seconds(
+        unit.n_train,
+        epochs=training["epochs"],
+        batch_size=training["batch_size"],
+        flops=unit.flops,
+        taught=taught,
+    )
+    return Cost(float(training["epochs"]) * unit.n_train * per_example, 0.0, on_gpu)
 
 
 def _unit(experiment: Experiment, data: Path | None, cache: Path | None) -> Unit:
@@ -157,7 +177,7 @@ def _unit(experiment: Experiment, data: Path | None, cache: Path | None) -> Unit
 def _measured(experiment: Experiment, data: Path | None) -> Unit:
     import torch
 
-    from fairweight.lab.flops import count_parameters
+    from fairweight.lab.flops import count_flops, count_parameters
     from fairweight.lab.models.registry import build
 
     expected = experiment.expected or _known(experiment, data)
@@ -189,6 +209,7 @@ def _measured(experiment: Experiment, data: Path | None) -> Unit:
         expected.test,
         expected.classes,
         count_parameters(network).total,
+        count_flops(network, images).dense,
     )
 
 

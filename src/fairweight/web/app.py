@@ -57,7 +57,7 @@ def create_app(items: Sequence[Item], *, settings: Settings) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
         yield
-        site.annotated.close()
+        site.close()
 
     app = FastAPI(
         title="fairweight",

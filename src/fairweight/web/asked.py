@@ -42,7 +42,7 @@ def _one_of(name: str, text: str) -> Any:
     return Query(description=f"{text} One of {', '.join(CHOICES[name])}.")
 
 
-def asked(
+async def asked(
     request: Request,
     task: Annotated[str | None, Query(description="A task; the first by default.")] = None,
     variant: Annotated[

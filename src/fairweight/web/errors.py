@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairweight.errors import InputError, OutputError, UnknownNameError
 from fairweight.report.numbers import shown
+from fairweight.web.indexing import NotReadyError
 from fairweight.web.rendering import as_json, rendered
 
 _LOG = logging.getLogger("fairweight.web")
@@ -28,7 +29,9 @@ _TITLES = {
     421: "Another server was meant",
     422: "That cannot be read",
     500: "An error of ours",
+    503: "Just a moment",
 }
+_AGAIN = "2"  # seconds until a page that is not ready is asked for again
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,13 @@ def add_error_pages(app: FastAPI) -> None:
         _LOG.error("%s", error)
         return refusal(request.scope, 500, str(error))
 
+    def not_ready(request: Request, error: Exception) -> Response:
+        response = refusal(request.scope, 503, str(error))
+        response.headers["Retry-After"] = _AGAIN
+        if response.media_type != "application/json":
+            response.headers["Refresh"] = _AGAIN
+        return response
+
     def status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         response = refusal(request.scope, error.status_code, _sentence(error))
@@ -80,6 +90,7 @@ def add_error_pages(app: FastAPI) -> None:
     app.add_exception_handler(UnknownNameError, unknown)
     app.add_exception_handler(InputError, bad)
     app.add_exception_handler(OutputError, not_kept)
+    app.add_exception_handler(NotReadyError, not_ready)
     app.add_exception_handler(HTTPException, status)
     app.add_exception_handler(RequestValidationError, invalid)
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from fairweight.web.errors import Problem
 from fairweight.web.item import Item
 from fairweight.web.rendering import as_json, json_bytes, page_bytes
-from fairweight.web.site import Site
+from fairweight.web.site import Site, has_tasks
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "A value that cannot be used, in one sentence."},
@@ -20,7 +20,15 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     404: {"model": Problem, "description": "A name that does not exist."},
     421: {"model": Problem, "description": "The Host header names another server."},
     422: {"model": Problem, "description": "A value that cannot be read."},
+    503: {"model": Problem, "description": "Answers are being indexed; ask again after a moment."},
 }
+
+
+# What only looks something up is asynchronous: a thread of the pool would cost more than the work,
+# and each change of threads waits for whoever computes a page.
+async def of_site(request: Request) -> Site:
+    """What the pages share."""
+    return site_of(request)
 
 
 def site_of(request: Request) -> Site:
@@ -29,11 +37,11 @@ def site_of(request: Request) -> Site:
     return site
 
 
-OfSite = Annotated[Site, Depends(site_of)]
+OfSite = Annotated[Site, Depends(of_site)]
 Key = Annotated[str, Path(description="The study's short name, as the list of studies has it.")]
 
 
-def item_of(site: OfSite, key: Key) -> Item:
+async def item_of(site: OfSite, key: Key) -> Item:
     """The study that is looked at."""
     return site.item(key)
 
@@ -54,7 +62,7 @@ def tabs(site: Site, item: Item) -> list[Tab]:
     found = [Tab("Overview", "")]
     if item.audit_json is not None:
         found += [Tab("Classes", "level?by=class"), Tab("Groups", "level?by=group")]
-        if site.kept(item, "tasks", lambda: len(site.audit(item).tasks)):
+        if site.kept(item, "tasks", lambda: has_tasks(item)):
             found.append(Tab("Tasks", "task"))
     if item.predictions is not None:
         found += [Tab("Examples", "examples"), Tab("Pairs", "pairs")]

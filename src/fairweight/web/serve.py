@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import secrets
 import socket
 from collections.abc import Callable
@@ -68,6 +69,7 @@ def run(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> Non
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
+            gc.freeze()  # modules stay; looking through them again and again would halt all pages
             ready()
 
     config = uvicorn.Config(
@@ -75,7 +77,11 @@ def run(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> Non
         log_level="warning",
         access_log=False,  # its lines hold queries; ours do not
         server_header=False,
+        ws="none",
         limit_concurrency=MOST_AT_ONCE,
         timeout_graceful_shutdown=3,
     )
-    Server(config).run(sockets=[listener])
+    try:
+        Server(config).run(sockets=[listener])
+    finally:
+        gc.unfreeze()  # what is left in the end is cleared up as ever

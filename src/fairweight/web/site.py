@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.web.annotated import Annotated
+from fairweight.web.indexing import Builder, NotReadyError
 from fairweight.web.item import Item
 from fairweight.web.kept import Kept
 from fairweight.web.settings import Settings
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 AUDITS, PAGES, INDEXES = 4, 256, 32  # so many are held at once
+PATIENCE = 1.0  # seconds that a reader waits for an index before a page says that it takes longer
 
 
 class Site:
@@ -34,6 +37,7 @@ class Site:
         self._audits: Kept[AuditResult] = Kept(AUDITS)
         self._pages: Kept[Any] = Kept(PAGES)
         self._indexes: Kept[VoteIndex] = Kept(INDEXES)
+        self._builder = Builder()
         self._pictures: Kept[Pictures] = Kept(INDEXES)
 
     def item(self, key: str) -> Item:
@@ -53,8 +57,7 @@ class Site:
         return self._audits.get((item.key, _stamp(item)), lambda: _read(path))
 
     def index(self, item: Item) -> VoteIndex:
-        """Its votes, indexed if they were not yet."""
-        from fairweight.web.votes.build import indexed
+        """Its votes; `NotReadyError` while they are indexed, if that takes long."""
         from fairweight.web.votes.opened import open_index
 
         if item.predictions is None:
@@ -62,13 +65,27 @@ class Site:
                 f"'{item.title}' has no table of predictions, so single examples are not known; "
                 "open the folder that holds it."
             )
-        return self._indexes.get(item.key, lambda: open_index(indexed(item)))
+
+        def opened() -> VoteIndex:
+            return open_index(self._builder.folder(item))
+
+        try:
+            return self._indexes.get(item.key, opened)
+        except NotReadyError as early:
+            if not early.wait(PATIENCE):
+                raise
+            return self._indexes.get(item.key, opened)
 
     def pictures(self, item: Item) -> Pictures:
         """Its images."""
         from fairweight.web.pictures import Pictures
 
         return self._pictures.get(item.key, lambda: Pictures(item))
+
+    def close(self) -> None:
+        """Let go of files and leave what is being built."""
+        self._builder.close()
+        self.annotated.close()
 
     def kept(self, item: Item, name: Hashable, make: Callable[[], Made]) -> Made:
         """What was made of the audit as it is now, made once."""
@@ -85,6 +102,16 @@ def _read(path: Path) -> AuditResult:
         raise InputError(
             f"The audit '{path.name}' holds text that is no UTF-8; make it again."
         ) from error
+
+
+def has_tasks(item: Item) -> bool:
+    """Whether its audit is of several tasks; without the libraries that hold its tables."""
+    if item.audit_json is None:
+        return False
+    try:
+        return bool(json.loads(item.audit_json.read_bytes())["tasks"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False  # whoever opens the audit is told
 
 
 def _stamp(item: Item) -> tuple[int, int] | None:

@@ -37,7 +37,8 @@ def test_the_posterior_is_that_of_normal_theory() -> None:
     tau = np.geomspace(0.001, 1000, 20_001)
     total = tau**2 + sigma**2
     likelihood = np.exp(-0.5 * 2.0**2 / (2 * total)) / np.sqrt(total)
-    chance = likelihood * tau / (1 + (tau / (PRIOR_SCALE * sigma)) ** 2)
+    scale = PRIOR_SCALE * sigma * 2**0.25  # two variants tell a spread of (2 / 1)^¼
+    chance = likelihood * tau / (1 + (tau / scale) ** 2)
     expected = float((chance * tau**2 / total).sum() / chance.sum())  # of the difference of 2
     assert found.mean[0] - found.mean[1] == pytest.approx(2 * expected, abs=0.03)
     assert (found.draws[:, 0] - found.draws[:, 1]).mean() == pytest.approx(2 * expected, abs=0.03)

@@ -155,6 +155,14 @@ def test_parameters_for_imagenet_are_those_published(
     assert sum(weight.numel() for weight in model.parameters()) == published, source
 
 
+def test_vgg16_with_a_flat_head_is_that_of_keras_without_its_top() -> None:
+    # keras.applications: 14,714,688 without the top; 7 · 7 · 512 weights and a bias for one output.
+    with torch.device("meta"):
+        model = build("vgg16", classes=1, size=224, head="flat", batch_norm=False)
+    assert sum(weight.numel() for weight in model.parameters()) == 14_714_688 + 25_088 + 1
+    assert model.blocks["logits"] == "classifier"
+
+
 @pytest.mark.parametrize(
     ("name", "options", "millions", "source"),
     [

@@ -31,7 +31,7 @@ def test_what_cannot_be_written_is_said_and_leaves_no_file(
     tmp_path: Path, result: AuditResult, bare: AuditResult
 ) -> None:
     with pytest.raises(
-        InputError, match=r"path must end in \.svg, \.png, \.json; given was 'a.gif'"
+        InputError, match=r"path must end in \.svg, \.png, \.csv, \.json; given was 'a.gif'"
     ):
         save_figure(result, "SG-F1", tmp_path / "a.gif")
     with pytest.raises(InputError, match="Figure 'SG-F4' cannot be drawn: there are no groups"):

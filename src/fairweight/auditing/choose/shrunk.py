@@ -20,7 +20,7 @@ from fairweight.auditing.counts.stats import Floats
 
 STEPS = 60  # of the grid of τ
 LEAST, MOST = 0.02, 200.0  # its ends, in units of the noise
-PRIOR_SCALE = 0.65  # in units of the noise: P(best) is calibrated best with it (docs/statistics.md)
+PRIOR_SCALE = 0.85  # of the spread that can be told: the best calibrated one (docs/statistics.md)
 ROUNDING = 1e-9  # of the noise: what is nearer than that is equal
 
 
@@ -62,7 +62,8 @@ def _together(
     within = np.clip(within, 0.0, None)
     ones = axes.sum(axis=0)
     taus = noise * np.geomspace(LEAST, MOST, STEPS)
-    chance = _posterior(axes.T @ values, ones, within, taus, prior_scale * noise)
+    scale = prior_scale * noise * _told_by(n_variants)
+    chance = _posterior(axes.T @ values, ones, within, taus, scale)
     tau = taus[_spread_draws(chance, n_draws, rng)]
     prior = tau[:, None] * rng.standard_normal((n_draws, n_variants))
     lacking = (values - prior - error) @ axes
@@ -70,6 +71,14 @@ def _together(
     at_values = np.broadcast_to(axes.T @ values, (STEPS, n_variants))
     means = _explained(at_values, ones, within, taus[:, None]) @ axes.T
     return Shrunk(draws, chance @ means)
+
+
+def _told_by(n_variants: int) -> float:
+    """The spread that so many variants can tell from none, in units of the noise.
+
+    Their variance has a standard error of √(2 / (V − 1)), so a τ² below that is hidden by it.
+    """
+    return float((2 / (n_variants - 1)) ** 0.25)
 
 
 def _scale(error: Floats) -> float:

@@ -93,7 +93,7 @@ def explained(
     made = _Tables()
     parts = [part for part in _LOOK if part in asked.parts]
     steps = len(parts) * len(tasks)
-    per_task = replace(asked, gallery=max(1, asked.gallery // len(tasks)))
+    per_task = replace(asked, gallery=max(1, asked.gallery // max(1, len(tasks))))
     for number, answers in enumerate(tasks):
         properties = _measured(answers, asked, parts)
         for place, part in enumerate(parts):

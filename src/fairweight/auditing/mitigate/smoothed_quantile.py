@@ -11,7 +11,7 @@ def quantile_weights(n: int, share: float) -> Floats:
     """The weight of each of n sorted values in their quantile at a share between 0 and 1.
 
     >>> quantile_weights(4, 0.5).round(3).tolist()
-    [0.104, 0.396, 0.396, 0.104]
+    [0.127, 0.373, 0.373, 0.127]
     """
     from scipy.special import betainc
 

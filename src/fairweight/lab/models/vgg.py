@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from torch import Tensor, nn
 
 from fairweight.errors import InputError
@@ -12,6 +14,7 @@ from fairweight.lab.models.scale import Scale, scale_of, scaled
 # Channels of the convolutions of each of the five blocks.
 VGG11 = ((64,), (128,), (256, 256), (512, 512), (512, 512))
 VGG16 = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
+Head: TypeAlias = Scale | Literal["flat"]
 HIDDEN = 4096
 HEAD_SIDE = 7  # the map that the head for ImageNet takes
 
@@ -27,7 +30,7 @@ class VGG(nn.Module):
         channels: int,
         size: int,
         width: float,
-        head: Scale,
+        head: Head,
         batch_norm: bool,
         dropout: float,
     ) -> None:
@@ -50,8 +53,9 @@ class VGG(nn.Module):
         self.avgpool = nn.AdaptiveAvgPool2d(1 if head == "small" else HEAD_SIDE)
         self.flatten = nn.Flatten()
         self.blocks["pooled"] = "flatten"
-        if head == "small":
-            self.classifier: nn.Module = nn.Linear(channels, classes)
+        if head != "imagenet":
+            pixels = 1 if head == "small" else HEAD_SIDE**2
+            self.classifier: nn.Module = nn.Linear(channels * pixels, classes)
             self.blocks["logits"] = "classifier"
         else:
             hidden = scaled(HIDDEN, width)
@@ -84,7 +88,7 @@ def _vgg(
     channels: int,
     size: int,
     width: float,
-    head: Scale | None,
+    head: Head | None,
     batch_norm: bool,
     dropout: float,
 ) -> nn.Module:
@@ -96,7 +100,7 @@ def _vgg(
         channels=channels,
         size=size,
         width=width,
-        head=scale_of("head", head, size),
+        head="flat" if head == "flat" else scale_of("head", head, size),
         batch_norm=batch_norm,
         dropout=dropout,
     )
@@ -113,11 +117,11 @@ def vgg11(
     channels: int,
     size: int,
     width: float = 1.0,
-    head: Scale | None = None,
+    head: Head | None = None,
     batch_norm: bool = True,
     dropout: float = 0.5,
 ) -> nn.Module:
-    """Eight convolutions; `head` is one linear layer (`small`) or three (`imagenet`)."""
+    """Eight convolutions; `head`: one layer (`small`, `flat` of 7 × 7) or three (`imagenet`)."""
     return _vgg(
         VGG11,
         classes=classes,
@@ -141,11 +145,11 @@ def vgg16(
     channels: int,
     size: int,
     width: float = 1.0,
-    head: Scale | None = None,
+    head: Head | None = None,
     batch_norm: bool = True,
     dropout: float = 0.5,
 ) -> nn.Module:
-    """Thirteen convolutions; `head` is one linear layer (`small`) or three (`imagenet`)."""
+    """Thirteen convolutions; `head`: one layer (`small`, `flat` of 7 × 7) or three (`imagenet`)."""
     return _vgg(
         VGG16,
         classes=classes,

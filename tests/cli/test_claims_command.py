@@ -53,7 +53,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[str,
     room = tmp_path_factory.mktemp("claims")
     audit = fw.audit_table(wide_frame(), n_boot=40)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairweight.report.html.render", lambda result: "<!doctype html>")
+        patch.setattr("fairweight.report.html.render", lambda *_: "<!doctype html>")
         audit.save(room / "fairweight-runs" / "results" / "mine" / "digits" / "audit")
     return room, (audit.result.variants[0], audit.result.baseline)
 

@@ -30,6 +30,8 @@ def results(tmp_path: Path) -> Path:
     """Two rows of one audit of a study that has claims, and no report."""
     tables = tmp_path / "simon-says" / "balanced" / "audit" / "tables"
     tables.mkdir(parents=True)
+    (tmp_path / "simon-says" / "balanced" / "predictions").mkdir()
+    (tmp_path / "simon-says" / "balanced-thresholds" / "audit").mkdir(parents=True)
     row = {"measure": "svcca", "block": "logits", "metric": "cev", "correlation": 0.8}
     limits = {"correlation_low": 0.4, "correlation_high": 0.9, "status": "ok"}
     pd.DataFrame([row | limits]).to_parquet(tables / "similarity.parquet")
@@ -51,6 +53,7 @@ def test_claims_come_first_and_notes_are_kept(
     places = [first.index(part) for part in parts]
     assert places == sorted(places)
     assert "0.800 [0.400, 0.900] | reproduces |" in first
+    assert "balanced-thresholds" not in first  # a mitigation that was tried, no experiment
 
 
 def test_a_study_of_no_paper_has_no_claims(page: ModuleType, tmp_path: Path) -> None:

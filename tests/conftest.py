@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.chromium"]
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # The same examples on every machine and every run: a red build is about the code, not about luck.

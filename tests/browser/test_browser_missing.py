@@ -1,8 +1,7 @@
 """A suite without a browser is not whole, and says how to make it so."""
 
 import pytest
-
-from .conftest import missing
+from tests.chromium import missing
 
 
 def test_it_fails_where_it_must_be_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,7 @@ from fairweight.tables.annotations.verdict import Annotation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-    from .conftest import Watched
+    from tests.chromium import Watched
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 NOTE = '=SUM(1)\n"<b>quoted</b>", é\U0001f600'

@@ -15,8 +15,7 @@ from fairweight.report.figures.data_rows import to_csv
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-    from .conftest import Watched
+    from tests.chromium import Watched
 
 # The contrast of WCAG between the text of an element and the background of the page.
 CONTRAST = """(element) => {

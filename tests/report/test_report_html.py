@@ -4,12 +4,11 @@ import base64
 import hashlib
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,8 +17,10 @@ from fairweight.report.figures import figures
 from fairweight.report.html import render
 from fairweight.report.page_tables import LIMIT, detail_tables
 
+if TYPE_CHECKING:
+    from tests.chromium import Watched
+
 ORDINARY = [f for f in figures() if not f.explains]  # of every report
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
 class Page(HTMLParser):
@@ -100,8 +101,8 @@ def test_the_policy_allows_exactly_the_scripts_of_the_page(
 
 def test_hostile_names_are_text(pages: dict[str, str], hostile: AuditResult) -> None:
     page = Page(pages["hostile"])
-    # The data block, the library and the two scripts of the page, no more.
-    assert len(page.scripts) == 4
+    # The data block, the library and the three scripts of the page, no more.
+    assert len(page.scripts) == 5
     words = "".join(page.words)
     assert "<script>alert('x')</script>" in words
     assert "</script><img src=x onerror=alert(1)>" in words
@@ -206,22 +207,19 @@ def test_the_page_prints_both_sentences_about_retraining(pages: dict[str, str]) 
     )  # one pair has no noise floor that could be taken for a veto
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_a_browser_draws_every_figure_under_the_policy(
-    pages: dict[str, str], tmp_path: Path
+    watched: Watched, pages: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "report.html").write_text(pages["hostile population"], encoding="utf-8")
-    done = subprocess.run(
-        [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-         "--virtual-time-budget=8000", f"--user-data-dir={tmp_path / 'profile'}",
-         (tmp_path / "report.html").as_uri() + "#more-variant-2"],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    drawn = re.findall(r'<svg[^>]*class="marks"', done.stdout)
+    page = watched.page
+    page.goto((tmp_path / "report.html").as_uri() + "#more-variant-2")
+    asked = page.locator("[data-drawn]")
     # The first of the ranking, with what the address unfolds; the other is drawn when it is opened.
-    assert len(drawn) == 9 + 4
-    assert "could not be drawn" not in done.stdout.split("</main>")[0]
-    assert "Refused to" not in done.stderr
+    assert asked.count() == 9 + 4
+    for place in range(9 + 4):
+        asked.nth(place).locator("svg.marks, :scope.failed").wait_for(state="attached")
+    assert "could not be drawn" not in page.locator("main").inner_text()
+    assert watched.errors == []  # refused by the policy, too
 
 
 def test_more_figures_are_folded_and_hold_what_is_registered_so(pages: dict[str, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,9 @@ def asked(client: TestClient, chunks: list[bytes], headers: dict[str, str]) -> t
         "server": ("127.0.0.1", 8000), "client": ("127.0.0.1", 1), "root_path": "",
         "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()],
     }  # fmt: skip
-    asyncio.run(client.app(scope, receive, send))  # type: ignore[arg-type]
+    # In a thread of its own: beside tests with a browser, Playwright's loop runs in this one.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, client.app(scope, receive, send)).result()  # type: ignore[arg-type]
     return status, len(sent)
 
 

@@ -14,7 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from fairweight.web.app import create_app
-from fairweight.web.assets import asset, names
+from fairweight.web.assets import asset, asset_path, names
 from fairweight.web.places import find_items
 from fairweight.web.settings import Settings
 
@@ -257,13 +257,14 @@ def test_files_have_the_name_of_their_content(reader: TestClient) -> None:
     assert {"vega.js", "view.css", "gallery.js"} <= names()
 
 
-def test_colours_are_those_of_the_report() -> None:
-    report = (files("fairweight.report") / "templates" / "page.css").read_text()
-    own = asset("base.css").content.decode()
+def test_colours_are_those_of_the_report(reader: TestClient) -> None:
+    """One sheet serves both; what comes after it gives no colour of the page another value."""
+    sheet = (files("fairweight.report") / "templates" / "shared.css").read_text()
+    assert asset("shared.css").content.decode() == sheet
+    assert asset_path("shared.css") in reader.get("/").text
     for name in ("page", "ink", "soft", "line", "panel", "accent", "row"):
-        found = re.findall(rf"--{name}: (#\w+)", own)[:2]
-        assert len(found) == 2
-        assert re.findall(rf"--{name}: (#\w+)", report)[:2] == found
+        assert len(re.findall(rf"--{name}: (#\w+)", sheet)) == 3  # light, dark, paper
+        assert f"--{name}:" not in asset("view.css").content.decode()
 
 
 def test_an_audit_made_again_is_read_again(studies: Path, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def render(result: AuditResult, verdict: Verdict | None = None) -> str:
     }
     sections = [by_place[place] for place in order]
     examples = explanation(result, specs, [found[place - 1].variant for place in order[:DRAWN]])
-    scripts = [_resource("page.js")]
+    scripts = [_resource("page.js"), _resource("sort.js")]
     if specs:
         scripts = [javascript(), *scripts, _resource("save.js")]
     pictures = gallery(result)
@@ -91,7 +91,7 @@ def render(result: AuditResult, verdict: Verdict | None = None) -> str:
         gallery=pictures,
         tables=detail_tables(result),
         provenance=provenance_lines(result),
-        style=Markup(_resource("page.css") + gallery_style(pictures)),
+        style=Markup(_resource("shared.css") + _resource("page.css") + gallery_style(pictures)),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
         specs=lighter(specs),

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 VEGA = "vega.js"
+OF_REPORT = ("shared.css", "sort.js")
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 
 
@@ -25,7 +26,7 @@ class Asset:
 
 @cache
 def asset(name: str) -> Asset:
-    """A file of `static/`, or the libraries that draw figures."""
+    """A file of `static/`, one that the report has too, or the libraries that draw figures."""
     return Asset(_content(name), _TYPES[name[name.rindex(".") :]])
 
 
@@ -40,7 +41,7 @@ def asset_path(name: str) -> str:
 def names() -> frozenset[str]:
     """Every file there is."""
     own = {entry.name for entry in (files("fairweight.web") / "static").iterdir()}
-    return frozenset({name for name in own if name.endswith((".js", ".css"))} | {VEGA})
+    return frozenset({name for name in own if name.endswith((".js", ".css"))} | {VEGA, *OF_REPORT})
 
 
 def _content(name: str) -> bytes:
@@ -48,4 +49,6 @@ def _content(name: str) -> bytes:
         from fairweight.report.bundle import javascript
 
         return javascript().encode()
+    if name in OF_REPORT:
+        return (files("fairweight.report") / "templates" / name).read_bytes()
     return (files("fairweight.web") / "static" / name).read_bytes()

@@ -4,8 +4,8 @@
         --variant gmp-ri-95 --variant gmp-ri-99 --groups Male,Young
 
 RESULTS/joint is a published experiment with `validation/`; folders such as RESULTS/joint-thresholds
-are put beside it. The commands are those that anyone would type; they are in the page. Prints the
-section, for `study_page.py --more`.
+are put beside it. Without variants nothing is mitigated, only chosen. The commands are those that
+anyone would type; they are in the page. Prints the section, for `study_page.py --more`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,19 @@ from study_tables import markdown
 
 OBJECTIVES = ("accuracy", "worst_group_shift", "sparsity")
 WEIGHTS = ("accuracy=100", "unfairness=10", "sparsity=1")
+# Where there are no groups, what the paper weighs: classes, at a hundred times their sparsity.
+OF_CLASSES = ("sparsity", "unfairness", "accuracy")
+VALUED = ("sparsity=1", "unfairness=100")
 REPLICATES = "300"
 REQUIRED = "worst_group_shift>=-0.02"
 SHOWN = ("accuracy", "tcb", "bias_amplification", "worst_case_bias_amplification", "worst_group")
 BUDGET = 0.1
+MOST = 40  # variants from which only those are shown that may be taken
+STANDING = ("frontier", "within noise")
+CHOOSING = (
+    "Variants are compared on the same draws of examples, and chosen on the rows on which they "
+    "are shown: the best of many looks better than it is."
+)
 INTRODUCTION = (
     "Rules were fitted on the validation images and judged on the test images. Changes are against "
     "the same variant without the rule, means over the attributes, with 95 % intervals for these "
@@ -36,27 +46,37 @@ INTRODUCTION = (
 )
 
 
-def commands(folder: Path, variants: list[str], groups: str) -> dict[str, list[str]]:
+def commands(folder: Path, variants: Sequence[str], groups: str | None) -> dict[str, list[str]]:
     """What is typed, by the name of the folder that it writes."""
-    tables = [
-        f"{folder}/predictions/*/*.parquet",
-        *("--variants", f"{folder}/variants.parquet"),
-        *("--task", "task", "--groups", groups),
-    ]
-    train = ["--train", f"{folder}/train.parquet"]
-    only = ["--variant", ",".join(variants)]
-    validation = ["--validation", f"{folder}/validation/*/*.parquet"]
-    words = {
-        "thresholds": ["mitigate", "thresholds", *tables, *train, *only, *validation],
-        "overrides": ["mitigate", "overrides", *tables, *train, *only, *validation],
-        "cascade": ["mitigate", "cascade", *tables, *train, *only, *validation, "--margin", "0.02"],
-        "frontier": ["choose", *tables, *_each("--objective", OBJECTIVES)],
-        "value": ["choose", *tables, *_each("--weight", WEIGHTS)],
-        "smallest": ["choose", *tables, "--objective", "n_nonzero", "--require", REQUIRED],
-    }
+    tables = [f"{folder}/predictions/*/*.parquet", "--variants", f"{folder}/variants.parquet"]
+    if groups is None:
+        words = {
+            "frontier": ["choose", *tables, *_each("--objective", OF_CLASSES)],
+            "value": ["choose", *tables, *_each("--weight", VALUED)],
+        }
+    else:
+        tables += ["--task", "task", "--groups", groups]
+        words = {
+            **_mitigations(folder, tables, variants),
+            "frontier": ["choose", *tables, *_each("--objective", OBJECTIVES)],
+            "value": ["choose", *tables, *_each("--weight", WEIGHTS)],
+            "smallest": ["choose", *tables, "--objective", "n_nonzero", "--require", REQUIRED],
+        }
     return {
         name: [*own, "--n-boot", REPLICATES, "--out", f"{folder}-{name}"]
         for name, own in words.items()
+    }
+
+
+def _mitigations(folder: Path, tables: list[str], variants: Sequence[str]) -> dict[str, list[str]]:
+    if not variants:
+        return {}
+    asked = [*tables, "--train", f"{folder}/train.parquet", "--variant", ",".join(variants)]
+    asked += ["--validation", f"{folder}/validation/*/*.parquet"]
+    return {
+        "thresholds": ["mitigate", "thresholds", *asked],
+        "overrides": ["mitigate", "overrides", *asked],
+        "cascade": ["mitigate", "cascade", *asked, "--margin", "0.02"],
     }
 
 
@@ -132,18 +152,22 @@ def cascaded(folder: Path) -> list[str]:
 
 
 def chosen(folder: Path) -> list[str]:
-    """The sentences of a choice, and those that may be the best."""
+    """The sentences of a choice, and those that may be the best; not the rest of very many."""
     held = json.loads((folder / "choice.json").read_text(encoding="utf-8"))
+    table = held["tables"]["choice"]
+    kept = [row for row in table if row["in_best_set"] or row["frontier"] in STANDING]
+    left = len(table) - len(kept) if len(table) > MOST else 0
     rows = [
         [
             row["variant"], "yes" if row["qualifies"] else "no",
             row["frontier"] or "", _share(row["p_frontier"]), _share(row["p_best"]),
             {True: "yes", False: "no"}.get(row["in_best_set"], ""),
         ]
-        for row in held["tables"]["choice"]
+        for row in (kept if left else table)
     ]  # fmt: skip
     heads = ("variant", "qualifies", "stands", "P(frontier):", "P(best):", "in the 95 % set")
-    return [*(f"- {line}" for line in held["sentences"]), "", *markdown(heads, rows)]
+    rest = ["", f"{left} more are dominated."] if left else []
+    return [*(f"- {line}" for line in held["sentences"]), "", *markdown(heads, rows), *rest]
 
 
 def figures(folder: Path, name: str, page: Path) -> list[str]:
@@ -175,7 +199,9 @@ def _of_audit(folder: Path, name: str) -> list[Path]:
 
 def section(typed: dict[str, list[str]], page: Path) -> list[str]:
     """What the commands found, under the commands."""
-    lines = ["## What helps, and what to ship", "", INTRODUCTION, ""]
+    helped = not set(typed).isdisjoint(FIGURES)
+    title = "What helps, and what to ship" if helped else "What to ship"
+    lines = [f"## {title}", "", INTRODUCTION if helped else CHOOSING, ""]
     for name, words in typed.items():
         made = Path(words[-1])
         lines += [f"### {TITLES[name]}", "", "```console", f"$ fairweight {shlex.join(words)}",
@@ -231,8 +257,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("experiment", type=Path)
     parser.add_argument("--page", type=Path, required=True)
-    parser.add_argument("--variant", action="append", required=True)
-    parser.add_argument("--groups", required=True, metavar="a,b")
+    parser.add_argument("--variant", action="append", default=[])
+    parser.add_argument("--groups", metavar="a,b")
     given = parser.parse_args(arguments)
     typed = commands(given.experiment, given.variant, given.groups)
     run(typed)

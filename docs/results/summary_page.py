@@ -12,6 +12,7 @@ import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from study_notes import between_marks, kept_notes
@@ -19,7 +20,7 @@ from study_tables import markdown
 from summary_harms import Harm, by_kind, each, harms
 from summary_mitigations import cascades, tried
 
-from fairweight.auditing.preflight.evidence import read_evidence
+from fairweight.auditing.preflight.evidence import CHOSEN, read_evidence
 from fairweight.studies.claims.judge import CANNOT_TELL, DOES_NOT, REPRODUCES, SMALLER
 from fairweight.studies.claims.table import Judged, judged
 from fairweight.studies.library import claims, with_claims
@@ -49,14 +50,20 @@ FORETOLD = (
     "classes and groups: the rank correlation with the loss beyond that of everybody else, scores "
     "and losses taken on different halves of the examples (0 is chance, below it is worse than "
     "chance). The score is the one that was best in all *other* data sets, so that nothing is "
-    "picked on what it is judged on."
+    "picked on what it is judged on. Attributes were compared in one data set only: all scores are "
+    "shown, and none was chosen."
 )
 TRIED = (
     "Judged like the papers' claims, against the same variant without the mitigation, but written "
     "after the runs had been read. Intervals of 95 %, line by line: over paired *members*, or "
     "for these models where nothing is said."
 )
-LEVELS = {"example": "single examples", "class": "classes", "group": "groups"}
+LEVELS = {
+    "example": "single examples",
+    "class": "classes",
+    "group": "groups",
+    "attribute": "attributes",
+}
 MEASURES = {"auc": "AUC", "rank_correlation": "rank correlation"}
 
 
@@ -68,23 +75,27 @@ def models(results: Path) -> int:
 
 
 def foretold() -> list[str]:
-    """A row per level and data set: the score that the others chose, and what it was worth."""
+    """A row per level: what the score that the other data sets chose was worth in each."""
     table = read_evidence()
     rows = []
     for level, name in LEVELS.items():
         for members in ("one", "several"):
             own = table[(table["level"] == level) & (table["members"] == members)]
-            own = own[own["score"] == "chosen"]
+            chosen = own[own["score"] == CHOSEN]
             if own.empty:
                 continue
-            values = ", ".join(
-                f"{row['study']} {row['value']:.2f} ({row['choice'].replace('_', ' ')})"
-                for row in own.to_dict("records")
-            )
-            measure = MEASURES[str(own["measure"].iloc[0])]
-            rows.append([name, f"{members} dense model" + "s" * (members == "several"), measure,
-                         f"{own['value'].mean():.2f}", values])  # fmt: skip
+            mean = f"{chosen['value'].mean():.2f}" if len(chosen) else ""
+            told = [_worth(row) for row in (chosen if len(chosen) else own).to_dict("records")]
+            rows.append([
+                name, f"{members} dense model" + "s" * (members == "several"),
+                MEASURES[str(own["measure"].iloc[0])], mean, ", ".join(told),
+            ])  # fmt: skip
     return markdown(("of", "known", "measure", "mean:", "in each data set, by the score"), rows)
+
+
+def _worth(row: dict[str, Any]) -> str:
+    score = row["choice"] if row["score"] == CHOSEN else row["score"]
+    return f"{row['study']} {row['value']:.2f} ({str(score).replace('_', ' ')})"
 
 
 def papers(found: Mapping[str, Sequence[Judged]]) -> list[str]:

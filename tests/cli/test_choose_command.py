@@ -83,6 +83,19 @@ def test_a_frontier_and_who_wins_over_which_weights(run: Run) -> None:
     assert run("choose", *TABLES, *FEW, *wanted, "--quiet").done().out == ""
 
 
+def test_names_are_wrapped_and_not_cut(run: Run) -> None:
+    for name in ("preds.csv", "variants.csv"):
+        frame = pd.read_csv(name)
+        long = frame["variant"].replace({"half": "global-magnitude-finetune-r10"})
+        frame.assign(variant=long).to_csv(name, index=False)
+    wanted = ("accuracy", "sparsity", "unfairness", "size_bytes")
+    asked = [word for name in wanted for word in ("--objective", name)]
+    told = run("choose", *TABLES, *FEW, *asked).done().out
+    assert "…" not in told
+    table = told[told.index("P(frontier)") :]
+    assert "-r10" in "".join(table.split())
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

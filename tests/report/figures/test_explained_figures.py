@@ -458,6 +458,30 @@ def test_the_frontier_has_sparsity_across_and_the_gap_upwards(explained: AuditRe
     assert color["title"] == "accuracy, % (higher is better)"
 
 
+def test_names_on_the_frontier_leave_each_other_room(explained: AuditResult) -> None:
+    ranked, valued = (explained.explanations[name] for name in ("choice", "choice_values"))
+    audit = replace(
+        explained,
+        explanations={**explained.explanations, "choice": ranked.assign(frontier="frontier")},
+    )
+    # 130 × 14 of 420 × 300 pixels: a third of the width or a twentieth of the height apart.
+    for near, named in ((0.0, [True, False, True]), (0.06, [True, True, True])):
+        places = {"unfairness": [0.0, near, 1.0], "sparsity": [0.0, 0.1, 1.0]}
+        moved = valued.copy()
+        for term, values in places.items():
+            moved.loc[moved["term"] == term, "value"] = values
+        held = replace(audit, explanations={**audit.explanations, "choice_values": moved})
+        points = spec_of("PA-F4a", held)["data"]["values"]
+        assert [point["named"] for point in points] == named
+
+
+def test_many_points_have_no_names(explained: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairweight.report.figures.choice_points.MANY", 2)
+    points = spec_of("PA-F4a", explained)["data"]["values"]
+    assert any(point["on"] for point in points)
+    assert not any(point["named"] for point in points)
+
+
 def test_a_frontier_needs_its_objectives(explained: AuditResult) -> None:
     frame = explained.explanations["choice_values"]
     for id, terms in (("PA-F4a", ["accuracy"]), ("PA-F4b", ["accuracy", "sparsity"])):

@@ -44,8 +44,11 @@ def _table(choice: Choice) -> Any:
     titles += ["value"] if valued else []
     best = choice.asked.weights is not None
     titles += ["P(best)"] if best else []
+    longest = max(len(shown(row["variant"], 40)) for row in rows[:LIMIT])
     for title in (*titles, "P(frontier)", ""):
-        table.add_column(title, no_wrap=title in ("", "P(best)", "P(frontier)"))
+        # Wrapped, not cut: variants often differ at the end of their names.
+        least = min(longest, 16) if title == "variant" else None
+        table.add_column(title, no_wrap=title.startswith("P("), overflow="fold", min_width=least)
     numbers = {
         (row["variant"], row["term"]): term_value(row)
         for row in records(choice.tables["choice_values"])

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 AIMS = {"max": "higher is better", "min": "lower is better"}
 ON = "frontier"
+WIDTH, HEIGHT = 420, 300
+NAME = (130, 14)  # the room of a name, in pixels
+MANY = 40  # variants above which points are small and have no names
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,28 @@ def choice_points(result: AuditResult, variant: str | None, least: int) -> Point
         point[field] = value(row["value"], scale)
         point[f"{field}_low"] = value(row["low"], scale)
         point[f"{field}_high"] = value(row["high"], scale)
-    return Points(axes, list(by_variant.values()))
+    values = list(by_variant.values())
+    _name(values, axes)
+    return Points(axes, values)
+
+
+def _name(points: list[dict[str, Any]], axes: tuple[Axis, ...]) -> None:
+    """Mark those of the frontier whose names have room: one upon another nobody reads any."""
+    room = len(points) <= MANY
+    reach = []
+    for axis, pixels in zip(axes[:2], (WIDTH, HEIGHT), strict=True):
+        held = [p[axis.field] for p in points if not missing(p.get(axis.field))]
+        reach.append(pixels / ((max(held) - min(held)) or 1.0) if held else 0.0)
+    taken: list[tuple[float, float]] = []
+    for point in points:
+        at: list[Any] = [point.get(axis.field) for axis in axes[:2]]
+        point["named"] = False
+        if not room or not point["on"] or any(missing(value) for value in at):
+            continue
+        x, y = (float(value) * pixels for value, pixels in zip(at, reach, strict=True))
+        point["named"] = all(abs(x - a) >= NAME[0] or abs(y - b) >= NAME[1] for a, b in taken)
+        if point["named"]:
+            taken.append((x, y))
 
 
 def _papers_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -97,6 +121,7 @@ def plane(points: Points, color: Spec) -> list[Spec]:
         {"field": axis.field, "type": "quantitative", "title": axis.title, "format": ".4g"}
         for axis in points.axes
     ]
+    size = 60 if len(points.values) > MANY else 200
     layers: list[Spec] = []
     for axis, channel in ((across, "x"), (up, "y")):
         if any(not missing(point.get(f"{axis.field}_low")) for point in points.values):
@@ -113,7 +138,7 @@ def plane(points: Points, color: Spec) -> list[Spec]:
             )
     layers.append(
         {
-            "mark": {"type": "point", "filled": True, "size": 200, "opacity": 0.9},
+            "mark": {"type": "point", "filled": True, "size": size, "opacity": 0.9},
             "encoding": {**at, "color": color, "tooltip": tooltip},
         }
     )
@@ -133,8 +158,8 @@ def plane(points: Points, color: Spec) -> list[Spec]:
     )
     layers.append(
         {
-            "transform": [{"filter": "datum.on"}],
-            "mark": {"type": "text", "align": "right", "dx": -9, "dy": -9, "limit": 130},
+            "transform": [{"filter": "datum.named"}],
+            "mark": {"type": "text", "align": "right", "dx": -9, "dy": -9, "limit": NAME[0]},
             "encoding": {**at, "text": {"field": "variant"}},
         }
     )

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweight.report.figures.choice_points import choice_points, plane, title_of
+from fairweight.report.figures.choice_points import (
+    HEIGHT,
+    WIDTH,
+    choice_points,
+    plane,
+    title_of,
+)
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE, ORANGE
 
@@ -42,8 +48,8 @@ def frontier_of_three(
         "description": (
             f"{title_of(points)}: {up.title} against {across.title}, colour {third.title}."
         ),
-        "width": 420,
-        "height": 300,
+        "width": WIDTH,
+        "height": HEIGHT,
         "data": {"values": points.values},
         "layer": plane(points, color),
     }

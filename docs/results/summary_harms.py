@@ -13,6 +13,7 @@ from study_tables import markdown
 from fairweight.report.finding import find
 from fairweight.report.machine import from_json
 from fairweight.report.verdict import Payer, Verdict
+from fairweight.studies.claims.select import ENOUGH_MEMBERS
 
 KINDS = {
     "int8-static": "int8", "int8-dynamic": "int8",
@@ -23,14 +24,12 @@ KINDS = {
 }  # fmt: skip
 ORDER = ("int8", "smallest weights", "whole channels", "random weights")
 BANDS = (50, 80, 90, 95, 100)  # per cent of zeros, up to
-FEWEST_MEMBERS = 4  # on each side, from which an interval of the method is worth reading
 
 
 @dataclass(frozen=True)
 class Harm:
     """What one variant of an audit shows, in the widest scope that it has the members for."""
 
-    study: str
     experiment: str
     variant: str
     kind: str
@@ -71,9 +70,8 @@ def harms(results: Path, apart: Sequence[str] = ()) -> Iterator[Harm]:
             own = facts[facts["variant"] == variant]
             taught = "distillation" in own and bool(own["distillation"].notna().any())
             found = find(result, variant)
-            few = min(len(own), len(dense)) < FEWEST_MEMBERS
+            few = min(len(own), len(dense)) < ENOUGH_MEMBERS
             yield Harm(
-                study=results.name,
                 experiment=folder.name,
                 variant=variant,
                 kind=KINDS[str(own["method"].iloc[0])],

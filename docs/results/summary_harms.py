@@ -126,9 +126,9 @@ def _range(values: Sequence[float], *, signed: bool = False) -> str:
     if not values:
         return ""
     shape = "+.1f" if signed else ".1f"
-    if len(values) == 1:
-        return f"{values[0]:{shape}}"
-    return f"{median(values):{shape}} ({min(values):{shape}} to {max(values):{shape}})"
+    three = (median(values), min(values), max(values))
+    told = [f"{round(value, 1) + 0.0:{shape}}" for value in three]  # never "-0.0"
+    return told[0] if len(values) == 1 else f"{told[0]} ({told[1]} to {told[2]})"
 
 
 def each(found: Sequence[Harm]) -> list[str]:
@@ -159,4 +159,5 @@ def _who(payer: Payer | None) -> str:
 
 
 def _points(value: float, low: float, high: float) -> str:
-    return f"{100 * value:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+    """With the sign of every limit, also where it is nearly 0: it says who is shown to lose."""
+    return f"{100 * value:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}]"

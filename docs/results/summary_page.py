@@ -95,7 +95,7 @@ def foretold() -> list[str]:
 
 def _worth(row: dict[str, Any]) -> str:
     score = row["choice"] if row["score"] == CHOSEN else row["score"]
-    return f"{row['study']} {row['value']:.2f} ({str(score).replace('_', ' ')})"
+    return f"{row['study']} {round(row['value'], 2) + 0.0:.2f} ({str(score).replace('_', ' ')})"
 
 
 def papers(found: Mapping[str, Sequence[Judged]]) -> list[str]:

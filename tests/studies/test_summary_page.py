@@ -80,8 +80,8 @@ def test_only_compression_counts_by_kind(harms: ModuleType, results: Path) -> No
 
 def test_every_variant_has_a_row(harms: ModuleType, results: Path) -> None:
     pruned, taught = harms.each(list(harms.harms(results)))[2:]
-    assert pruned.startswith("| squares | pruned | 1 | 90.0 % | 5.0× | -10.0 [")
-    assert "| group=b | 100.0 % | -20.0 [" in pruned
+    assert pruned.startswith("| squares | pruned | 1 | 90.0 % | 5.0× | -10.00 [")
+    assert "| group=b | 100.0 % | -20.00 [" in pruned
     assert "| nobody shown |" in taught
 
 

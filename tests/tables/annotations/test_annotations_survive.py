@@ -1,13 +1,16 @@
 """Annotations that were acknowledged are kept, whatever happens to the process that wrote them."""
 
 import random
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from fairweight.tables.annotations.schema import _prepare
 from fairweight.tables.annotations.store import AnnotationStore
 
 AUDIT = "demo"
@@ -78,3 +81,30 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         entries = store.log(AUDIT)
         assert [entry.number for entry in entries] == list(range(1, 101))
         assert store.counts(AUDIT).by_annotator == dict.fromkeys(people, 25)
+
+
+class Interrupted:
+    """A connection after whose first statement another process makes the file."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self.connection, self.path, self.said = connection, path, 0
+
+    def execute(self, statement: str) -> sqlite3.Cursor:
+        found = self.connection.execute(statement)
+        rows = found.fetchall() if self.said == 0 else None
+        self.said += 1
+        if rows is not None:
+            AnnotationStore(self.path).close()
+            return self.connection.execute(f"VALUES ({rows[0][0]})")
+        return found
+
+    def executescript(self, script: str) -> sqlite3.Cursor:
+        return self.connection.executescript(script)
+
+
+def test_a_file_that_another_process_makes_meanwhile_is_not_somebody_elses(tmp_path: Path) -> None:
+    path = tmp_path / "annotations.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        _prepare(Interrupted(connection, path), path, read_only=False)  # type: ignore[arg-type]
+    with AnnotationStore(path) as store:
+        assert store.log(AUDIT) == []

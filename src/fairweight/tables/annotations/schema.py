@@ -66,8 +66,9 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
-    owner = connection.execute("PRAGMA application_id").fetchone()[0]
+    # In this order: another process may make the file between the two, tables and owner at once.
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    owner = connection.execute("PRAGMA application_id").fetchone()[0]
     if owner != APPLICATION and (tables or read_only):
         raise InputError(f"'{path}' is a database of something else; name a file of annotations.")
     if read_only:

@@ -6,7 +6,6 @@ Nothing is imported to find out: files are parsed, so that the page is checked w
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import re
 import tomllib
@@ -16,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.scripts import loaded
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "fairweight"
@@ -30,12 +30,7 @@ FIGURE = re.compile(r"\b(?:SS|IO|HK|PA|SG|FW)-[FT]?\w+\b")
 
 
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("coverage", ROOT / "docs/generate_coverage.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("docs/generate_coverage.py")
 
 
 HELD: dict[str, list[dict[str, Any]]] = generator().read()

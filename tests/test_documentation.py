@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import json
 import re
@@ -18,6 +17,7 @@ import pandas as pd
 import pytest
 import typer
 import typer.main
+from tests.scripts import loaded
 
 import fairweight as fw
 from fairweight import cli
@@ -50,12 +50,7 @@ def sections(page: Path) -> dict[str, str]:
 
 
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference", DOCS / "generate_reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("docs/generate_reference.py")
 
 
 @pytest.mark.parametrize("name", ["metrics.md", "command-line.md", "figures.md"])

@@ -18,6 +18,7 @@ from fairweight.studies.claims.page import told
 from fairweight.studies.claims.table import Judged, judged
 
 TRIED = Path(__file__).with_name("mitigations.toml")
+CASCADE = "*-cascade/cascade_curve.parquet"
 WORDS = {
     REPRODUCES: "yes",
     SMALLER: "yes, less than what matters",
@@ -30,7 +31,8 @@ def tried(studies: Mapping[str, Path]) -> list[str]:
     """A row per mitigation, what it should do, and variant."""
     held = tomllib.loads(TRIED.read_text(encoding="utf-8"))
     rows: list[list[str]] = []
-    for study, table in held.items():
+    for study in [name for name in held if name in studies]:
+        table = held[study]
         for one in judged(read_spec(Claims, table, f"'{TRIED.name}', {study}"), studies[study]):
             rows += _rows(study, one)
     heads = ("mitigation", "what it should do", "variant", "change:", "does it?", "its price")
@@ -60,14 +62,19 @@ def _rows(study: str, one: Judged) -> list[list[str]]:
     return rows
 
 
-def cascades(folder: Path) -> str:
-    """How much a cascade would send to the dense model, as a sentence."""
-    table = pd.read_parquet(folder / "cascade_curve.parquet")
-    own = table[table["task"].isna() & table["recommended"] & (table["part"] == "judging")]
-    shares = own.groupby("variant", sort=False)["share_deferred"].first()
-    told = ", ".join(f"{100 * share:.0f} % ({variant})" for variant, share in shares.items())
-    return (
-        "A *cascade* (the compressed model answers, the dense one where the first is unsure) was "
-        "asked to keep every group of every attribute within 2 points of the dense model, by "
-        f"limits that hold at once. It sends this share of the images to the dense model: {told}."
-    )
+def cascades(studies: Mapping[str, Path]) -> list[str]:
+    """How much a cascade would send to the dense model, a sentence for every one that was tried."""
+    lines = []
+    for path in sorted(found for root in studies.values() for found in root.glob(CASCADE)):
+        table = pd.read_parquet(path)
+        own = table[table["task"].isna() & table["recommended"] & (table["part"] == "judging")]
+        shares = own.groupby("variant", sort=False)["share_deferred"].first()
+        told = ", ".join(f"{100 * share:.0f} % ({variant})" for variant, share in shares.items())
+        lines += [
+            "A *cascade* (the compressed model answers, the dense one where the first is unsure) "
+            "was asked to keep every group of every attribute within 2 points of the dense model, "
+            "by limits that hold at once. It sends this share of the images to the dense model: "
+            f"{told}.",
+            "",
+        ]
+    return lines

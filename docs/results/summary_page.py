@@ -121,23 +121,32 @@ def open_questions(found: Mapping[str, Sequence[Judged]], harmed: Sequence[Harm]
     common = "; ".join(f"{reason}, {n}" for reason, n in reasons.most_common(3))
     of_models = sum(harm.verdict.scope == "model" for harm in harmed)
     excluded = [100 * harm.excluded for harm in harmed if harm.hardest is None]
+    reach = (
+        f" The limits exclude losses beyond {min(excluded):.1f} points in the sharpest of these "
+        f"audits, and beyond {max(excluded):.1f} in the bluntest."
+        if excluded
+        else ""
+    )
     return [
         f"- Of {len(lines)} lines of claims {len(untold)} cannot be told: in {wide} the interval "
         f"is too wide, in {len(untold) - wide} there is none (most often: {common}).",
         f"- {of_models} of {len(harmed)} variants have fewer than four members on a side: what is "
         "said of them is said of these models, and training anew may change it.",
-        f"- In {len(excluded)} variants nobody is shown to lose. The limits exclude losses beyond "
-        f"{min(excluded):.1f} points in the sharpest of these audits, and beyond "
-        f"{max(excluded):.1f} in the bluntest.",
+        f"- In {len(excluded)} variants nobody is shown to lose.{reach}",
     ]
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Read the folders of results, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results", type=Path, nargs="+")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument(
+        "results", type=Path, nargs="+", metavar="RESULTS/NAME", help="A study's published results."
+    )
+    parser.add_argument("--out", type=Path, required=True, help="The page, such as summary.md.")
     given = parser.parse_args(arguments)
+    for path in given.results:
+        if not any(path.glob("*/audit/audit.json")):
+            parser.error(f"'{path}' holds no audited experiment; give RESULTS/NAME of a study.")
     studies = {path.name: path for path in given.results}
     harmed = {name: list(harms(path, APART)) for name, path in studies.items()}
     everybody = [harm for own in harmed.values() for harm in own]
@@ -160,8 +169,15 @@ def main(arguments: list[str] | None = None) -> None:
     for name, own in harmed.items():
         lines += [f"### [{name}]({name}.md)", "", *each(own), ""]
     lines += ["## Was it to be seen in the dense models?", "", FORETOLD, "", *foretold(), ""]
-    cascade = cascades(studies["pruned-vision-bias"] / "joint-cascade")
-    lines += ["## What helped, at which price", "", TRIED, "", *tried(studies), "", cascade, ""]
+    lines += [
+        "## What helped, at which price",
+        "",
+        TRIED,
+        "",
+        *tried(studies),
+        "",
+        *cascades(studies),
+    ]
     lines += ["## Whether the papers hold", "", *papers(found), ""]
     lines += ["## What nobody can tell yet", "", *open_questions(found, everybody), ""]
     given.out.write_text("\n".join(lines), encoding="utf-8")

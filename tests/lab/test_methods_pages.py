@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.scripts import loaded
 
 from fairweight.lab.compress.catalogue import catalogue, schedules
 from fairweight.lab.models import architectures
@@ -17,15 +15,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
-def generator() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location("pages_of_methods", DOCS / "generate_methods.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+def generator() -> ModuleType:
+    return loaded("docs/generate_methods.py")
 
 
 @pytest.mark.parametrize("name", ["methods.md", "architectures.md"])

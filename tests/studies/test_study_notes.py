@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
+from tests.scripts import loaded
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "results"
 MODULES = ("study_page", "study_notes", "study_figures", "study_tables")
 
 
 @pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(DOCS))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    made = importlib.import_module("study_page")
-    for name in MODULES:
-        monkeypatch.setitem(sys.modules, name, sys.modules[name])
-    return made
+def page() -> ModuleType:
+    return loaded("docs/results/study_page.py")
 
 
 @pytest.fixture

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
+from tests.scripts import loaded
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
 
 
 @pytest.fixture
-def tables(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(RESULTS))
-    spec = importlib.util.spec_from_file_location("study_tables", RESULTS / "study_tables.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "study_tables", module)
-    spec.loader.exec_module(module)
-    return module
+def tables() -> ModuleType:
+    return loaded("docs/results/study_tables.py")
 
 
 def row(seed: int, treatment: str, number: int, name: str, accuracy: float) -> dict[str, object]:

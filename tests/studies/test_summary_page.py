@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +9,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+from tests.scripts import loaded
 
 import fairweight as fw
 from fairweight.specs.claims import Claims
@@ -22,13 +21,8 @@ MODULES = ("summary_harms", "summary_mitigations", "study_tables")
 
 
 @pytest.fixture
-def harms(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(DOCS))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    made = importlib.import_module("summary_harms")
-    monkeypatch.setitem(sys.modules, "summary_harms", made)
-    return made
+def harms() -> ModuleType:
+    return loaded("docs/results/summary_harms.py")
 
 
 @pytest.fixture
@@ -92,9 +86,33 @@ def test_mitigations_are_claims_of_studies() -> None:
         assert read_spec(Claims, table, study).claim
 
 
-def test_a_mitigation_is_named_once(harms: ModuleType) -> None:
-    module = importlib.import_module("summary_mitigations")
+def test_a_mitigation_is_named_once() -> None:
+    module = loaded("docs/results/summary_mitigations.py")
     rows = [["m", "p", "1", "c"], ["m", "p", "2", "c"], ["m", "q", "1", "c"], ["n", "q", "1", "c"]]
     assert module._said_once(rows) == [
         ["m", "p", "1", "c"], ["", "", "2", ""], ["", "q", "1", ""], ["n", "q", "1", "c"],
     ]  # fmt: skip
+
+
+def test_the_page_of_one_study_keeps_its_notes(results: Path, tmp_path: Path) -> None:
+    page = loaded("docs/results/summary_page.py")
+    out = tmp_path / "summary.md"
+    marks = loaded("docs/results/study_notes.py")
+    out.write_text(f"{marks.BEGIN}\nmine\n{marks.END}", encoding="utf-8")
+    page.main([str(results), "--out", str(out)])
+    text = out.read_text(encoding="utf-8")
+    assert "3 models of 1 studies, 2 compressed variants" in text
+    assert "\nmine\n" in text
+    assert "### [mine](mine.md)" in text
+    assert "- In 1 variants nobody is shown to lose. The limits exclude losses beyond" in text
+
+
+def test_a_folder_without_audits_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = loaded("docs/results/summary_page.py")
+    with pytest.raises(SystemExit) as ended:
+        page.main([str(tmp_path), "--out", str(tmp_path / "summary.md")])
+    assert ended.value.code == 2
+    assert "holds no audited experiment" in capsys.readouterr().err
+    assert not (tmp_path / "summary.md").exists()

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
+from tests.scripts import loaded
 
-_SCRIPT = Path(__file__).parents[3] / "benchmarks" / "interval_coverage.py"
-_SPEC = importlib.util.spec_from_file_location("interval_coverage", _SCRIPT)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-measure = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(measure)
+measure = loaded("benchmarks/interval_coverage.py")
 
 # Where the textbook Wilson interval covers less than 93 % on the grid (exact); see the docs page.
 WILSON_FALLS_SHORT = {

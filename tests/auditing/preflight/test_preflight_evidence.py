@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tests.scripts import loaded
 
 from fairweight.auditing.answers import Answers, from_arrays
 from fairweight.auditing.preflight.evidence import (
@@ -30,13 +30,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    path = ROOT / "docs/results/preflight_evidence.py"
-    spec = importlib.util.spec_from_file_location("preflight_evidence", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("docs/results/preflight_evidence.py")
 
 
 def study(seed: int, *, members: int = 1, n: int = 3000, foretold: bool = True) -> Answers:

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairweight.auditing.compare.bounds import bounds_frame
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
+from fairweight.auditing.compare.lead import lead_table
 from fairweight.auditing.compare.pairing import Parents
 from fairweight.auditing.compare.per_seed import per_seed
 from fairweight.auditing.compare.rows import Block, frame
+from fairweight.auditing.compare.simultaneous import Signs, draw_signs
 from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.variant import Compared, compare
@@ -79,6 +82,8 @@ def run(
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.positive)
     train = None if training is None else Training(training)
+    progress("random signs", 0, 1)
+    signs = draw_signs(cube, request.baseline, request.variants, request.groupings, request.options)
     made: list[Compared] = []
     steps = len(tasks) * len(request.variants)
     done = 0
@@ -86,7 +91,9 @@ def run(
         for variant in request.variants:
             progress(f"{variant}{'' if task is None else f' on {task}'}", done, steps)
             made.append(
-                _compare(cube, scored, request, variant, task, positive[task], train, lineage)
+                _compare(
+                    cube, scored, request, variant, task, positive[task], train, lineage, signs
+                )
             )
             done += 1
     blocks = [b for part in made for b in part.blocks]
@@ -105,6 +112,7 @@ def run(
                 filters=request.filters,
                 fixed_side=request.fixed_side,
                 parents=lineage,
+                signs=signs,
             )
     progress("tables", steps, steps)
     for part in made:
@@ -150,6 +158,16 @@ def run(
         ),
         variants_table=variants_table,
         bounds=bounds_frame(blocks),
+        lead=lead_table(
+            [
+                (variant, task, part.confirmatory)
+                for (task, variant), part in zip(
+                    product(tasks, request.variants), made, strict=True
+                )
+            ],
+            signs,
+            request.options.alpha,
+        ),
         pairing={
             variant: part.pairing
             for variant, part in zip(request.variants * len(tasks), made, strict=True)
@@ -166,6 +184,7 @@ def _compare(
     positive: int | None,
     training: Training | None,
     parents: Parents,
+    signs: Signs,
 ) -> Compared:
     found = comparison(
         cube,
@@ -176,6 +195,7 @@ def _compare(
         positive=positive,
         options=request.options,
         parents=parents,
+        signs=signs,
     )
     made = compare(found, training, filters=request.filters, fixed_side=request.fixed_side)
     made.blocks += _score_blocks(found, scored, request, made.notes)

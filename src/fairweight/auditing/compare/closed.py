@@ -144,7 +144,7 @@ def _estimate(
         low, high = nothing.copy(), nothing.copy()
         if defined.any():
             low[defined], high[defined] = excess_interval(
-                n, lost, gained, n_rest, lost_rest, gained_rest, alpha, p=excess_p[defined]
+                n, lost, gained, n_rest, lost_rest, gained_rest, alpha
             )
         return low, high
 

@@ -19,7 +19,6 @@ from fairweight.auditing.compare.structure import (
     concentration_rows,
     concentration_table,
     group_error_table,
-    heterogeneities,
     heterogeneity_rows,
     standardised_quantities,
     worst_shift_rows,
@@ -42,6 +41,7 @@ class Compared:
     members: tuple[CubeMember, ...]  # baseline's first
     pairing: str
     blocks: list[Block] = field(default_factory=list)
+    confirmatory: list[RateRows] = field(default_factory=list)  # of both scopes
     power: list[dict[str, Any]] = field(default_factory=list)
     concentration: list[dict[str, Any]] = field(default_factory=list)
     group_error: list[dict[str, Any]] = field(default_factory=list)
@@ -69,16 +69,15 @@ def compare(
             continue  # nobody abstains anywhere: one row says so
         made.blocks.append(table.block)
         rates.append(table)
-    confirmatory = [
-        r for r in rates if r.scope == "model" and (r.metric, r.estimate.slots.kind) in CONFIRMATORY
-    ]
+    made.confirmatory = [r for r in rates if (r.metric, r.estimate.slots.kind) in CONFIRMATORY]
     by_group = _accuracy_by_group(rates, "model")
     made.blocks += flip_rows(c)
-    tests = heterogeneities(c)
-    made.blocks += heterogeneity_rows(c, tests)
+    made.blocks += heterogeneity_rows(
+        c, [r for r in rates if r.metric == "accuracy" and r.estimate.slots.by == "group"]
+    )
     wanted = [
         *quantities(c, training, filters=filters, fixed_side=fixed_side),
-        *standardised_quantities(c, tests),
+        *standardised_quantities(c),
     ]
     left_out = without_baseline_errors(c)
     made.notes += left_out_notes(c, left_out)
@@ -94,7 +93,7 @@ def compare(
         made.blocks += worst_shift_rows(c, _accuracy_by_group(rates, "method"), "method")
     made.blocks += concentration_rows(c)
     made.blocks += class_impact_rows(c)
-    made.power = power_table(c, confirmatory)
+    made.power = power_table(c, [r for r in made.confirmatory if r.scope == "model"])
     made.concentration = concentration_table(c)
     made.group_error = group_error_table(c, by_group)
     return made

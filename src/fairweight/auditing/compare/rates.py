@@ -141,7 +141,7 @@ def rate_block(
         shift=e.shift,
         ci_low=low,
         ci_high=high,
-        interval=e.interval,
+        interval=e.intervals,
         p_value=e.p_value,
         excess_shift=e.excess,
         excess_low=excess_low,

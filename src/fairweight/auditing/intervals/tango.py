@@ -54,7 +54,23 @@ def tango(
         np.asarray(compressed_only, dtype=np.float64),
         np.asarray(alpha, dtype=np.float64),
     )
-    z = -ndtri(level / 2)
+    return tango_at(size, base, compressed, -ndtri(level / 2))
+
+
+def tango_at(
+    n: ArrayLike, base_only: ArrayLike, compressed_only: ArrayLike, quantile: ArrayLike
+) -> tuple[Floats, Floats]:
+    """Tango's limits where the statistic is ± a quantile, such as one of Student's t.
+
+    Counts need not be whole: n may be how many independent examples a sample is worth.
+
+    >>> low, high = tango_at(100, 0, 0, 2.0)  # 4 / 104
+    >>> float(low.round(3)), float(high.round(3))
+    (-0.038, 0.038)
+    """
+    size, base, compressed, z = np.broadcast_arrays(
+        *(np.asarray(x, dtype=np.float64) for x in (n, base_only, compressed_only, quantile))
+    )
     # Exchanging the models mirrors the problem, so both limits are upper limits, found together.
     upper = _upper(
         np.stack([size, size]),

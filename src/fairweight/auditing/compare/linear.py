@@ -471,8 +471,13 @@ def joined_estimates(parts: list[RateEstimate], kind: str) -> RateEstimate:
     def joined(name: str) -> Floats:
         return np.concatenate([getattr(part, name) for part in parts])
 
+    ends = np.cumsum([len(part.n) for part in parts])
+
     def limits_of(name: str, alpha: float | Floats) -> Limits:
-        both = [getattr(part, name)(alpha) for part in parts]
+        # A level for every row is shared out; levels for all rows are not.
+        own = np.shape(alpha)[-1:] == (ends[-1],)
+        levels = np.split(alpha, ends[:-1], axis=-1) if own else [alpha] * len(parts)
+        both = [getattr(part, name)(level) for part, level in zip(parts, levels, strict=True)]
         return tuple(np.concatenate([b[i] for b in both], axis=-1) for i in (0, 1))  # type: ignore[return-value]
 
     return RateEstimate(

@@ -17,12 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
 from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.intervals.tango import falling_root, tango_at, tango_test
+from fairweight.auditing.intervals.excess import mover, touching
+from fairweight.auditing.intervals.tango import tango_at
 from fairweight.auditing.intervals.two_way import ROUNDING, TwoWay
 
 FEWEST_CHANGED = 10  # clusters with a change, below which nothing is known about how they clump
-_PRECISION = 1e-13  # of a quantile, relative to the largest that it can be
-_LARGEST_QUANTILE = 1e6
 
 
 @dataclass(frozen=True)
@@ -247,58 +246,17 @@ class WiderExcess:
     degrees: ArrayLike
 
     def limits(self, alpha: ArrayLike) -> tuple[Floats, Floats]:
-        quantile = _quantile(alpha, self.degrees)
-        return _wider(_mover(self.group, self.rest, quantile), self.t.limits(alpha), 2.0)
+        found = mover(self._counts, _quantile(alpha, self.degrees))
+        return _wider(found, self.t.limits(alpha), 2.0)
 
     @property
     def p_value(self) -> Floats:
-        return np.maximum(self.t.p_value, _two_sided(self._touching, self.degrees))
+        return np.maximum(self.t.p_value, _two_sided(touching(self._counts), self.degrees))
 
     @property
-    def _touching(self) -> Floats:
-        """The quantile at which MOVER's limits touch 0."""
-        excess = self.group.shift - self.rest.shift
-        # Mirrored where the group did better, so that the upper limit is the one next to 0.
-        sign = np.where(excess > 0, -1.0, 1.0)
-        group, rest = (
-            EffectiveCounts(side.n, side.churn, sign * side.shift)
-            for side in (self.group, self.rest)
-        )
-        distance = np.abs(excess)
-
-        def reached(share: Floats) -> Floats:
-            """Quantiles at which Tango's limit of either side alone goes that share of the way."""
-            up = tango_test(group.n, group.lost, group.gained, group.shift + share * distance)
-            down = tango_test(rest.n, rest.lost, rest.gained, rest.shift - share * distance)
-            return np.minimum(np.abs(up), np.abs(down))
-
-        # The root of two squares is between the larger distance and √2 of it.
-        furthest = np.minimum(reached(np.ones_like(excess)), _LARGEST_QUANTILE)
-        nearest = np.minimum(reached(np.full_like(excess, np.sqrt(0.5))), furthest)
-
-        def room(part: Floats) -> Floats:
-            """How far the upper limit lies below 0; it falls as the quantile grows."""
-            return -_mover(group, rest, part * furthest)[1]
-
-        with np.errstate(invalid="ignore", divide="ignore"):
-            start = np.where(furthest > 0, nearest / furthest, 0.0)
-        same = distance <= ROUNDING
-        undefined = np.isnan(excess + group.n + rest.n) | same
-        one = np.ones_like(excess)
-        ends = [np.maximum(room(start), 0.0), np.minimum(room(one), 0.0)]
-        part = falling_root(room, (start, ends[0]), (one, ends[1]), _PRECISION, undefined=undefined)
-        return np.where(same, 0.0, part * furthest)
-
-
-def _mover(
-    group: EffectiveCounts, rest: EffectiveCounts, quantile: Floats
-) -> tuple[Floats, Floats]:
-    (low, high), (rest_low, rest_high) = group.limits(quantile), rest.limits(quantile)
-    excess = group.shift - rest.shift
-    return (
-        excess - np.hypot(group.shift - low, rest_high - rest.shift),
-        excess + np.hypot(high - group.shift, rest.shift - rest_low),
-    )
+    def _counts(self) -> tuple[Floats, ...]:
+        group, rest = self.group, self.rest
+        return group.n, group.lost, group.gained, rest.n, rest.lost, rest.gained
 
 
 def _wider(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.intervals.tango import falling_root, tango
+from fairweight.auditing.intervals.tango import falling_root, tango_at, tango_test
 
 _LARGEST_Z = 37.0  # beyond this p is no normal floating-point number
-_PRECISION = 1e-12  # of z
+_LARGEST_QUANTILE = 1e6
+_PRECISION = 1e-13  # of a quantile, relative to the largest that it can be
+_ROUNDING = 1e-12  # differences of shifts below this are rounding errors of 0
 
 
 def excess_test(
@@ -46,34 +50,9 @@ def excess_test(
     >>> float(excess_test(100, 3, 3, 900, 0, 0))
     1.0
     """
-    n1, l1, g1, n2, l2, g2 = _rows(
-        n_group, lost_group, gained_group, n_rest, lost_rest, gained_rest
-    )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        excess = (g1 - l1) / n1 - (g2 - l2) / n2
-    # Mirrored where the group did better, so that the upper limit is the one next to 0.
-    better = excess > 0
-    lost1, gained1 = np.where(better, g1, l1), np.where(better, l1, g1)
-    lost2, gained2 = np.where(better, g2, l2), np.where(better, l2, g2)
-
-    def distance(z: Floats) -> Floats:
-        """How far the upper limit lies below 0; it falls as z grows."""
-        _, high = excess_interval(n1, lost1, gained1, n2, lost2, gained2, 2 * ndtr(-z))
-        return -high
-
-    start = np.zeros_like(excess), np.abs(excess)
-    furthest = np.full_like(excess, _LARGEST_Z)
-    end = furthest, distance(furthest)
-    beyond = end[1] > 0
-    z = falling_root(
-        distance,
-        start,
-        (furthest, np.where(beyond, -1.0, end[1])),
-        _PRECISION,
-        undefined=np.isnan(excess),
-    )
-    z = np.where(beyond, _LARGEST_Z, z)
-    return np.where(np.isnan(excess), np.nan, np.where(excess == 0, 1.0, 2 * ndtr(-z)))
+    counts = _rows(n_group, lost_group, gained_group, n_rest, lost_rest, gained_rest)
+    p: Floats = 2 * ndtr(-np.minimum(touching(counts), _LARGEST_Z))
+    return p
 
 
 def excess_interval(
@@ -112,26 +91,61 @@ def excess_interval(
     >>> float(low.round(3)), float(high.round(3))
     (-0.189, -0.058)
     """
-    n1, l1, g1, n2, l2, g2, level = _rows(
-        n_group, lost_group, gained_group, n_rest, lost_rest, gained_rest, alpha
-    )
-    return mover(
-        ((g1 - l1), n1, tango(n1, l1, g1, level)), ((g2 - l2), n2, tango(n2, l2, g2, level))
-    )
+    *counts, level = _rows(n_group, lost_group, gained_group, n_rest, lost_rest, gained_rest, alpha)
+    return mover(counts, -ndtri(level / 2))
 
 
-def mover(
-    group: tuple[Floats, Floats, tuple[Floats, Floats]],
-    rest: tuple[Floats, Floats, tuple[Floats, Floats]],
-) -> tuple[Floats, Floats]:
-    """Limits of the difference of two shifts, each given as total change, size and its limits."""
+def mover(counts: Sequence[Floats], quantile: Floats) -> tuple[Floats, Floats]:
+    """MOVER's limits of the difference of two shifts at a quantile of z or t.
+
+    `counts`: n, lost and gained of the one side, then of the other.
+    """
+    n1, lost1, gained1, n2, lost2, gained2 = counts
     with np.errstate(invalid="ignore", divide="ignore"):
-        shift1, shift2 = group[0] / group[1], rest[0] / rest[1]
-    (low1, high1), (low2, high2) = group[2], rest[2]
+        shift1, shift2 = (gained1 - lost1) / n1, (gained2 - lost2) / n2
+    low1, high1 = tango_at(n1, lost1, gained1, quantile)
+    low2, high2 = tango_at(n2, lost2, gained2, quantile)
     excess = shift1 - shift2
     low = excess - np.hypot(shift1 - low1, high2 - shift2)
     high = excess + np.hypot(high1 - shift1, shift2 - low2)
     return low, high
+
+
+def touching(counts: Sequence[Floats]) -> Floats:
+    """The quantile at which MOVER's limits touch 0; 0 where the shifts are equal."""
+    n1, lost1, gained1, n2, lost2, gained2 = counts
+    with np.errstate(invalid="ignore", divide="ignore"):
+        excess = (gained1 - lost1) / n1 - (gained2 - lost2) / n2
+    # Mirrored where the group did better, so that the upper limit is the one next to 0.
+    better = excess > 0
+    lost1, gained1 = np.where(better, gained1, lost1), np.where(better, lost1, gained1)
+    lost2, gained2 = np.where(better, gained2, lost2), np.where(better, lost2, gained2)
+    distance = np.abs(excess)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift1, shift2 = (gained1 - lost1) / n1, (gained2 - lost2) / n2
+
+    def reached(share: float) -> Floats:
+        """The quantile at which Tango's limit of either side alone goes that share of the way."""
+        up = tango_test(n1, lost1, gained1, np.minimum(shift1 + share * distance, 1.0))
+        down = tango_test(n2, lost2, gained2, np.maximum(shift2 - share * distance, -1.0))
+        return np.minimum(np.abs(up), np.abs(down))
+
+    # The root of two squares is between the larger distance and √2 of it.
+    furthest = np.minimum(reached(1.0), _LARGEST_QUANTILE)
+    nearest = np.minimum(reached(float(np.sqrt(0.5))), furthest)
+
+    def room(part: Floats) -> Floats:
+        """How far the upper limit lies below 0; it falls as the quantile grows."""
+        return -mover((n1, lost1, gained1, n2, lost2, gained2), part * furthest)[1]
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        start = np.where(furthest > 0, nearest / furthest, 0.0)
+    same = distance <= _ROUNDING
+    undefined = np.isnan(excess) | same
+    one = np.ones_like(excess)
+    ends = np.maximum(room(start), 0.0), np.minimum(room(one), 0.0)
+    part = falling_root(room, (start, ends[0]), (one, ends[1]), _PRECISION, undefined=undefined)
+    return np.where(same, 0.0, part * furthest)
 
 
 def normal_z(p: ArrayLike) -> Floats:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,16 +157,7 @@ def run(
         ),
         variants_table=variants_table,
         bounds=bounds_frame(blocks),
-        lead=lead_table(
-            [
-                (variant, task, part.confirmatory)
-                for (task, variant), part in zip(
-                    product(tasks, request.variants), made, strict=True
-                )
-            ],
-            signs,
-            request.options.alpha,
-        ),
+        lead=lead_table(made, signs, request.options.alpha),
         pairing={
             variant: part.pairing
             for variant, part in zip(request.variants * len(tasks), made, strict=True)
@@ -423,7 +413,7 @@ def _sign_notes(
 
 POWER_COLUMNS = (
     "variant", "task", "metric", "by", "group", "class", "n", "discordance", "n_family",
-    "min_detectable_shift", "reference_shift", "n_needed", "status",
+    "min_detectable_shift", "reference_shift", "n_needed", "largest_loss", "status",
 )  # fmt: skip
 CONCENTRATION_COLUMNS = (
     "variant", "task", "column", "part", "n", "share_examples", "lost", "gained",

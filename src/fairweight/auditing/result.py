@@ -44,8 +44,8 @@ BOOLEAN_COLUMNS: frozenset[str] = frozenset(("equivalent", "loss_ruled_out"))
 # What is read first: one error rate for all families and variants together. `quantity` is "shift"
 # or "excess"; limits and p hold for all rows of one scope at once.
 LEAD_COLUMNS: tuple[str, ...] = (
-    "variant", "task", "scope", "by", "group", "class", "n", "quantity", "estimate", "low", "high",
-    "p_lead", "n_tests",
+    "variant", "task", "scope", "by", "column", "group", "class", "n", "quantity", "estimate",
+    "low", "high", "p_lead", "n_tests",
 )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ class AuditResult:
     data           split (test | train), task, by (overall | class | group | group*class),
                    group, class, n, share
     power          variant, task, metric, by, group, class, n, discordance, n_family,
-                   min_detectable_shift, reference_shift, n_needed, status
+                   min_detectable_shift, reference_shift, n_needed, largest_loss, status
     concentration  variant, task, column, part (a level, or "top 1 %" ...), n, share_examples,
                    lost, gained, share_lost, share_gained, share_lost_poisson
     lead           LEAD_COLUMNS: shifts and excesses of the confirmatory families with limits and p

@@ -23,7 +23,7 @@ FRAMES: dict[str, tuple[str, ...]] = {
     "data": ("split", "task", "by", "group", "class", "n", "share"),
     "power": (
         "variant", "task", "metric", "by", "group", "class", "n", "discordance", "n_family",
-        "min_detectable_shift", "reference_shift", "n_needed", "status",
+        "min_detectable_shift", "reference_shift", "n_needed", "largest_loss", "status",
     ),
     "concentration": (
         "variant", "task", "column", "part", "n", "share_examples", "lost", "gained",

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
 from fairweight.auditing.compare.estimate import Limits
-from fairweight.auditing.compare.rates import RateRows
 from fairweight.auditing.compare.signs import adjusted
 from fairweight.auditing.compare.simultaneous import MeanFamily, Signs
 from fairweight.auditing.counts.stats import Floats
@@ -25,6 +24,8 @@ from fairweight.auditing.result import LEAD_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairweight.auditing.compare.variant import Compared
 
 _LARGEST_Z = 37.0
 
@@ -38,6 +39,7 @@ class Tested:
     scope: str
     quantity: str  # shift, excess
     by: str
+    column: NDArray[np.object_]  # which group column a row belongs to
     group: NDArray[np.object_]
     cls: NDArray[np.object_]
     n: Floats
@@ -49,9 +51,7 @@ class Tested:
         return len(self.n)
 
 
-def lead_table(
-    compared: Sequence[tuple[str, str | None, Sequence[RateRows]]], signs: Signs, alpha: float
-) -> pd.DataFrame:
+def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.DataFrame:
     """Limits and p of every confirmatory shift and excess that hold for all of them at once.
 
     Scope `model`: the largest deviation of all under random signs. Scope `method`: Holm's steps,
@@ -79,6 +79,7 @@ def lead_table(
             "low": np.concatenate([low for low, _ in ends]),
             "high": np.concatenate([high for _, high in ends]),
             "p_lead": p_lead,
+            "column": np.concatenate([table.column for table in tables]),
             "group": np.concatenate([table.group for table in tables]),
             "class": np.concatenate([table.cls for table in tables]),
         }
@@ -88,19 +89,19 @@ def lead_table(
     if not frames:
         return pd.DataFrame(columns=list(LEAD_COLUMNS))
     made = pd.concat(frames, ignore_index=True)[list(LEAD_COLUMNS)]
-    text = ("variant", "task", "scope", "by", "group", "class", "quantity")
+    text = ("variant", "task", "scope", "by", "column", "group", "class", "quantity")
     return made.astype({"n": "Int64", "n_tests": "Int64", **dict.fromkeys(text, object)})
 
 
-def _of_rates(
-    compared: Sequence[tuple[str, str | None, Sequence[RateRows]]],
-) -> Iterator[Tested]:
-    for variant, task, tables in compared:
-        for table in tables:
+def _of_rates(compared: Sequence[Compared]) -> Iterator[Tested]:
+    for part in compared:
+        for table in part.confirmatory:
             e, slots = table.estimate, table.estimate.slots
             inside = np.isfinite(np.asarray(table.block["n_family"], dtype=float))
             inside &= np.asarray(table.block["status"] == "ok")
             at = np.flatnonzero(inside)
+            nothing = np.full(len(slots), None, dtype=object)
+            column = part.columns.get(slots.kind, nothing)[at]
 
             p = e.p_value if table.scope == "method" else zero_p(e.shift, e.limits)
             both: list[tuple[str, Floats, Floats, Callable[[Any], Limits]]]
@@ -109,8 +110,8 @@ def _of_rates(
                 both.append(("excess", e.excess, e.excess_p, e.excess_limits))
             for quantity, estimate, p, limits in both:
                 yield Tested(
-                    variant, task, table.scope, quantity, slots.by, slots.group[at], slots.cls[at],
-                    e.n[at], estimate[at], p[at], _at(limits, at),
+                    part.variant, part.task, table.scope, quantity, slots.by, column,
+                    slots.group[at], slots.cls[at], e.n[at], estimate[at], p[at], _at(limits, at),
                 )  # fmt: skip
 
 
@@ -152,11 +153,13 @@ def _of_means(signs: Signs) -> Iterator[Tested]:
         by = "overall" if kind == "overall" else "group"
         group = np.array([mean.groups[i] for i in at], dtype=object)
         nobody = np.full(len(at), None, dtype=object)
+        names = np.array(mean.columns, dtype=object)
+        column = nobody if kind == "overall" else names[mean.column[at]]
         for quantity in ("shift", "excess") if kind != "overall" else ("shift",):
             value, p, limits = mean_test(mean, quantity)
             yield Tested(
-                variant, None, "model", quantity, by, group, nobody, mean.n[at], value[at], p[at],
-                _at(limits, at),
+                variant, None, "model", quantity, by, column, group, nobody, mean.n[at], value[at],
+                p[at], _at(limits, at),
             )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ def power_table(c: Comparison, confirmatory: Sequence[RateRows]) -> list[dict[st
                     "min_detectable_shift": float(least[i]),
                     "reference_shift": c.options.margin,
                     "n_needed": float(needed[i]),
+                    "largest_loss": float(b["largest_loss"][i]),
                     "status": str(b["status"][i]),
                 }
             )

@@ -157,6 +157,7 @@ def rate_block(
         status=state,
         **about,
     )
+    rows["largest_loss"] = -worst
     if scope == "model" and kind != "group*class":
         rows |= rate_bounds(e)
         rows["members"] = e.members.T

@@ -475,6 +475,7 @@ class MeanFamily:
         for part, at in zip(parts, self.at, strict=True):
             self.column[at] = part.rows.column
         self.n_columns = len(first.rows.starts)
+        self.columns = [g.name for g in units.groupings if g.single == (self.kind == "group")]
         tested = np.bincount(self.column, weights=self.inside, minlength=self.n_columns)
         number = np.bincount(self.column, minlength=self.n_columns)
         self.contrasts = np.where(number <= 2, np.minimum(tested, 1), tested).astype(np.intp)

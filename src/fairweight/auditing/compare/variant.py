@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import RateEstimate
 from fairweight.auditing.compare.events import too_many_entries
@@ -14,6 +17,7 @@ from fairweight.auditing.compare.power import power_table
 from fairweight.auditing.compare.quantities import quantities
 from fairweight.auditing.compare.rates import RateRows, rate_rows
 from fairweight.auditing.compare.rows import Block
+from fairweight.auditing.compare.slots import groupings_of
 from fairweight.auditing.compare.structure import (
     class_impact_rows,
     concentration_rows,
@@ -38,10 +42,13 @@ from fairweight.auditing.metrics.registry import metrics
 class Compared:
     """What one comparison adds to the audit."""
 
+    variant: str
+    task: str | None
     members: tuple[CubeMember, ...]  # baseline's first
     pairing: str
     blocks: list[Block] = field(default_factory=list)
     confirmatory: list[RateRows] = field(default_factory=list)  # of both scopes
+    columns: dict[str, NDArray[np.object_]] = field(default_factory=dict)  # of every row, by kind
     power: list[dict[str, Any]] = field(default_factory=list)
     concentration: list[dict[str, Any]] = field(default_factory=list)
     group_error: list[dict[str, Any]] = field(default_factory=list)
@@ -56,7 +63,7 @@ def compare(
     fixed_side: str | None = None,
 ) -> Compared:
     """All rows of one variant on one task."""
-    made = Compared(c.cube.members, c.pairing.how)
+    made = Compared(c.variant, c.task, c.cube.members, c.pairing.how)
     made.notes += [c.pairing.note] if c.pairing.note else []
     rates: list[RateRows] = []
     has_abstentions = bool((c.cube.prediction < 0).any())
@@ -69,6 +76,11 @@ def compare(
             continue  # nobody abstains anywhere: one row says so
         made.blocks.append(table.block)
         rates.append(table)
+    made.columns = {
+        kind: np.concatenate([np.full(len(g.levels), g.name, dtype=object) for g in chosen])
+        for kind in ("group", "intersection")
+        if (chosen := groupings_of(c, kind))
+    }
     made.confirmatory = [r for r in rates if (r.metric, r.estimate.slots.kind) in CONFIRMATORY]
     by_group = _accuracy_by_group(rates, "model")
     made.blocks += flip_rows(c)

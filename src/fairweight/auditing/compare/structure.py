@@ -60,7 +60,6 @@ class _Column:
         self.n = float(table.estimate.n[place].sum())
         self.p = np.where(self.usable, table.estimate.excess_p[place], np.nan)
         self.adjusted = np.asarray(table.block["excess_p_adjusted"], float)[place]
-        self.family = next((f for f in table.block.get("family", ()) if f is not None), None)
         self.n_family = float(self.usable.sum() and np.nanmax(table.block["n_family"]))
         self.members = table.estimate.members[:, place]
         self.size = table.estimate.n[place]
@@ -121,10 +120,14 @@ def _heterogeneity(c: Comparison, parts: Sequence[_Column], scope: str) -> Block
     )
     return rows | {
         "p_adjusted": np.where(ok, adjusted, np.nan),
-        "family": np.array([p.family if good else None for p, good in zip(parts, ok, strict=True)],
-                           dtype=object),
+        "family": _family_names("heterogeneity", parts, ok),
         "n_family": np.where(ok, [part.n_family for part in parts], np.nan),
-    }  # fmt: skip
+    }
+
+
+def _family_names(metric: str, parts: Sequence[_Column], ok: NDArray[np.bool_]) -> Any:
+    names = [f"confirmatory: {metric} by {part.kind} (random signs)" for part in parts]
+    return np.array([name if good else None for name, good in zip(names, ok, strict=True)], object)
 
 
 def _furthest(grouping: Grouping, size: Floats) -> str | None:
@@ -166,10 +169,9 @@ def _within_classes(c: Comparison, parts: Sequence[_Column], scope: str) -> Bloc
         status=state,
     )
     ok = np.isfinite(p)
-    name: Any = "confirmatory: accuracy within classes (random signs)"
     return rows | {
         "p_adjusted": adjusted,
-        "family": np.array([name if known else None for known in ok], dtype=object),
+        "family": _family_names("heterogeneity_within_classes", parts, ok),
         "n_family": np.where(ok, [part.n_family for part in parts], np.nan),
     }
 

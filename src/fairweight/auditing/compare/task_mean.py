@@ -292,7 +292,9 @@ def _heterogeneity(c: Comparison, blocks: Sequence[Block]) -> list[Block]:
                 "p_adjusted": float(np.nanmin(adjusted)) if known.any() else np.nan,
                 "level": str(rows["group"][here][least]) if known.any() else None,
                 "status": why or ("ok" if known.any() else "not_estimable: undefined"),
-                "family": rows["family"][here][least] if known.any() else None,
+                "family": f"confirmatory: heterogeneity by {kind} (random signs)"
+                if known.any()
+                else None,
                 "n_family": float(np.nanmax(rows["n_family"])) if known.any() else np.nan,
             })  # fmt: skip
     if not parts:

@@ -450,6 +450,36 @@ def _looked_for(
     return Asked(parts=parts, alpha=alpha, random_state=random_state or 0)
 
 
+def load(folder: str | Path) -> Audit:
+    """The audit that `fairweight audit` or `Audit.save` wrote to a folder; nothing is recomputed.
+
+    Parameters
+    ----------
+    folder
+        The folder, one that holds it under the name `audit`, or the `audit.json` itself.
+    """
+    from fairweight.report.machine import from_json
+
+    path = Path(folder)
+    if path.is_dir():
+        places = (path / "audit.json", path / "audit" / "audit.json")
+        found = next((place for place in places if place.is_file()), None)
+        if found is None:
+            raise InputError(
+                f"'{folder}' holds no audit.json; give the folder that fairweight audit wrote "
+                "(--out), or the audit.json itself."
+            )
+        path = found
+    try:
+        return Audit(from_json(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise InputError(
+            f"'{folder}' does not exist; fairweight audit FILE... --out DIR writes one."
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"'{folder}' is not UTF-8 text; give an audit.json.") from None
+
+
 def worst_group_shift(
     y_true: ArrayLike,
     y_pred: Mapping[str, ArrayLike],

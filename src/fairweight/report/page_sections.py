@@ -99,10 +99,9 @@ def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]
         yield Part(f"{anchor}-pays-more", title, pays_more, True, note)
     if loses is not None:
         strong = " Strong: limits below 0." if several else ""
-        note = (
-            f"{IN_FAMILY}{' p-values are not corrected.' if finding.correction == 'none' else ''}"
-        )
-        yield Part(f"{anchor}-loses", f"Who loses ({loses.total})", loses, True, note + strong)
+        corrected = " p-values are not corrected." if finding.correction == "none" else ""
+        note = f"{IN_FAMILY}{corrected}{strong}"
+        yield Part(f"{anchor}-loses", f"Who loses ({loses.total})", loses, True, note)
     blind = blind_table(finding.blind)
     if blind is not None:
         of = f"{blind.total} of {finding.n_watched} classes and groups"

@@ -81,9 +81,7 @@ PAIRED = {
 }
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 FEW_MEMBERS = 5  # up to so many members a side the method's tests have little power
-CHANCE = (
-    6.5  # per cent: unchanged models that got any line at alpha = 0.05, at most, in simulations
-)
+CHANCE = 6.5  # per cent of unchanged models got any line at alpha = 0.05, at most (simulations)
 
 
 @dataclass(frozen=True)

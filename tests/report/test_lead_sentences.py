@@ -40,7 +40,7 @@ def test_one_variant_names_who_loses_most_with_limits(result: AuditResult) -> No
     assert said.startswith(f"Class 3 loses most: {limits} in int8, against −2.4 overall; ")
     more = len(found[0].model.pays_more) - 1
     assert more == 2
-    assert f"; {more} other classes and groups lose more than the rest; " in said
+    assert f"; {more} other classes and groups do worse than the rest; " in said
     assert said.endswith(
         "; a loss beyond 2 points is ruled out for 2 of 19 classes and groups, the others may "
         "lose up to 18.4 points."
@@ -61,7 +61,7 @@ def test_several_variants_are_counted_and_the_worst_is_named(result: AuditResult
     assert first.verdict.most.shift == worst
     said = headline(found)
     assert f" in {first.finding.variant}, " in said
-    assert "a loss is shown in 2 of 2 variants, and in 2 somebody loses more than the rest" in said
+    assert "a loss is shown in 2 of 2 variants, and in 2 somebody does worse than the rest" in said
 
 
 def test_the_ranking_puts_shown_losses_first(result: AuditResult) -> None:
@@ -79,7 +79,7 @@ def test_a_larger_loss_of_everybody_ranks_behind_somebody_who_loses_more(
     mixed = (findings(_with(result, **drop, **NO_EXCESS))[0], findings(result)[1])
     assert [s.place for s in ranked(mixed)] == [2, 1]
     assert headline(mixed).startswith("Class 3 loses most: ")
-    assert "a loss is shown in 2 of 2 variants, and in 1 somebody loses more" in headline(mixed)
+    assert "a loss is shown in 2 of 2 variants, and in 1 somebody does worse" in headline(mixed)
 
 
 def test_a_uniform_drop_names_nobody(result: AuditResult) -> None:
@@ -145,11 +145,11 @@ def test_an_excess_without_a_loss_is_not_hidden(result: AuditResult) -> None:
     more = found[1].model.pays_more[0]
     assert (more.kind, more.name) == ("class", "3")
     assert said == (
-        "Class 3 loses more than the rest, by 7.4 points [2.3, 12.6] in pruned-90; in 2 of 2 "
-        "variants somebody does."
+        "Class 3 does worse than the rest, by 7.4 points [2.3, 12.6] in pruned-90; a loss of its "
+        "own is not shown; in 2 of 2 variants somebody does."
     )
     one = headline(found[:1])
-    assert "; 2 other classes and groups lose more than the rest; " in one
+    assert "; a loss of its own is not shown; 2 other classes and groups do worse than" in one
 
 
 def test_an_audit_without_a_lead_has_a_headline(result: AuditResult) -> None:

@@ -57,7 +57,7 @@ def test_groups_and_classes_that_pay(lead: Lead) -> None:
     assert classes.rows[0].floor == "1.5"  # the floor of every row of this audit
     assert classes.rows[0].method.startswith("yes: [")
     assert (groups.note, classes.note) == (None, None)
-    assert all(row.excess.startswith("yes: −") for group in lead.payers for row in group.rows)
+    assert all(row.excess.startswith("yes, by ") for group in lead.payers for row in group.rows)
 
 
 def test_the_summary_names_who_loses_most_only_with_an_excess(result: AuditResult) -> None:
@@ -67,7 +67,7 @@ def test_the_summary_names_who_loses_most_only_with_an_excess(result: AuditResul
     rows = result.results["shift"].notna()
     uniform = edited(result, rows, excess_shift=0.0, excess_sim_low=-0.02, excess_sim_high=0.02)
     lead = page_lead(uniform, findings(uniform))
-    assert {row.most for row in lead.summary} == {"nobody shown to"}
+    assert {row.most for row in lead.summary} == {"nobody shown"}
     assert {row.pays_more for row in lead.summary} == {"0 of 19"}
     # The mark is that of all examples together.
     assert all(row.mark is not None and row.mark.dot == row.mark.beside for row in lead.summary)

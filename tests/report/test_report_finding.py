@@ -166,6 +166,9 @@ def test_whoever_gained_less_than_the_others_does_not_pay_more(result: AuditResu
     # With a fall of its own it pays.
     paying = find(edited(calm, here, shift=-0.01, sim_low=-0.03, sim_high=0.01, **behind))
     assert [p.name for p in paying.model.pays_more] == ["sex=Female"]
+    (line,) = [s.text for s in sentences(paying) if s.topic == "pays more"]
+    assert line.startswith("sex=Female: by 5.0 points [")
+    assert line.endswith("; a loss of its own is not shown.")
 
 
 def test_nobody_loses_most_under_a_uniform_drop(result: AuditResult) -> None:

@@ -315,7 +315,7 @@ def _general_notes(
     if len(request.variants) > 1:
         notes.append(
             f"{len(request.variants)} compressed variants were audited on the same examples; "
-            "corrections hold within a variant, so the best of them looks better than it is."
+            "the best of several looks better than it is, so confirm it on others."
         )
     for task, index in positive.items():
         part = cube.of_task(task)

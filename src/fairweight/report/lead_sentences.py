@@ -75,7 +75,7 @@ def _said(standings: Sequence[Standing], n_variants: int) -> str:
 
 
 def _pays(standing: Standing, n_variants: int) -> str:
-    """Who loses most, or more than the rest where no loss of its own is shown."""
+    """Who loses most, or does worse than the rest where no loss of its own is shown."""
     verdict, where = standing.verdict, f" in {_variant(standing)}"
     payer, change = verdict.most, verdict.overall
     if payer is not None:
@@ -85,11 +85,12 @@ def _pays(standing: Standing, n_variants: int) -> str:
             said += f", against {points(change.shift).removesuffix(' points')} overall"
     else:
         payer = verdict.pays_more[0]
-        said = f"{_begun(payer)} loses more than the rest, by {by_how_much(payer)}{where}"
+        said = f"{_begun(payer)} does worse than the rest, by {by_how_much(payer)}{where}"
+        said += "; a loss of its own is not shown"
     more = len(verdict.pays_more) - 1
     if more > 0 and n_variants == 1:
-        others = "other class or group loses" if more == 1 else "other classes and groups lose"
-        said += f"; {count(more)} {others} more than the rest"
+        others = "other class or group does" if more == 1 else "other classes and groups do"
+        said += f"; {count(more)} {others} worse than the rest"
     return said
 
 
@@ -143,7 +144,7 @@ def _variants(standings: Sequence[Standing], n_variants: int) -> str:
     said = ""
     if losing:
         said = f"; a loss is shown in {count(losing)} of {count(n_variants)} variants"
-        said += f", and in {count(paying)} somebody loses more than the rest" if paying else ""
+        said += f", and in {count(paying)} somebody does worse than the rest" if paying else ""
     elif paying:
         said = f"; in {count(paying)} of {count(n_variants)} variants somebody does"
     certain = [s.finding.ruled_out for s in standings if s.verdict.scope == "model"]

@@ -71,7 +71,7 @@ def _summary(lead: Lead) -> Iterator[str]:
     method = lead.method
     heads = ["variant", "accuracy", "shift in points", "loses most", "lose"]
     heads += ["… beyond retraining"] if method else []
-    heads += ["lose more", f"loss beyond {lead.reference} ruled out", "too few examples"]
+    heads += ["worse than the rest", f"loss beyond {lead.reference} ruled out", "too few examples"]
     yield from _head(heads)
     for row in lead.summary[:VARIANTS]:
         cells = [row.variant, row.accuracy, row.shift, row.most, row.loses]

@@ -147,7 +147,7 @@ def _summary(standing: Standing, method: Standing | None, drawn: Scale) -> Summa
         method_loses=NOTHING
         if method is None
         else _of(len(method.verdict.loses), len(method.verdict.shifts)),
-        who="nobody shown to" if most is None else named(most, NAME),
+        who="nobody shown" if most is None else named(most, NAME),
         size="" if most is None else bare(most),
         mark=None if drawn_first is None else interval_mark(drawn, drawn_first, standing.overall),
         ruled_out=NOTHING if certain is None else _of(certain.number, certain.of),

@@ -17,7 +17,7 @@ from fairweight.report.numbers import (
     size_in_points,
 )
 from fairweight.report.ranking import Standing
-from fairweight.report.sentences import named
+from fairweight.report.sentences import by_how_much, named
 from fairweight.report.verdict import Change, Kind, Payer
 
 MOST = 4  # classes, and groups, that are named
@@ -125,7 +125,9 @@ def _excess(standing: Standing, payer: Payer) -> str:
         return NOTHING
     if missing(own.p) or own.p > standing.verdict.alpha:
         return f"not shown ({p_value(own.p)})"
-    return f"{'yes' if own.shift < 0 else 'no, less'}: {bare(own)}"
+    if own.shift < 0:
+        return f"yes, by {by_how_much(own).replace(' points', '')}"
+    return f"no, less by {bare(own).replace('+', '')}"
 
 
 def _in_method(method: Standing, payer: Payer) -> str:

@@ -54,7 +54,7 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
         for payer in payers[:LIMIT]
     ]
     limits = "simultaneous limits"
-    quantity = "more than the rest, in points" if what == "pays more" else "shift in points"
+    quantity = "excess over the rest in points" if what == "pays more" else "shift in points"
     several = len(sides) > 1
     headings = (
         "who",

@@ -52,6 +52,8 @@ def _order(standing: Standing) -> tuple[int, float]:
     verdict = standing.verdict
     if verdict.most is not None:
         return 0, verdict.most.shift
+    if standing.loses_overall or verdict.loses:
+        return 1, standing.overall
     if verdict.pays_more:
-        return 1, verdict.pays_more[0].shift
-    return 2 if standing.loses_overall or verdict.loses else 3, standing.overall
+        return 2, verdict.pays_more[0].shift
+    return 3, standing.overall

@@ -250,8 +250,10 @@ def pays_more(verdict: Verdict, limit: int = 5) -> list[str]:
     """Who loses more than all others in the same column: the excess over their change."""
     if not verdict.pays_more:
         return ["No class or group is shown to lose more than the rest."]
+    losing = {payer.key for payer in verdict.loses}
     lines = [
-        f"{named(payer)}: by {by_how_much(payer)}, {p_value(payer.p)}."
+        f"{named(payer)}: by {by_how_much(payer)}, {p_value(payer.p)}"
+        + ("." if payer.key in losing else "; a loss of its own is not shown.")
         for payer in verdict.pays_more[:limit]
     ]
     return lines + _and_more(len(verdict.pays_more), limit)
@@ -404,18 +406,18 @@ def scope(finding: Finding) -> list[str]:
 
 
 def reading(finding: Finding) -> str:
-    """How to read the limits and p-values above."""
+    """How to read the limits and p-values of a finding."""
     changes = "Changes are compressed minus baseline: associations in these data, not causes."
     if not finding.one_rate:  # an audit of version 0.1.0
         return (
-            "Limits and p-values above hold for all classes, or all groups, of one variant at "
-            f"once, not for all variants. {changes}"
+            "Limits and p-values of the finding hold for all classes, or all groups, of one "
+            f"variant at once, not for all variants. {changes}"
         )
     chance = (
         f"at most {CHANCE:g} %" if finding.alpha == 0.05 else f"about {100 * finding.alpha:g} %"
     )
     return (
-        "Limits and p-values above hold for all classes, groups and variants at once: of models "
-        f"that did not change, {chance} get any line about a loss or a difference. “Ruled out” "
-        f"holds for all classes, or all groups, of one variant at once. {changes}"
+        "Limits and p-values of the finding hold for all classes, groups and variants at once: of "
+        f"models that did not change, {chance} get any line about a loss or a difference. “Ruled "
+        f"out” holds for all classes, or all groups, of one variant at once. {changes}"
     )

@@ -72,7 +72,7 @@ def _made(site: Site, item: Item) -> OverviewPage:
 
 _HEADINGS = [
     "variant", "accuracy, dense → compressed", "shift [limits]", "retraining alone, up to",
-    "lose more than the rest", "lose", "too few examples",
+    "worse than the rest", "lose", "too few examples",
 ]  # fmt: skip
 
 

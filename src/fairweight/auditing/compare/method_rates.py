@@ -111,6 +111,7 @@ def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
         compressed=compressed.each.mean(axis=0),
         shift=t.estimate,
         p_value=np.where(enough, shift.p_value, np.nan),
+        zero_p=np.where(enough, shift.p_value, np.nan),
         excess=nothing if excess is None else excess.t.estimate,
         excess_p=nothing if excess is None else np.where(both, excess.p_value, np.nan),
         discordance=ratio(sample.changed, sample.weight),

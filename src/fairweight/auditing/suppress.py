@@ -63,6 +63,7 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
         concentration=parts.rename(columns={"group": "part"}),
         group_error=shown(result.group_error, None),
         bounds=bounds,
+        left_out=_left_out(result.left_out, hidden, least),
         explanations={},  # of single examples, individuals and small slices
         notes=(
             *result.notes,
@@ -70,6 +71,18 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
             + (", and so were exemplars and explanations." if result.explanations else "."),
         ),
     )
+
+
+def _left_out(
+    frame: pd.DataFrame, hidden: set[tuple[str | None, str | None]], least: int
+) -> pd.DataFrame:
+    """Small numbers of examples left out become unknown; their rows stay, so that a gate sees."""
+    import pandas as pd
+
+    kept = frame.copy()
+    away = (kept["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(kept, hidden)
+    kept.loc[away, ["n", "n_weighted"]] = [pd.NA, np.nan]
+    return kept
 
 
 def _hidden_names(

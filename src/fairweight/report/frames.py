@@ -5,6 +5,7 @@ from __future__ import annotations
 from fairweight.auditing.result import (
     BOUND_COLUMNS,
     INTEGER_COLUMNS,
+    LEFT_OUT_COLUMNS,
     RESULT_COLUMNS,
     TEXT_COLUMNS,
 )
@@ -31,10 +32,11 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "variant", "task", "group", "error", "excess_shift", "corrected_low", "corrected_high",
     ),
     "bounds": BOUND_COLUMNS,
+    "left_out": LEFT_OUT_COLUMNS,
 }  # fmt: skip
 TEXT = (
     TEXT_COLUMNS
     | {"seed", "label", "prediction", "definition", "split", "column", "part"}
-    | {"kind", "quantity"}
+    | {"kind", "quantity", "lacks"}
 )
 INTEGER = INTEGER_COLUMNS | {"bin"}

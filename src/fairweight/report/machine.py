@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FRAMES", "SCHEMA", "from_json", "records", "to_json", "write_tables"]
 
 SCHEMA = 1
+LATER = frozenset({"left_out"})  # frames that the first audits of this schema do not have
 
 
 def to_json(result: AuditResult) -> str:
@@ -36,6 +37,7 @@ def to_json(result: AuditResult) -> str:
         "groupings": list(result.groupings),
         "single_columns": list(result.single_columns),
         "n_examples": result.n_examples,
+        "test_set": result.test_set,
         "pairing": result.pairing,
         "notes": list(result.notes),
         "provenance": asdict(result.provenance),
@@ -140,6 +142,7 @@ def from_json(text: str) -> AuditResult:
             groupings=tuple(document["groupings"]),
             single_columns=tuple(document["single_columns"]),
             n_examples=document["n_examples"],
+            test_set=document.get("test_set"),
             pairing=document["pairing"],
             notes=tuple(document["notes"]),
             provenance=Provenance(
@@ -151,7 +154,10 @@ def from_json(text: str) -> AuditResult:
             ),
             variants_table=_table(document["variants_table"]),
             explanations=_explanations(document.get("explanations", {})),
-            **{name: _frame(document[name], columns) for name, columns in FRAMES.items()},
+            **{
+                name: _frame(document.get(name, []) if name in LATER else document[name], columns)
+                for name, columns in FRAMES.items()
+            },
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(

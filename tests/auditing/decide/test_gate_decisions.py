@@ -277,11 +277,13 @@ def test_a_gap_that_looks_past_a_small_group_is_no_pass() -> None:
     assert row["reason"] == "sex=Male in it has fewer than min_group_size = 100 examples"
 
 
-def test_a_gap_is_not_held_up_by_missing_values() -> None:
+def test_a_gap_that_looks_past_missing_values_is_no_pass() -> None:
     gap = spread("shift", 0.0, 0.001, metric="group_gap", kind="grouping", group="sex")
     asked = policy({"metric": "group_gap", "by": "grouping", "margin": 0.03})
     rows = [gap, *answers(800, 0, 0, **FEMALE), *answers(4, 0, 0, group="sex=(missing)")]
-    assert gate(rows, asked).passed
+    row = only(gate(rows, asked))
+    assert row["decision"] == "cannot tell"
+    assert row["reason"] == "4 examples have no value of sex, and it looks past them"
 
 
 # --- which rows ----------------------------------------------------------------------------------
@@ -302,8 +304,8 @@ def everyone() -> AuditResult:
 @pytest.mark.parametrize(
     ("rule", "groups"),
     [
-        ({}, ["sex=Female", "sex=Male", "age=old", "age=young"]),
-        ({"columns": ["sex"]}, ["sex=Female", "sex=Male"]),
+        ({}, ["sex=Female", "sex=Male", "age=old", "age=young", "sex=(missing)"]),
+        ({"columns": ["sex"]}, ["sex=Female", "sex=Male", "sex=(missing)"]),
         ({"groups": ["age=old", "sex=Male"]}, ["sex=Male", "age=old"]),
         ({"groups": ["sex=(missing)"]}, ["sex=(missing)"]),
         ({"by": "intersection"}, ["sex=Female & age=old"]),
@@ -321,9 +323,17 @@ def test_rules_choose_classes() -> None:
     assert decide(everyone(), asked).rows["class"].tolist() == ["1"]
 
 
-def test_missing_values_are_passed_over_and_it_is_said() -> None:
-    (note,) = decide(everyone(), MARGIN).notes
-    assert "sex=(missing)" in note
+def test_missing_values_are_a_group_like_any_other() -> None:
+    assert decide(everyone(), MARGIN).passed
+    lost = [*answers(1000, 0, 0, **FEMALE), *answers(500, 40, 0, group="sex=(missing)")]
+    assert gate(lost).rows["decision"].tolist() == ["pass", "fail"]
+    few = [*answers(1000, 0, 0, **FEMALE), *answers(99, 0, 0, group="sex=(missing)")]
+    assert gate(few).rows["decision"].tolist() == ["pass", "cannot tell"]
+
+
+def test_missing_values_beside_groups_that_are_named_are_told_of() -> None:
+    (note,) = decide(everyone(), policy({"margin": 0.02, "groups": ["sex=Male"]})).notes
+    assert note == "Not judged, because the policy names its groups one by one: sex=(missing)."
     assert decide(everyone(), policy({"margin": 0.02, "columns": ["age"]})).notes == ()
     assert decide(everyone(), policy({"margin": 0.02, "groups": ["age=old"]})).notes == ()
 
@@ -421,11 +431,11 @@ def test_require(outcomes: tuple[str, str], all_of_them: str, any_of_them: str) 
     assert gate(rows).variants == {"a": outcomes[0], "b": outcomes[1]}
 
 
-def test_choosing_among_variants_is_said_to_be_choosing() -> None:
-    (note,) = gate(variants(a="pass", b="fail"), require="any").notes
-    assert note.startswith("Selected on these data: the best of 2 variants")
-    assert gate(variants(a="pass"), require="any").notes == ()
-    assert gate(variants(a="pass", b="pass")).notes == ()
+@pytest.mark.parametrize("require", ["all", "any"])
+def test_choosing_among_variants_is_said_to_be_choosing(require: Any) -> None:
+    (note,) = gate(variants(a="pass", b="pass"), require=require).notes
+    assert note.startswith("Selected on these data: 2 variants were tried, and the best of them")
+    assert gate(variants(a="pass"), require=require).notes == ()
 
 
 def test_require_is_all_or_any() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairweight.auditing.decide.least_n import least_n, likely_n
-from fairweight.auditing.decide.starter import MARGINS, starter_policy
+from fairweight.auditing.decide.starter import MARGINS, least_n, likely_n
+from fairweight.auditing.decide.starter import starter_policy
 from fairweight.auditing.intervals.tango import tango
 from fairweight.auditing.result import GATE_ALPHA
 from fairweight.specs.read_policy import read_policy

@@ -81,7 +81,8 @@ def _left_out(
 
     kept = frame.copy()
     away = (kept["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(kept, hidden)
-    kept.loc[away, ["n", "n_weighted"]] = [pd.NA, np.nan]
+    kept.loc[away, "n"] = pd.NA
+    kept.loc[away, "n_weighted"] = np.nan
     return kept
 
 

@@ -86,7 +86,8 @@ def left_out_table(cube: Cube, grouping_names: Sequence[str]) -> pd.DataFrame:
             if example.task not in (None, task):
                 continue
             labels = part.label_classes if example.label is None else (example.label,)
-            places = [("overall", None, None), *(("class", None, label) for label in labels)]
+            places: list[tuple[str, str | None, str | None]] = [("overall", None, None)]
+            places += [("class", None, label) for label in labels]
             for grouping in chosen:
                 kind = "group" if grouping.single else "intersection"
                 known = all(column in example.groups for column in grouping.columns)

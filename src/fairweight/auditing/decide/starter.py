@@ -142,13 +142,19 @@ class _Found:
             & (result.results["by"] == "overall")
             & (result.results["scope"] == "model")
         ]
-        churn = flips.groupby(["variant", flips["task"].fillna("")], sort=False)["compressed"].sum()
-        variant, _ = churn.idxmax() if len(churn) else (result.variants[0], "")
+        # A change is harmful or helpful; of several tasks the one that changes most counts.
+        churns: dict[tuple[str, str], float] = {}
+        columns = (flips["variant"], flips["task"].fillna(""), flips["compressed"])
+        for name, task, share in zip(*columns, strict=True):
+            churns[name, task] = churns.get((name, task), 0.0) + float(share)
+        (variant, _), churn = max(
+            churns.items(), key=lambda item: item[1], default=((result.variants[0], ""), _CHURN)
+        )
         return _Found(
             sizes={name: n for name, n in sizes.items() if not is_missing(name)},
             unnamed=sum(n for name, n in sizes.items() if is_missing(name)),
-            churn=float(churn.max()) if len(churn) else _CHURN,
-            variant=str(variant),
+            churn=churn,
+            variant=variant,
         )
 
 

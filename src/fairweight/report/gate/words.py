@@ -170,10 +170,10 @@ def deciding_bound(row: dict[str, Any]) -> str:
         if row["ratio"] is not None:
             said.insert(0, f"keeps {percent(row['ratio'])} of the baseline")
     else:
-        value, limit = _scaled(row["metric"], bound, threshold, up=worst == lower)
+        size, allowed = _scaled(row["metric"], bound, threshold, up=worst == lower)
         unit = " %" if is_share(row["metric"]) else ""
         most = "at most" if worst == lower else "at least"
-        said = [f"{most} {value}{unit}", f"{NAMES[criterion]} {limit}{unit}"]
+        said = [f"{most} {size}{unit}", f"{NAMES[criterion]} {allowed}{unit}"]
     if row["decision"] == "cannot tell":
         said.append(_certified(row))
     if row["n_left_out"]:

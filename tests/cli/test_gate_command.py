@@ -375,7 +375,7 @@ def test_a_group_does_not_pass_because_its_value_is_missing(run: Run, policy: st
 
 
 def test_a_few_missing_values_are_no_pass_either(run: Run, policy: str) -> None:
-    """Only the 25 women who lose have no value: too few to be judged, too many to be passed over."""
+    """Only the 25 women who lose have no value: too few to be judged, and not passed over."""
     tables = people()
     for frame in tables.values():
         frame.loc[frame["example_id"] < 25, "sex"] = None
@@ -480,6 +480,65 @@ def test_an_older_audit_that_dropped_rows_is_made_again(run: Run, policy: str) -
     assert "make it again" in run("gate", "audit.json", "--policy", policy).refused()
     Path("audit.json").write_text(json.dumps(held | {"notes": []}), encoding="utf-8")
     assert run("gate", "audit.json", "--policy", policy).code == cli.DONE
+
+
+# --- looks ---------------------------------------------------------------------------------------
+
+
+def test_looks_through_the_command_line(run: Run, policy: str) -> None:
+    """Two looks: another int8 is the second, a third finds none left; the first stays the first."""
+    tables = people()
+    tables["int8"] = tables["dense"]
+    counted = ("--looks", "2", "--log", "looks.jsonl")
+    assert "Look 1 of 2 at these examples: each bound" in gated(run, tables, *counted, code=0)
+    assert "Look 1 of 2 at these examples, taken before" in gated(run, tables, *counted, code=0)
+    assert json.loads(Path("gate.json").read_text())["look"] == {
+        "number": 1, "of": 2, "again": True,
+    }  # fmt: skip
+    gated(run, people(), *counted, code=cli.FAILED)
+    better = people()
+    better["int8"] = better["dense"].assign(prediction=better["dense"]["prediction"] * 1.0)
+    assert "all 2 looks" in gated(run, better, *counted, code=cli.CANNOT_TELL)
+    # the audit that was made of the first is the first look too
+    for name, frame in tables.items():
+        frame.to_csv(f"{name}.csv", index=False)
+    run("audit", "dense.csv", "int8.csv", "--groups", "sex", *FEW).done()
+    stored = run("gate", "fairweight-audit", "--policy", policy, *counted)
+    assert stored.code == cli.DONE
+    assert "Look 1 of 2 at these examples, taken before" in " ".join(stored.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--looks", "2"), "--looks N and --log FILE belong together"),
+        (("--log", "x.jsonl"), "--looks N and --log FILE belong together"),
+        (("--looks", "0", "--log", "x.jsonl"), "cannot be 0; give a whole number from 1 to 1,000"),
+        (("--looks", "2", "--log", "policy.toml"), "is not a log of looks"),
+        (("--looks", "2", "--log", "."), "is not an ordinary file"),
+    ],
+)
+def test_looks_that_cannot_be_counted(
+    run: Run, policy: str, words: tuple[str, ...], told: str
+) -> None:
+    held = replace(made_audit(answers(1000, 0, 0, group="sex=F")), test_set="ids:1")
+    Path("audit.json").write_text(to_json(held), encoding="utf-8")
+    assert told in run("gate", "audit.json", "--policy", policy, *words).refused()
+    assert Path("policy.toml").read_text() == POLICY
+    assert not Path("x.jsonl").exists()
+
+
+def test_init_from_a_stored_audit(run: Run) -> None:
+    for name, frame in people().items():
+        frame.to_csv(f"{name}.csv", index=False)
+    words = ("dense.csv", "int8.csv", "--groups", "sex")
+    run("audit", *words, *FEW).done()
+    stored = run("gate", "--init", "fairweight-audit").done().out.splitlines()
+    direct = run("gate", "--init", *words).done().out.splitlines()
+    assert [a for a, b in zip(stored, direct, strict=True) if a != b] == [
+        "#   fairweight gate fairweight-audit --policy policy.toml"
+    ]
+    assert "# Churn: int8 loses or gains 1.2 % of answers." in direct  # 25 of 2,000
 
 
 # --- from tables ---------------------------------------------------------------------------------

@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,31 +94,31 @@ def opened(path: str | Path) -> Iterator[LookLog]:
     import fcntl
 
     target = Path(path)
-    with suppress(FileNotFoundError):
-        if not stat.S_ISREG(target.stat().st_mode):
-            raise InputError(f"--log '{target}' is not an ordinary file; name one for the looks.")
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and not target.is_file():
+            raise InputError(f"--log '{target}' is not an ordinary file; name one for the looks.")
         handle = os.open(target, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
     try:
         with writing(target):
             fcntl.flock(handle, fcntl.LOCK_EX)
-        yield LookLog(target, handle, _read(target))
+            if os.fstat(handle).st_size > MOST_BYTES:
+                raise InputError(f"--log '{target}' is too large to be a log of looks.")
+            text = os.pread(handle, MOST_BYTES, 0)
+        yield LookLog(target, handle, _read(target, text))
     finally:
         os.close(handle)
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read(path: Path, text: bytes) -> list[dict[str, Any]]:
     """The lines of a log, none of them trusted."""
-    if path.stat().st_size > MOST_BYTES:
-        raise InputError(f"--log '{path}' is too large to be a log of looks; name another file.")
     lines: list[dict[str, Any]] = []
     seen: dict[str, list[dict[str, Any]]] = {}
-    for place, text in enumerate(path.read_bytes().split(b"\n"), start=1):
-        if not text:
+    for place, row in enumerate(text.split(b"\n"), start=1):
+        if not row:
             continue
         try:
-            line = json.loads(text)
+            line = json.loads(row)
             before = seen.setdefault(line["test_set"], [])
             sound = (
                 line["fairweight"] == KIND

@@ -91,6 +91,11 @@ class Audit:
         return self.result.bounds
 
     @property
+    def left_out(self) -> pd.DataFrame:
+        """Examples that some variant lacks, in the rows that they would be in."""
+        return self.result.left_out
+
+    @property
     def variants(self) -> pd.DataFrame | None:
         """The variants table that was given."""
         return self.result.variants_table

@@ -91,6 +91,11 @@ class Audit:
         return self.result.bounds
 
     @property
+    def left_out(self) -> pd.DataFrame:
+        """Examples that some variant lacks, in the rows that they would be in."""
+        return self.result.left_out
+
+    @property
     def variants(self) -> pd.DataFrame | None:
         """The variants table that was given."""
         return self.result.variants_table
@@ -128,9 +133,14 @@ class Audit:
         return float(chosen["compressed"].min())
 
     def gate(
-        self, policy: Policy | str | Path | Mapping[str, Any], *, require: Require = "all"
+        self,
+        policy: Policy | str | Path | Mapping[str, Any],
+        *,
+        require: Require = "all",
+        looks: int | None = None,
+        log: str | Path | None = None,
     ) -> Verdict:
-        """Hold the audit against a policy: pass, fail or cannot tell, with a reason per row.
+        """Check the audit against a policy: pass, fail or cannot tell, with a reason per row.
 
         Parameters
         ----------
@@ -138,11 +148,14 @@ class Audit:
             The path of a TOML file, a dictionary with the same keys, or a Policy.
         require
             "all" variants must pass, or "any" one of them.
+        looks, log
+            How often these examples may be gated in all, and the file that counts: each look errs
+            with 5 % / looks.
         """
         from fairweight.auditing.decide.gate import decide
         from fairweight.specs.read_policy import read_policy
 
-        return decide(self.result, read_policy(policy), require)
+        return decide(self.result, read_policy(policy), require, looks=looks, log=log)
 
     def save_html(self, path: str | Path, *, verdict: Verdict | None = None) -> Path:
         """Write the report as one page that needs no network, with a verdict of `gate` if given."""

@@ -163,7 +163,7 @@ def test_what_an_audit_writes_and_says(run: Run) -> None:
     tables = {path.stem for path in Path("o u t/tables").glob("*.csv")}
     assert tables == {
         "bounds", "by_class", "by_group", "concentration", "confusion", "data", "group_error",
-        "groupings", "overall", "per_seed", "power", "reliability", "results",
+        "groupings", "left_out", "overall", "per_seed", "power", "reliability", "results",
     }  # fmt: skip
     parquet = pd.read_parquet("o u t/tables/results.parquet")
     assert list(parquet.columns) == list(RESULT_COLUMNS)

@@ -136,10 +136,9 @@ FEWER = {"1,000 classes × 50": 100}
 def one_audit(world: ChurnWorld, rng: np.random.Generator) -> dict[str, float]:
     """What one audit says, as numbers."""
     audit = world.audit(rng)
-    by = "class" if world.by_class else "group"
-    metric = "recall" if world.by_class else "accuracy"
-    rows = audit.results.query("metric == @metric and by == @by and variant == 'v0'")
-    every = audit.results.query("metric == @metric and by == @by")
+    results = audit.by_class if world.by_class else audit.by_group
+    every = results[results["metric"] == ("recall" if world.by_class else "accuracy")]
+    rows = every[every["variant"] == "v0"]
     lead = audit.result.lead
     lines = lead[(lead["p_lead"] <= ALPHA) & (lead["scope"] == "model")]
     loses = bool((world.shift < 0).any())

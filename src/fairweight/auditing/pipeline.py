@@ -24,7 +24,7 @@ from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.cube import Cube
-from fairweight.auditing.counts.frames import confusion, data_table
+from fairweight.auditing.counts.frames import confusion, data_table, left_out_table
 from fairweight.auditing.counts.groupings import level_name
 from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.auditing.result import AuditResult, Provenance
@@ -55,6 +55,7 @@ class Request:
     command: str | None = None
     notes: tuple[str, ...] = ()
     inputs: tuple[dict[str, Any], ...] = field(default_factory=tuple)
+    test_set: str | None = None  # its fingerprint, where it was asked for
 
 
 def run(
@@ -71,11 +72,13 @@ def run(
 
     from fairweight import __version__
     from fairweight.tables.leaks import leak_notes, leaks
+    from fairweight.tables.members import left_out_note
     from fairweight.tables.parents import parents
 
     lineage = parents(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = [*leak_notes(leaks(variants_table, request.variants)), *request.notes, *cube.notes]
+    notes += left_out_note(cube.left_out)  # of a cube; tables have said so already
     check_answers(cube, notes)
     _check_fixed_side(cube, request.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
@@ -158,6 +161,8 @@ def run(
         variants_table=variants_table,
         bounds=bounds_frame(blocks),
         lead=lead_table(made, signs, request.options.alpha),
+        left_out=left_out_table(cube, request.groupings),
+        test_set=request.test_set,
         pairing={
             variant: part.pairing
             for variant, part in zip(request.variants * len(tasks), made, strict=True)

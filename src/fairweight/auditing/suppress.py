@@ -68,6 +68,7 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
         group_error=shown(result.group_error, None),
         bounds=bounds,
         lead=lead[~unsaid].reset_index(drop=True),
+        left_out=_left_out(result.left_out, hidden, least),
         explanations={},  # of single examples, individuals and small slices
         notes=(
             *result.notes,
@@ -75,6 +76,19 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
             + (", and so were exemplars and explanations." if result.explanations else "."),
         ),
     )
+
+
+def _left_out(
+    frame: pd.DataFrame, hidden: set[tuple[str | None, str | None]], least: int
+) -> pd.DataFrame:
+    """Small numbers of examples left out become unknown; their rows stay, so that a gate sees."""
+    import pandas as pd
+
+    kept = frame.copy()
+    away = (kept["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(kept, hidden)
+    kept.loc[away, "n"] = pd.NA
+    kept.loc[away, "n_weighted"] = np.nan
+    return kept
 
 
 def _hidden_names(

@@ -27,7 +27,7 @@ from fairweight.tables.groups import (
 )
 from fairweight.tables.identity import check_unique
 from fairweight.tables.layout import Columns, Layout, Names, Part, recognise
-from fairweight.tables.members import Assembled, Assembly
+from fairweight.tables.members import Assembly, LeftOut, left_out_note
 from fairweight.tables.parents import parents, stray_note
 from fairweight.tables.roles import (
     Request,
@@ -84,6 +84,9 @@ class Aligned:
     variants_table: pd.DataFrame | None
     release: Callable[[], None] = field(repr=False, compare=False)
     further_columns: tuple[str, ...] = ()  # names shown; x0, x1, ... in this order
+    left_out: tuple[LeftOut, ...] = ()  # what --missing drop left out
+    # SQL for FROM: id, task and label of every row of the baseline; None without ids.
+    identified: str | None = None
 
     def members_of(self, variant: str) -> tuple[Member, ...]:
         """The members of one variant, in the order of their seeds."""
@@ -206,14 +209,17 @@ def _aligned(
     if request.further:
         further = further_columns(layout, identity, tables, examples, columns, choice)
         attributes += [Attribute(f"x{i}", column) for i, column in enumerate(further)]
+    left_out: tuple[LeftOut, ...] = ()
     if layout.kind == "wide":
         rows, kinds, varying = _wide(request, parts, identity, attributes, examples)
+        everyone = rows
     else:
         compact = Compact(request.workspace)
         assembly = Assembly(request.workspace, identity, attributes, compact, request.drop)
         found = assembly.run(parts, examples)
         rows, kinds, varying = found.rows, found.kinds, found.varying
-        _note_dropped(found, notes)
+        everyone, left_out = found.everyone, found.left_out
+        notes.extend(left_out_note(left_out))
     _check_examples_label(request, identity, tables, examples, rows)
     choice = without_varying(choice, varying, request.groups is not None)
     further = tuple(c for i, c in enumerate(further) if f"x{i}" not in varying)
@@ -265,6 +271,8 @@ def _aligned(
         variants_table=described_models,
         release=request.workspace.close,
         further_columns=further,
+        left_out=left_out,
+        identified=None if identity.column is None else everyone,
     )
 
 
@@ -329,13 +337,6 @@ def _values(part: Part) -> list[tuple[str, str]]:
         ("r", part.label_rank),
     )
     return [(short, column) for short, column in held if column is not None]
-
-
-def _note_dropped(found: Assembled, notes: list[str]) -> None:
-    if found.dropped:
-        notes.append(
-            f"{found.dropped:,} examples that some variant lacks were left out (--missing drop)."
-        )
 
 
 def _check_examples_label(

@@ -9,17 +9,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.auditing.compare.bounds import LEVELS
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.drawn import drawn_block, drawn_limits
 from fairweight.auditing.compare.estimate import Limits
 from fairweight.auditing.compare.families import corrected, family_size
+from fairweight.auditing.compare.few_changes import TOO_FEW, harmful_bounds
 from fairweight.auditing.compare.method_values import method_block, method_limits
 from fairweight.auditing.compare.quantities import Quantity
 from fairweight.auditing.compare.replicates import Replicated, replicate
 from fairweight.auditing.compare.rows import Block, block
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.metrics.registry import metric
 from fairweight.auditing.result import TEXT_COLUMNS
 
 Found: TypeAlias = tuple[Quantity, Replicated | None]
@@ -48,7 +51,9 @@ def family_blocks(c: Comparison, members: Sequence[Found]) -> Iterator[Block]:
     _simultaneous(model, members, change)
     if np.isfinite(model.get("shift", np.nan)).any():
         model["bounds_shift"] = _columns(change)
-        value = _limits(c, members, levels, model_limits, "compressed", model)
+        few = _bound_by_harm(c, members, model)
+        # The compressed value alone does not rest on how many predictions changed.
+        value = _limits(c, members, levels, model_limits, "compressed", model, also=few)
         model["bounds_value"] = _columns(value)
     else:
         model["bounds_value"] = _columns(change)
@@ -104,8 +109,13 @@ def _limits(
     limits_of: LimitsOf,
     part: str,
     rows: Block,
+    *,
+    also: NDArray[np.bool_] | bool = False,
 ) -> Limits:
-    """Limits of all rows of a family at several levels, (levels, rows); NaN where not `ok`."""
+    """Limits of all rows of a family at several levels, (levels, rows).
+
+    NaN where a row is not `ok`, unless it is among `also`.
+    """
     shape = (len(levels), len(rows["metric"]))
     low, high = np.full(shape, np.nan), np.full(shape, np.nan)
     at = 0
@@ -114,8 +124,32 @@ def _limits(
         if found is not None:
             low[:, here], high[:, here] = limits_of(c, quantity, found, levels, part)
         at = here.stop
-    ok = rows["status"] == "ok"
+    ok = (rows["status"] == "ok") | also
     return np.where(ok, low, np.nan), np.where(ok, high, np.nan)
+
+
+def _bound_by_harm(c: Comparison, members: Sequence[Found], rows: Block) -> NDArray[np.bool_]:
+    """Put one-sided bounds in the place of the gate's limits where too few predictions changed."""
+    state = rows["status"].astype(str)
+    open_rows = (state == "ok") | np.char.startswith(state, TOO_FEW)
+    few = np.zeros(len(state), dtype=bool)
+    told = np.full(len(state), None, dtype=object)
+    at = 0
+    for quantity, found in members:
+        here = slice(at, at + len(quantity.slots))
+        at = here.stop
+        asked = open_rows[here] & np.isfinite(rows["shift"][here])
+        bounds = None if found is None else harmful_bounds(c, quantity, asked)
+        if bounds is None:
+            continue
+        few[here] = bounds.few
+        told[here][bounds.few] = bounds.status[bounds.few]
+        lower = metric(quantity.metric).better == "lower"
+        limits = np.full((len(quantity.slots), len(LEVELS), 2), np.nan)
+        limits[..., int(lower)] = bounds.loss if lower else -bounds.loss
+        rows["bounds_shift"][here][few[here]] = limits[few[here]]
+    rows["bound_status"] = told
+    return few
 
 
 def _simultaneous(rows: Block, members: Sequence[Found], limits: Limits) -> None:

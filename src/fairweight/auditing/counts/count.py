@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from fairweight.auditing.counts.encoded import encode, numbers, vector_classes, 
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.units import unit_order
 from fairweight.errors import InputError
-from fairweight.tables.canonical import class_order
+from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.sql import one_row, quote
 
 if TYPE_CHECKING:
@@ -159,6 +160,10 @@ def _from_arrow(
         unit_names=unit_names,
         unit_is_cluster=aligned.has_cluster,
         scores=_scores(table, aligned, bins, labels) if scores else None,
+        left_out=tuple(
+            replace(part, label=canonical(part.label, truth_as_number=truth_as_number))
+            for part in aligned.left_out
+        ),
     )
     return compact(with_own_classes(cube))
 

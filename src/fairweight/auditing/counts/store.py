@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.auditing.counts.cube import (
     Codes,
@@ -25,6 +27,8 @@ from fairweight.tables.write import atomic_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from fairweight.tables.members import LeftOut
 
 KEY = b"fairweight_cube"
 SCHEMA = 1
@@ -85,10 +89,19 @@ def write_cube(
             *cube.notes,
             *([_suppressed(int((~keep).sum()), suppress)] if not keep.all() else []),
         ],
+        "left_out": [asdict(part) for part in (*cube.left_out, *_hidden(~keep, suppress))],
     }
     with atomic_file(Path(path), "wb") as file:
         parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(meta)}), file)
     return int((~keep).sum())
+
+
+def _hidden(away: NDArray[np.bool_], least: int) -> list[LeftOut]:
+    """Suppressed cells as examples of which nothing is known; no more of them than this."""
+    from fairweight.tables.members import LeftOut
+
+    most = int(away.sum()) * (least - 1)
+    return [LeftOut(None, None, {}, (), most, float(most))] if most else []
 
 
 def _suppressed(cells: int, least: int) -> str:
@@ -127,6 +140,7 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         baseline, groupings = str(meta["baseline"]), tuple(map(str, meta["groupings"]))
         n_examples, clustered = int(meta["n_examples"]), bool(meta["unit_is_cluster"])
         notes = tuple(map(str, meta["notes"]))
+        left_out = tuple(_left_out(part) for part in meta.get("left_out", ()))
         answers = ("label", *(f"prediction:{m}" for m in range(len(members))))
         coded = {name: _codes(table, name) for name in answers}
         count = table.column("count").to_numpy().astype(np.int64)
@@ -185,8 +199,25 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         unit_names=unit_names,
         unit_is_cluster=clustered,
         notes=notes,
+        left_out=left_out,
     )
     return compact(with_own_classes(cube)), baseline, groupings
+
+
+def _left_out(held: dict[str, Any]) -> LeftOut:
+    from fairweight.tables.members import LeftOut
+
+    def text(value: object) -> str | None:
+        return None if value is None else str(value)
+
+    return LeftOut(
+        task=text(held["task"]),
+        label=text(held["label"]),
+        groups={str(name): text(value) for name, value in dict(held["groups"]).items()},
+        lacks=tuple(map(str, held["lacks"])),
+        n=int(held["n"]),
+        weight=float(held["weight"]),
+    )
 
 
 def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:

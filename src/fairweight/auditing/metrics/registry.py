@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
+from fairweight.auditing.metrics.harm import Harm
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.other_packages import load_entry_points
 
@@ -65,6 +66,7 @@ class Metric:
     rates_first: bool = False  # average rates over members, then compute (else the reverse)
     needs: frozenset[str] = field(default_factory=frozenset)  # positive, train, score, scores, ...
     level: Callable[..., Any] | None = None  # same input: index of the level that the value is of
+    harm: Harm | None = None  # the most that few changed predictions can cost it, for the gate
 
 
 _METRICS: dict[str, Metric] = {}

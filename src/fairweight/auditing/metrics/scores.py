@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.metrics.harm import Harm, auc_loss, brier_loss
 from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import register
 
@@ -127,6 +128,7 @@ def _in_slabs(weights: Floats, order: Integers, of_drawn: Callable[[Floats], Flo
     source="standard (scikit-learn roc_auc_score); Iofinova et al. 2023, Sinha and Groover",
     undefined="no positive or no negative examples",
     needs={"score", "positive"},
+    harm=Harm(auc_loss, "score"),
 )
 def auc(column: ScoreColumn, weights: Floats) -> Floats:
     """Probability that a positive's score exceeds a negative's, ties counted half: (R, S).
@@ -169,6 +171,7 @@ def _auc(column: ScoreColumn, drawn: Floats) -> Floats:
     source="Brier 1950; scikit-learn brier_score_loss",
     undefined="no examples",
     needs={"score", "positive"},
+    harm=Harm(brier_loss, "score"),
 )
 def brier(column: ScoreColumn, weights: Floats) -> Floats:
     """Mean squared difference of the score and the 0/1 outcome: (R, S).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairweight.auditing.counts.stats import Counts, Floats
 from fairweight.auditing.metrics.rates import EVERYWHERE, recall
 from fairweight.auditing.metrics.ratio import ratio
-from fairweight.auditing.metrics.registry import register
+from fairweight.auditing.metrics.registry import Event, register
 from fairweight.auditing.metrics.summarise import mean_over_present
 
 
@@ -21,6 +21,7 @@ from fairweight.auditing.metrics.summarise import mean_over_present
     undefined="the class is never predicted (then the mean over classes too); "
     "overall: binary labels without a positive class",
     per_class=True,
+    changed=Event("predicted"),
 )
 def precision(counts: Counts) -> Floats:
     """Of the examples predicted as each class, the share that belong to it: (..., C).
@@ -47,6 +48,7 @@ def precision(counts: Counts) -> Floats:
     source="standard (scikit-learn balanced_accuracy_score); binary: AUC of hard predictions, "
     "which an early version of the code of Iofinova et al. 2023 reports as AUC",
     undefined="no examples",
+    changed=Event("correct", "label"),
 )
 def balanced_accuracy(counts: Counts) -> Floats:
     """Unweighted mean of the recalls of the classes that have examples.

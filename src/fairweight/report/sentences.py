@@ -78,6 +78,7 @@ PAIRED = {
     "known parent among the baseline's. A variants table with a column `parent` says who was made "
     "from whom.",
 }
+MOST_RUNS = 10  # members per side that are listed one by one
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 
 
@@ -117,7 +118,10 @@ def said(finding: Finding, verdict: Verdict, limit: int = 5) -> dict[Topic, list
         "pays more": pays_more(finding, verdict, limit),
         "loses": loses(finding, verdict, limit),
         "gains": gains(verdict, limit),
-        "accuracy": [accuracy(verdict.overall)],
+        "accuracy": [
+            accuracy(verdict.overall),
+            *(runs(finding) if verdict.scope == "method" else []),
+        ],
     }
 
 
@@ -157,6 +161,24 @@ def accuracy(change: Change | None) -> str:
         f"Accuracy {percent(change.baseline, digits)} → {percent(change.compressed, digits)}: "
         f"{points_interval(change.shift, change.low, change.high)}."
     )
+
+
+def runs(finding: Finding) -> list[str]:
+    """Every member's accuracy beside the method's interval, where they are few."""
+    if not all(2 < len(side.seeds) <= MOST_RUNS for side in finding.runs):
+        return []
+    sides = []
+    for side in finding.runs:
+        values = [
+            percent(value).removesuffix(" %")
+            + (f" (member {shown(seed)}, far from the others)" if seed in side.far else "")
+            for seed, value in zip(side.seeds, side.accuracy, strict=True)
+        ]
+        sides.append(f"{shown(side.variant)} {', '.join(values)}")
+    return [
+        f"Accuracy of each member, in %: {'; '.join(sides)}. The interval assumes that no run "
+        "fails: if runs sometimes fail, more members are needed."
+    ]
 
 
 def columns(verdict: Verdict, kind: str) -> list[str]:

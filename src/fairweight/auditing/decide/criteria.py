@@ -19,6 +19,7 @@ CHANGES = frozenset(
 # Percent of a baseline that may be near 0: a tiny baseline makes any change look enormous.
 RELATIVE = frozenset({"cev", "sde"})
 INSTEAD = {
+    "calibration_gap": "calibration_error_sq",  # 0 is best: no side of it is harmful by itself
     "cev": "cev_pp",
     "sde": "sde_pp",
     "normalized_error_change": "error_rate",

@@ -8,7 +8,7 @@ WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format docs bench clean chromium
+.PHONY: help demo test test-slow same same-store check format docs bench clean chromium
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,6 +21,12 @@ test: $(VENV)/.dev-installed chromium  ## tests and doctests
 
 test-slow: $(VENV)/.dev-installed  ## simulations of coverage and power, many minutes
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+same: $(VENV)/.dev-installed  ## make fixed audits and compare every number with the stored one
+	$(ONE_THREAD) $(BIN)/python -m tests.same
+
+same-store: $(VENV)/.dev-installed  ## store the numbers of these audits again, when they are meant to change
+	$(ONE_THREAD) $(BIN)/python -m tests.same --store
 
 check: $(VENV)/.dev-installed  ## lint, format, types, layers
 	$(BIN)/ruff check .

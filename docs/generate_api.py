@@ -31,7 +31,8 @@ def python_page() -> str:
         MADE,
         "# Python",
         "`import fairweight as fw` loads next to nothing; what is used is loaded when it is used. "
-        "Arrays go to `fw.audit`, tables and files to `fw.audit_table`; both give an `fw.Audit`. "
+        "Arrays go to `fw.audit`, tables and files to `fw.audit_table`; both give an `fw.Audit`, "
+        "and `fw.load` gives one that was saved. "
         "Single metrics on arrays are in [`fw.metrics`](#fwmetrics), models in "
         "[`fw.lab`](lab.md). Wrong input raises "
         "[`fairweight.errors.InputError`](#fairweighterrors), whose one sentence says which "

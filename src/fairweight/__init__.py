@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fairweight import lab as lab
     from fairweight import metrics as metrics
-    from fairweight.api import Audit, audit, audit_table, worst_group_shift
+    from fairweight.api import Audit, audit, audit_table, load, worst_group_shift
 
 __version__ = "0.1.0"
 
-__all__ = ["Audit", "__version__", "audit", "audit_table", "lab", "metrics", "worst_group_shift"]
+__all__ = [
+    "Audit", "__version__", "audit", "audit_table", "lab", "load", "metrics", "worst_group_shift",
+]  # fmt: skip
 
-_FROM_API = frozenset({"Audit", "audit", "audit_table", "worst_group_shift"})
+_FROM_API = frozenset({"Audit", "audit", "audit_table", "load", "worst_group_shift"})
 
 
 def __getattr__(name: str) -> object:

@@ -330,7 +330,8 @@ def audit_table(
     min_group: int = 10,
     random_state: int | None = None,
     zero_baseline: str = "drop",
-    reference_shift: float = 0.02,
+    margin: float = 0.02,
+    reference_shift: float | None = None,
     group_error: float = 0.0,
     exact: bool = False,
     filters: bool = True,
@@ -361,8 +362,9 @@ def audit_table(
     zero_baseline
         What CEV and SDE do with a class in which the baseline makes no errors: "drop", "raise",
         "epsilon" or "absolute".
-    reference_shift
-        The shift for which the examples needed are stated.
+    margin
+        The loss that matters, as a fraction: for it the report says whether it is ruled out, and
+        how many examples that would take. `reference_shift` is its older name.
     group_error
         Share of group labels that may be wrong; the range of the corrected excess is then given.
     exact
@@ -418,7 +420,7 @@ def audit_table(
             "min_group": min_group,
             "random_state": random_state,
             "zero_baseline": zero_baseline,
-            "reference_shift": reference_shift,
+            "margin": margin if reference_shift is None else reference_shift,
             "group_error": group_error,
             "exact": exact,
             "confirmatory": tuple(confirmatory),
@@ -446,6 +448,36 @@ def _looked_for(
         return explain
     parts = (explain,) if isinstance(explain, str) else tuple(explain)
     return Asked(parts=parts, alpha=alpha, random_state=random_state or 0)
+
+
+def load(folder: str | Path) -> Audit:
+    """The audit that `fairweight audit` or `Audit.save` wrote to a folder; nothing is recomputed.
+
+    Parameters
+    ----------
+    folder
+        The folder, one that holds it under the name `audit`, or the `audit.json` itself.
+    """
+    from fairweight.report.machine import from_json
+
+    path = Path(folder)
+    if path.is_dir():
+        places = (path / "audit.json", path / "audit" / "audit.json")
+        found = next((place for place in places if place.is_file()), None)
+        if found is None:
+            raise InputError(
+                f"'{folder}' holds no audit.json; give the folder that fairweight audit wrote "
+                "(--out), or the audit.json itself."
+            )
+        path = found
+    try:
+        return Audit(from_json(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise InputError(
+            f"'{folder}' does not exist; fairweight audit FILE... --out DIR writes one."
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"'{folder}' is not UTF-8 text; give an audit.json.") from None
 
 
 def worst_group_shift(

@@ -152,7 +152,8 @@ def test_a_users_own_metric_is_one_registered_function() -> None:
         ({"random_state": -1}, ("random_state=", "-1; give a whole number of at least 0")),
         ({"zero_baseline": "skip"}, ("zero_baseline=", "'skip'; use one of drop")),
         ({"group_error": 0.7}, ("group_error=", "0.7; give a share of wrong labels below 0.5")),
-        ({"reference_shift": 2}, ("reference_shift=", "2; give a shift between 0 and 1")),
+        ({"margin": 2}, ("margin=", "2; give a fraction", "did you mean 0.02?")),
+        ({"reference_shift": 5}, ("margin=", "5; give a fraction", "did you mean 0.05?")),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

@@ -26,7 +26,7 @@ OF_TABLES = {
 
 DEFAULTS: dict[str, Any] = {
     "alpha": 0.05, "n_boot": 2000, "correction": "holm", "min_group": 10, "random_state": None,
-    "zero_baseline": "drop", "reference_shift": 0.02, "group_error": 0.0, "exact": False,
+    "zero_baseline": "drop", "margin": 0.02, "group_error": 0.0, "exact": False,
     "confirmatory": (),
 }  # fmt: skip
 
@@ -240,7 +240,9 @@ def _options(**given: Any) -> Any:
     need(
         given["zero_baseline"] in ZERO_BASELINE_POLICIES, "zero_baseline", f"use one of {policies}"
     )
-    need(number(given["reference_shift"], 0, 1), "reference_shift", "give a shift between 0 and 1")
+    points = given["margin"]
+    hint = f"; did you mean {points / 100:g}?" if number(points, 0.999, 100) else ""
+    need(number(points, 0, 1), "margin", f"give a fraction between 0 and 1, such as 0.02{hint}")
     need(
         given["group_error"] == 0 or number(given["group_error"], 0, 0.5),
         "group_error",

@@ -15,9 +15,11 @@ import numpy as np
 
 from fairweight.auditing.compare.bounds import bounds_frame
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
+from fairweight.auditing.compare.lead import lead_table
 from fairweight.auditing.compare.pairing import Parents
 from fairweight.auditing.compare.per_seed import per_seed
 from fairweight.auditing.compare.rows import Block, frame
+from fairweight.auditing.compare.simultaneous import Signs, draw_signs
 from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.variant import Compared, compare
@@ -79,6 +81,8 @@ def run(
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.positive)
     train = None if training is None else Training(training)
+    progress("random signs", 0, 1)
+    signs = draw_signs(cube, request.baseline, request.variants, request.groupings, request.options)
     made: list[Compared] = []
     steps = len(tasks) * len(request.variants)
     done = 0
@@ -86,7 +90,9 @@ def run(
         for variant in request.variants:
             progress(f"{variant}{'' if task is None else f' on {task}'}", done, steps)
             made.append(
-                _compare(cube, scored, request, variant, task, positive[task], train, lineage)
+                _compare(
+                    cube, scored, request, variant, task, positive[task], train, lineage, signs
+                )
             )
             done += 1
     blocks = [b for part in made for b in part.blocks]
@@ -105,6 +111,7 @@ def run(
                 filters=request.filters,
                 fixed_side=request.fixed_side,
                 parents=lineage,
+                signs=signs,
             )
     progress("tables", steps, steps)
     for part in made:
@@ -155,6 +162,7 @@ def run(
         ),
         variants_table=variants_table,
         bounds=bounds_frame(blocks),
+        lead=lead_table(made, signs, request.options.alpha),
         pairing={
             variant: part.pairing
             for variant, part in zip(request.variants * len(tasks), made, strict=True)
@@ -171,6 +179,7 @@ def _compare(
     positive: int | None,
     training: Training | None,
     parents: Parents,
+    signs: Signs,
 ) -> Compared:
     found = comparison(
         cube,
@@ -181,6 +190,7 @@ def _compare(
         positive=positive,
         options=request.options,
         parents=parents,
+        signs=signs,
     )
     made = compare(found, training, filters=request.filters, fixed_side=request.fixed_side)
     made.blocks += _score_blocks(found, scored, request, made.notes)
@@ -408,7 +418,7 @@ def _sign_notes(
 
 POWER_COLUMNS = (
     "variant", "task", "metric", "by", "group", "class", "n", "discordance", "n_family",
-    "min_detectable_shift", "reference_shift", "n_needed", "status",
+    "min_detectable_shift", "reference_shift", "n_needed", "largest_loss", "status",
 )  # fmt: skip
 CONCENTRATION_COLUMNS = (
     "variant", "task", "column", "part", "n", "share_examples", "lost", "gained",

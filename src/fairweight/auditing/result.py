@@ -19,8 +19,9 @@ RESULT_COLUMNS: tuple[str, ...] = (
     "compressed", "compressed_low", "compressed_high",
     "shift", "ci_low", "ci_high", "interval",
     "p_value", "p_adjusted", "family", "n_family", "sim_low", "sim_high",
-    "excess_shift", "excess_low", "excess_high", "excess_p",
-    "debiased", "matched", "noise_floor", "p_retraining", "status", "level", "excess_p_adjusted",
+    "excess_shift", "excess_low", "excess_high", "excess_p", "excess_p_adjusted",
+    "excess_sim_low", "excess_sim_high", "level", "equivalent", "loss_ruled_out",
+    "debiased", "matched", "noise_floor", "p_retraining", "churn", "status",
 )  # fmt: skip
 
 TEXT_COLUMNS: frozenset[str] = frozenset(
@@ -38,6 +39,14 @@ BOUND_COLUMNS: tuple[str, ...] = (
 INTEGER_COLUMNS: frozenset[str] = frozenset(
     ("n", "n_clusters", "n_seeds_baseline", "n_seeds_compressed", "n_family")
 )
+BOOLEAN_COLUMNS: frozenset[str] = frozenset(("equivalent", "loss_ruled_out"))
+
+# What is read first: one error rate for all families and variants together. `quantity` is "shift"
+# or "excess"; limits and p hold for all rows of one scope at once.
+LEAD_COLUMNS: tuple[str, ...] = (
+    "variant", "task", "scope", "by", "column", "group", "class", "n", "quantity", "estimate",
+    "low", "high", "p_lead", "n_tests",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,9 +75,11 @@ class AuditResult:
     data           split (test | train), task, by (overall | class | group | group*class),
                    group, class, n, share
     power          variant, task, metric, by, group, class, n, discordance, n_family,
-                   min_detectable_shift, reference_shift, n_needed, status
+                   min_detectable_shift, reference_shift, n_needed, largest_loss, status
     concentration  variant, task, column, part (a level, or "top 1 %" ...), n, share_examples,
                    lost, gained, share_lost, share_gained, share_lost_poisson
+    lead           LEAD_COLUMNS: shifts and excesses of the confirmatory families with limits and p
+                   that hold for all of them, and all variants, at once
     bounds         BOUND_COLUMNS: one-sided limits of what a gate can ask for, scope `model`;
                    quantity is "shift" (compressed − baseline) or "value" (of the compressed)
     group_error    variant, task, group, error, excess_shift, corrected_low, corrected_high
@@ -93,7 +104,8 @@ class AuditResult:
     notes: tuple[str, ...]  # what was dropped, assumed, unused or not estimable, one sentence each
     provenance: Provenance
     variants_table: pd.DataFrame | None = None
-    bounds: pd.DataFrame = field(default_factory=lambda: empty_bounds())
+    bounds: pd.DataFrame = field(default_factory=lambda: empty_frame(BOUND_COLUMNS))
+    lead: pd.DataFrame = field(default_factory=lambda: empty_frame(LEAD_COLUMNS))
     pairing: dict[str, str] = field(default_factory=dict)  # variant → parent, seed, independent, …
     single_columns: tuple[str, ...] = ()  # the groupings that are one column: "sex", "age"
     # Exemplars and explanations by the name of the table; see auditing/explain/tables.py.
@@ -108,8 +120,8 @@ class AuditResult:
         return dict(found)
 
 
-def empty_bounds() -> pd.DataFrame:
-    """A table of gate limits without rows."""
+def empty_frame(columns: tuple[str, ...]) -> pd.DataFrame:
+    """A frame with these columns and no rows."""
     import pandas as pd
 
-    return pd.DataFrame(columns=list(BOUND_COLUMNS))
+    return pd.DataFrame(columns=list(columns))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.result import INTEGER_COLUMNS, TEXT_COLUMNS, AuditResult
+from fairweight.auditing.result import BOOLEAN_COLUMNS, INTEGER_COLUMNS, TEXT_COLUMNS, AuditResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,11 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     away = small | _named(rows, hidden)
     for column in rows.columns:
         if column not in TEXT_COLUMNS and column not in NOT_ABOUT_PEOPLE:
-            rows.loc[away, column] = pd.NA if column in INTEGER_COLUMNS else np.nan
+            rows.loc[away, column] = (
+                pd.NA if column in INTEGER_COLUMNS | BOOLEAN_COLUMNS else np.nan
+            )
+    lead = result.lead.copy()
+    unsaid = (lead["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(lead, hidden)
     bounds = result.bounds.copy()
     few = (bounds["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(bounds, hidden)
     for column in bounds.columns:
@@ -64,6 +68,7 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
         concentration=parts.rename(columns={"group": "part"}),
         group_error=shown(result.group_error, None),
         bounds=bounds,
+        lead=lead[~unsaid].reset_index(drop=True),
         explanations={},  # of single examples, individuals and small slices
         notes=(
             *result.notes,

@@ -52,13 +52,15 @@ def audit(
             "--exact", help="Exact McNemar tests instead of mid-p.", rich_help_panel=o.STATISTICS
         ),
     ] = False,
-    reference_shift: Annotated[
+    margin: Annotated[
         float,
         typer.Option(
-            help="The shift for which the examples needed are stated.",
+            help="The loss that matters, as a fraction: is it ruled out, and with how many "
+            "examples would it be?",
             rich_help_panel=o.STATISTICS,
         ),
     ] = 0.02,
+    reference_shift: Annotated[float | None, typer.Option(hidden=True)] = None,
     group_error: Annotated[
         float,
         typer.Option(
@@ -157,6 +159,7 @@ def audit(
             min_group=min_group,
             random_state=random_state,
             exact=exact,
+            margin=margin,
             reference_shift=reference_shift,
             group_error=group_error,
             zero_baseline=zero_baseline,

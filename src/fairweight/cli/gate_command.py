@@ -136,8 +136,10 @@ def gate(
     asked = checked_policy(policy)
     stored = _stored_audit(files)
     if stored is not None:
+        from fairweight.api import load
+
         _refuse_table_options(context)
-        made = _read(stored)
+        made = load(stored)
     else:
         made = _audited(files, values, asked)
     verdict = made.gate(asked, require="all" if require == "all" else "any")
@@ -167,20 +169,6 @@ def _is_audit(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return re.match(rb'\s*\{\s*"schema"\s*:', file.read(200)) is not None
-
-
-def _read(path: Path) -> Audit:
-    from fairweight.api import Audit
-    from fairweight.report.machine import from_json
-
-    try:
-        return Audit(from_json(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise InputError(
-            f"'{path}' does not exist; fairweight audit FILE... --out DIR writes one."
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError(f"'{path}' is not UTF-8 text; give an audit.json.") from None
 
 
 def _refuse_table_options(context: typer.Context) -> None:

@@ -105,9 +105,9 @@ def write(
         raise InputError(f"--policy cannot go with --format {form}; use html, md or junit.")
     if form == "html" and out is None:
         raise InputError("A page is too long to print; say where it goes (--out report.html).")
-    from fairweight.cli.stored_audit import read_audit
+    from fairweight.api import load
 
-    result = read_audit(audit)
+    result = load(audit).result
     verdict = None if policy is None else _verdict(result, policy)
     if form == "card":
         from fairweight.report.card import to_card
@@ -172,12 +172,12 @@ def figure(
     The suffix says as what: SVG, PNG, the numbers as CSV, or the Vega-Lite
     specification as JSON. Without --variant the first variant is drawn.
     """
-    from fairweight.cli.stored_audit import read_audit
+    from fairweight.api import load
     from fairweight.report.figures import save_figure
     from fairweight.tables.write import check_writable
 
     check_writable(Path(out).parent)
-    save_figure(read_audit(audit), _known(id_), out, variant=variant, task=task)
+    save_figure(load(audit).result, _known(id_), out, variant=variant, task=task)
 
 
 def _known(id_: str) -> str:
@@ -201,12 +201,12 @@ def figures(audit: Audit, variant: Variant = None) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fairweight.cli.stored_audit import read_audit
+    from fairweight.api import load
     from fairweight.report.figures import draw
     from fairweight.report.figures import figures as registered
     from fairweight.report.rows import variant_of
 
-    result = read_audit(audit)
+    result = load(audit).result
     name = variant_of(result, variant)
     table = Table(box=None, pad_edge=False)
     for heading in ("id", "figure", "can be drawn"):

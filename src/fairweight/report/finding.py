@@ -5,15 +5,15 @@ Structure only; `report.sentences` puts it into words for terminal, page and not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairweight.auditing.compare.per_seed import Members as RunValues
 from fairweight.auditing.compare.per_seed import members_of
 from fairweight.report.numbers import text, whole
 from fairweight.report.rows import at_task, of_scope, records, select, variant_of
-from fairweight.report.unseen import Blind, Small, blind, small
-from fairweight.report.verdict import Verdict, verdict
+from fairweight.report.unseen import Blind, RuledOut, Small, blind, ruled_out, small
+from fairweight.report.verdict import Verdict, lead_verdict, verdict
 from fairweight.tables.leaks import leaks
 
 if TYPE_CHECKING:
@@ -54,8 +54,10 @@ class Finding:
     alpha: float
     correction: str
     members: Members
-    model: Verdict  # these models, as they are
+    model: Verdict  # these models, as they are; with the limits of the lead
     method: Verdict | None  # beyond retraining; None for one pair
+    families: tuple[Verdict, ...]  # both scopes with the limits of their families, for tables
+    ruled_out: RuledOut | None
     blind: tuple[Blind, ...]
     n_watched: int  # classes and groups whose power is known
     small: tuple[Small, ...]
@@ -94,8 +96,10 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         alpha=alpha,
         correction=str(options.get("correction", "holm")),
         members=_members(result, name),
-        model=verdict(result, name, "model", alpha),
-        method=verdict(result, name, "method", alpha) if has_method else None,
+        model=lead_verdict(result, name, "model", alpha),
+        method=_method(result, name, alpha) if has_method else None,
+        families=_families(result, name, alpha, has_method),
+        ruled_out=ruled_out(result, name),
         blind=unseen,
         n_watched=n_watched,
         small=small(result, name),
@@ -105,6 +109,28 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         leak=leaks(result.variants_table, (name,)).get(name),
         runs=tuple(members_of(result.per_seed, side) for side in (result.baseline, name)),
     )
+
+
+def _families(
+    result: AuditResult, variant: str, alpha: float, has_method: bool
+) -> tuple[Verdict, ...]:
+    """What the tables show: these models, and the method where its rows have limits."""
+    model = verdict(result, variant, "model", alpha)
+    method = verdict(result, variant, "method", alpha) if has_method else None
+    return (model,) if method is None or method.reason is not None else (model, method)
+
+
+FEWEST_FOR_LEAD = 4  # members a side: with three the tables speak of the method, the lead does not
+
+
+def _method(result: AuditResult, variant: str, alpha: float) -> Verdict:
+    """What the lead says about the method; of too few members nothing."""
+    made = lead_verdict(result, variant, "method", alpha)
+    members = _members(result, variant)
+    fewest = min(members.baseline, members.compressed)
+    if made.reason is None and fewest < FEWEST_FOR_LEAD:
+        return replace(made, reason=f"{fewest} members a side")
+    return made
 
 
 def _members(result: AuditResult, variant: str) -> Members:

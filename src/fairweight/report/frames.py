@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from fairweight.auditing.result import (
+    BOOLEAN_COLUMNS,
     BOUND_COLUMNS,
     INTEGER_COLUMNS,
+    LEAD_COLUMNS,
     RESULT_COLUMNS,
     TEXT_COLUMNS,
 )
@@ -21,7 +23,7 @@ FRAMES: dict[str, tuple[str, ...]] = {
     "data": ("split", "task", "by", "group", "class", "n", "share"),
     "power": (
         "variant", "task", "metric", "by", "group", "class", "n", "discordance", "n_family",
-        "min_detectable_shift", "reference_shift", "n_needed", "status",
+        "min_detectable_shift", "reference_shift", "n_needed", "largest_loss", "status",
     ),
     "concentration": (
         "variant", "task", "column", "part", "n", "share_examples", "lost", "gained",
@@ -31,10 +33,13 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "variant", "task", "group", "error", "excess_shift", "corrected_low", "corrected_high",
     ),
     "bounds": BOUND_COLUMNS,
+    "lead": LEAD_COLUMNS,
 }  # fmt: skip
 TEXT = (
     TEXT_COLUMNS
     | {"seed", "label", "prediction", "definition", "split", "column", "part"}
     | {"kind", "quantity"}
 )
-INTEGER = INTEGER_COLUMNS | {"bin"}
+INTEGER = INTEGER_COLUMNS | {"bin", "n_tests"}
+BOOLEAN = BOOLEAN_COLUMNS
+LATER = frozenset({"lead"})  # frames that audits of version 0.1.0 do not have

@@ -1,7 +1,7 @@
 """The finding in one sentence, over all variants.
 
-A loss is spoken of where simultaneous limits exclude 0, as everywhere; where nobody is shown to
-lose, what could have gone unseen stands in the same sentence.
+Somebody "loses most" only where they are shown to lose more than the rest: under a uniform drop a
+random group has the largest fall. Good news is said too: which loss is ruled out, and for how many.
 """
 
 from __future__ import annotations
@@ -10,17 +10,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairweight.report.finding import Finding
-from fairweight.report.numbers import count, missing, points, points_interval, shown
+from fairweight.report.numbers import (
+    count,
+    missing,
+    points,
+    points_interval,
+    shown,
+    size_in_points,
+)
 from fairweight.report.ranking import Standing, ranked
 from fairweight.report.sentences import named
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
-PER_VARIANT = (
-    "Limits hold for all classes or all groups of one variant at once; they are not corrected for "
-    "the number of variants."
-)
 _NAME = 60
 
 
@@ -58,58 +61,91 @@ def facts(result: AuditResult, found: Sequence[Finding]) -> str:
 
 
 def _said(standings: Sequence[Standing], n_variants: int) -> str:
-    losing = [s for s in standings if s.verdict.loses]
-    if not losing:
-        return _nobody(standings, n_variants)
-    first = losing[0]
-    payer = first.verdict.loses[0]
-    change = first.verdict.overall
-    everyone = "" if change is None or missing(change.shift) else _overall(change.shift)
+    paying = [s for s in standings if s.verdict.most is not None]
+    if paying:
+        said = _pays(paying[0], n_variants)
+    else:
+        losing = [s for s in standings if _loses_overall(s) or s.verdict.loses]
+        said = _uniform(losing[0], n_variants) if losing else _nobody(standings, n_variants)
+    if n_variants > 1:
+        return f"{said}{_variants(standings, n_variants)}."
+    return f"{said}{_ruled_out(standings[0])}."
+
+
+def _pays(standing: Standing, n_variants: int) -> str:
+    payer, change = standing.verdict.most, standing.verdict.overall
+    assert payer is not None
     who = named(payer, _NAME)
     who = who.replace("class ", "Class ", 1) if payer.kind == "class" else who
+    everyone = "" if change is None or missing(change.shift) else _overall(change.shift)
+    more = len(standing.verdict.pays_more) - 1
+    also = f"; {count(more)} more {_lose(more)} more than the rest" if more > 0 else ""
     return (
         f"{who} loses most: {points_interval(payer.shift, payer.low, payer.high)} in "
-        f"{_variant(first)}{everyone}; {_how_many(standings, losing, n_variants)}."
+        f"{_variant(standing)}{everyone}{also if n_variants == 1 else ''}"
     )
+
+
+def _lose(number: int) -> str:
+    return "loses" if number == 1 else "lose"
 
 
 def _overall(shift: float) -> str:
     return f", against {points(shift).removesuffix(' points')} overall"
 
 
-def _how_many(standings: Sequence[Standing], losing: Sequence[Standing], n_variants: int) -> str:
-    if n_variants == 1:
-        verdict = losing[0].verdict
-        n, more = len(verdict.loses), len(verdict.pays_more)
-        pays = f", and {count(more)} pay{'s' if more == 1 else ''} more than the others"
-        lose = "loses" if n == 1 else "lose"
-        said = f"{count(n)} of {count(len(verdict.shifts))} classes and groups {lose}"
-        return said + (pays if more else "")
-    more = sum(1 for s in standings if s.verdict.pays_more)
-    said = f"some class or group loses in {count(len(losing))} of {count(n_variants)} variants"
-    return said + (f", and in {count(more)} someone pays more than the others" if more else "")
+def _loses_overall(standing: Standing) -> bool:
+    change = standing.verdict.overall
+    return change is not None and not missing(change.high) and change.high < 0
+
+
+def _uniform(standing: Standing, n_variants: int) -> str:
+    """A loss without anybody who is shown to lose more than the rest."""
+    change, where = standing.verdict.overall, f" in {_variant(standing)}"
+    if change is not None and _loses_overall(standing):
+        found = points_interval(change.shift, change.low, change.high)
+        return f"Overall {found}{where}; no class or group is shown to lose more than the rest"
+    number = len(standing.verdict.loses)
+    first = min(standing.verdict.loses, key=lambda payer: payer.shift)
+    found = points_interval(first.shift, first.low, first.high)
+    who = named(first, _NAME) if number == 1 else f"{count(number)} classes and groups"
+    detail = f" {found}" if number == 1 else ""
+    said = f"{who} {_lose(number)}{detail}{where}, but nobody is shown to lose more than the rest"
+    return said.replace("class ", "Class ", 1) if said.startswith("class ") else said
 
 
 def _nobody(standings: Sequence[Standing], n_variants: int) -> str:
-    where = _variant(standings[0]) if n_variants == 1 else f"any of {count(n_variants)} variants"
-    said = f"No class or group is shown to lose in {where}"
-    paying = [s for s in standings if s.verdict.pays_more]
-    if paying:
-        payer = paying[0].verdict.pays_more[0]
-        which = "" if n_variants == 1 else f" in {_variant(paying[0])}"
-        said += (
-            f"; yet {named(payer, _NAME)} pays more than the others{which}: "
-            f"{points_interval(payer.shift, payer.low, payer.high)}"
-        )
-    unseen = [s.finding for s in standings if s.finding.blind]
-    if unseen:
-        most = max(unseen, key=lambda finding: len(finding.blind))
-        up_to = "" if n_variants == 1 else "up to "
-        said += (
-            f"; a loss of {100 * most.blind[0].reference:g} points could have gone unseen in "
-            f"{up_to}{count(len(most.blind))} of {count(most.n_watched)} classes and groups"
-        )
-    return said + "."
+    if n_variants > 1:
+        return f"No loss is shown in any of {count(n_variants)} variants"
+    change = standings[0].verdict.overall
+    if change is None or missing(change.shift):
+        return f"No loss is shown in {_variant(standings[0])}"
+    found = points_interval(change.shift, change.low, change.high)
+    return f"No loss is shown in {_variant(standings[0])}: overall {found}"
+
+
+def _ruled_out(standing: Standing) -> str:
+    found = standing.finding.ruled_out
+    if found is None or standing.verdict.scope == "method":
+        return ""
+    said = f"; a loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+    if not found.open or missing(found.open[0].largest):
+        return said
+    others = "the other one" if len(found.open) == 1 else "the others"
+    others = "which" if not found.number else others
+    return f"{said}, {others} may lose up to {size_in_points(found.open[0].largest)}"
+
+
+def _variants(standings: Sequence[Standing], n_variants: int) -> str:
+    """In how many variants somebody loses, and loses more than the rest."""
+    losing = sum(1 for s in standings if _loses_overall(s) or s.verdict.loses)
+    paying = sum(1 for s in standings if s.verdict.pays_more)
+    if not losing:
+        return ""
+    said = f"; a loss is shown in {count(losing)} of {count(n_variants)} variants"
+    if not paying:
+        return said
+    return f"{said}, and in {count(paying)} somebody loses more than the rest"
 
 
 def _variant(standing: Standing) -> str:
@@ -122,5 +158,5 @@ def _lowered(sentence: str) -> str:
     >>> _lowered("Class 8 loses most."), _lowered("Sex=f loses most.")
     ('class 8 loses most.', 'Sex=f loses most.')
     """
-    ours = sentence.startswith(("Class ", "No class "))
+    ours = sentence.startswith(("Class ", "No loss ", "Overall "))
     return sentence[0].lower() + sentence[1:] if ours else sentence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.errors import InputError
-from fairweight.report.frames import FRAMES, INTEGER, TEXT
+from fairweight.report.frames import BOOLEAN, FRAMES, INTEGER, LATER, TEXT
 from fairweight.report.numbers import missing, shown
 from fairweight.report.tables import write_tables
 
@@ -151,7 +151,12 @@ def from_json(text: str) -> AuditResult:
             ),
             variants_table=_table(document["variants_table"]),
             explanations=_explanations(document.get("explanations", {})),
-            **{name: _frame(document[name], columns) for name, columns in FRAMES.items()},
+            **{
+                name: _frame(
+                    document[name] if name not in LATER else document.get(name, []), columns
+                )
+                for name, columns in FRAMES.items()
+            },
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
@@ -170,10 +175,12 @@ def _frame(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame
     """Rows as a frame with the types of the contract."""
     import pandas as pd
 
-    names = list(rows[0]) if rows else list(columns)
+    # Columns that an earlier version did not have are empty.
+    extra = [name for name in rows[0] if name not in columns] if rows else []
+    names = [*columns, *extra]
     made = {}
     for name in names:
-        values = [row[name] for row in rows]
+        values = [row.get(name) for row in rows]
         made[name] = pd.Series(values, dtype=_dtype(name, values))
     return pd.DataFrame(made, columns=names)
 
@@ -224,6 +231,8 @@ def _dtype(name: str, values: list[Any]) -> str:
     """
     if name in TEXT:
         return "str"
+    if name in BOOLEAN:
+        return "boolean"
     whole = not any(isinstance(value, float) for value in values)
     if whole and name in INTEGER:
         return "Int64"

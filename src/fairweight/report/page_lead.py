@@ -14,7 +14,7 @@ from fairweight.report.explain_page import begun
 from fairweight.report.explain_sentences import sentences_by_variant
 from fairweight.report.finding import Finding
 from fairweight.report.interval_mark import Mark, Scale, scale_of
-from fairweight.report.lead_sentences import PER_VARIANT, beyond_retraining, facts, headline
+from fairweight.report.lead_sentences import beyond_retraining, facts, headline
 from fairweight.report.numbers import NOTHING, count, missing, shown
 from fairweight.report.page_payers import (
     KINDS,
@@ -75,7 +75,6 @@ class Lead:
     floors: bool
     limits: str
     reference: str  # the loss that the examples needed are about
-    per_variant: str | None
 
 
 def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
@@ -103,7 +102,6 @@ def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
         floors=any(not missing(payer.context.noise_floor) for payer in rows),
         limits=confidence(found[0]),
         reference=f"{100 * float(options.get('reference_shift', 0.02)):g} points",
-        per_variant=PER_VARIANT if several else None,
     )
 
 

@@ -84,7 +84,7 @@ def _side(said: tuple[Sentence, ...], scope: Scope) -> Side:
 
 
 def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]:
-    several = len(finding.verdicts) > 1
+    several = len(finding.families) > 1
     correction = "not corrected" if finding.correction == "none" else "corrected in the family"
     pays_more, loses = payer_table(finding, "pays more"), payer_table(finding, "loses")
     if pays_more is not None:

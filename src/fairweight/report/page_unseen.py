@@ -90,7 +90,7 @@ def _lines(found: Sequence[Finding]) -> tuple[str, ...]:
     said: dict[str, list[str]] = {}
     for finding in found:
         for line in cannot_tell(finding):
-            if not line.startswith("A loss of "):
+            if not line.startswith("Too few examples"):
                 said.setdefault(line, []).append(shown(finding.variant, 40))
     every = len(found)
     return tuple(

@@ -30,7 +30,7 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
     Whoever does so in one scope stands here with the numbers of both; those that say it are
     strong.
     """
-    sides = [_Side(verdict, what) for verdict in finding.verdicts]
+    sides = [_Side(verdict, what) for verdict in finding.families]
     listed = {payer.key: payer for side in reversed(sides) for payer in side.told}
     order = dict.fromkeys(payer.key for side in sides for payer in side.told)
     payers = [listed[key] for key in order]
@@ -46,12 +46,13 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
             Cell(payer.metric, payer.metric),
             Cell(count(payer.n), payer.n),
             Cell(_before_after(payer), finite(payer.compressed)),
+            Cell(NOTHING if missing(payer.churn) else percent(payer.churn), finite(payer.churn)),
             *(cell for side in sides for cell in side.cells(payer)),
             *([_floor(payer)] if floors else []),
         )
         for payer in payers[:LIMIT]
     ]
-    limits = "interval" if what == "pays more" else "simultaneous limits"
+    limits = "simultaneous limits"
     quantity = "excess over the others in points" if what == "pays more" else "shift in points"
     several = len(sides) > 1
     headings = (
@@ -60,6 +61,7 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
         "metric",
         "n",
         "baseline → compressed",
+        "churn",
         *(
             heading
             for side in sides

@@ -22,26 +22,28 @@ from fairweight.report.numbers import (
     size_in_points,
 )
 from fairweight.report.rows import Scope
-from fairweight.report.unseen import Blind, Small
+from fairweight.report.unseen import Blind, Open, Small
 from fairweight.report.verdict import Change, Column, Payer, Verdict
 
 Topic = Literal[
-    "pair", "leak", "groups", "classes", "pays more", "labels", "loses", "gains", "retraining",
-    "cannot tell", "accuracy", "scope",
+    "pair", "leak", "accuracy", "most", "pays more", "loses", "ruled out", "groups", "classes",
+    "labels", "gains", "retraining", "cannot tell", "scope",
 ]  # fmt: skip
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 
 HEADINGS: dict[Topic, str] = {
     "leak": "Leak",
-    "groups": "Groups",
-    "classes": "Classes",
-    "pays more": "Pays more",
-    "labels": "Group labels",
-    "loses": "Loses",
-    "gains": "Gains",
-    "retraining": "Retraining",
-    "cannot tell": "Cannot tell",
     "accuracy": "Overall",
+    "most": "Loses most",
+    "pays more": "More than the rest",
+    "loses": "Loses",
+    "ruled out": "Ruled out",
+    "groups": "By group",
+    "classes": "By class",
+    "labels": "Group labels",
+    "gains": "Gains",
+    "retraining": "For scale",
+    "cannot tell": "Too small",
 }  # "pair" and "scope" stand above and below
 SIDES: dict[Scope, str] = {"model": "These models", "method": "The method"}
 QUESTIONS: dict[Scope, str] = {
@@ -80,6 +82,9 @@ PAIRED = {
 }
 MOST_RUNS = 10  # members per side that are listed one by one
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
+FEW_MEMBERS = 5  # up to so many members a side the method's tests have little power
+ALPHA_WITHIN = 0.05
+CHANCE = 6.5  # per cent: unchanged models that got any line, at most, in simulations
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,9 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
     once = {
         "pair": [pair(finding)],
         "leak": [] if finding.leak is None else [shown(finding.leak)],
+        "ruled out": ruled_out(finding),
         "labels": wrong_labels(finding),
-        "retraining": retraining(finding, limit),
+        "retraining": [*retraining(finding, limit), *runs(finding)],
         "cannot tell": cannot_tell(finding, limit),
         "scope": scope(finding),
     }
@@ -113,15 +119,13 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
 def said(finding: Finding, verdict: Verdict, limit: int = 5) -> dict[Topic, list[str]]:
     """What one scope says, by topic."""
     return {
+        "accuracy": [accuracy(verdict.overall)],
+        "most": most(verdict),
+        "pays more": pays_more(verdict, limit),
+        "loses": loses(verdict, limit),
         "groups": columns(verdict, "group") or ["No group column was given."],
         "classes": columns(verdict, "class"),
-        "pays more": pays_more(finding, verdict, limit),
-        "loses": loses(finding, verdict, limit),
         "gains": gains(verdict, limit),
-        "accuracy": [
-            accuracy(verdict.overall),
-            *(runs(finding) if verdict.scope == "method" else []),
-        ],
     }
 
 
@@ -165,7 +169,8 @@ def accuracy(change: Change | None) -> str:
 
 def runs(finding: Finding) -> list[str]:
     """Every member's accuracy beside the method's interval, where they are few."""
-    if not all(2 < len(side.seeds) <= MOST_RUNS for side in finding.runs):
+    few = all(len(side.seeds) <= MOST_RUNS for side in finding.runs)
+    if len(finding.verdicts) < 2 or not few:
         return []
     sides = []
     for side in finding.runs:
@@ -176,27 +181,33 @@ def runs(finding: Finding) -> list[str]:
         ]
         sides.append(f"{shown(side.variant)} {', '.join(values)}")
     return [
-        f"Accuracy of each member, in %: {'; '.join(sides)}. The interval assumes that no run "
-        "fails: if runs sometimes fail, more members are needed."
+        f"Accuracy of each member, in %: {'; '.join(sides)}. Limits about the method assume that "
+        "no run fails: if runs sometimes fail, more members are needed."
     ]
 
 
 def columns(verdict: Verdict, kind: str) -> list[str]:
-    """Whether groups (one line per column) or classes pay differently."""
+    """Whether the change differs between groups (one line per column) or classes."""
     return [_column(column) for column in verdict.columns if column.kind == kind]
 
 
 def _column(column: Column) -> str:
-    name = "classes" if column.kind == "class" else f"groups of {shown(column.name)}"
+    name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
     name += f" ({shown(column.task)})" if column.task is not None else ""
     if column.differs is None:
-        return f"Whether {name} pay differently cannot be told ({column.reason})."
-    if column.differs:
-        return f"{name[0].upper()}{name[1:]} pay differently ({p_value(column.p)})."
-    return f"No evidence that {name} pay differently ({p_value(column.p)})."
+        return f"{name}: cannot be tested ({column.reason})."
+    if not column.differs:
+        return f"{name}: no difference shown ({p_value(column.p)})."
+    said = f"{name}: the change differs ({p_value(column.p)})"
+    if missing(column.within_p):
+        return f"{said}."
+    within = p_value(column.within_p)
+    if column.within_p <= ALPHA_WITHIN:
+        return f"{said}, also among examples of one class ({within})."
+    return f"{said}; among examples of one class no difference is shown ({within})."
 
 
-def named(item: Payer | Blind, limit: int = 80) -> str:
+def named(item: Payer | Blind | Open, limit: int = 80) -> str:
     """The name of a class or group in a sentence.
 
     >>> from fairweight.report.unseen import Blind
@@ -210,34 +221,59 @@ def named(item: Payer | Blind, limit: int = 80) -> str:
 
 def described(payer: Payer) -> str:
     """The shift, its interval and the number of examples."""
-    return f"{points_interval(payer.shift, payer.low, payer.high)}, n = {count(payer.n)}"
+    return f"{points_interval(payer.shift, payer.low, payer.high)}, {count(payer.n)} examples"
 
 
 def _and_more(total: int, limit: int) -> list[str]:
     return [f"… and {count(total - limit)} more."] if total > limit else []
 
 
-def loses(finding: Finding, verdict: Verdict, limit: int = 5) -> list[str]:
-    """Who loses: simultaneous limits below 0, accuracy of groups and recall of classes."""
+def most(verdict: Verdict) -> list[str]:
+    """Who loses most: only somebody who is shown to lose more than the rest."""
+    payer = verdict.most
+    if payer is None:
+        return []
+    return [f"{named(payer)}: {described(payer)}."]
+
+
+def loses(verdict: Verdict, limit: int = 5) -> list[str]:
+    """Who loses: limits below 0, accuracy of groups and recall of classes."""
     if not verdict.loses:
-        return [
-            "No class or group whose simultaneous "
-            f"{confidence(finding)} limits exclude 0 on the harmful side."
-        ]
-    lines = [f"{named(payer)}: {described(payer)}." for payer in verdict.loses[:limit]]
-    return lines + _and_more(len(verdict.loses), limit)
+        return ["No class or group is shown to lose."]
+    rest = [payer for payer in verdict.loses if payer != verdict.most]
+    lines = [f"{named(payer)}: {described(payer)}." for payer in rest[:limit]]
+    return lines + _and_more(len(rest), limit)
 
 
-def pays_more(finding: Finding, verdict: Verdict, limit: int = 5) -> list[str]:
-    """Who pays more than all others in the same column: the excess over their shift."""
+def pays_more(verdict: Verdict, limit: int = 5) -> list[str]:
+    """Who loses more than all others in the same column: the excess over their change."""
     if not verdict.pays_more:
-        return ["No evidence that any one class or group pays more than the others."]
-    corrected = "" if finding.correction == "none" else " corrected"
+        return ["No class or group is shown to lose more than the rest."]
     lines = [
-        f"{named(payer)}: {described(payer)}, against the others; {p_value(payer.p)}{corrected}."
+        f"{named(payer)}: by {size_in_points(abs(payer.shift))} "
+        f"[{size_in_points(-payer.high).removesuffix(' points')} to "
+        f"{size_in_points(-payer.low).removesuffix(' points')}], {p_value(payer.p)}."
         for payer in verdict.pays_more[:limit]
     ]
     return lines + _and_more(len(verdict.pays_more), limit)
+
+
+def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
+    """For how many classes and groups a loss beyond the margin is ruled out, and who is open."""
+    found = finding.ruled_out
+    if found is None:
+        return []
+    said = f"A loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+    if not found.open:
+        return [f"{said}."]
+    names = ", ".join(_open(o) for o in found.open[:limit])
+    left = len(found.open) - limit
+    return [f"{said}; open: {names}" + (f" and {count(left)} more." if left > 0 else ".")]
+
+
+def _open(item: Open) -> str:
+    reach = "" if missing(item.largest) else f" (up to {size_in_points(item.largest)})"
+    return f"{named(item)}{reach}"
 
 
 def wrong_labels(finding: Finding, limit: int = 3) -> list[str]:
@@ -279,8 +315,8 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     if overall is not None and not missing(overall.context.noise_floor):
         size = min(members.baseline // 2, members.compressed)
         lines.append(
-            f"Retraining alone moves accuracy by {_moved(overall)}, {_members(size)} against "
-            f"{count(size)}."
+            f"Retraining the dense model moves accuracy by {_moved(overall)}, {_members(size)} "
+            f"against {count(size)}."
         )
     losing = {payer.key for verdict in finding.verdicts for payer in verdict.loses}
     told = [payer for payer in known if payer.key in losing]
@@ -288,7 +324,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
         some = "; ".join(f"{named(payer)} by {_moved(payer)}" for payer in told[:limit])
         more = len(told) - limit
         lines.append(
-            f"Of those who lose, it moves {some}"
+            f"Of those who lose, retraining moves {some}"
             + (f"; … and {count(more)} more." if more > 0 else ".")
         )
     if known:
@@ -302,7 +338,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
 
 def _moved(item: Change | Payer) -> str:
     floor, matched = item.context.noise_floor, item.context.matched
-    return f"up to {size_in_points(floor)} (with compression, typically: {size_in_points(matched)})"
+    return f"up to {size_in_points(floor)} (this compression: typically {size_in_points(matched)})"
 
 
 def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
@@ -310,31 +346,29 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
     lines = []
     if finding.method is not None and finding.method.reason is not None:
         lines.append(
-            f"Whether this holds for the method cannot be told ({shown(finding.method.reason)}): "
-            "it takes at least 3 members per side, from 3 different dense models."
+            "Nothing is said here about the method "
+            f"({shown(finding.method.reason)}): that takes at least 4 members a side, from "
+            "different dense models."
         )
     if finding.blind:
         reference = 100 * finding.blind[0].reference
         some = "; ".join(_blind(b) for b in finding.blind[:limit])
         more = len(finding.blind) - limit
         lines.append(
-            f"A loss of {reference:g} points could have gone unseen in {count(len(finding.blind))} "
-            f"of {count(finding.n_watched)} classes and groups: {some}"
+            f"Too few examples to find a {reference:g}-point loss reliably: {some}"
             + (f"; … and {count(more)} more." if more > 0 else ".")
         )
     if finding.small:
         some = "; ".join(_small(small) for small in finding.small[:limit])
         more = len(finding.small) - limit
-        lines.append(
-            f"Without a verdict: {some}" + (f"; … and {count(more)} more." if more > 0 else ".")
-        )
+        lines.append(f"Not tested: {some}" + (f"; … and {count(more)} more." if more > 0 else "."))
     return lines
 
 
 def _blind(blind: Blind) -> str:
     known = math.isfinite(blind.n_needed)
-    needed = f", about {count(round(blind.n_needed))} needed" if known else ""
-    return f"{named(blind)} (n = {count(blind.n)}{needed})"
+    needed = f"; about {count(round(blind.n_needed))} needed" if known else ""
+    return f"{named(blind)} ({count(blind.n)} examples{needed})"
 
 
 def _small(small: Small) -> str:
@@ -353,6 +387,9 @@ def _small(small: Small) -> str:
 def scope(finding: Finding) -> list[str]:
     """What the numbers do not show."""
     lines = [TWO_SIDES if len(finding.verdicts) > 1 else ONE_PAIR]
+    fewest = min(finding.members.baseline, finding.members.compressed)
+    if len(finding.verdicts) > 1 and fewest <= FEW_MEMBERS:
+        lines.append("Under “the method”: few members, so only large differences can be shown.")
     if len(finding.verdicts) > 1 and finding.members.pairing in PAIRED:
         lines.append(PAIRED[finding.members.pairing])
     if any(not missing(p.context.noise_floor) for p in finding.model.shifts):
@@ -360,19 +397,11 @@ def scope(finding: Finding) -> list[str]:
     return lines if finding.clustered else [*lines, INDEPENDENT]
 
 
-_CORRECTED = {
-    "holm": "corrected by Holm's method",
-    "bh": "corrected by Benjamini and Hochberg's method",
-    "none": "not corrected",
-}
-
-
 def reading(finding: Finding) -> str:
-    """How to read the intervals of the two lists."""
-    corrected = _CORRECTED.get(finding.correction, "corrected")
+    """How to read the limits and p-values above."""
     return (
-        f"Limits under “loses” hold for the whole family of classes or groups at once "
-        f"({confidence(finding)}); those under “pays more” are {confidence(finding)} intervals of "
-        f"one row, its p-value {corrected}. Shifts are compressed minus baseline: "
-        "associations in these data, not causes."
+        f"Limits and p-values above hold for all classes, groups and variants at once: of models "
+        f"that did not change, at most {CHANCE:g} % get any line about a loss or a difference. "
+        "“Ruled out” holds for all classes, or all groups, of one variant at once. Changes are "
+        "compressed minus baseline: associations in these data, not causes."
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 _STYLES: dict[Topic, str] = {
-    "leak": "bold yellow", "loses": "bold", "pays more": "bold", "cannot tell": "dim",
+    "leak": "bold yellow", "most": "bold", "pays more": "bold", "cannot tell": "dim",
 }  # fmt: skip
 
 

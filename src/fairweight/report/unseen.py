@@ -38,6 +38,65 @@ class Small:
     reason: str
 
 
+@dataclass(frozen=True)
+class Open:
+    """A class or group where a loss beyond the margin is not ruled out."""
+
+    kind: Kind
+    name: str
+    task: str | None
+    n: int | None
+    largest: float  # the largest loss that the data do not rule out
+
+
+@dataclass(frozen=True)
+class RuledOut:
+    """For how many classes and groups a loss beyond the margin is ruled out, and the others."""
+
+    margin: float
+    number: int
+    of: int
+    open: tuple[Open, ...]  # the largest possible loss first
+
+    @property
+    def whom(self) -> str:
+        """For how many, in words.
+
+        >>> [RuledOut(0.02, n, 11, ()).whom for n in (0, 4, 11)]
+        ['none of 11 classes and groups', '4 of 11 classes and groups', 'all 11 classes and groups']
+        """
+        many = f"{self.of:,} classes and groups"
+        if self.number == self.of:
+            return f"all {many}"
+        return f"{f'{self.number:,}' if self.number else 'none'} of {many}"
+
+
+def ruled_out(result: AuditResult, variant: str) -> RuledOut | None:
+    """From the one-sided limits of each family; None where the audit has none."""
+    number, of = 0, 0
+    left: list[Open] = []
+    for metric, kind in CONFIRMATORY:
+        rows = select(result, variant, metric, kind)
+        rows = rows[is_ok(rows) & rows["family"].notna() & rows["loss_ruled_out"].notna()]
+        of += len(rows)
+        number += int(rows["loss_ruled_out"].sum())
+        power = result.power
+        power = power[(power["variant"] == variant) & (power["metric"] == metric)]
+        reach = {
+            (text(row["task"]), str(row[kind])): real(row.get("largest_loss"))
+            for row in records(power[power["by"] == kind])
+        }
+        for row in records(rows[~rows["loss_ruled_out"].astype(bool)], (kind, "task", "n")):
+            task, name = text(row["task"]), str(row[kind])
+            largest = reach.get((task, name), float("nan"))
+            left.append(Open(kind, name, task, whole(row["n"]), largest))
+    if not of:
+        return None
+    margin = float(result.provenance.options.get("margin", 0.02))
+    left.sort(key=lambda o: 0.0 if missing(o.largest) else -o.largest)
+    return RuledOut(margin, number, of, tuple(left))
+
+
 def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
     """Rows where a loss of the reference size could have been missed, and was not found.
 

@@ -1,18 +1,21 @@
 """What the rows of one scope say about one variant: who loses, who pays more, which columns.
 
-Scope `model` holds the models fixed and samples examples; scope `method` samples members too. The
-same rules read both; only the limits in the rows differ.
+Scope `model` holds the models fixed and samples examples; scope `method` samples members too. What
+is read first uses limits and p that hold for all families and variants at once (`lead_verdict`);
+tables use those of their family (`verdict`). The same rules read both.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.report.numbers import missing, real, text, whole
 from fairweight.report.rows import Scope, at_task, is_ok, records, select
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fairweight.auditing.result import AuditResult
 
 Kind: TypeAlias = Literal["group", "class"]
@@ -59,9 +62,10 @@ class Payer:
     shift: float
     low: float
     high: float
-    p: float  # corrected within the family
+    p: float  # corrected within the family, or in the lead for everything
     n_family: int | None
     context: Context
+    churn: float = float("nan")  # share of predictions that became wrong or right
 
     @property
     def key(self) -> tuple[Kind, str, str | None]:
@@ -71,7 +75,7 @@ class Payer:
 
 @dataclass(frozen=True)
 class Column:
-    """Whether the groups of one column, or the classes, pay differently."""
+    """Whether the change differs between the groups of one column, or between classes."""
 
     kind: Kind
     name: str
@@ -79,6 +83,7 @@ class Column:
     p: float
     differs: bool | None  # None: cannot be told
     reason: str | None
+    within_p: float = float("nan")  # the same among examples of one class
 
 
 @dataclass(frozen=True)
@@ -109,8 +114,20 @@ class Verdict:
 
     @property
     def pays_more(self) -> tuple[Payer, ...]:
-        """Whose shift is below that of all others in its column, after correction."""
-        return tuple(p for p in self.excesses if p.p <= self.alpha and p.shift < 0)
+        """Who loses, and loses more than all others in its column, after correction.
+
+        Whoever merely gained less than the others does not pay.
+        """
+        falls = {payer.key for payer in self.shifts if payer.shift < 0}
+        return tuple(
+            p for p in self.excesses if p.p <= self.alpha and p.shift < 0 and p.key in falls
+        )
+
+    @property
+    def most(self) -> Payer | None:
+        """Who loses most: the largest shown loss among those shown to lose more than the rest."""
+        paying = {payer.key for payer in self.pays_more}
+        return min((p for p in self.loses if p.key in paying), key=lambda p: p.shift, default=None)
 
 
 def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Verdict:
@@ -129,6 +146,57 @@ def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Ve
         excesses=_payers(result, variant, scope, _EXCESS),
         reason=reason_of(status) if status not in (None, "ok") else None,
     )
+
+
+def lead_verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Verdict:
+    """The same with limits and p that hold for all families and variants at once.
+
+    An audit of version 0.1.0 has none of these; then those of the families stand in.
+    """
+    tables = verdict(result, variant, scope, alpha)
+    frame = result.lead
+    rows = frame[(frame["variant"] == variant) & (frame["scope"] == scope)]
+    if not len(rows):
+        return tables
+    found: dict[tuple[str, str, str | None, str | None], dict[str, Any]] = {}
+    for row in records(rows):
+        name = text(row["class"] if row["by"] == "class" else row["group"])
+        found[(str(row["quantity"]), str(row["by"]), name, text(row["task"]))] = row
+
+    def held(payers: tuple[Payer, ...], quantity: str) -> tuple[Payer, ...]:
+        made = []
+        for payer in payers:
+            own = found.get((quantity, payer.kind, payer.name, payer.task))
+            if own is not None:
+                low, high, p = (real(own[name]) for name in ("low", "high", "p_lead"))
+                made.append(replace(payer, low=low, high=high, p=p))
+        return tuple(made)
+
+    shifts, excesses = held(tables.shifts, "shift"), held(tables.excesses, "excess")
+    overall = tables.overall
+    if overall is not None and ("shift", "overall", None, overall.task) in found:
+        row = found[("shift", "overall", None, overall.task)]
+        limits = real(row["low"]), real(row["high"])
+        overall = replace(overall, low=limits[0], high=limits[1], p=real(row["p_lead"]))
+    return replace(
+        tables,
+        overall=overall,
+        shifts=shifts,
+        excesses=excesses,
+        columns=tuple(_held_column(column, rows, alpha) for column in tables.columns),
+    )
+
+
+def _held_column(column: Column, lead: pd.DataFrame, alpha: float) -> Column:
+    """A column by the least p of its groups' excesses, so that the two never disagree."""
+    own = lead[(lead["quantity"] == "excess") & (lead["by"] == column.kind)]
+    own = own[own["task"].isna() if column.task is None else own["task"] == column.task]
+    if column.kind == "group":
+        own = own[own["column"] == column.name]
+    p = real(own["p_lead"].min()) if len(own) else float("nan")
+    if column.differs is None or missing(p):
+        return column
+    return replace(column, p=p, differs=p <= alpha)
 
 
 def reason_of(status: str | None) -> str:
@@ -164,6 +232,12 @@ def _group_columns(
     result: AuditResult, variant: str, scope: Scope, alpha: float
 ) -> tuple[Column, ...]:
     found = []
+    within = {
+        (str(row["group"]), text(row["task"])): real(row["p_adjusted"])
+        for row in records(
+            select(result, variant, "heterogeneity_within_classes", "grouping", scope)
+        )
+    }
     for row in records(select(result, variant, "heterogeneity", "grouping", scope)):
         p = real(row["p_adjusted"])
         known = not missing(p)
@@ -175,6 +249,7 @@ def _group_columns(
                 p=p,
                 differs=bool(p <= alpha) if known else None,
                 reason=None if known else reason_of(text(row["status"])),
+                within_p=within.get((str(row["group"]), text(row["task"])), float("nan")),
             )
         )
     return tuple(found)
@@ -183,10 +258,7 @@ def _group_columns(
 def _class_columns(
     result: AuditResult, variant: str, scope: Scope, alpha: float
 ) -> tuple[Column, ...]:
-    """Whether classes pay differently: the least corrected p of their excesses.
-
-    Under Holm's correction that is Bonferroni's test of "no class has an excess".
-    """
+    """Whether the change differs between classes: the least corrected p of their excesses."""
     rows = select(result, variant, "recall", "class", scope)
     found = []
     for task, part in rows.groupby("task", dropna=False, sort=False):
@@ -198,10 +270,10 @@ def _class_columns(
 
 _PAYER = (
     "task", "metric", "n", "baseline", "compressed", "n_family",
-    "matched", "noise_floor", "p_retraining",
+    "matched", "noise_floor", "p_retraining", "churn",
 )  # fmt: skip
 _SHIFT = ("shift", "sim_low", "sim_high", "p_adjusted")
-_EXCESS = ("excess_shift", "excess_low", "excess_high", "excess_p_adjusted")
+_EXCESS = ("excess_shift", "excess_sim_low", "excess_sim_high", "excess_p_adjusted")
 
 
 def _payers(
@@ -232,6 +304,7 @@ def _payer(row: dict[str, Any], kind: Kind, shift: str, low: str, high: str, p: 
         p=real(row[p]),
         n_family=whole(row["n_family"]),
         context=_context(row),
+        churn=real(row["churn"]),
     )
 
 

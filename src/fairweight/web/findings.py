@@ -103,7 +103,7 @@ def _tables(finding: Finding, key: str, most: int | None) -> Iterator[Table]:
 def _told(finding: Finding, what: Literal["pays more", "loses"]) -> list[Payer]:
     """Who stands in the report's table, in its order."""
     found: dict[object, Payer] = {}
-    for verdict in finding.verdicts:
+    for verdict in finding.families:
         for payer in verdict.loses if what == "loses" else verdict.pays_more:
             found.setdefault(payer.key, payer)
     return list(found.values())

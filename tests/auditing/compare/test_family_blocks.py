@@ -33,6 +33,8 @@ def test_corrections_are_those_of_statsmodels(correction: str) -> None:
     checked = set()
     for family, part in tested.groupby("family"):
         assert part["n_family"].nunique() == 1
+        if family.endswith("(random signs)"):
+            continue
         role, method = family.split(":")[0], family.rsplit("(", 1)[1].rstrip(")")
         confirmatory = role == "confirmatory"
         expected = correction if confirmatory or correction == "none" else "bh"
@@ -50,6 +52,11 @@ def test_which_families_are_confirmatory(results: pd.DataFrame) -> None:
     named = set(results["family"].dropna())
     confirmatory = {name for name in named if name.startswith("confirmatory")}
     assert confirmatory == {
+        *(
+            f"confirmatory: {metric} by {kind} (random signs)"
+            for metric in ("heterogeneity", "heterogeneity_within_classes")
+            for kind in ("group", "intersection")
+        ),
         "confirmatory: accuracy overall (holm)",
         "confirmatory: accuracy by group (holm)",
         "confirmatory: accuracy by intersection (holm)",
@@ -95,18 +102,38 @@ def test_membership_depends_on_sizes_not_on_results() -> None:
     pd.testing.assert_frame_equal(*families)
 
 
-def test_simultaneous_limits_are_limits_at_alpha_over_the_family(results: pd.DataFrame) -> None:
-    from fairweight.auditing.intervals.tango import tango
+def test_simultaneous_limits_are_tango_at_one_z_for_the_family(results: pd.DataFrame) -> None:
+    """The z of the largest of 12 deviations: between one test's 1.96 and Bonferroni's 2.87."""
+    from fairweight.auditing.intervals.tango import tango_at, tango_test
 
     table = with_small_groups()
     right = [np.array(p) == np.array(table.label) for p in (table.dense, table.small)]
     site = np.array(table.groups["site"], dtype=object)
+    found = []
     for level in ("s03", "s07"):
         here = site == level
         lost, gained = (right[0] & ~right[1])[here].sum(), (~right[0] & right[1])[here].sum()
-        found = row(results, "accuracy", "group", group=f"site={level}")
-        expected = tango(here.sum(), lost, gained, 0.05 / 12)
-        np.testing.assert_allclose([found["sim_low"], found["sim_high"]], expected, atol=1e-12)
+        one = row(results, "accuracy", "group", group=f"site={level}")
+        z = float(tango_test(here.sum(), lost, gained, one["sim_low"]))
+        expected = tango_at(here.sum(), lost, gained, z)
+        np.testing.assert_allclose([one["sim_low"], one["sim_high"]], expected, atol=1e-9)
+        found.append(z)
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
+    assert 2.3 < found[0] < 2.88
+
+
+def test_exploratory_rates_are_limited_at_alpha_over_the_family(results: pd.DataFrame) -> None:
+    """Selection rate by class: every example counts in every row, so no signs are drawn."""
+    from fairweight.auditing.intervals.tango import tango
+
+    table = with_small_groups()
+    classes = sorted(set(table.label))
+    cls = classes[0]
+    before, after = (np.array(p) == cls for p in (table.dense, table.small))
+    one = row(results, "selection_rate", "class", cls=cls)
+    counts = len(table.label), (before & ~after).sum(), (~before & after).sum()
+    expected = tango(*counts, 0.05 / one["n_family"])
+    np.testing.assert_allclose([one["sim_low"], one["sim_high"]], expected, atol=1e-12)
 
 
 def test_each_variant_is_its_own_family() -> None:

@@ -80,7 +80,9 @@ def test_the_first_limits_are_the_90_percent_interval(which: Any) -> None:
     """Of shifts, of comparisons' values, and of the compressed value: rates and drawn ones."""
     audited, gate = which()
     bounds = audited.result.bounds
-    ok = bounds[bounds["status"] == "ok"]
+    ok = bounds[(bounds["status"] == "ok")]
+    # The gate's limits of the worst shift are at α over its levels, the table's at signs' z.
+    ok = ok[ok["metric"] != "worst_group_shift"]
     checked = set()
     for quantity in ("shift", "value"):
         mine = by_key(ok[ok["quantity"] == quantity])
@@ -94,7 +96,7 @@ def test_the_first_limits_are_the_90_percent_interval(which: Any) -> None:
         checked |= {(quantity, name) for name in mine[limited].reset_index()["metric"]}
     for name in ("accuracy", "recall", "fpr", "precision", "kappa", "group_gap", "class_gap"):
         assert {("shift", name), ("value", name)} <= checked
-    for name in ("flips", "harmful_flips", "worst_group_shift", "normalized_error_change"):
+    for name in ("flips", "harmful_flips", "normalized_error_change"):
         assert ("value", name) in checked
         assert ("shift", name) not in checked
 

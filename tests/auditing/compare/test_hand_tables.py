@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 import fairweight as fw
+from fairweight.auditing.intervals.tango import tango_at
 
 from ..strategies import row
 
@@ -172,21 +174,44 @@ def test_concentration_of_lost_answers() -> None:
 
 
 def test_heterogeneity_by_hand() -> None:
-    # One label, 20 + 20 examples, 5 lost in x: per example d has mean -1/8 and variance
-    # 1/8 - 1/64 = 7/64. T_x = -5 + 20/8 = -5/2; var T = 20·20/39 · 7/64.
+    """Two groups are one question: the p of the excess; MOVER with 5 of 20 and 0 of 20 lost."""
     cells: list[Cell] = [
         (5, "a", "a", "b", {"g": "x"}),
         (15, "a", "a", "a", {"g": "x"}),
         (20, "a", "a", "a", {"g": "y"}),
     ]
-    found = row(audit_cells(cells, n_boot=2000).results, "heterogeneity", "grouping", group="g")
-    expected = 2.5 / math.sqrt(400 / 39 * 7 / 64)
-    assert found["compressed"] == pytest.approx(expected, abs=1e-12)
-    assert found["level"] == "g=x" or found["level"] == "g=y"  # two levels: |t| is the same
-    # All 5 in x or all in y: 2 · C(20,5) / C(40,5) of the ways to spread five losses.
-    exact = 2 * math.comb(20, 5) / math.comb(40, 5)
-    error = 4 * math.sqrt(exact * (1 - exact) / 2000)
-    assert found["p_value"] == pytest.approx(exact, abs=error + 1 / 2001)
+    results = audit_cells(cells).results
+    found = row(results, "heterogeneity", "grouping", group="g")
+    # z where 1/4 = hypot(upper Tango distance of −5/20, lower one of 0/20 = z² / (20 + z²)).
+    z = found["compressed"]
+    _, high = tango_at(20, 5, 0, z)
+    assert np.hypot(high + 0.25, z**2 / (20 + z**2)) == pytest.approx(0.25, abs=1e-9)
+    assert found["p_value"] == pytest.approx(2 * norm.sf(z), rel=1e-9)
+    assert found["p_adjusted"] == found["p_value"]
+    assert found["level"] in ("g=x", "g=y")  # two groups: the same z
+    one = row(results, "accuracy", "group", group="g=x")
+    assert one["excess_p"] == one["excess_p_adjusted"] == found["p_value"]
+    assert one["churn"] == 0.25
+    within = row(results, "heterogeneity_within_classes", "grouping", group="g")
+    assert within["status"] == "not_estimable: one class"
+
+
+def test_within_classes_by_hand() -> None:
+    """Class a: x loses 4 of 8, y 1 of 8; class b: nothing changes.
+
+    D_a = −5/16. Scores in a: α = β = 1/2, so u = ±(x − D_a)/2; Σu of x is
+    ½(−4 + 8·5/16) − ½(−1 + 8·5/16) = −3/2. Σu² = ¼ (5·(11/16)² + 11·(5/16)²), divided by
+    1 − 1/16 for the observed z.
+    """
+    cells: list[Cell] = [
+        (4, "a", "a", "b", {"g": "x"}), (4, "a", "a", "a", {"g": "x"}),
+        (1, "a", "a", "b", {"g": "y"}), (7, "a", "a", "a", {"g": "y"}),
+        (6, "b", "b", "b", {"g": "x"}), (4, "b", "b", "b", {"g": "y"}),
+    ]  # fmt: skip
+    found = row(audit_cells(cells).results, "heterogeneity_within_classes", "grouping", group="g")
+    squares = (5 * (11 / 16) ** 2 + 11 * (5 / 16) ** 2) / 4 / (1 - 1 / 16)
+    assert found["compressed"] == pytest.approx(1.5 / math.sqrt(squares), rel=1e-6)
+    assert 0.05 < found["p_value"] < 0.25
 
 
 def test_simpson_the_standardised_excess_sees_no_difference() -> None:
@@ -204,7 +229,9 @@ def test_simpson_the_standardised_excess_sees_no_difference() -> None:
         found = row(results, "excess_shift_standardised", "group", group=level)
         assert found["compressed"] == pytest.approx(0.0, abs=1e-12)
         assert found["p_value"] > 0.5
-    assert row(results, "heterogeneity", "grouping", group="g")["p_value"] > 0.2
+    # Who has more of the class that loses does lose more; the class explains it.
+    assert row(results, "heterogeneity", "grouping", group="g")["p_value"] < 0.06
+    assert row(results, "heterogeneity_within_classes", "grouping", group="g")["p_value"] > 0.5
 
 
 def test_standardised_excess_by_hand() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairweight.auditing.compare.linear import Contributions, excess_of
+from fairweight.auditing.compare.linear import Entries, excess_of
 from fairweight.auditing.explain.slices.binning import quantile_bins
 from fairweight.auditing.explain.slices.contrasts import (
     Contrast,
@@ -152,23 +152,22 @@ def test_errors_are_those_of_the_audits_excess(kind: str) -> None:
         change = np.bincount(place, data.change)
         size = np.bincount(place).astype(float)
         unit, row, copies, n_units = key // 3, key % 3, np.ones(key.size), 60
-    u = Contributions(unit, row, np.zeros(row.size), change, size, copies, 3, n_units)
-    shift = u.total(change) / u.total(size)
-    excess, error, _, _ = excess_of(u, change, shift)
-    np.testing.assert_allclose(found.excess.ravel(), excess)
+    excess = excess_of(Entries(unit, row, size, size, copies, 3, n_units), change)
+    np.testing.assert_allclose(found.excess.ravel(), excess.value)
     assert found.error is not None
-    np.testing.assert_allclose(found.error.ravel(), error)
+    np.testing.assert_allclose(found.error.ravel(), np.sqrt(excess.variance))
 
 
 # --- tests
 
 
-def test_single_pairs_have_the_conditional_p_and_its_deviation() -> None:
+def test_single_pairs_have_the_p_of_the_excess() -> None:
     # 3 of 12 examples inside, 2 of the 4 lost answers; nothing gained.
     c = Contrast(counts(3, 2, 0), counts(9, 2, 0))
     assert p_values(c)[0] == excess_test(3, 2, 0, 9, 2, 0)
-    # Hypergeometric: mean 3 · 4/12 = 1, variance 3 · 1/3 · 2/3 · 9/11 = 6/11.
-    assert distance(c)[0] == pytest.approx((1 - 2) / np.sqrt(6 / 11), rel=1e-12)
+    # Own churn: 2/3 − (2/3)² of 3, 2/9 − (2/9)² of 9; pooled: (1/3 − 1/9) 12/11 (1/3 + 1/9).
+    own, pooled = 2 / 9 / 3 + 14 / 81 / 9, 2 / 9 * 12 / 11 * 4 / 9
+    assert distance(c)[0] == pytest.approx(-4 / 9 / np.sqrt(min(own, pooled)), rel=1e-12)
 
 
 def test_nothing_changed_is_no_distance_and_no_rest_is_undefined() -> None:

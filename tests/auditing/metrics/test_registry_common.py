@@ -33,7 +33,7 @@ group_std disparate_impact ppv_ratio
 demographic_parity_difference equal_opportunity_difference equalized_odds_difference
 predictive_parity_difference
 flips harmful_flips helpful_flips worst_group_shift excess_shift_standardised heterogeneity
-concentration abstention_rate cev sde cev_pp sde_pp normalized_error_change normalized_fpr_change
+heterogeneity_within_classes concentration abstention_rate cev sde cev_pp sde_pp normalized_error_change normalized_fpr_change
 normalized_fnr_change class_impact
 """
 CONTRACT = _CONTRACT.split()
@@ -59,7 +59,11 @@ def test_the_registry_is_the_contract() -> None:
 
 
 def test_every_metric_can_be_called_on_arrays_or_belongs_to_an_audit() -> None:
-    assert {m.name for m in metrics()} - set(NAMES) == {"heterogeneity", "class_impact"}
+    assert {m.name for m in metrics()} - set(NAMES) == {
+        "heterogeneity",
+        "heterogeneity_within_classes",
+        "class_impact",
+    }
 
 
 @pytest.mark.parametrize("entry", metrics(), ids=lambda m: m.name)

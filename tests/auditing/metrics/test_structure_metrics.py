@@ -68,9 +68,10 @@ def test_labels_on_one_side_only_are_left_out_of_the_standardised_excess() -> No
 
 
 def test_heterogeneity_and_concentration() -> None:
-    assert structure.heterogeneity(np.array([-0.3, 0.1]), np.array([0.1, 0.1])) == pytest.approx(3)
-    assert np.isnan(structure.heterogeneity(np.array([0.0, 0.0]), np.array([0.0, 0.0])))
-    assert np.isnan(structure.heterogeneity(np.array([0.1]), np.array([0.1])))
+    assert structure.heterogeneity(np.array([0.3173105, 0.8])) == pytest.approx(1, abs=1e-6)
+    assert np.isnan(structure.heterogeneity(np.array([np.nan, np.nan])))
+    assert structure.heterogeneity_within_classes(np.array([-3.0, 2.0, np.nan])) == 3.0
+    assert np.isnan(structure.heterogeneity_within_classes(np.zeros(0)))
     assert structure.concentration(np.array([[3.0, 1.0]])).tolist() == [[0.75, 0.25]]
     assert np.isnan(structure.concentration(np.zeros(2))).all()
 

@@ -20,7 +20,14 @@ MORE_IS_BETTER = frozenset({"sparsity", "items_per_s"})
 NOT_NUMBERS = frozenset({"variant", "seed", "parent"})
 AIMS: dict[str, Aim] = {"higher": "max", "lower": "min", "zero": "zero", "one": "one"}
 _UNMEASURED = frozenset(
-    {"flips", "harmful_flips", "helpful_flips", "excess_shift_standardised", "heterogeneity"}
+    {
+        "flips",
+        "harmful_flips",
+        "helpful_flips",
+        "excess_shift_standardised",
+        "heterogeneity",
+        "heterogeneity_within_classes",
+    }
     | {"concentration", "class_impact", "label_interrelation"}
 )
 

@@ -124,29 +124,16 @@ def _estimate(
         excess = shift - other if compared else nothing
         discordance = (t.compressed_only + t.baseline_only) / t.n
         rates = t.baseline / t.n, t.compressed / t.n
-    defined = np.isfinite(excess)
-    n, lost, gained, n_rest, lost_rest, gained_rest = (
-        part[defined]
-        for part in (
-            t.n,
-            t.baseline_only,
-            t.compressed_only,
-            rest.n,
-            rest.baseline_only,
-            rest.compressed_only,
-        )
+    sides = (
+        *(t.n, t.baseline_only, t.compressed_only),
+        *(rest.n, rest.baseline_only, rest.compressed_only),
     )
-    excess_p = nothing.copy()
-    if defined.any():
-        excess_p[defined] = excess_test(n, lost, gained, n_rest, lost_rest, gained_rest)
 
-    def excess_limits(alpha: float) -> Limits:
-        low, high = nothing.copy(), nothing.copy()
-        if defined.any():
-            low[defined], high[defined] = excess_interval(
-                n, lost, gained, n_rest, lost_rest, gained_rest, alpha, p=excess_p[defined]
-            )
-        return low, high
+    def excess_limits(alpha: float | Floats) -> Limits:
+        if not compared:
+            missing = np.full(np.broadcast_shapes(np.shape(alpha), nothing.shape), np.nan)
+            return missing, missing
+        return excess_interval(*sides, alpha)
 
     p_value = mcnemar(t.baseline_only, t.compressed_only, exact=c.options.exact)
     return RateEstimate(
@@ -158,7 +145,7 @@ def _estimate(
         shift=shift,
         p_value=np.where(t.n > 0, p_value, np.nan),
         excess=excess,
-        excess_p=excess_p,
+        excess_p=excess_test(*sides) if compared else nothing,
         discordance=discordance,
         design_effect=np.ones(len(t.n)),
         baseline_limits=lambda alpha: wilson(t.baseline, t.n, alpha, modified=True),

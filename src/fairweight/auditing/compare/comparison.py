@@ -19,6 +19,7 @@ from fairweight.auditing.streams import stream
 
 if TYPE_CHECKING:
     from fairweight.auditing.compare.retrained import Retraining
+    from fairweight.auditing.compare.simultaneous import FamilyDraws, Signs
 
 MIN_CLUSTERS = 20
 
@@ -33,7 +34,7 @@ class Options:
     min_group: int = 10
     random_state: int = 0
     zero_baseline: str = "drop"
-    reference_shift: float = 0.02  # the shift that power is stated for
+    margin: float = 0.02  # the loss that matters: power and equivalence are stated for it
     group_error: float = 0.0  # share of wrong group labels, if the user declares one
     exact: bool = False  # exact instead of mid-p McNemar
     confirmatory: tuple[tuple[str, str], ...] = ()  # (metric, kind) that a policy names
@@ -51,6 +52,7 @@ class Comparison:
     options: Options
     stream: str | None = None  # comparisons with one stream share their random numbers
     parents: Parents = field(default_factory=dict)  # (variant, seed) → what it was derived from
+    signs: Signs | None = None  # random signs of the whole audit
     once: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -89,6 +91,12 @@ class Comparison:
         from fairweight.auditing.compare.retrained import retraining
 
         return retraining(self.pairing, self.n_baseline, self.n_compressed, self.rng("retraining"))
+
+    def draws(self, kind: str) -> FamilyDraws | None:
+        """Random signs of the family of classes, groups or intersections; None without them."""
+        if self.signs is None or self.options.correction != "holm":
+            return None
+        return self.signs.families.get((self.variant, self.task, kind))
 
     @property
     def closed_form(self) -> bool:
@@ -157,6 +165,7 @@ def comparison(
     keep_units: bool = False,
     stream: str | None = None,
     parents: Parents | None = None,
+    signs: Signs | None = None,
 ) -> Comparison:
     """Project the cube on the members of two variants, and merge the cells that become equal.
 
@@ -188,6 +197,7 @@ def comparison(
         options=options,
         stream=stream,
         parents=parents or {},
+        signs=signs,
     )
 
 

@@ -8,11 +8,16 @@ are confirmatory (Holm), and so is what a policy names; everything else is explo
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Options
 from fairweight.auditing.compare.rows import Block
+
+if TYPE_CHECKING:
+    from fairweight.auditing.compare.simultaneous import FamilyDraws
 
 CONFIRMATORY = frozenset(
     {
@@ -42,10 +47,10 @@ def _inside(block: Block) -> NDArray[np.bool_]:
     return inside
 
 
-def corrected(block: Block, options: Options) -> Block:
+def corrected(block: Block, options: Options, draws: FamilyDraws | None = None) -> Block:
     """The block with `p_adjusted`, `family` and `n_family`; small groups stay outside.
 
-    One block holds exactly one family.
+    One block holds exactly one family. With `draws` the excess is corrected by random signs.
     """
     from fairweight.auditing.intervals.correction import adjust
 
@@ -60,12 +65,14 @@ def corrected(block: Block, options: Options) -> Block:
     name = f"{role}: {metric} {NAMES[kind]} ({method})"
     if not np.isfinite(tested).any():  # nothing here is tested (shares of lost answers, flips)
         nothing = np.full(len(tested), np.nan)
-        return {**block, "p_adjusted": tested, "n_family": nothing}
+        return {**block, "p_adjusted": tested, "excess_p_adjusted": tested, "n_family": nothing}
     excess = np.asarray(block.get("excess_p", np.full(len(inside), np.nan)), dtype=float)
     return {
         **block,
         "p_adjusted": adjust(tested, method),
-        "excess_p_adjusted": adjust(np.where(inside, excess, np.nan), method),
+        "excess_p_adjusted": adjust(np.where(inside, excess, np.nan), method)
+        if draws is None
+        else np.where(inside, draws.adjusted(excess), np.nan),
         "family": np.array([name if here else None for here in inside], dtype=object),
         "n_family": np.where(inside, float(family_size(block)), np.nan),
     }

@@ -24,6 +24,7 @@ from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.metrics.ratio import ratio
+from fairweight.auditing.metrics.registry import Event
 
 NAMES = ("flips", "harmful_flips", "helpful_flips")
 
@@ -129,6 +130,50 @@ def _block(
     if scope == "model":
         rows["bounds_value"] = np.stack([low[1:].T, high[1:].T], axis=-1)
     return corrected(rows, c.options)
+
+
+def churn(c: Comparison, event: Event | None, kind: str) -> Floats:
+    """Share of a rate's examples whose prediction became wrong or right, in every row of a kind.
+
+    Lost + gained predictions, mean over pairs of members; NaN by group and class.
+    """
+    parts = []
+    for grouping in groupings_of(c, kind):
+        changed, total = _changed_by_class(c, grouping)
+        if kind == "class":
+            given = (
+                "label" if event is None or event.happens in ("correct", "wrong") else event.given
+            )
+            changed, total = ((_given(x, given)).reshape(-1) for x in (changed, total))
+        elif event is None or event.given == "all" or c.positive is None:
+            changed, total = changed.sum(axis=1), total.sum(axis=1)
+        else:
+            changed, total = (_given(x, event.given)[:, c.positive] for x in (changed, total))
+        parts.append(ratio(changed, total))
+    return np.concatenate(parts)
+
+
+def _given(table: Floats, given: str) -> Floats:
+    """Of (slices, classes): the class itself, all other classes, or everyone."""
+    if given == "label":
+        return table
+    everyone = table.sum(axis=1, keepdims=True)
+    return everyone - table if given == "not_label" else np.broadcast_to(everyone, table.shape)
+
+
+def _changed_by_class(c: Comparison, grouping: Grouping) -> tuple[Floats, Floats]:
+    """Weight of the predictions that became wrong or right, and of all, (slices, classes)."""
+    name = f"churn {grouping.name}"
+    if name not in c.once:
+        share = share_of_pairs(c, "harmful_flips") + share_of_pairs(c, "helpful_flips")
+        weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
+        shape = len(grouping.levels), len(c.classes)
+        cell = grouping.code.astype(np.int64) * shape[1] + c.cube.label
+        c.once[name] = tuple(
+            sums(cell, x, shape[0] * shape[1]).reshape(shape) for x in (weight * share, weight)
+        )
+    made: tuple[Floats, Floats] = c.once[name]
+    return made
 
 
 def share_of_pairs(c: Comparison, name: str) -> Floats:

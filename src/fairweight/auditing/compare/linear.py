@@ -2,51 +2,256 @@
 
 A rate is a ratio of totals over units (clusters, or examples). Its variance comes from the units'
 linearised contributions, so examples of one person, weights, and the average over members of a
-population need no assumption of independence within a unit.
+population need no assumption of independence within a unit. Shifts and excesses get the wider of
+that and Tango's limits on the effective size (`intervals/effective_size.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
-from fairweight.auditing.compare.estimate import Limits, RateEstimate
+from fairweight.auditing.compare.estimate import Limits, RateEstimate, limits_where
 from fairweight.auditing.compare.events import EventRows
-from fairweight.auditing.compare.slots import Slots, join_slots, plain_slots
+from fairweight.auditing.compare.pairing import mean_of
+from fairweight.auditing.compare.slots import groupings_of, join_slots
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.metrics.ratio import ratio
 
+if TYPE_CHECKING:
+    from fairweight.auditing.intervals.effective_size import (
+        Clumping,
+        EffectiveCounts,
+        WiderExcess,
+    )
+
 
 @dataclass(frozen=True)
-class Contributions:
-    """Sums per (unit, row): numerator of both sides and denominator, in coordinate form."""
+class Entries:
+    """What is sampled, in coordinate form: an entry is a unit's part in a row."""
 
     unit: NDArray[np.int64]
     row: NDArray[np.int64]
-    baseline: Floats
-    compressed: Floats
-    size: Floats
+    size: Floats  # weight of a unit's examples in the row
+    number: Floats  # how many they are
     copies: Floats  # how many equal units an entry stands for
     n_rows: int
     n_units: int | None  # None: units are examples, and entries of different rows are unrelated
+    place: NDArray[np.int64] | None = None  # of every cell: its entry; None where cells are entries
+    count: Floats | None = None  # examples of every cell, where cells are summed
 
     def total(self, values: Floats) -> Floats:
+        """Sums over the units of every row."""
         return sums(self.row, values * self.copies, self.n_rows)
+
+    def summed(self, values: Floats) -> Floats:
+        """Values of cells, (cells,) or (cells, members), summed over each unit's part in a row."""
+        if self.place is None or self.count is None:
+            return values
+        if values.ndim == 1:
+            return sums(self.place, values * self.count, len(self.row))
+        from scipy.sparse import coo_array
+
+        where = (self.place, np.arange(len(self.count)))
+        shape = (len(self.row), len(self.count))
+        made: Floats = coo_array((self.count, where), shape=shape).tocsr() @ values
+        return made
+
+
+def entries_of(
+    c: Comparison, cells: NDArray[np.intp], row: NDArray[np.int64], n_rows: int
+) -> Entries:
+    """Entries as cells of equal examples, or one for each unit with a part in a row."""
+    cube = c.cube
+    weight = np.ones(len(cells)) if cube.weight is None else cube.weight[cells]
+    count = cube.count[cells].astype(float)
+    if cube.unit is None:
+        return Entries(cells, row, weight, np.ones(len(cells)), count, n_rows, None)
+    n_units = len(cube.unit_names)
+    key, place = _distinct(cube.unit[cells] * n_rows + row, n_units * n_rows)
+    number = sums(place, count, len(key))
+    size = number if cube.weight is None else sums(place, weight * count, len(key))
+    return Entries(
+        unit=key // n_rows,
+        row=key % n_rows,
+        size=size,
+        number=number,
+        copies=np.ones(len(key)),
+        n_rows=n_rows,
+        n_units=n_units,
+        place=place,
+        count=count,
+    )
+
+
+def _distinct(key: NDArray[np.int64], largest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sorted distinct keys and the place of each key among them; counted where keys are dense."""
+    if largest <= 4 * len(key):
+        present = np.bincount(key, minlength=largest) > 0
+        return np.flatnonzero(present), (np.cumsum(present) - 1)[key]
+    distinct, place = np.unique(key, return_inverse=True)
+    return distinct, place.reshape(-1)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What each row was measured on; of a row, or of all others."""
+
+    n: Floats  # examples
+    weight: Floats  # Σ w
+    squared_weight: Floats  # Σ w²
+    changed: Floats  # Σ w · share of the pairs of members that changed
+    clusters: Floats  # units with a part in it
+    squared_sizes: Floats  # Σ m², m the examples of a unit
+    pairs: int
+
+    @property
+    def effective_clusters(self) -> Floats:
+        from fairweight.auditing.intervals.effective_size import effective_clusters
+
+        return effective_clusters(self.n, self.squared_sizes)
+
+    @property
+    def kish(self) -> Floats:
+        return ratio(self.n * self.squared_weight, self.weight**2)
+
+    def churn(self, shift: Floats) -> Floats:
+        """Share lost + share gained; at least the shift, where units count unlike pairs."""
+        return np.maximum(ratio(self.changed, self.weight), np.abs(shift))
+
+    def iid_variance(self, shift: Floats) -> Floats:
+        """Variance of the shift if all predictions were independent."""
+        return ratio(np.maximum(self.churn(shift) - shift**2, 0.0), self.n * self.pairs)
+
+    def counts(self, shift: Floats, variance: Floats, clumping: Clumping) -> EffectiveCounts:
+        """Lost and gained as on n_eff independent examples."""
+        from fairweight.auditing.intervals.effective_size import EffectiveCounts, effective_size
+
+        n = effective_size(
+            self.n * self.pairs,
+            self.iid_variance(shift),
+            variance,
+            clusters=self.clusters,
+            kish=self.kish,
+            mean_cluster=ratio(self.squared_sizes * self.pairs, self.n),
+            clumping=clumping,
+        )
+        return EffectiveCounts(n, self.churn(shift), shift)
+
+
+def sample_of(c: Comparison, part: EventRows, e: Entries) -> tuple[Sample, Sample]:
+    """Every row, and all other rows of a partition."""
+    cube, n_rows = c.cube, part.n_rows
+    count = cube.count[part.cells].astype(float)
+    changed = c.pairing.changed(part.happens)
+    n = sums(part.row, count, n_rows)
+    weight, squared = n, n
+    if cube.weight is not None:
+        own = cube.weight[part.cells]
+        weight, squared = (sums(part.row, count * own**k, n_rows) for k in (1, 2))
+        changed = changed * own
+    sample = Sample(
+        n=n,
+        weight=weight,
+        squared_weight=squared,
+        changed=sums(part.row, count * changed, n_rows),
+        clusters=e.total(np.ones(len(e.row))),
+        squared_sizes=e.total(e.number**2),
+        pairs=len(c.pairing.pairs),
+    )
+
+    def others(values: Floats) -> Floats:
+        return np.asarray(values.sum() - values)
+
+    clusters, sizes = others(sample.clusters), others(sample.squared_sizes)
+    if e.n_units is not None:  # a cluster may lie in a row and outside it
+        whole = sums(e.unit, e.number, e.n_units)
+        own = whole[e.unit]
+        clusters = (whole > 0).sum() - e.total((own == e.number).astype(float))
+        sizes = (whole**2).sum() - e.total(2 * own * e.number - e.number**2)
+    rest = Sample(
+        n=others(n),
+        weight=others(weight),
+        squared_weight=others(squared),
+        changed=others(sample.changed),
+        clusters=clusters,
+        squared_sizes=sizes,
+        pairs=sample.pairs,
+    )
+    return sample, rest
+
+
+def clumping_of(c: Comparison) -> Clumping:
+    """How changes of correctness go together within clusters (or examples); made once.
+
+    Pooled over classes and the levels of single columns, unweighted. With several members the
+    residuals are those of every pair of members, from the pair's own mean in the row.
+    """
+    if "clumping" not in c.once:
+        c.once["clumping"] = _clumping(c)
+    made: Clumping = c.once["clumping"]
+    return made
+
+
+def _clumping(c: Comparison) -> Clumping:
+    from scipy.sparse import coo_array
+
+    from fairweight.auditing.intervals.effective_size import (
+        INDEPENDENT,
+        Clumping,
+        intraclass_correlation,
+    )
+
+    cube, pairs = c.cube, len(c.pairing.pairs)
+    if cube.unit is None and pairs == 1:
+        return INDEPENDENT
+    right = cube.prediction == cube.label[:, None]
+    count = cube.count.astype(float)
+    before, after = c.pairing.means(right)
+    change, changed = after - before, c.pairing.changed(right)
+    cells = np.arange(cube.n_cells)
+    rowings = [(cube.label.astype(np.int64), len(c.classes))]
+    rowings += [(g.code.astype(np.int64), len(g.levels)) for g in groupings_of(c, "group")]
+    parts = []
+    for row, n_rows in rowings:
+        e = entries_of(c, cells, row, n_rows)
+        n, clusters = sums(row, count, n_rows), e.total(np.ones(len(e.row)))
+        mean = ratio(sums(row, count * change, n_rows), n)
+        total = pairs * (e.summed(change) - mean[e.row] * e.number)
+        members = coo_array((count, (row, cells)), shape=(n_rows, len(cells))).tocsr() @ right
+        own = ratio(members, n[:, None])
+        squares = pairs * sums(row, count * changed, n_rows) - n * _squared_changes(c, own)
+        several = clusters > 1
+        between = ratio(clusters * e.total(total**2), clusters - 1)
+        sizes = pairs**2 * e.total(e.number**2), pairs * n
+        parts.append([values[several] for values in (between, np.maximum(squares, 0.0), *sizes)])
+    icc = intraclass_correlation(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    if cube.unit is None:
+        return Clumping(icc, float(count[changed > 0].sum()))
+    return Clumping(icc, float(len(np.unique(cube.unit[changed > 0]))))
+
+
+def _squared_changes(c: Comparison, rates: Floats) -> Floats:
+    """Sum over pairs of the squared difference of two members' rates, (rows,)."""
+    if c.pairing.paired or c.pairing.how == "single":
+        first, second = np.array(c.pairing.pairs).T
+        made: Floats = ((rates[:, second] - rates[:, first]) ** 2).sum(axis=1)
+        return made
+    before, after = rates[:, : c.n_baseline], rates[:, c.n_baseline :]
+    each = (after[:, None, :] - before[:, :, None]) ** 2
+    every: Floats = each.sum(axis=(1, 2))
+    return every
 
 
 def linear_rates(c: Comparison, rows: Iterable[EventRows], kind: str) -> RateEstimate | None:
     """As `closed_rates`, from linearised totals per unit; None without rows."""
-    estimates = []
-    for part in rows:
-        n = sums(part.row, c.cube.count[part.cells], part.n_rows)
-        u = contributions(c, part.cells, part.row, part.n_rows, part.happens)
-        members = _of_members(c, part)
-        estimates.append(_estimate(c, part.slots, u, n, part.partition, kind=kind, members=members))
+    estimates = [_estimate(c, part, kind) for part in rows]
     return joined_estimates(estimates, kind) if estimates else None
 
 
@@ -67,179 +272,187 @@ def share_limits(
     c: Comparison, share: Floats, row: NDArray[np.int64], n_rows: int, alpha: float | Floats
 ) -> Limits:
     """Limits of the mean of a share per cell (such as: flipped pairs of members) in each row."""
-    cells = np.arange(c.cube.n_cells)
-    # One baseline without the event against members that all have this share of it.
-    happens = np.zeros((c.cube.n_cells, len(c.cube.members)))
-    happens[:, c.n_baseline :] = share[:, None]
-    u = contributions(c, cells, row, n_rows, happens)
-    n = sums(row, c.cube.count, n_rows)
-    slots = plain_slots(c, "overall", "overall", n_rows)
-    return _estimate(c, slots, u, n, False, kind="overall", members=share).compressed_limits(alpha)
+    e = entries_of(c, np.arange(c.cube.n_cells), row, n_rows)
+    weighted = share if c.cube.weight is None else share * c.cube.weight
+    return _rate(c, e, e.summed(weighted))[1](alpha)
 
 
-def contributions(
-    c: Comparison,
-    cells: NDArray[np.intp],
-    row: NDArray[np.int64],
-    n_rows: int,
-    happens: NDArray[np.bool_] | Floats,
-) -> Contributions:
-    cube = c.cube
-    weight = np.ones(len(cells)) if cube.weight is None else cube.weight[cells]
-    base = happens[:, : c.n_baseline].mean(axis=1) * weight
-    compressed = happens[:, c.n_baseline :].mean(axis=1) * weight
-    count = cube.count[cells].astype(float)
-    if cube.unit is None:
-        return Contributions(cells, row, base, compressed, weight, count, n_rows, None)
-    n_units = len(cube.unit_names)
-    key, place = np.unique(cube.unit[cells] * n_rows + row, return_inverse=True)
-    place = place.reshape(-1)
-
-    def summed(values: Floats) -> Floats:
-        return sums(place, values * count, len(key))
-
-    return Contributions(
-        unit=key // n_rows,
-        row=key % n_rows,
-        baseline=summed(base),
-        compressed=summed(compressed),
-        size=summed(weight),
-        copies=np.ones(len(key)),
-        n_rows=n_rows,
-        n_units=n_units,
-    )
-
-
-def _estimate(
-    c: Comparison,
-    slots: Slots,
-    u: Contributions,
-    n: Floats,
-    partition: bool,
-    *,
-    kind: str,
-    members: Floats,
-) -> RateEstimate:
+def _rate(
+    c: Comparison, e: Entries, values: Floats
+) -> tuple[Floats, Callable[[float | Floats], Limits]]:
+    """A rate of every row from its totals per entry, and its linearised limits."""
     from fairweight.auditing.intervals.linearised import linearised
 
-    units = u.total(np.ones(len(u.row)))
-    size = u.total(u.size)
-    size_squared = u.total(u.size**2)
-    enough = units >= (MIN_CLUSTERS if c.clustered else 2)
+    units, size = e.total(np.ones(len(e.row))), e.total(e.size)
+    sums_of = e.total(values), size, e.total(values**2), e.total(values * e.size)
+    squared = e.total(e.size**2)
 
-    def ratio(
-        a: Floats, bounds: tuple[float, float]
-    ) -> tuple[Floats, Callable[[float | Floats], Limits]]:
-        total, squared, mixed = u.total(a), u.total(a**2), u.total(a * u.size)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            value = total / size
+    def limits(alpha: float | Floats) -> Limits:
+        return linearised(*sums_of, squared, units, alpha)[:2]
 
-        def limits(alpha: float | Floats) -> Limits:
-            low, high, _ = linearised(
-                total, size, squared, mixed, size_squared, units, alpha, bounds=bounds
-            )
-            return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
+    return ratio(sums_of[0], size), limits_where(enough_units(c, units), limits)
 
-        return value, limits
 
-    difference = u.compressed - u.baseline
-    baseline, baseline_limits = ratio(u.baseline, (0.0, 1.0))
-    compressed, compressed_limits = ratio(u.compressed, (0.0, 1.0))
-    shift, limits = ratio(difference, (-1.0, 1.0))
-    p_value = np.where(enough, _p_value(c, u, difference, shift, units), np.nan)
-    nothing = np.full(len(n), np.nan)
-    excess, excess_error, excess_p, degrees = nothing, nothing, nothing, 1.0
-    if partition and kind in ("class", "group", "intersection"):
-        excess, excess_error, excess_p, degrees = excess_of(u, difference, shift)
-        excess_error = np.where(enough, excess_error, np.nan)
-        excess_p = np.where(enough, excess_p, np.nan)
+def enough_units(c: Comparison, units: Floats) -> NDArray[np.bool_]:
+    return np.asarray(units >= (MIN_CLUSTERS if c.clustered else 2))
 
-    def excess_limits(alpha: float) -> Limits:
-        from scipy.special import stdtrit
 
-        with np.errstate(invalid="ignore"):
-            reach = stdtrit(degrees, 1 - alpha / 2) * excess_error
-        return excess - reach, excess + reach
+def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
+    from fairweight.auditing.intervals.effective_size import WiderShift
+    from fairweight.auditing.intervals.linearised import linearised_variance
+    from fairweight.auditing.intervals.two_way import TwoWay
 
-    moved, effect = _spread(c, u, difference, shift, size)
+    e = entries_of(c, part.cells, part.row, part.n_rows)
+    weight = 1.0 if c.cube.weight is None else c.cube.weight[part.cells]
+    k = c.n_baseline
+    baseline, compressed = (
+        e.summed(mean_of(side) * weight) for side in (part.happens[:, :k], part.happens[:, k:])
+    )
+    difference = compressed - baseline
+    sample, rest = sample_of(c, part, e)
+    clumping = clumping_of(c)
+    units, size = sample.clusters, e.total(e.size)
+    base_rate, base_limits = _rate(c, e, baseline)
+    compressed_rate, compressed_limits = _rate(c, e, compressed)
+    shift = ratio(e.total(difference), size)
+    variance = linearised_variance(
+        e.total(difference),
+        size,
+        e.total(difference**2),
+        e.total(difference * e.size),
+        e.total(e.size**2),
+        units,
+    )
+    t = TwoWay(shift, variance, np.maximum(units - 1, 1))
+    wider = WiderShift(t, sample.counts(shift, variance, clumping), tango_degrees(c, sample))
+    enough = enough_units(c, units)
+    nothing = np.full(part.n_rows, np.nan)
+    excess: WiderExcess | None = None
+    both = enough & enough_units(c, rest.clusters)
+    if part.partition and kind in ("class", "group", "intersection"):
+        excess = _wider_excess(e, difference, sample, rest, clumping)
+    p_value = wider.p_value if e.n_units is None else _sign_flips(c, e, difference)
+    # Never from the row's own result: what so many examples are worth where nothing is known of it.
+    expected = sample.counts(shift, np.zeros(part.n_rows), clumping).n
     return RateEstimate(
-        slots=slots,
-        n=n,
+        slots=part.slots,
+        n=sample.n,
         n_clusters=units if c.cube.unit_is_cluster else nothing,
-        baseline=baseline,
-        compressed=compressed,
+        baseline=base_rate,
+        compressed=compressed_rate,
         shift=shift,
-        p_value=p_value,
-        excess=excess,
-        excess_p=excess_p,
-        discordance=moved,
-        design_effect=effect,
-        baseline_limits=baseline_limits,
+        p_value=np.where(enough, p_value, np.nan),
+        excess=nothing if excess is None else excess.t.estimate,
+        excess_p=nothing if excess is None else np.where(both, excess.p_value, np.nan),
+        discordance=ratio(sample.changed, sample.weight),
+        design_effect=ratio(sample.n, expected),
+        baseline_limits=base_limits,
         compressed_limits=compressed_limits,
-        limits=limits,
-        excess_limits=excess_limits,
-        interval="linearised t over clusters" if c.clustered else "linearised t over examples",
-        members=members,
+        limits=limits_where(enough, wider.limits),
+        excess_limits=limits_where(both, None if excess is None else excess.limits),
+        interval=f"wider of linearised t over {'clusters' if c.clustered else 'examples'} "
+        "and Tango on n_eff",
+        members=_of_members(c, part),
+        assumed=assumed_rows(sample, clumping),
     )
 
 
-def _p_value(
-    c: Comparison, u: Contributions, difference: Floats, shift: Floats, units: Floats
-) -> Floats:
-    """Sign flips of whole clusters; with independent examples, the linearised t."""
-    if u.n_units is None:
-        from scipy.special import stdtr
+def tango_degrees(c: Comparison, sample: Sample) -> Floats:
+    """Degrees of freedom of Tango's quantile: of clusters or weighted examples; else normal."""
+    if not c.clustered and not c.one_pair:
+        return np.full(len(sample.n), np.inf)
+    return np.maximum(sample.effective_clusters - 1, 1.0)
 
-        residual = difference - shift[u.row] * u.size
-        with np.errstate(invalid="ignore", divide="ignore"):
-            variance = units / (units - 1) * u.total(residual**2)
-            t = np.abs(u.total(difference)) / np.sqrt(variance)
-            p: Floats = 2 * stdtr(np.maximum(units - 1, 1), -t)
-        return np.where(u.total(np.abs(difference)) == 0, 1.0, p)
+
+def assumed_rows(sample: Sample, clumping: Clumping) -> NDArray[np.bool_]:
+    """Rows without a change whose effective size rests on the changes of other rows."""
+    several = sample.squared_sizes * sample.pairs > sample.n
+    return np.asarray((sample.changed == 0) & several & (sample.n > 0) & (not clumping.unknown))
+
+
+def _wider_excess(
+    e: Entries, difference: Floats, sample: Sample, rest: Sample, clumping: Clumping
+) -> WiderExcess:
+    """Linearised t of the excess, or MOVER on both sides' effective counts."""
+    from fairweight.auditing.intervals.effective_size import EffectiveCounts, WiderExcess
+    from fairweight.auditing.intervals.two_way import TwoWay
+
+    found = excess_of(e, difference)
+    fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
+    degrees = np.maximum(fewest - 1, 1.0)
+    iid = sample.iid_variance(found.shift) + rest.iid_variance(found.rest_shift)
+    own = ratio(found.variance, iid)
+    sides = []
+    for side, shift in ((sample, found.shift), (rest, found.rest_shift)):
+        inflated = side.n * side.pairs / np.maximum(np.maximum(1.0, side.kish), own)
+        pooled = side.counts(shift, np.zeros(len(shift)), clumping).n  # nothing changed anywhere
+        n = np.where(np.isnan(own), pooled, inflated)
+        sides.append(EffectiveCounts(n, side.churn(shift), shift))
+    t = TwoWay(found.value, found.variance, degrees)
+    return WiderExcess(t, sides[0], sides[1], degrees)
+
+
+def _sign_flips(c: Comparison, e: Entries, difference: Floats) -> Floats:
+    """p of a shift of 0: signs of whole clusters are flipped."""
     from scipy.sparse import coo_array
 
     from fairweight.auditing.intervals.sign_flip import sign_flip
 
-    per_unit = coo_array((difference, (u.unit, u.row)), shape=(u.n_units, u.n_rows)).tocsc()
+    per_unit = coo_array((difference, (e.unit, e.row)), shape=(e.n_units, e.n_rows)).tocsc()
     return sign_flip(per_unit, rng=c.rng("sign flip"))
 
 
-def excess_of(
-    u: Contributions, difference: Floats, shift: Floats
-) -> tuple[Floats, Floats, Floats, float]:
-    """Shift of each row minus the shift of all other rows, its standard error and p (linearised).
+@dataclass(frozen=True)
+class Excess:
+    """Shift of each row minus the shift of all other rows, with linearised variances."""
+
+    shift: Floats
+    rest_shift: Floats
+    variance: Floats  # of the excess
+    rest_variance: Floats  # of the shift of all other rows
+
+    @property
+    def value(self) -> Floats:
+        return self.shift - self.rest_shift
+
+
+def excess_of(e: Entries, difference: Floats) -> Excess:
+    """The excess of every row of a partition.
 
     The influence of a unit on the excess of row g is its part in g minus its part in the rest;
-    units without a part in g enter through the rest alone.
+    units without a part in g enter through the rest alone. So groups may vary inside clusters.
     """
-    from scipy.special import stdtr
-
-    total_d, total_m = u.total(u.size), u.total(difference)
+    total_d, total_m = e.total(e.size), e.total(difference)
     rest_d, rest_m = total_d.sum() - total_d, total_m.sum() - total_m
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rest_shift = rest_m / rest_d
-        excess = shift - rest_shift
-    if u.n_units is None:
-        own_m, own_d, n_units = difference, u.size, float(u.copies.sum())
-        everyone = _quadratic(u.copies, own_m, own_d)
+    shift, rest_shift = ratio(total_m, total_d), ratio(rest_m, rest_d)
+    number = e.total(np.ones(len(e.row)))
+    if e.n_units is None:
+        own_m, own_d, n_units = difference, e.size, float(e.copies.sum())
+        everyone = _quadratic(e.copies, own_m, own_d)
+        rest_units = n_units - number
     else:
-        unit_m = sums(u.unit, difference, u.n_units)
-        unit_d = sums(u.unit, u.size, u.n_units)
-        own_m, own_d, n_units = unit_m[u.unit], unit_d[u.unit], float((unit_d > 0).sum())
-        everyone = _quadratic(np.ones(u.n_units), unit_m, unit_d)
-    g = u.row
-    degrees = max(n_units - 2, 1.0)
+        unit_m = sums(e.unit, difference, e.n_units)
+        unit_d = sums(e.unit, e.size, e.n_units)
+        examples = sums(e.unit, e.number, e.n_units)
+        own_m, own_d, n_units = unit_m[e.unit], unit_d[e.unit], float((examples > 0).sum())
+        everyone = _quadratic(np.ones(e.n_units), unit_m, unit_d)
+        rest_units = n_units - e.total((examples[e.unit] == e.number).astype(float))
+    g = e.row
     with np.errstate(invalid="ignore", divide="ignore"):
-        inside = (difference - shift[g] * u.size) / total_d[g]
-        outside = ((own_m - difference) - rest_shift[g] * (own_d - u.size)) / rest_d[g]
+        inside = (difference - shift[g] * e.size) / total_d[g]
+        outside = ((own_m - difference) - rest_shift[g] * (own_d - e.size)) / rest_d[g]
         as_rest = (own_m - rest_shift[g] * own_d) / rest_d[g]
         mm, md, dd = everyone
         all_as_rest = (mm - 2 * rest_shift * md + rest_shift**2 * dd) / rest_d**2
-        squares = all_as_rest - u.total(as_rest**2) + u.total((inside - outside) ** 2)
-        error = np.sqrt(np.maximum(squares, 0) * n_units / (n_units - 1))
-        t = np.abs(excess) / error
-        p = 2 * stdtr(degrees, -t)
-    return excess, error, np.where((excess == 0) & (error == 0), 1.0, p), degrees
+        elsewhere = np.maximum(all_as_rest - e.total(as_rest**2), 0)
+        squares = elsewhere + e.total((inside - outside) ** 2)
+        rest_squares = elsewhere + e.total(outside**2)
+        return Excess(
+            shift,
+            rest_shift,
+            squares * n_units / (n_units - 1),
+            rest_squares * ratio(rest_units, rest_units - 1),
+        )
 
 
 def _quadratic(copies: Floats, m: Floats, d: Floats) -> tuple[float, float, float]:
@@ -250,20 +463,6 @@ def _quadratic(copies: Floats, m: Floats, d: Floats) -> tuple[float, float, floa
     )
 
 
-def _spread(
-    c: Comparison, u: Contributions, difference: Floats, shift: Floats, size: Floats
-) -> tuple[Floats, Floats]:
-    """Discordance of a row (mean absolute change) and how much clustering inflates its variance."""
-    units = u.total(np.ones(len(u.row)))
-    residual = difference - shift[u.row] * u.size
-    with np.errstate(invalid="ignore", divide="ignore"):
-        moved = u.total(np.abs(difference)) / size
-        clustered = units / (units - 1) * u.total(residual**2)
-        alone = size * np.maximum(moved - shift**2, 1e-12)
-        effect = np.maximum(clustered / alone, 1.0)
-    return moved, np.where(np.isfinite(effect), effect, 1.0)
-
-
 def joined_estimates(parts: list[RateEstimate], kind: str) -> RateEstimate:
     """Tables of several groupings as one, so that a family is one table."""
     if len(parts) == 1:
@@ -272,8 +471,13 @@ def joined_estimates(parts: list[RateEstimate], kind: str) -> RateEstimate:
     def joined(name: str) -> Floats:
         return np.concatenate([getattr(part, name) for part in parts])
 
+    ends = np.cumsum([len(part.n) for part in parts])
+
     def limits_of(name: str, alpha: float | Floats) -> Limits:
-        both = [getattr(part, name)(alpha) for part in parts]
+        # A level for every row is shared out; levels for all rows are not.
+        own = np.shape(alpha)[-1:] == (ends[-1],)
+        levels = np.split(alpha, ends[:-1], axis=-1) if own else [alpha] * len(parts)
+        both = [getattr(part, name)(level) for part, level in zip(parts, levels, strict=True)]
         return tuple(np.concatenate([b[i] for b in both], axis=-1) for i in (0, 1))  # type: ignore[return-value]
 
     return RateEstimate(
@@ -294,4 +498,9 @@ def joined_estimates(parts: list[RateEstimate], kind: str) -> RateEstimate:
         excess_limits=lambda alpha: limits_of("excess_limits", alpha),
         interval=parts[0].interval,
         members=np.concatenate([part.members for part in parts], axis=1),
+        assumed=np.concatenate([_assumed(part) for part in parts]),
     )
+
+
+def _assumed(part: RateEstimate) -> NDArray[np.bool_]:
+    return np.zeros(len(part.n), bool) if part.assumed is None else part.assumed

@@ -1,4 +1,8 @@
-"""Rates for scope `method`: members and examples (or clusters) are both sampled: two-way t."""
+"""Rates for scope `method`: members and examples (or clusters) are both sampled.
+
+Rates have two-way t limits. Shifts and excesses have the wider of these and Tango's limits on the
+effective size, in which the variance of the two-way t stands for the linearised one.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
-from fairweight.auditing.compare.estimate import Limits, RateEstimate
+from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.estimate import Limits, RateEstimate, limits_where
 from fairweight.auditing.compare.events import EventRows
-from fairweight.auditing.compare.linear import Contributions, excess_of, joined_estimates
+from fairweight.auditing.compare.linear import (
+    Entries,
+    Sample,
+    assumed_rows,
+    clumping_of,
+    enough_units,
+    entries_of,
+    excess_of,
+    joined_estimates,
+    sample_of,
+    tango_degrees,
+)
 from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.metrics.ratio import ratio
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from fairweight.auditing.intervals.effective_size import WiderExcess, WiderShift
     from fairweight.auditing.intervals.two_way import Term, TwoWay
 
 
@@ -35,15 +50,16 @@ def method_rates(c: Comparison, rows: Iterable[EventRows], kind: str) -> RateEst
 
 @dataclass(frozen=True)
 class Items:
-    """What is sampled, in coordinate form: an entry is an item's part in a row."""
+    """What is sampled, with every member's values."""
 
+    entries: Entries
     total: csr_array  # (rows, entries): sums entries by row, copies counted
     happened: Floats  # (entries, members): weight on which the event happens
-    weight: Floats  # (entries,)
     number: Floats  # (rows,): items in each row
-    unit: NDArray[np.int64]  # (entries,)
-    row: NDArray[np.int64]  # (entries,)
-    copies: Floats  # (entries,)
+
+    @property
+    def weight(self) -> Floats:
+        return self.entries.size
 
     @property
     def alike(self) -> bool:
@@ -62,51 +78,74 @@ class Parts:
 
 
 def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
+    from fairweight.auditing.intervals.effective_size import WiderShift
+
     items = _items(c, part.cells, part.row, part.n_rows, part.happens)
     first, second = (_averaged(items.happened, w) for w in (c.pairing.first, c.pairing.second))
     sides = _side(items, first), _side(items, second)
     base, compressed = (side.parts(items.number) for side in sides)
-    change = _side(items, second - first) if c.pairing.paired else None
-    apart = None if change else _side(items, (second.mean(axis=1) - first.mean(axis=1))[:, None])
-    enough = items.number >= (MIN_CLUSTERS if c.clustered else 2)
-    shift = _difference(sides, change, apart, lambda side: side.parts(items.number))
-    excess: TwoWay | None = None
+    if c.pairing.paired:
+        compared = [_side(items, second - first)]
+    else:
+        compared = [*sides, _side(items, (second.mean(axis=1) - first.mean(axis=1))[:, None])]
+    sample, rest = sample_of(c, part, items.entries)
+    clumping = clumping_of(c)
+    t = _difference([side.parts(items.number) for side in compared])
+    counts = sample.counts(t.estimate, t.variance, clumping)
+    shift = WiderShift(t, counts, tango_degrees(c, sample))
+    enough = enough_units(c, items.number)
+    both = enough & enough_units(c, rest.clusters)
+    excess: WiderExcess | None = None
     if part.partition and kind in ("class", "group", "intersection"):
-        excess = _difference(sides, change, apart, lambda side: _excess_parts(c, items, side))
+        excess = _wider_excess(c, items, compared, (sample, rest), shift)
     nothing = np.full(part.n_rows, np.nan)
 
-    def limits(found: TwoWay, bounds: tuple[float, float]) -> Callable[[float | Floats], Limits]:
-        def at(alpha: float | Floats) -> Limits:
-            low, high = _bounded(found, items.number, alpha, bounds)
-            return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
-
-        return at
-
-    def excess_limits(alpha: float) -> Limits:
-        if excess is None:
-            return nothing, nothing
-        low, high = excess.limits(alpha)
-        return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
+    def limits_of_rate(found: TwoWay) -> Callable[[float | Floats], Limits]:
+        return limits_where(enough, lambda alpha: _bounded(found, items.number, alpha))
 
     return RateEstimate(
         slots=part.slots,
-        n=sums(part.row, c.cube.count[part.cells], part.n_rows),
+        n=sample.n,
         n_clusters=items.number if c.cube.unit_is_cluster else nothing,
         baseline=base.each.mean(axis=0),
         compressed=compressed.each.mean(axis=0),
-        shift=shift.estimate,
+        shift=t.estimate,
         p_value=np.where(enough, shift.p_value, np.nan),
-        excess=nothing if excess is None else excess.estimate,
-        excess_p=nothing if excess is None else np.where(enough, excess.p_value, np.nan),
-        discordance=nothing,
+        excess=nothing if excess is None else excess.t.estimate,
+        excess_p=nothing if excess is None else np.where(both, excess.p_value, np.nan),
+        discordance=ratio(sample.changed, sample.weight),
         design_effect=nothing,
-        baseline_limits=limits(_alone(base), (0.0, 1.0)),
-        compressed_limits=limits(_alone(compressed), (0.0, 1.0)),
-        limits=limits(shift, (-1.0, 1.0)),
-        excess_limits=excess_limits,
-        interval=interval_name(c),
+        baseline_limits=limits_of_rate(_alone(base)),
+        compressed_limits=limits_of_rate(_alone(compressed)),
+        limits=limits_where(enough, shift.limits),
+        excess_limits=limits_where(both, None if excess is None else excess.limits),
+        interval=f"wider of {interval_name(c)} and Tango on n_eff",
         members=ratio((items.total @ items.happened).T, items.total @ items.weight),
+        assumed=assumed_rows(sample, clumping),
     )
+
+
+def _wider_excess(
+    c: Comparison,
+    items: Items,
+    compared: list[Side],
+    samples: tuple[Sample, Sample],
+    shift: WiderShift,
+) -> WiderExcess:
+    """Two-way t of the excess, or MOVER on both sides' effective counts."""
+    from fairweight.auditing.intervals.effective_size import WiderExcess
+
+    sample, rest = samples
+    if c.clustered:
+        # A cluster may lie in a row and outside it: the side with fewer of them decides.
+        fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
+        contrasts = [_clustered_contrast(items, side, rest.clusters, fewest) for side in compared]
+    else:
+        contrasts = [_contrast(items, side, rest.clusters) for side in compared]
+    outside, t = (_difference(list(parts)) for parts in zip(*contrasts, strict=True))
+    counts = rest.counts(outside.estimate, outside.variance, clumping_of(c))
+    degrees = np.minimum(tango_degrees(c, sample), tango_degrees(c, rest))
+    return WiderExcess(t, shift.counts, counts, degrees)
 
 
 def share_by_unit(
@@ -125,9 +164,9 @@ def share_by_unit(
     taken_off = [side.interaction for side in sides] if len(sides) == 1 else []
     members = [side.members for side in sides]
     found = two_way(sides[0].each.mean(axis=0), members, sides[0].examples, taken_off)
-    low, high = _bounded(found, items[0].number, alpha, (0.0, 1.0))
-    enough = items[0].number >= (MIN_CLUSTERS if c.clustered else 2)
-    return found.estimate, np.where(enough, low, np.nan), np.where(enough, high, np.nan)
+    number = items[0].number
+    low, high = limits_where(enough_units(c, number), lambda a: _bounded(found, number, a))(alpha)
+    return found.estimate, low, high
 
 
 def _items(
@@ -137,24 +176,14 @@ def _items(
     n_rows: int,
     happens: NDArray[np.bool_] | Floats,
 ) -> Items:
-    """Entries as cells of equal examples, or summed over each unit's examples in a row."""
     from scipy.sparse import coo_array
 
-    cube = c.cube
-    weight = np.ones(len(cells)) if cube.weight is None else cube.weight[cells]
-    happened = happens * weight[:, None]
-    count = cube.count[cells].astype(float)
-    copies, unit = count, cells
-    if cube.unit is not None:
-        key, place = np.unique(cube.unit[cells] * n_rows + row, return_inverse=True)
-        place = place.reshape(-1)
-        summed = coo_array((count, (place, np.arange(len(count)))), shape=(len(key), len(count)))
-        summed = summed.tocsr()
-        happened, weight = summed @ happened, summed @ weight
-        row, copies, unit = key % n_rows, np.ones(len(key)), key // n_rows
-    total = coo_array((copies, (row, np.arange(len(row)))), shape=(n_rows, len(row))).tocsr()
-    number = sums(row, copies, n_rows)
-    return Items(total, happened, weight, number, unit, row, copies)
+    entries = entries_of(c, cells, row, n_rows)
+    values = happens if c.cube.weight is None else happens * c.cube.weight[cells][:, None]
+    happened = entries.summed(np.asarray(values, dtype=np.float64))
+    where = (entries.row, np.arange(len(entries.row)))
+    total = coo_array((entries.copies, where), shape=(n_rows, len(entries.row))).tocsr()
+    return Items(entries, total, happened, entries.total(np.ones(len(entries.row))))
 
 
 def _averaged(happened: Floats, weights: Floats) -> Floats:
@@ -233,14 +262,15 @@ def _combined(each: Floats, own: Floats, together: Floats, number: Floats) -> Pa
     k = len(each)
     others = np.maximum(number - 1, 1)
     if k == 1:  # a mean over units: only its part over examples is asked for
-        return Parts(each, (np.zeros(len(number)), 1), (together, others), (together, others))
+        return Parts(each, _spread_of_units(each), (together, others), (together, others))
     interaction = np.maximum(own - k * together, 0.0) / (k * (k - 1))
-    return Parts(
-        each,
-        (each.var(axis=0, ddof=1) / k, k - 1),
-        (together, others),
-        (interaction, (k - 1) * others),
-    )
+    return Parts(each, _spread_of_units(each), (together, others), (interaction, (k - 1) * others))
+
+
+def _spread_of_units(each: Floats) -> Term:
+    """s² of the units' values over their number; 0 of a single mean."""
+    k = len(each)
+    return (np.zeros(each.shape[1]), 1) if k == 1 else (each.var(axis=0, ddof=1) / k, k - 1)
 
 
 def _alone(side: Parts) -> TwoWay:
@@ -249,69 +279,65 @@ def _alone(side: Parts) -> TwoWay:
     return two_way(side.each.mean(axis=0), [side.members], side.examples, [side.interaction])
 
 
-def _difference(
-    sides: tuple[Side, Side],
-    change: Side | None,
-    apart: Side | None,
-    parts_of: Callable[[Side], Parts],
-) -> TwoWay:
+def _difference(compared: list[Parts]) -> TwoWay:
     """Of paired units their differences, else the difference of two independent sets of units.
 
-    `apart` is the difference of the two means over units: examples are the same on both sides.
+    There the third part is the difference of the two means over units: examples are the same on
+    both sides.
     """
     from fairweight.auditing.intervals.two_way import two_way
 
-    if change is not None:
-        return _alone(parts_of(change))
-    assert apart is not None
-    base, compressed = parts_of(sides[0]), parts_of(sides[1])
+    if len(compared) == 1:
+        return _alone(compared[0])
+    base, compressed, apart = compared
     return two_way(
         compressed.each.mean(axis=0) - base.each.mean(axis=0),
         [base.members, compressed.members],
-        parts_of(apart).examples,
+        apart.examples,
         [base.interaction, compressed.interaction],
     )
 
 
-def _excess_parts(c: Comparison, items: Items, side: Side) -> Parts:
-    """The same parts of each row's ratio minus the ratio of all other rows."""
-    if c.clustered:
-        n_units = len(c.cube.unit_names)
-        each, variance = _clustered_excesses(items, side.values, n_units)
-        _, together = _clustered_excesses(items, side.values.mean(axis=1)[:, None], n_units)
-    else:
-        each, variance = _excesses(items, side.each)
-        _, together = _excesses(items, side.mean)
-    return _combined(each.T, variance.sum(axis=1), together[:, 0], items.number)
+def _contrast(items: Items, side: Side, rest_number: Floats) -> tuple[Parts, Parts]:
+    """Of all other rows, and of each row's ratio minus theirs."""
+    inside = side.parts(items.number)
+    each, own = side.each.others().spread(rest_number)
+    _, together = side.mean.others().spread(rest_number)
+    outside = _combined(each.T, own.sum(axis=1), together[:, 0], rest_number)
+    difference = inside.each - outside.each
+    return outside, Parts(
+        difference,
+        _spread_of_units(difference),
+        _added(inside.examples, outside.examples),
+        _added(inside.interaction, outside.interaction),
+    )
 
 
-def _excesses(items: Items, totals: Totals) -> tuple[Floats, Floats]:
-    """Excess of every row and its variance over items, (rows, units)."""
-    inside, variance = totals.spread(items.number)
-    outside, outside_variance = totals.others().spread(items.number.sum() - items.number)
-    return inside - outside, variance + outside_variance
+def _clustered_contrast(
+    items: Items, side: Side, rest_number: Floats, fewest: Floats
+) -> tuple[Parts, Parts]:
+    """The same where both sides of a cluster are one difference."""
+    found = [excess_of(items.entries, column) for column in side.values.T]
+    mean = excess_of(items.entries, side.values.mean(axis=1))
+
+    def parts(value: str, variance: str, number: Floats) -> Parts:
+        each = np.stack([getattr(one, value) for one in found])
+        own = np.stack([getattr(one, variance) for one in found])
+        return _combined(each, own.sum(axis=0), getattr(mean, variance), number)
+
+    return parts("rest_shift", "rest_variance", rest_number), parts("value", "variance", fewest)
 
 
-def _clustered_excesses(items: Items, values: Floats, n_units: int) -> tuple[Floats, Floats]:
-    """One unit of members after the other: clusters may lie in a row and outside it."""
-    n_rows = items.total.shape[0]
-    found, variances = [], []
-    for column in values.T:
-        nothing = np.zeros(len(column))
-        u = Contributions(
-            items.unit, items.row, nothing, column, items.weight, items.copies, n_rows, n_units
-        )
-        shift = ratio(u.total(column), u.total(items.weight))
-        excess, error, _, _ = excess_of(u, column, shift)
-        found.append(excess)
-        variances.append(error**2)
-    return np.stack(found, axis=1), np.stack(variances, axis=1)
+def _added(one: Term, other: Term) -> Term:
+    """The sum of two independent parts of a variance, degrees of freedom after Satterthwaite."""
+    (a, m), (b, n) = ((np.asarray(v, float), np.asarray(d, float)) for v, d in (one, other))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        degrees = (a + b) ** 2 / (a**2 / m + b**2 / n)
+    return a + b, np.where(np.isfinite(degrees), degrees, np.minimum(m, n))
 
 
-def _bounded(
-    found: TwoWay, number: Floats, alpha: float | Floats, bounds: tuple[float, float]
-) -> Limits:
-    """Limits cut at the range; where nothing varies, those of as many equal examples."""
+def _bounded(found: TwoWay, number: Floats, alpha: float | Floats) -> Limits:
+    """Limits of a rate, cut at 0 and 1; where nothing varies, those of as many equal examples."""
     from scipy.special import ndtr, stdtrit
 
     from fairweight.auditing.intervals.linearised import equal_units_limits
@@ -321,6 +347,6 @@ def _bounded(
     flat = (found.variance <= NO_VARIANCE) & np.isfinite(found.estimate)
     if flat.any():
         level = 2 * ndtr(stdtrit(found.degrees, np.asarray(alpha) / 2))
-        same_low, same_high = equal_units_limits(found.estimate, number, level, bounds)
+        same_low, same_high = equal_units_limits(found.estimate, number, level, (0.0, 1.0))
         low, high = np.where(flat, same_low, low), np.where(flat, same_high, high)
-    return np.clip(low, *bounds), np.clip(high, *bounds)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)

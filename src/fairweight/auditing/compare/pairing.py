@@ -46,6 +46,22 @@ class Pairing:
             return related
         return [(i, n_first + j) for i in range(n_first) for j in range(len(self.parent))]
 
+    def means(self, happens: NDArray[np.bool_] | Floats) -> tuple[Floats, Floats]:
+        """Mean of either side's members over the pairs, for values (…, members)."""
+        if self.paired or self.how == "single":
+            first, second = np.array(self.pairs).T
+            return mean_of(happens[..., first]), mean_of(happens[..., second])
+        n_first = self.first.shape[1] - len(self.parent)
+        return mean_of(happens[..., :n_first]), mean_of(happens[..., n_first:])
+
+    def changed(self, happens: NDArray[np.bool_]) -> Floats:
+        """Share of the pairs of which one side alone has the event, for values (…, members)."""
+        if self.paired or self.how == "single":
+            first, second = np.array(self.pairs).T
+            return mean_of(happens[..., first] != happens[..., second])
+        before, after = self.means(happens)
+        return before + after - 2 * before * after  # of every pair of two sides
+
 
 def pair_members(
     first: Sequence[CubeMember], second: Sequence[CubeMember], parents: Parents
@@ -126,3 +142,11 @@ def _weights(units: Sequence[Sequence[int]], start: int, members: int) -> Floats
     for row, unit in zip(made, units, strict=True):
         row[[start + m for m in unit]] = 1.0 / len(unit)
     return made
+
+
+def mean_of(values: NDArray[np.bool_] | Floats) -> Floats:
+    """Mean over members, the last axis; of one member it is a view of numbers, not a sum."""
+    if values.shape[-1] == 1:
+        return values[..., 0].astype(np.float64)
+    mean: Floats = values.mean(axis=-1)
+    return mean

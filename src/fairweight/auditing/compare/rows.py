@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
 from fairweight.auditing.compare.slots import Slots
 from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.result import INTEGER_COLUMNS, RESULT_COLUMNS, TEXT_COLUMNS
+from fairweight.auditing.result import (
+    BOOLEAN_COLUMNS,
+    INTEGER_COLUMNS,
+    RESULT_COLUMNS,
+    TEXT_COLUMNS,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +95,9 @@ def frame(blocks: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         joined = np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
         if name in INTEGER_COLUMNS:
             columns[name] = pd.array(joined, dtype="Int64")
+        elif name in BOOLEAN_COLUMNS:
+            known = [None if np.isnan(value) else bool(value) for value in joined]
+            columns[name] = pd.array(known, dtype="boolean")
         elif name in TEXT_COLUMNS:
             columns[name] = pd.Series(joined, dtype=object)
         else:

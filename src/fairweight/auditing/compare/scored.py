@@ -241,5 +241,5 @@ def _flag_rows(
             else linear_rates(c, flag_rows(c, flags, kind), kind)
         )
         if estimate is not None:
-            for made in scopes(c, name, estimate, flag_rows(c, flags, kind)):
+            for made in scopes(c, metric(name), estimate, flag_rows(c, flags, kind)):
                 yield made.block

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from fairweight.auditing.compare.bounds import LEVELS
 from fairweight.auditing.compare.comparison import Comparison
@@ -15,7 +16,8 @@ from fairweight.auditing.compare.estimate import Limits, RateEstimate
 from fairweight.auditing.compare.families import corrected
 from fairweight.auditing.compare.flip_pairs import concentration_statistic, pair_shares
 from fairweight.auditing.compare.quantities import Quantity, grouping_slots, sizes, too_few_levels
-from fairweight.auditing.compare.retrained import Statistic, context, difference, least_p
+from fairweight.auditing.compare.rates import RateRows
+from fairweight.auditing.compare.retrained import Statistic, context, difference
 from fairweight.auditing.compare.rows import Block, block
 from fairweight.auditing.compare.sides import Both, PerMember
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
@@ -23,101 +25,184 @@ from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.counts.tally import Tally
+from fairweight.auditing.intervals.excess import normal_z
 from fairweight.auditing.metrics.rates import accuracy, recall
 from fairweight.auditing.metrics.ratio import ratio
-
-if TYPE_CHECKING:
-    from fairweight.auditing.intervals.heterogeneity import Heterogeneity
 
 TOP_SHARES = (0.01, 0.05, 0.10)
 
 
-def differences(c: Comparison) -> Floats:
-    """Per cell, compressed right − baseline right: the mean over members of each side."""
-    right = c.cube.prediction == c.cube.label[:, None]
-    after: Floats = right[:, c.n_baseline :].mean(axis=1)
-    before: Floats = right[:, : c.n_baseline].mean(axis=1)
-    return after - before
+def heterogeneity_rows(c: Comparison, tables: Sequence[RateRows]) -> Iterator[Block]:
+    """Does the change differ by column? From the excesses of the groups, in every scope.
+
+    `tables` are the rows of accuracy by group and by intersection.
+    """
+    for scope in ("model", "method"):
+        parts = [
+            _Column(c, table, grouping, place)
+            for table in tables
+            if table.scope == scope
+            for grouping, place in _places(c, table.estimate)
+        ]
+        if parts:
+            yield _heterogeneity(c, parts, scope)
+            yield _within_classes(c, parts, scope)
 
 
-def heterogeneities(c: Comparison) -> list[tuple[Grouping, Heterogeneity]]:
-    """The permutation test of every column."""
-    return [(g, _heterogeneity(c, g)) for g in c.groupings]
+class _Column:
+    """One group column in the rows of accuracy."""
+
+    def __init__(
+        self, c: Comparison, table: RateRows, grouping: Grouping, place: NDArray[np.intp]
+    ) -> None:
+        self.grouping, self.kind = grouping, table.estimate.slots.kind
+        self.usable = np.asarray(table.block["n_family"])[place] > 0
+        self.n = float(table.estimate.n[place].sum())
+        self.p = np.where(self.usable, table.estimate.excess_p[place], np.nan)
+        self.adjusted = np.asarray(table.block["excess_p_adjusted"], float)[place]
+        self.n_family = float(self.usable.sum() and np.nanmax(table.block["n_family"]))
+        self.members = table.estimate.members[:, place]
+        self.size = table.estimate.n[place]
+        self.order = list(groupings_of(c, self.kind)).index(grouping)
+        self.why = too_few_levels(c, grouping)
+        self.draws = (
+            None if c.signs is None else c.signs.families.get((c.variant, c.task, self.kind))
+        )
+
+    @property
+    def least(self) -> float:
+        return float(np.nanmin(self.p)) if np.isfinite(self.p).any() else np.nan
+
+    @property
+    def bonferroni(self) -> float:
+        """p of the largest excess in this column, times its groups; two groups are one question."""
+        number = int(np.isfinite(self.p).sum())
+        return min(1.0, self.least * (1 if len(self.grouping.levels) == 2 else number))
 
 
-def heterogeneity_rows(
-    c: Comparison, found: Sequence[tuple[Grouping, Heterogeneity]]
-) -> Iterator[Block]:
-    """`heterogeneity` of every column: do its levels pay differently?"""
-    if not found:
-        return
-    state = np.array([_testable(c, g, h) for g, h in found], dtype=object)
-    shared: dict[str, Any] = {
-        "aggregation": "seeds_first",
-        "n": [sizes(c, g).sum() for g, _ in found],
-        "compressed": [h.statistic for _, h in found],
-        "interval": None,
-        "level": [_hardest_hit(c, g, h) for g, h in found],
-    }
-    shared |= _heterogeneity_context(c, found)
-    slots = join_slots([grouping_slots(c, g) for g, _ in found], "grouping")
-    p_value = np.where(state == "ok", [h.p_value for _, h in found], np.nan)
-    yield corrected(
-        block(c, "heterogeneity", slots, p_value=p_value, status=state, **shared), c.options
-    )
-    if c.one_pair:
-        return
-    state = state.copy()
-    tested = int((state == "ok").sum())
-    if not c.has_method:
+def _places(c: Comparison, e: RateEstimate) -> Iterator[tuple[Grouping, NDArray[np.intp]]]:
+    """Every grouping of a table with the places of its levels."""
+    first = 0
+    for grouping in groupings_of(c, e.slots.kind):
+        yield grouping, np.arange(first, first + len(grouping.levels))
+        first += len(grouping.levels)
+
+
+def _heterogeneity(c: Comparison, parts: Sequence[_Column], scope: str) -> Block:
+    state = np.array([part.why or "ok" for part in parts], dtype=object)
+    if scope == "method" and not c.has_method:
         state[state == "ok"] = f"not_estimable: {c.pairing.reason}"
-    elif least_p(c.retraining, c.pairing) * max(tested, 1) > c.options.alpha:
-        # Such a test finds nothing whatever happened: it must not read as "no evidence".
-        state[state == "ok"] = "not_estimable: too few members for a test by relabelling"
-    relabelled = np.where(state == "ok", shared["p_retraining"], np.nan)
+    ok = state == "ok"
+    by_kind = {part.kind: part.draws for part in parts if part.draws is not None}
+    alone = {}
+    for kind, draws in by_kind.items():
+        own = [part for part in parts if part.kind == kind]
+        alone[kind] = draws.column_p(np.concatenate([part.p for part in own]))
+    p = [
+        alone[part.kind][part.order] if scope == "model" and part.kind in alone else part.bonferroni
+        for part in parts
+    ]
+    adjusted = [np.nanmin(part.adjusted) if np.isfinite(part.adjusted).any() else np.nan
+                for part in parts]  # fmt: skip
     rows = block(
-        c, "heterogeneity", slots, scope="method", p_value=relabelled, status=state, **shared
+        c,
+        "heterogeneity",
+        join_slots([grouping_slots(c, part.grouping) for part in parts], "grouping"),
+        scope=scope,
+        aggregation="seeds_first",
+        n=[part.n for part in parts],
+        compressed=np.where(ok, normal_z([part.least for part in parts]), np.nan),
+        interval=None,
+        level=[_furthest(part.grouping, -part.p) for part in parts],
+        p_value=np.where(ok, p, np.nan),
+        status=state,
+        **_heterogeneity_context(c, parts),
     )
-    yield corrected(rows, c.options)
+    return rows | {
+        "p_adjusted": np.where(ok, adjusted, np.nan),
+        "family": _family_names("heterogeneity", parts, ok),
+        "n_family": np.where(ok, [part.n_family for part in parts], np.nan),
+    }
 
 
-def _heterogeneity_context(
-    c: Comparison, found: Sequence[tuple[Grouping, Heterogeneity]]
-) -> dict[str, Floats]:
-    """Context of the largest |t|: errors of the levels' excesses are held at those of the data."""
+def _family_names(metric: str, parts: Sequence[_Column], ok: NDArray[np.bool_]) -> Any:
+    names = [f"confirmatory: {metric} by {part.kind} (random signs)" for part in parts]
+    return np.array([name if good else None for name, good in zip(names, ok, strict=True)], object)
+
+
+def _furthest(grouping: Grouping, size: Floats) -> str | None:
+    """The level where something is largest; None where it is nowhere defined."""
+    return grouping.levels[int(np.nanargmax(size))] if np.isfinite(size).any() else None
+
+
+def _within_classes(c: Comparison, parts: Sequence[_Column], scope: str) -> Block:
+    """Does the change still differ by column among examples of the same class?"""
+    n = len(parts)
+    largest, p, adjusted = (np.full(n, np.nan) for _ in range(3))
+    level: list[str | None] = [None] * n
+    state = np.array([part.why or "ok" for part in parts], dtype=object)
+    for i, part in enumerate(parts):
+        if part.draws is None or scope == "method":
+            continue
+        found = part.draws.within_p()
+        largest[i], p[i], adjusted[i] = (values[part.order] for values in found)
+        here = part.draws.column == part.order
+        size = np.where(part.draws.inside, np.abs(part.draws.within_z), np.nan)[here]
+        level[i] = _furthest(part.grouping, size)
+    if scope == "method":
+        state[state == "ok"] = "not_estimable: no test over members"
+    elif len(c.classes) == 1:
+        state[state == "ok"] = "not_estimable: one class"
+    else:
+        state[(state == "ok") & np.isnan(p)] = "not_estimable: classes and groups coincide"
+    rows = block(
+        c,
+        "heterogeneity_within_classes",
+        join_slots([grouping_slots(c, part.grouping) for part in parts], "grouping"),
+        scope=scope,
+        aggregation="seeds_first",
+        n=[part.n for part in parts],
+        compressed=largest,
+        interval=None,
+        level=level,
+        p_value=p,
+        status=state,
+    )
+    ok = np.isfinite(p)
+    return rows | {
+        "p_adjusted": adjusted,
+        "family": _family_names("heterogeneity_within_classes", parts, ok),
+        "n_family": np.where(ok, [part.n_family for part in parts], np.nan),
+    }
+
+
+def _heterogeneity_context(c: Comparison, parts: Sequence[_Column]) -> dict[str, Any]:
+    """Context of the largest z: errors of the groups' excesses are held at those of the data."""
     if c.one_pair:
         return {}
     columns = [
-        context(c.retraining, _largest_t(c, g, h), signed=False)
-        if np.isfinite(h.t).any()
+        context(c.retraining, _largest_z(c, part), signed=False)
+        if np.isfinite(part.p).any()
         else dict.fromkeys(("matched", "noise_floor", "p_retraining"), np.array([np.nan]))
-        for g, h in found
+        for part in parts
     ]
-    return {name: np.concatenate([part[name] for part in columns]) for name in columns[0]}
+    return {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
 
 
-def _largest_t(c: Comparison, grouping: Grouping, h: Heterogeneity) -> Statistic:
-    """max |excess / error| over levels, the excess beyond what the level's labels explain."""
-    tested = np.isfinite(h.t)
-    keep = tested[grouping.code]
-    cube = c.cube
-    amount = np.where(keep, cube.count * (1.0 if cube.weight is None else cube.weight), 0.0)
-    size = len(grouping.levels)
-    right = (cube.prediction == cube.label[:, None]) * amount[:, None]
-    n_classes = len(c.classes)
-    cells = grouping.code.astype(np.int64) * n_classes + cube.label
-
-    def table(values: Floats) -> Floats:
-        return sums(cells, values, size * n_classes).reshape(size, n_classes)
-
-    total = table(amount)
-    hits = np.stack([table(column) for column in right.T])  # (members, levels, classes)
-    expected = total * ratio(hits.sum(axis=1), total.sum(axis=0))[:, None, :]
-    beyond = ratio(np.where(total > 0, hits - expected, 0.0).sum(axis=2), total.sum(axis=1))
-    excess = difference(beyond[:, tested])
+def _largest_z(c: Comparison, part: _Column) -> Statistic:
+    """max |excess / error| over the groups of a column."""
+    tested = np.isfinite(part.p)
+    weight = sums(
+        part.grouping.code,
+        c.cube.count * (1.0 if c.cube.weight is None else c.cube.weight),
+        len(part.grouping.levels),
+    )
+    right = part.members * weight
+    others = ratio(right.sum(axis=1, keepdims=True) - right, weight.sum() - weight)
+    excess = difference((part.members - others)[:, tested])
     with np.errstate(invalid="ignore", divide="ignore"):
         own = np.abs(excess(*c.retraining.observed)[0])
-        error = own / np.abs(h.t[tested])
+        error = own / normal_z(part.p[tested])
     usable = np.isfinite(error) & (error > 0)
 
     def statistic(first: Floats, second: Floats) -> Floats:
@@ -128,112 +213,38 @@ def _largest_t(c: Comparison, grouping: Grouping, h: Heterogeneity) -> Statistic
     return statistic
 
 
-def _testable(c: Comparison, grouping: Grouping, h: Heterogeneity) -> str:
-    """`ok`, or why the levels of a column cannot be compared."""
-    why = too_few_levels(c, grouping)
-    if why is None and not np.isfinite(h.p_value):
-        why = "not_estimable: labels and levels coincide"
-    return why or "ok"
-
-
-def _hardest_hit(c: Comparison, grouping: Grouping, h: Heterogeneity) -> str | None:
-    """The level, of those that are large enough, whose excess stands out most."""
-    size = np.where(c.usable(grouping), np.abs(h.t), np.nan)
-    return grouping.levels[int(np.nanargmax(size))] if np.isfinite(size).any() else None
-
-
-def _heterogeneity(c: Comparison, grouping: Grouping) -> Heterogeneity:
-    from fairweight.auditing.intervals.heterogeneity import heterogeneity
-
-    if not c.closed_form:
-        return clustered_test(c, grouping, c.cube.label)
-    usable = c.usable(grouping)
-    p = c.pairs[grouping.name]
-    found = heterogeneity(
-        p.label[usable],
-        p.lost[usable],
-        p.gained[usable],
-        n_draws=c.options.n_boot,
-        rng=c.rng(f"heterogeneity {grouping.name}"),
-    )
-    return _of_all_levels(found, usable)
-
-
-def clustered_test(c: Comparison, grouping: Grouping, strata: NDArray[np.int32]) -> Heterogeneity:
-    """The test by examples, or by whole clusters; differences are centred within `strata`."""
-    from fairweight.auditing.intervals.heterogeneity import heterogeneity_clusters
-
-    cube, usable = c.cube, c.usable(grouping)
-    # Every example is an item of its own, or of its cluster. Levels that are too small, and
-    # missing values, are nobody's group here, as in gaps.
-    cells = np.flatnonzero(usable[grouping.code])
-    if usable.sum() < 2 or not len(cells):
-        return _of_all_levels(None, usable)
-    examples = np.repeat(cells, cube.count[cells])
-    place = np.cumsum(usable) - 1
-    found = heterogeneity_clusters(
-        np.arange(len(examples)) if cube.unit is None else cube.unit[examples],
-        place[grouping.code[examples]],
-        np.unique(strata[examples], return_inverse=True)[1].reshape(-1),
-        differences(c)[examples],
-        weight=None if cube.weight is None else cube.weight[examples],
-        n_draws=c.options.n_boot,
-        rng=c.rng(f"heterogeneity {grouping.name}"),
-    )
-    return _of_all_levels(found, usable)
-
-
-def _of_all_levels(found: Heterogeneity | None, usable: NDArray[np.bool_]) -> Heterogeneity:
-    """The test of the usable levels with a place for every level."""
-    from fairweight.auditing.intervals.heterogeneity import Heterogeneity
-
-    def placed(values: Floats | None) -> Floats:
-        everyone = np.full(len(usable), np.nan)
-        if values is not None:
-            everyone[usable] = values
-        return everyone
-
-    if found is None:
-        nothing = placed(None)
-        return Heterogeneity(np.nan, np.nan, nothing, nothing, nothing, 0)
-    return Heterogeneity(
-        found.statistic,
-        found.p_value,
-        placed(found.t),
-        placed(found.excess),
-        placed(found.excess_p),
-        found.n_draws,
-    )
-
-
-def standardised_quantities(
-    c: Comparison, found: Sequence[tuple[Grouping, Heterogeneity]]
-) -> Iterator[Quantity]:
+def standardised_quantities(c: Comparison) -> Iterator[Quantity]:
     """`excess_shift_standardised` by group: every label weighted equally in level and rest.
 
-    Its p comes from permuted group labels. The swap null does not fit: a loss that is the same
+    Its p comes from scores within classes. The swap null does not fit: a loss that is the same
     for everyone is no evidence of an excess.
     """
     from fairweight.auditing.intervals.excess import standardised_excess
 
-    for grouping, test in found:
-        kind = "group" if grouping.single else "intersection"
+    for kind in ("group", "intersection"):
+        draws = None if c.signs is None else c.signs.families.get((c.variant, c.task, kind))
+        for order, grouping in enumerate(groupings_of(c, kind)):
+            nothing = np.full(len(grouping.levels), np.nan)
+            p = nothing
+            if draws is not None:
+                here = draws.column == order
+                p = 2 * ndtr(-np.abs(np.where(draws.inside, draws.standardised_z, np.nan)[here]))
 
-        def evaluate(both: Both, name: str = grouping.name) -> PerMember:
-            # Linear in the right answers: the change is the difference of the members' means.
-            base, compressed = (
-                standardised_excess(side.label, np.zeros_like(side.correct), side.correct)
-                for side in both[name]
+            def evaluate(both: Both, name: str = grouping.name) -> PerMember:
+                # Linear in the right answers: the change is the difference of the members' means.
+                base, compressed = (
+                    standardised_excess(side.label, np.zeros_like(side.correct), side.correct)
+                    for side in both[name]
+                )
+                return PerMember(base, compressed, compared=True)
+
+            yield Quantity(
+                "excess_shift_standardised",
+                slots_of(c, grouping, kind),
+                sizes(c, grouping),
+                evaluate,
+                p_value=p,
             )
-            return PerMember(base, compressed, compared=True)
-
-        yield Quantity(
-            "excess_shift_standardised",
-            slots_of(c, grouping, kind),
-            sizes(c, grouping),
-            evaluate,
-            p_value=test.excess_p,
-        )
 
 
 def worst_shift_rows(
@@ -284,7 +295,11 @@ def _worst_shift(
     if not np.isfinite(shift).any():
         return grouping_slots(c, grouping), columns
     worst = int(np.nanargmin(shift))
-    low, high = _least(estimate.limits(c.options.alpha / len(usable)), place)
+    draws = c.draws(estimate.slots.kind) if scope == "model" else None
+    level = c.options.alpha / len(usable)
+    if draws is not None:
+        level = float(2 * ndtr(-draws.shift_z_star(c.options.alpha)))
+    low, high = _least(estimate.limits(level), place)
     columns |= {
         "compressed": shift[worst],
         "ci_low": low,

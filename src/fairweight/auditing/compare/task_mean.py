@@ -13,11 +13,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
 from fairweight.auditing.compare.drawn import model_limits
 from fairweight.auditing.compare.flips import NAMES, flip_statistic, share_of_pairs
 from fairweight.auditing.compare.influence import Changed
+from fairweight.auditing.compare.lead import mean_test
 from fairweight.auditing.compare.method_rates import interval_name
 from fairweight.auditing.compare.method_values import method_limits
 from fairweight.auditing.compare.pairing import Parents
@@ -28,6 +30,7 @@ from fairweight.auditing.compare.quantities import (
     per_slice,
     quantities,
     sizes,
+    too_few_levels,
 )
 from fairweight.auditing.compare.replicates import Replicated, replicate, with_context
 from fairweight.auditing.compare.retrained import Statistic, context
@@ -40,8 +43,8 @@ from fairweight.auditing.compare.scored import (
     with_scores_only,
 )
 from fairweight.auditing.compare.sides import PerMember, Values
+from fairweight.auditing.compare.simultaneous import Signs
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
-from fairweight.auditing.compare.structure import clustered_test, heterogeneity_rows
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.values import family_blocks
 from fairweight.auditing.compare.zero_baseline import (
@@ -52,6 +55,7 @@ from fairweight.auditing.compare.zero_baseline import (
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.intervals.excess import normal_z
 from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import Metric, metrics
 
@@ -75,6 +79,7 @@ def task_mean_rows(
     filters: bool = True,
     fixed_side: str | None = None,
     parents: Parents | None = None,
+    signs: Signs | None = None,
 ) -> list[Block]:
     """Mean over tasks of every metric with overall, group or column rows."""
     affordable = MOST_DRAWN // max(1, len(cube.tasks) * len(cube.unit_names))
@@ -107,14 +112,15 @@ def task_mean_rows(
             found.setdefault(key, []).append(family)
     together = replace(of_task(cube.tasks[0], cube, scores=False), task=None)
     averaged = {key: _averaged(together, tasks) for key, tasks in found.items()}
+    together = replace(together, signs=signs)
     blocks = [
-        refused_if_harmed(rows, left_out)
+        _with_excess(together, refused_if_harmed(rows, left_out))
         for family in averaged.values()
         for rows in family_blocks(together, [family])
     ]
     for kind in ("group", "intersection"):
         blocks += _worst_shift(together, averaged.get(("accuracy", kind)))
-    blocks += _heterogeneity(cube, baseline, variant, grouping_names, limited, parents)
+    blocks += _heterogeneity(together, blocks)
     present = {str(b["metric"][0]) for b in blocks}
     why = np.array(["not_estimable: no mean over tasks"], dtype=object)
     place = slots_of(together, together.whole, "overall")
@@ -243,29 +249,82 @@ def _level_of(name: str, grouping: Grouping) -> bool:
     )
 
 
-def _heterogeneity(
-    cube: Cube,
-    baseline: str,
-    variant: str,
-    grouping_names: tuple[str, ...],
-    options: Options,
-    parents: Parents | None,
-) -> list[Block]:
-    """Do groups pay differently over all tasks? Examples (clusters) keep their tasks together."""
-    c = comparison(
-        cube,
-        baseline=baseline,
-        variant=variant,
-        task=None,
-        grouping_names=grouping_names,
-        positive=None,
-        options=options,
-        parents=parents,
-    )
-    assert c.cube.task is not None
-    # Labels of different tasks are different strata.
-    strata = c.cube.task * len(c.classes) + c.cube.label
-    return list(heterogeneity_rows(c, [(g, clustered_test(c, g, strata)) for g in c.groupings]))
+def _with_excess(c: Comparison, rows: Block) -> Block:
+    """Accuracy by group: the excess of the mean over tasks with its test and limits.
+
+    Linearised t over examples (clusters), which keep their tasks together.
+    """
+    kind = str(rows["kind"][0])
+    mean = None if c.signs is None else c.signs.means.get((c.variant, kind))
+    draws = c.draws(kind)
+    own = rows["metric"][0] == "accuracy" and rows["scope"][0] == "model"
+    if not own or kind == "overall" or mean is None or draws is None:
+        return rows
+    value, p, limits = mean_test(mean, "excess")
+    alpha = c.options.alpha
+    low, high = limits(alpha)
+    sim_low, sim_high = limits(float(2 * ndtr(-draws.z_star(alpha))))
+    place = {name: i for i, name in enumerate(mean.groups)}
+    at = np.array([place[name] for name in rows["group"]])
+    inside = np.isfinite(np.asarray(rows["n_family"], dtype=float))
+    columns = {
+        "excess_shift": value, "excess_low": low, "excess_high": high, "excess_p": p,
+        "excess_sim_low": sim_low, "excess_sim_high": sim_high,
+    }  # fmt: skip
+    made = {name: values[at] for name, values in columns.items()}
+    made["excess_p_adjusted"] = np.where(inside, draws.adjusted(p)[at], np.nan)
+    return {**rows, **made}
+
+
+def _heterogeneity(c: Comparison, blocks: Sequence[Block]) -> list[Block]:
+    """Does the change differ by column over all tasks? From the excesses of the mean."""
+    parts = []
+    for rows in blocks:
+        kind, draws = str(rows["kind"][0]), c.draws(str(rows["kind"][0]))
+        own = rows["metric"][0] == "accuracy" and rows["scope"][0] == "model"
+        if not own or kind == "overall" or draws is None or c.signs is None:
+            continue
+        mean = c.signs.means[(c.variant, kind)]
+        order = {name: i for i, name in enumerate(rows["group"])}
+        at = np.array([order[name] for name in mean.groups])
+        alone = draws.column_p(rows["excess_p"][at])
+        for k, grouping in enumerate(groupings_of(c, kind)):
+            here = at[mean.column == k]
+            p, adjusted = rows["excess_p"][here], rows["excess_p_adjusted"][here]
+            known = np.isfinite(adjusted)
+            least = int(np.nanargmin(np.where(known, p, np.inf))) if known.any() else -1
+            why = None if known.sum() >= 2 else too_few_levels(c, grouping)
+            parts.append({
+                "slots": grouping_slots(c, grouping),
+                "n": float(rows["n"][here].sum()),
+                "compressed": float(normal_z(p[least])) if known.any() else np.nan,
+                "p_value": alone[k],
+                "p_adjusted": float(np.nanmin(adjusted)) if known.any() else np.nan,
+                "level": str(rows["group"][here][least]) if known.any() else None,
+                "status": why or ("ok" if known.any() else "not_estimable: undefined"),
+                "family": f"confirmatory: heterogeneity by {kind} (random signs)"
+                if known.any()
+                else None,
+                "n_family": float(np.nanmax(rows["n_family"])) if known.any() else np.nan,
+            })  # fmt: skip
+    if not parts:
+        return []
+    slots = join_slots([part.pop("slots") for part in parts], "grouping")
+    columns: dict[str, Any] = {name: [part[name] for part in parts] for name in parts[0]}
+    columns["status"] = np.array(columns["status"], dtype=object)
+    rows = block(c, "heterogeneity", slots, aggregation="seeds_first", interval=None, **columns)
+    if c.one_pair:
+        return [rows]
+    why = "not_estimable: no mean over tasks for the method"
+    nothing = np.full(len(parts), np.nan)
+    method = {
+        **rows,
+        "scope": np.full(len(parts), "method", dtype=object),
+        "status": np.full(len(parts), why, dtype=object),
+        "p_value": nothing, "p_adjusted": nothing, "n_family": nothing,
+        "family": np.full(len(parts), None, dtype=object),
+    }  # fmt: skip
+    return [rows, method]
 
 
 def _rates(c: Comparison) -> list[Quantity]:

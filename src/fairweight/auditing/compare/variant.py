@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import RateEstimate
 from fairweight.auditing.compare.events import too_many_entries
@@ -14,12 +17,12 @@ from fairweight.auditing.compare.power import power_table
 from fairweight.auditing.compare.quantities import quantities
 from fairweight.auditing.compare.rates import RateRows, rate_rows
 from fairweight.auditing.compare.rows import Block
+from fairweight.auditing.compare.slots import groupings_of
 from fairweight.auditing.compare.structure import (
     class_impact_rows,
     concentration_rows,
     concentration_table,
     group_error_table,
-    heterogeneities,
     heterogeneity_rows,
     standardised_quantities,
     worst_shift_rows,
@@ -39,9 +42,13 @@ from fairweight.auditing.metrics.registry import metrics
 class Compared:
     """What one comparison adds to the audit."""
 
+    variant: str
+    task: str | None
     members: tuple[CubeMember, ...]  # baseline's first
     pairing: str
     blocks: list[Block] = field(default_factory=list)
+    confirmatory: list[RateRows] = field(default_factory=list)  # of both scopes
+    columns: dict[str, NDArray[np.object_]] = field(default_factory=dict)  # of every row, by kind
     power: list[dict[str, Any]] = field(default_factory=list)
     concentration: list[dict[str, Any]] = field(default_factory=list)
     group_error: list[dict[str, Any]] = field(default_factory=list)
@@ -56,7 +63,7 @@ def compare(
     fixed_side: str | None = None,
 ) -> Compared:
     """All rows of one variant on one task."""
-    made = Compared(c.cube.members, c.pairing.how)
+    made = Compared(c.variant, c.task, c.cube.members, c.pairing.how)
     made.notes += [c.pairing.note] if c.pairing.note else []
     rates: list[RateRows] = []
     has_abstentions = bool((c.cube.prediction < 0).any())
@@ -69,16 +76,20 @@ def compare(
             continue  # nobody abstains anywhere: one row says so
         made.blocks.append(table.block)
         rates.append(table)
-    confirmatory = [
-        r for r in rates if r.scope == "model" and (r.metric, r.estimate.slots.kind) in CONFIRMATORY
-    ]
+    made.columns = {
+        kind: np.concatenate([np.full(len(g.levels), g.name, dtype=object) for g in chosen])
+        for kind in ("group", "intersection")
+        if (chosen := groupings_of(c, kind))
+    }
+    made.confirmatory = [r for r in rates if (r.metric, r.estimate.slots.kind) in CONFIRMATORY]
     by_group = _accuracy_by_group(rates, "model")
     made.blocks += flip_rows(c)
-    tests = heterogeneities(c)
-    made.blocks += heterogeneity_rows(c, tests)
+    made.blocks += heterogeneity_rows(
+        c, [r for r in rates if r.metric == "accuracy" and r.estimate.slots.by == "group"]
+    )
     wanted = [
         *quantities(c, training, filters=filters, fixed_side=fixed_side),
-        *standardised_quantities(c, tests),
+        *standardised_quantities(c),
     ]
     left_out = without_baseline_errors(c)
     made.notes += left_out_notes(c, left_out)
@@ -94,7 +105,7 @@ def compare(
         made.blocks += worst_shift_rows(c, _accuracy_by_group(rates, "method"), "method")
     made.blocks += concentration_rows(c)
     made.blocks += class_impact_rows(c)
-    made.power = power_table(c, confirmatory)
+    made.power = power_table(c, [r for r in made.confirmatory if r.scope == "model"])
     made.concentration = concentration_table(c)
     made.group_error = group_error_table(c, by_group)
     return made

@@ -30,6 +30,7 @@ INSTEAD = {
     "bias_amplification": "worst_case_bias_amplification",
     "tcb": "selection_rate_group_gap",
     "heterogeneity": "group_gap",
+    "heterogeneity_within_classes": "group_gap",
     "concentration": "harmful_flips",
     "class_impact": "recall",
     "disparate_impact": "demographic_parity_difference",
@@ -92,7 +93,7 @@ def _direction(name: str, metric: Metric, criterion: Criterion) -> int:
     """+1 where higher is better, −1 where lower is; refuses what has no direction."""
     relative = metric.name in RELATIVE or metric.name.startswith("normalized_")
     ratio = metric.better == "one" and metric.high <= 1  # its best value is its largest
-    directed = metric.better in ("higher", "lower") and metric.name != "heterogeneity"
+    directed = metric.better in ("higher", "lower") and not metric.name.startswith("heterogeneity")
     if relative or not (directed or (ratio and criterion == "min")):
         why = (
             "is relative to a baseline that may be near 0"

@@ -67,25 +67,38 @@ def linearised(
     a, d, aa, ad, dd, g, level = np.broadcast_arrays(
         *(np.asarray(x, dtype=np.float64) for x in (a, d, aa, ad, dd, units, alpha))
     )
+    error = np.sqrt(linearised_variance(a, d, aa, ad, dd, g))
     with np.errstate(invalid="ignore", divide="ignore"):
-        d = np.where(d > 0, d, np.nan)
-        g = np.where(g >= 2, g, np.nan)
-        ratio = a / d
-        residual = aa - 2 * ratio * ad + ratio**2 * dd
-        scale = aa + 2 * np.abs(ratio * ad) + ratio**2 * dd
-        residual = np.where(residual <= _ROUNDING * scale, 0.0, residual)
-        error = np.sqrt(g / (g - 1) * residual) / d
-        t = -stdtrit(g - 1, level / 2)
+        ratio = a / np.where(d > 0, d, np.nan)
+        t = -stdtrit(np.where(g >= 2, g - 1, np.nan), level / 2)
         low, high = ratio - t * error, ratio + t * error
     low, high = (np.array(np.clip(side, *bounds)) for side in (low, high))
-    equal = residual == 0
+    equal = error == 0
     if equal.any():
         low[equal], high[equal] = equal_units_limits(
             ratio[equal], g[equal], 2 * ndtr(-t[equal]), bounds
         )
-    undefined = np.isnan(ratio + g + residual + t)
+    undefined = np.isnan(ratio + error + t)
     low, high, error = (np.where(undefined, np.nan, x) for x in (low, high, error))
     return low, high, error
+
+
+def linearised_variance(
+    a: Floats, d: Floats, aa: Floats, ad: Floats, dd: Floats, units: Floats
+) -> Floats:
+    """V = G / (G − 1) · Σ (a_u − R d_u)² / d² of R = a / d, from the sums of `linearised`.
+
+    Exactly 0 where all units have the same ratio; NaN where d = 0 or G < 2.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        d = np.where(d > 0, d, np.nan)
+        g = np.where(units >= 2, units, np.nan)
+        ratio = a / d
+        residual = aa - 2 * ratio * ad + ratio**2 * dd
+        scale = aa + 2 * np.abs(ratio * ad) + ratio**2 * dd
+        residual = np.where(residual <= _ROUNDING * scale, 0.0, residual)
+        variance: Floats = g / (g - 1) * residual / d**2
+    return variance
 
 
 def equal_units_limits(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from fairweight.auditing.counts.stats import Floats
@@ -52,7 +54,23 @@ def tango(
         np.asarray(compressed_only, dtype=np.float64),
         np.asarray(alpha, dtype=np.float64),
     )
-    z = -ndtri(level / 2)
+    return tango_at(size, base, compressed, -ndtri(level / 2))
+
+
+def tango_at(
+    n: ArrayLike, base_only: ArrayLike, compressed_only: ArrayLike, quantile: ArrayLike
+) -> tuple[Floats, Floats]:
+    """Tango's limits where the statistic is ± a quantile, such as one of Student's t.
+
+    Counts need not be whole: n may be how many independent examples a sample is worth.
+
+    >>> low, high = tango_at(100, 0, 0, 2.0)  # 4 / 104
+    >>> float(low.round(3)), float(high.round(3))
+    (-0.038, 0.038)
+    """
+    size, base, compressed, z = np.broadcast_arrays(
+        *(np.asarray(x, dtype=np.float64) for x in (n, base_only, compressed_only, quantile))
+    )
     # Exchanging the models mirrors the problem, so both limits are upper limits, found together.
     upper = _upper(
         np.stack([size, size]),
@@ -113,36 +131,67 @@ def _score(n: Floats, base: Floats, compressed: Floats, delta: Floats) -> Floats
 
 
 def _upper(n: Floats, base: Floats, compressed: Floats, z: Floats) -> Floats:
-    """The shift at which the statistic is −z, by Chandrupatla's method.
+    """The shift at which the statistic is −z."""
+    size = np.where(n > 0, n, np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift = (compressed - base) / size
+    return falling_root(
+        lambda delta: tango_test(size, base, compressed, delta) + z,
+        (shift, z),
+        (np.ones_like(size), np.full_like(size, -np.inf)),
+        _PRECISION,
+        undefined=np.isnan(size + base + compressed + z),
+    )
 
+
+def falling_root(
+    function: Callable[[Floats], Floats],
+    start: tuple[Floats, Floats],
+    end: tuple[Floats, Floats],
+    precision: float,
+    *,
+    undefined: NDArray[np.bool_],
+) -> Floats:
+    """Where a falling function is 0, for many rows at once, by Chandrupatla's method.
+
+    Parameters
+    ----------
+    function
+        Of an array of points, one for each row.
+    start, end
+        A point and the function there: not negative at the start, not positive at the end.
+    precision
+        How far the points around the root may lie apart.
+    undefined
+        Rows without a root; they are NaN.
+
+    Notes
+    -----
     The root stays between `point` and `other`. The next point is interpolated through the last
-    three where they lie so that this is safe, and the middle elsewhere.
+    three where they lie so that this is safe, and the middle elsewhere. About nine steps are taken.
 
     References
     ----------
     Chandrupatla, T. R. (1997), Advances in Engineering Software 28, 145-149.
     """
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        size = np.where(n > 0, n, np.nan)
-        point, other = (compressed - base) / size, np.ones_like(size)
-        at_point, at_other = z, np.full_like(size, -np.inf)  # statistic + z
-        step: Floats = np.full_like(size, 0.5)
+        (point, at_point), (other, at_other) = start, end
+        step: Floats = np.full_like(point, 0.5)
         for _ in range(_MOST_STEPS):
             new = point + step * (other - point)
-            at_new = tango_test(size, base, compressed, new) + z
+            at_new = function(new)
             replaces = (at_new > 0) == (at_point > 0)
             last, at_last = np.where(replaces, (point, at_point), (other, at_other))
             other, at_other = np.where(replaces, (other, at_other), (point, at_point))
             point, at_point = new, at_new
             width = np.abs(other - point)
-            if not (width > _PRECISION).any():
+            if not (width > precision).any():
                 break
             step = _next_step(point, other, last, at_point, at_other, at_last)
             # At least half the precision from either end, so that the bracket closes from both.
-            least = np.minimum(_PRECISION / (4 * width), 0.5)
+            least = np.minimum(precision / (4 * width), 0.5)
             step = np.clip(step, least, 1 - least)
-        found = np.where(np.abs(other - point) <= _PRECISION, (point + other) / 2, np.nan)
-    undefined = np.isnan(size + base + compressed + z)
+        found = np.where(np.abs(other - point) <= precision, (point + other) / 2, np.nan)
     return np.where(undefined, np.nan, found)
 
 

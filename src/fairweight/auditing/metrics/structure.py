@@ -1,6 +1,6 @@
 """How harm is spread over groups and classes: who pays, differently, and how concentrated.
 
-The functions here are the point estimates. Their intervals, permutations and reference values
+The functions here are the point estimates. Their intervals, tests and reference values
 belong to a whole variant and are computed in `auditing/compare`.
 """
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.stats import Counts, Floats
+from fairweight.auditing.intervals.excess import normal_z
 from fairweight.auditing.metrics.rates import accuracy, recall
 from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import register
@@ -95,24 +96,49 @@ def excess_shift_standardised(base: Counts, compressed: Counts) -> Floats:
     better="lower",
     low=0,
     high=np.inf,
-    summary="do the groups pay differently: largest |t| of the levels' excess",
-    formula="max_g |excess_g / its standard error|; p from group labels permuted within labels",
-    source="fairweight (max-t permutation test)",
-    undefined="fewer than two usable levels; no example changed",
+    summary="does the change differ between the groups: largest z of a group's excess",
+    formula="max_g z_g, z_g where the limits of the excess touch 0; p from random signs",
+    source="fairweight (random signs on scores centred at the shift of all)",
+    undefined="fewer than two groups of the least size",
 )
-def heterogeneity(excess: Floats, standard_error: Floats) -> Floats:
-    """Largest |excess| in standard errors over the levels (last axis).
+def heterogeneity(excess_p: Floats) -> Floats:
+    """Largest z of an excess over the groups (last axis), from the p of every excess.
 
-    Lower means more alike; in [0, inf). Its p-value comes from permuting the group labels of
-    whole clusters within labels. NaN with fewer than two levels or without any standard error.
+    Lower means more alike; in [0, inf). Its p-value comes from random signs, which keep every
+    group's own churn. NaN where no excess has a p.
 
-    >>> float(heterogeneity(np.array([-0.04, 0.01]), np.array([0.02, 0.01])))
+    >>> float(heterogeneity(np.array([0.05, 0.5])).round(2))
+    1.96
+    """
+    return _largest(normal_z(excess_p))
+
+
+@register(
+    kind="table",
+    by=("grouping",),
+    better="lower",
+    low=0,
+    high=np.inf,
+    summary="does the change differ between groups within classes: largest z of a group's score",
+    formula="max_g |sum_i u_ig| / sqrt(sum_i u_ig^2), scores centred within classes; p from signs",
+    source="fairweight (random signs on scores centred at the shift of the class)",
+    undefined="one class; classes and groups coincide; fewer than two groups of the least size",
+)
+def heterogeneity_within_classes(z: Floats) -> Floats:
+    """Largest deviation over the groups (last axis) once every class has its own mean change.
+
+    Lower means more alike; in [0, inf). Where `heterogeneity` is large and this is not, the
+    classes explain the difference: the group has more of the classes that lose. NaN where no
+    group has a deviation.
+
+    >>> float(heterogeneity_within_classes(np.array([-2.0, 1.0, np.nan])))
     2.0
     """
-    t = np.abs(ratio(excess, standard_error))
-    if t.shape[-1] < 2:
-        return np.full(t.shape[:-1], np.nan)
-    largest = np.where(np.isnan(t), -np.inf, t).max(axis=-1)
+    return _largest(np.abs(np.asarray(z, dtype=np.float64)))
+
+
+def _largest(z: Floats) -> Floats:
+    largest = np.where(np.isnan(z), -np.inf, z).max(axis=-1, initial=-np.inf)
     return np.where(np.isfinite(largest), largest, np.nan)
 
 

@@ -56,7 +56,7 @@ def confirmed(
         p = p_values(contrast)
         one, other = contrast.inside, contrast.rest
         low, high = excess_interval(
-            one.size, one.lost, one.gained, other.size, other.lost, other.gained, _ALPHA, p=p
+            one.size, one.lost, one.gained, other.size, other.lost, other.gained, _ALPHA
         )
     else:
         from scipy.special import stdtrit

@@ -1,0 +1,181 @@
+"""What is read first: one error rate for all families and variants together.
+
+Tables correct within their families. Of unchanged models 11 % would still get some line with one
+variant, and 39 % with five (docs/statistics.md), so the lead has one maximum over everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, stdtr, stdtrit
+
+from fairweight.auditing.compare.estimate import Limits
+from fairweight.auditing.compare.signs import adjusted
+from fairweight.auditing.compare.simultaneous import MeanFamily, Signs
+from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.intervals.correction import holm
+from fairweight.auditing.intervals.tango import falling_root
+from fairweight.auditing.result import LEAD_COLUMNS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.auditing.compare.variant import Compared
+
+_LARGEST_Z = 37.0
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Shifts or excesses of one family: what the lead may speak of."""
+
+    variant: str
+    task: str | None
+    scope: str
+    quantity: str  # shift, excess
+    by: str
+    column: NDArray[np.object_]  # which group column a row belongs to
+    group: NDArray[np.object_]
+    cls: NDArray[np.object_]
+    n: Floats
+    estimate: Floats
+    p: Floats
+    limits: Callable[[float], Limits]
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+
+def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.DataFrame:
+    """Limits and p of every confirmatory shift and excess that hold for all of them at once.
+
+    Scope `model`: the largest deviation of all under random signs. Scope `method`: Holm's steps,
+    limits at alpha / tests.
+    """
+    import pandas as pd
+
+    frames = []
+    found = [*_of_rates(compared), *_of_means(signs)]
+    for scope in ("model", "method"):
+        tables = [table for table in found if table.scope == scope and len(table)]
+        if not tables:
+            continue
+        p = np.concatenate([table.p for table in tables])
+        number = int(np.isfinite(p).sum())
+        if scope == "model":
+            level = float(2 * ndtr(-signs.lead_z_star(alpha)))
+            p_lead = adjusted(p, signs.lead)
+        else:
+            level, p_lead = alpha / max(number, 1), holm(p)
+        ends = [table.limits(level) for table in tables]
+        columns: dict[str, Any] = {
+            "n": np.concatenate([table.n for table in tables]),
+            "estimate": np.concatenate([table.estimate for table in tables]),
+            "low": np.concatenate([low for low, _ in ends]),
+            "high": np.concatenate([high for _, high in ends]),
+            "p_lead": p_lead,
+            "column": np.concatenate([table.column for table in tables]),
+            "group": np.concatenate([table.group for table in tables]),
+            "class": np.concatenate([table.cls for table in tables]),
+        }
+        for name in ("variant", "task", "quantity", "by"):
+            columns[name] = [getattr(table, name) for table in tables for _ in range(len(table))]
+        frames.append(pd.DataFrame(columns | {"scope": scope, "n_tests": number}))
+    if not frames:
+        return pd.DataFrame(columns=list(LEAD_COLUMNS))
+    made = pd.concat(frames, ignore_index=True)[list(LEAD_COLUMNS)]
+    text = ("variant", "task", "scope", "by", "column", "group", "class", "quantity")
+    return made.astype({"n": "Int64", "n_tests": "Int64", **dict.fromkeys(text, object)})
+
+
+def _of_rates(compared: Sequence[Compared]) -> Iterator[Tested]:
+    for part in compared:
+        for table in part.confirmatory:
+            e, slots = table.estimate, table.estimate.slots
+            inside = np.isfinite(np.asarray(table.block["n_family"], dtype=float))
+            inside &= np.asarray(table.block["status"] == "ok")
+            at = np.flatnonzero(inside)
+            nothing = np.full(len(slots), None, dtype=object)
+            column = part.columns.get(slots.kind, nothing)[at]
+
+            p = e.p_value if table.scope == "method" else zero_p(e.shift, e.limits)
+            both: list[tuple[str, Floats, Floats, Callable[[Any], Limits]]]
+            both = [("shift", e.shift, p, e.limits)]
+            if slots.kind != "overall":
+                both.append(("excess", e.excess, e.excess_p, e.excess_limits))
+            for quantity, estimate, p, limits in both:
+                yield Tested(
+                    part.variant, part.task, table.scope, quantity, slots.by, column,
+                    slots.group[at], slots.cls[at], e.n[at], estimate[at], p[at], _at(limits, at),
+                )  # fmt: skip
+
+
+def _at(limits: Callable[[Any], Limits], at: NDArray[np.intp]) -> Callable[[float], Limits]:
+    """Limits of some rows."""
+
+    def chosen(level: float) -> Limits:
+        low, high = limits(level)
+        return low[at], high[at]
+
+    return chosen
+
+
+def zero_p(estimate: Floats, limits: Callable[[Any], Limits]) -> Floats:
+    """The smallest level at which limits exclude 0, for every row."""
+
+    def distance(z: Floats) -> Floats:
+        low, high = limits(2 * ndtr(-z))
+        return np.where(estimate > 0, low, -high)
+
+    end = np.full_like(estimate, _LARGEST_Z)
+    at_end = distance(end)
+    beyond = at_end > 0
+    z = falling_root(
+        distance,
+        (np.zeros_like(estimate), np.abs(estimate)),
+        (end, np.where(beyond, -1.0, at_end)),
+        1e-9,
+        undefined=np.isnan(estimate + at_end),
+    )
+    p = np.where(estimate == 0, 1.0, 2 * ndtr(-np.where(beyond, _LARGEST_Z, z)))
+    return np.where(np.isnan(at_end), np.nan, p)
+
+
+def _of_means(signs: Signs) -> Iterator[Tested]:
+    """Means over tasks: linearised t over examples (clusters) with all their tasks."""
+    for (variant, kind), mean in signs.means.items():
+        at = np.flatnonzero(mean.inside)
+        by = "overall" if kind == "overall" else "group"
+        group = np.array([mean.groups[i] for i in at], dtype=object)
+        nobody = np.full(len(at), None, dtype=object)
+        names = np.array(mean.columns, dtype=object)
+        column = nobody if kind == "overall" else names[mean.column[at]]
+        for quantity in ("shift", "excess") if kind != "overall" else ("shift",):
+            value, p, limits = mean_test(mean, quantity)
+            yield Tested(
+                variant, None, "model", quantity, by, column, group, nobody, mean.n[at], value[at],
+                p[at], _at(limits, at),
+            )  # fmt: skip
+
+
+def mean_test(mean: MeanFamily, quantity: str) -> tuple[Floats, Floats, Callable[[float], Limits]]:
+    """Shift or excess of the mean over tasks, its p, and limits at any level."""
+    value, error, degrees = (
+        (mean.shift, mean.shift_error, mean.degrees)
+        if quantity == "shift"
+        else (mean.excess, mean.excess_error, mean.excess_degrees)
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = 2 * stdtr(degrees, -np.abs(value) / error)
+    p = np.where((np.abs(value) < 1e-12) & (error < 1e-12), 1.0, p)
+
+    def limits(level: float) -> Limits:
+        reach = -stdtrit(degrees, level / 2) * error
+        return value - reach, value + reach
+
+    return value, p, limits

@@ -1,0 +1,169 @@
+"""Random signs: how far chance moves the scores of examples.
+
+Under "every group has the shift of all", the score of an example is as likely positive as negative
+once it is centred at that shift. A draw gives every example (or cluster) one random sign, the same
+for all groups, columns, tasks and variants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.groupings import Grouping, groupings
+from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.sums import sums
+from fairweight.auditing.intervals.excess import normal_z
+
+N_DRAWS = 4_000
+AT_ONCE = (16, 400)  # draws made together: few enough that they stay in the processor's cache
+CACHE = 800_000  # numbers
+NORMAL_FROM = 1_000  # weighted examples of one cell whose sum of signs is drawn as a normal number
+
+
+@dataclass(frozen=True)
+class Units:
+    """What gets a sign: cells of equal examples, or clusters (an example with all its tasks).
+
+    An entry is a unit's part in one cell of task, groups, label and changes.
+    """
+
+    tasks: tuple[str | None, ...]
+    classes: tuple[tuple[int, ...], ...]  # by task: codes of the classes, in the order of its rows
+    groupings: tuple[Grouping, ...]  # codes by entry
+    task: NDArray[np.intp]
+    label: NDArray[np.intp]
+    x: Floats  # (entries, variants)
+    count: Floats  # examples
+    total: Floats  # their weight
+    amount: Floats  # weight that goes with one sign
+    unit: NDArray[np.int64]
+    copies: NDArray[np.int64]  # (units,): signs that are summed; 0: a normal number
+    variance: Floats  # (units,): of that sum
+    clustered: bool
+
+    def draws(self, rng: np.random.Generator) -> Iterator[NDArray[np.float32]]:
+        """Sums of signs, (units, draws), N_DRAWS in all."""
+        size = len(self.copies)
+        together = int(np.clip(CACHE // max(size, 1), *AT_ONCE)) // 8 * 8
+        single = np.flatnonzero(self.copies == 1)
+        several = np.flatnonzero((self.copies > 1) & (self.copies <= 64))
+        many = np.flatnonzero(self.copies > 64)
+        normal = np.flatnonzero(self.copies == 0)
+        mask = np.uint64(2**64 - 1) >> (64 - self.copies[several]).astype(np.uint64)
+        for start in range(0, N_DRAWS, together):
+            n = min(together, N_DRAWS - start)
+            made = np.empty((size, n), dtype=np.float32)
+            if len(single):
+                raw = np.frombuffer(rng.bytes(len(single) * -(-n // 8)), dtype=np.uint8)
+                bits = np.unpackbits(raw.reshape(len(single), -1), axis=1, count=n)
+                made[single] = bits.astype(np.float32) * 2 - 1
+            if len(several):
+                words = rng.integers(0, 2**64, size=(len(several), n), dtype=np.uint64)
+                heads = np.bitwise_count(words & mask[:, None])
+                made[several] = 2 * heads.astype(np.float32) - self.copies[several][:, None]
+            if len(many):
+                number = self.copies[many][:, None]
+                made[many] = 2 * rng.binomial(number, 0.5, size=(len(many), n)) - number
+            if len(normal):
+                spread = np.sqrt(self.variance[normal]).astype(np.float32)[:, None]
+                made[normal] = spread * rng.standard_normal((len(normal), n), dtype=np.float32)
+            yield made
+
+
+def units_of(
+    cube: Cube, baseline: str, variants: Sequence[str], grouping_names: Sequence[str]
+) -> Units:
+    """Units and entries of a cube; examples with the same score everywhere are one entry."""
+    right = cube.prediction == cube.label[:, None]
+    members = {name: cube.member_indices(name) for name in (baseline, *variants)}
+    n_base = len(members[baseline])
+    before = right[:, members[baseline]].sum(axis=1, dtype=np.int64)
+    # Whole numbers, so that equal examples are found to be equal.
+    steps = np.stack(
+        [
+            right[:, members[v]].sum(axis=1, dtype=np.int64) * n_base - before * len(members[v])
+            for v in variants
+        ],
+        axis=1,
+    )
+    scale = np.array([len(members[v]) * n_base for v in variants], dtype=np.float64)
+    found = groupings(cube, grouping_names)
+    task = np.zeros(cube.n_cells, np.intp) if cube.task is None else cube.task.astype(np.intp)
+    weight = np.ones(cube.n_cells) if cube.weight is None else cube.weight
+    keys = [task, *(g.code for g in found), cube.label, *(step - step.min() for step in steps.T)]
+    as_normal = np.zeros(cube.n_cells, dtype=bool)
+    if cube.unit is not None:
+        keys.append(cube.unit)
+    elif cube.weight is not None:
+        # Of many weighted examples in one cell only the sum matters: nearly a normal number.
+        cell, _ = _alike(keys)
+        as_normal = (sums(cell, cube.count, int(cell.max()) + 1) > NORMAL_FROM)[cell]
+        code = np.unique(weight, return_inverse=True)[1].reshape(-1)
+        keys.append(np.where(as_normal, 0, code + 1))
+    entry, first = _alike(keys)
+    size = len(first)
+    count, total = sums(entry, cube.count, size), sums(entry, cube.count * weight, size)
+    if cube.unit is not None:
+        unit, n_units = cube.unit[first].astype(np.int64), len(cube.unit_names)
+        amount, copies, variance = total, np.ones(n_units, np.int64), np.ones(n_units)
+    else:
+        unit, normal = np.arange(size), as_normal[first]
+        amount = np.where(normal, 1.0, weight[first])
+        copies = np.where(normal, 0, count).astype(np.int64)
+        variance = np.where(normal, sums(entry, cube.count * weight**2, size), count)
+    names: tuple[str | None, ...] = cube.tasks or (None,)
+    place = {name: i for i, name in enumerate(cube.label_classes)}
+    return Units(
+        tasks=names,
+        classes=tuple(tuple(place[c] for c in cube.of_task(t).label_classes) for t in names),
+        groupings=tuple(replace(g, code=g.code[first]) for g in found),
+        task=task[first],
+        label=cube.label[first].astype(np.intp),
+        x=steps[first] / scale,
+        count=count,
+        total=total,
+        amount=amount,
+        unit=unit,
+        copies=copies,
+        variance=variance,
+        clustered=cube.unit_is_cluster,
+    )
+
+
+def _alike(keys: Sequence[NDArray[Any]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """For rows of several keys: which different row each is, and the first of each."""
+    folded = np.zeros(len(keys[0]), dtype=np.int64)
+    first = np.zeros(0, dtype=np.intp)
+    for key in keys:
+        folded = folded * (int(key.max(initial=0)) + 1) + key
+        _, first, folded = np.unique(folded, return_index=True, return_inverse=True)
+        folded = folded.reshape(-1)
+    return folded, first
+
+
+def adjusted(p: Floats, largest: Floats) -> Floats:
+    """p, not below the share of draws whose largest deviation is at least as large."""
+    return np.where(np.isnan(p), np.nan, np.maximum(p, share_beyond(normal_z(p), largest)))
+
+
+def share_beyond(z: Floats, largest: Floats) -> Floats:
+    """Monte-Carlo p: the share of draws, the data among them, that reach z."""
+    ordered = np.sort(largest)
+    reached = len(ordered) - np.searchsorted(ordered, z - 1e-9)
+    return np.where(np.isnan(z), np.nan, (1 + reached) / (1 + len(ordered)))
+
+
+def quantile(largest: Floats, alpha: float, *, alone: bool, least: float | None = None) -> float:
+    lowest = float(-ndtri((alpha if least is None else least) / 2))
+    if alone:
+        return lowest
+    place = min(len(largest), math.ceil((1 - alpha) * (len(largest) + 1) - 1e-9))
+    return max(lowest, float(np.partition(largest, place - 1)[place - 1]))

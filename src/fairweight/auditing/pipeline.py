@@ -125,6 +125,11 @@ def run(
         from fairweight.auditing.compare.reliability import RELIABILITY_COLUMNS
 
         reliability = pd.DataFrame(columns=list(RELIABILITY_COLUMNS))
+    results = frame(blocks)
+    if len(reliability):
+        from fairweight.auditing.compare.reliability import beside_calibrated
+
+        results = beside_calibrated(results, reliability, request.baseline)
     notes += _general_notes(cube, request, positive)
     if scored is not None:
         notes += _score_notes(scored, positive)
@@ -141,7 +146,7 @@ def run(
             name for name in request.groupings if name in {c.name for c in cube.columns}
         ),
         n_examples=cube.n_examples,
-        results=frame(blocks),
+        results=results,
         per_seed=per_seed([(part.members, part.blocks) for part in made], request.baseline),
         confusion=confusion(cube),
         reliability=reliability,

@@ -46,6 +46,7 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     groups = {group for group, cls in hidden if cls is None}
     rows.loc[away | rows["level"].isin(groups).to_numpy(dtype=bool), "level"] = None
     rows.loc[away, "status"] = f"suppressed: n < {least}"
+    rows.loc[away, "interval"] = None  # of a calibration error it tells numbers
 
     def shown(frame: pd.DataFrame, count: str | None = "n") -> pd.DataFrame:
         keep = ~_named(frame, hidden)

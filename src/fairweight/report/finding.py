@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.compare.per_seed import Members as RunValues
+from fairweight.auditing.compare.per_seed import members_of
 from fairweight.report.numbers import text, whole
 from fairweight.report.rows import at_task, of_scope, records, select, variant_of
 from fairweight.report.unseen import Blind, RuledOut, Small, blind, ruled_out, small
@@ -63,6 +65,7 @@ class Finding:
     label_error: float = 0.0  # declared share of wrong group labels
     allowed: tuple[Allowed, ...] = ()  # excess allowing for it, the most harmed first
     leak: str | None = None  # what its teacher saw beyond its own training set
+    runs: tuple[RunValues, ...] = ()  # every member's accuracy, of both sides
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -104,6 +107,7 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         label_error=float(options.get("group_error") or 0.0),
         allowed=_allowed(result, name),
         leak=leaks(result.variants_table, (name,)).get(name),
+        runs=tuple(members_of(result.per_seed, side) for side in (result.baseline, name)),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairweight.report.before_after import before_after
+from fairweight.report.before_after import before_after, calibration
 from fairweight.report.drawn import DrawnFigure, drawn
 from fairweight.report.figures import Spec, figures
 from fairweight.report.finding import Finding
@@ -106,6 +106,14 @@ def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]
     numbers = before_after(result, finding)
     if numbers is not None:
         yield Part(f"{anchor}-numbers", "Baseline and compressed numbers", numbers, True)
+    promises = calibration(result, finding)
+    if promises is not None:
+        note = (
+            "ECE is above 0 by chance alone, so it stands beside that of a calibrated model of "
+            "the same size and has no interval. The gap is the mean score less the share that "
+            "came true: above 0 the scores promise too much."
+        )
+        yield Part(f"{anchor}-calibration", "Calibration by group", promises, False, note)
 
 
 def _drawn(

@@ -80,6 +80,7 @@ PAIRED = {
     "known parent among the baseline's. A variants table with a column `parent` says who was made "
     "from whom.",
 }
+MOST_RUNS = 10  # members per side that are listed one by one
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 FEW_MEMBERS = 5  # up to so many members a side the method's tests have little power
 ALPHA_WITHIN = 0.05
@@ -103,7 +104,7 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
         "leak": [] if finding.leak is None else [shown(finding.leak)],
         "ruled out": ruled_out(finding),
         "labels": wrong_labels(finding),
-        "retraining": retraining(finding, limit),
+        "retraining": [*retraining(finding, limit), *runs(finding)],
         "cannot tell": cannot_tell(finding, limit),
         "scope": scope(finding),
     }
@@ -164,6 +165,25 @@ def accuracy(change: Change | None) -> str:
         f"Accuracy {percent(change.baseline, digits)} → {percent(change.compressed, digits)}: "
         f"{points_interval(change.shift, change.low, change.high)}."
     )
+
+
+def runs(finding: Finding) -> list[str]:
+    """Every member's accuracy beside the method's interval, where they are few."""
+    few = all(len(side.seeds) <= MOST_RUNS for side in finding.runs)
+    if len(finding.verdicts) < 2 or not few:
+        return []
+    sides = []
+    for side in finding.runs:
+        values = [
+            percent(value).removesuffix(" %")
+            + (f" (member {shown(seed)}, far from the others)" if seed in side.far else "")
+            for seed, value in zip(side.seeds, side.accuracy, strict=True)
+        ]
+        sides.append(f"{shown(side.variant)} {', '.join(values)}")
+    return [
+        f"Accuracy of each member, in %: {'; '.join(sides)}. Limits about the method assume that "
+        "no run fails: if runs sometimes fail, more members are needed."
+    ]
 
 
 def columns(verdict: Verdict, kind: str) -> list[str]:

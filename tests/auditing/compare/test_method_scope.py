@@ -239,7 +239,7 @@ def test_flips_by_the_textbook() -> None:
 @pytest.mark.parametrize("pairing", ["seed", "independent"])
 def test_a_bootstrapped_mean_has_the_limits_of_a_rate(pairing: str) -> None:
     """The share of right answers as a metric of counts is accuracy by another road."""
-    made = population(2, n=200, members=(4, 4 if pairing == "seed" else 5))
+    made = population(2, n=400, members=(4, 4 if pairing == "seed" else 5))
     register(
         name="test_share_right", kind="value", by=("overall", "group"), better="higher", low=0,
         high=1, summary="share right", formula="right / n", source="test", undefined="never",

@@ -111,6 +111,7 @@ def test_what_is_offered_instead_exists_and_is_accepted() -> None:
 
 
 REFUSED = {
+    "calibration_gap",
     "selection_rate", "bias", "bias_amplification", "tcb", "cev", "sde",
     "normalized_error_change", "normalized_fpr_change", "normalized_fnr_change", "helpful_flips",
     "disparate_impact", "ppv_ratio", "heterogeneity", "concentration", "class_impact",

@@ -28,6 +28,7 @@ WITHDRAWN = dict.fromkeys(
     "calibration_error_sq or calibration_gap",
 )
 INSTEAD = {
+    "calibration_gap": "calibration_error_sq",  # 0 is best: no side of it is harmful by itself
     "cev": "cev_pp",
     "sde": "sde_pp",
     "normalized_error_change": "error_rate",

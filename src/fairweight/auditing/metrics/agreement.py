@@ -12,7 +12,7 @@ from fairweight.auditing.metrics.harm import (
 )
 from fairweight.auditing.metrics.rates import EVERYWHERE, recall
 from fairweight.auditing.metrics.ratio import ratio
-from fairweight.auditing.metrics.registry import register
+from fairweight.auditing.metrics.registry import Event, register
 from fairweight.auditing.metrics.summarise import mean_over_present
 
 
@@ -29,6 +29,7 @@ from fairweight.auditing.metrics.summarise import mean_over_present
     "overall: binary labels without a positive class",
     per_class=True,
     harm=Harm(summary_precision_loss, of_class=precision_loss),
+    changed=Event("predicted"),
 )
 def precision(counts: Counts) -> Floats:
     """Of the examples predicted as each class, the share that belong to it: (..., C).
@@ -56,6 +57,7 @@ def precision(counts: Counts) -> Floats:
     "which an early version of the code of Iofinova et al. 2023 reports as AUC",
     undefined="no examples",
     harm=Harm(mean_recall_loss, "correct"),
+    changed=Event("correct", "label"),
 )
 def balanced_accuracy(counts: Counts) -> Floats:
     """Unweighted mean of the recalls of the classes that have examples.

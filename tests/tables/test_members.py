@@ -11,6 +11,7 @@ import pytest
 import fairweight as fw
 from fairweight.auditing.counts.count import count
 from fairweight.auditing.counts.store import read_cubes, write_cube
+from fairweight.errors import InputError
 from fairweight.tables.align import align
 from fairweight.tables.members import LeftOut
 
@@ -110,6 +111,18 @@ def test_weights_are_added_up() -> None:
     whole = model(ALL, w=2.5)
     found = left_out({"dense": whole, "int8": whole.iloc[3:]}, weight="w")
     assert sorted((p.label, p.n, p.weight) for p in found) == [("even", 2, 5.0), ("odd", 1, 2.5)]
+
+
+def test_weights_that_are_no_numbers_are_refused_in_words() -> None:
+    whole = model(ALL, w="heavy")
+    with pytest.raises(InputError, match="weight column 'w' must hold numbers"):
+        left_out({"dense": whole, "int8": whole.iloc[3:]}, weight="w")
+    for extra in (
+        {"dense": whole.iloc[3:], "int8": whole},
+        {"dense": whole, "int8": whole.iloc[3:]},
+    ):
+        with pytest.raises(InputError):
+            left_out(extra, weight="w")
 
 
 def test_values_are_canonical() -> None:

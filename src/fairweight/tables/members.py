@@ -351,7 +351,8 @@ class Assembly:
         """Rows of the first member that another one does not have."""
         roles = [role for role in self._counted_by() if role in found.owners]
         names = [*self.identity.keys[1:], *roles, *found.conditions]
-        weight = "sum(weight)" if "weight" in found.owners else "count(*)"
+        # What is no number is refused later, with a sentence of its own.
+        weight = "sum(TRY_CAST(weight AS DOUBLE))" if "weight" in found.owners else "count(*)"
         rows = self._execute(
             f"SELECT {', '.join(map(quote, names))}, count(*), {weight} FROM {found.everyone} "
             f"WHERE NOT ({' AND '.join(found.conditions)}) GROUP BY ALL"
@@ -397,7 +398,7 @@ class Assembly:
             value |= {r: f"coalesce({value[r]}, e.{r})" if r in told else f"e.{r}" for r in beside}
         roles = [r for r in value if r != "weight"]
         selected = [*(f"m.{key}" for key in keys[1:]), *(f"{value[r]} AS {r}" for r in roles)]
-        weight = f"sum(CAST({value['weight']} AS DOUBLE))" if "weight" in value else "count(*)"
+        weight = f"sum(TRY_CAST({value['weight']} AS DOUBLE))" if "weight" in value else "count(*)"
         rows = self._execute(
             f"SELECT {', '.join([*selected, 'm.members'])}, count(*), {weight} FROM {joined} "
             "GROUP BY ALL"

@@ -97,7 +97,8 @@ def left_out_table(cube: Cube, grouping_names: Sequence[str]) -> pd.DataFrame:
                 side = " and ".join(example.lacks) or SUPPRESSED
                 count = found.setdefault((task, kind, group, cls, side), [0, 0.0])
                 count[0] += example.n
-                count[1] += example.weight / weight.get((group, cls), weight[None, None])
+                mean = weight.get((group, cls), weight.get((None, None), 1.0))
+                count[1] += example.weight / mean
     rows = [(*key, int(n), weighted) for key, (n, weighted) in sorted(found.items(), key=str)]
     return pd.DataFrame(rows, columns=list(LEFT_OUT_COLUMNS), dtype=object).astype(
         {"n": "Int64", "n_weighted": float}

@@ -29,8 +29,7 @@ from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import metric
 from fairweight.auditing.result import BOUNDED, DIVISORS, GATE_ALPHA
 
-FEW = 10  # relevant changes below which percentile limits do not cover
-TOO_FEW = "not_estimable: too few changed predictions"
+FEW_CHANGED = "changed predictions"  # in the status of rows that have no limits for that reason
 MANY_VALUES = 1_000_000  # rows × classes above which bounds are made at some levels only
 
 
@@ -50,11 +49,11 @@ def harmful_bounds(
     harm, kind = metric(quantity.metric).harm, quantity.slots.kind
     if harm is None or kind == "grouping" or c.stream is not None:  # no mean over tasks has one
         return None
+    if not asked.any():
+        return None
     chosen = groupings_of(c, kind)
     parts = [_changes(c, harm, grouping, by_class=kind == "class") for grouping in chosen]
-    few = asked & (np.concatenate([part.seen for part in parts]) < FEW)
-    if not few.any():
-        return None
+    few = asked
     divisors = DIVISORS if few.sum() * len(c.classes) <= MANY_VALUES else FEW_DIVISORS
     loss = np.full((len(few), len(DIVISORS)), np.nan)
     told = np.full(len(few), None, dtype=object)

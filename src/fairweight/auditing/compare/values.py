@@ -21,7 +21,7 @@ from fairweight.auditing.compare.drawn import (
 )
 from fairweight.auditing.compare.estimate import Limits
 from fairweight.auditing.compare.families import corrected, family_size
-from fairweight.auditing.compare.few_changes import TOO_FEW, harmful_bounds
+from fairweight.auditing.compare.few_changes import FEW_CHANGED, harmful_bounds
 from fairweight.auditing.compare.influence import Part
 from fairweight.auditing.compare.method_values import (
     about_method,
@@ -145,7 +145,7 @@ def _limits(
 def _bound_by_harm(c: Comparison, members: Sequence[Found], rows: Block) -> None:
     """Put one-sided bounds in the place of the gate's limits where too few predictions changed."""
     state = rows["status"].astype(str)
-    open_rows = (state == "ok") | np.char.startswith(state, TOO_FEW)
+    open_rows = np.char.find(state, FEW_CHANGED) >= 0
     few = np.zeros(len(state), dtype=bool)
     told = np.full(len(state), None, dtype=object)
     at = 0

@@ -21,8 +21,7 @@ from fairweight.auditing.intervals.tango import falling_root, tango_at, tango_te
 from fairweight.auditing.intervals.two_way import ROUNDING, TwoWay
 
 FEWEST_CHANGED = 10  # clusters with a change, below which nothing is known about how they clump
-_PRECISION = 1e-13  # of a quantile, relative to the largest that it can be
-_LARGEST_QUANTILE = 1e6
+_PRECISION = 1e-14  # of an angle
 
 
 @dataclass(frozen=True)
@@ -256,7 +255,11 @@ class WiderExcess:
 
     @property
     def _touching(self) -> Floats:
-        """The quantile at which MOVER's limits touch 0."""
+        """The quantile at which MOVER's limits touch 0.
+
+        There the distances of Tango's limits from the two shifts are the sides of a right triangle
+        over the excess, and both limits have the same quantile: one angle is to be found.
+        """
         excess = self.group.shift - self.rest.shift
         # Mirrored where the group did better, so that the upper limit is the one next to 0.
         sign = np.where(excess > 0, -1.0, 1.0)
@@ -266,38 +269,44 @@ class WiderExcess:
         )
         distance = np.abs(excess)
 
-        def reached(share: Floats) -> Floats:
-            """Quantiles at which Tango's limit of either side alone goes that share of the way."""
-            up = tango_test(group.n, group.lost, group.gained, group.shift + share * distance)
-            down = tango_test(rest.n, rest.lost, rest.gained, rest.shift - share * distance)
-            return np.minimum(np.abs(up), np.abs(down))
+        def up(angle: Floats) -> Floats:
+            above = group.shift + distance * np.cos(angle)
+            return np.abs(tango_test(group.n, group.lost, group.gained, above))
 
-        # The root of two squares is between the larger distance and √2 of it.
-        furthest = np.minimum(reached(np.ones_like(excess)), _LARGEST_QUANTILE)
-        nearest = np.minimum(reached(np.full_like(excess, np.sqrt(0.5))), furthest)
+        def down(angle: Floats) -> Floats:
+            below = rest.shift - distance * np.sin(angle)
+            return np.abs(tango_test(rest.n, rest.lost, rest.gained, below))
 
-        def room(part: Floats) -> Floats:
-            """How far the upper limit lies below 0; it falls as the quantile grows."""
-            return -_mover(group, rest, part * furthest)[1]
-
-        with np.errstate(invalid="ignore", divide="ignore"):
-            start = np.where(furthest > 0, nearest / furthest, 0.0)
+        flat, right = np.zeros_like(excess), np.full_like(excess, np.pi / 2)
         same = distance <= ROUNDING
-        undefined = np.isnan(excess + group.n + rest.n) | same
-        one = np.ones_like(excess)
-        ends = [np.maximum(room(start), 0.0), np.minimum(room(one), 0.0)]
-        part = falling_root(room, (start, ends[0]), (one, ends[1]), _PRECISION, undefined=undefined)
-        return np.where(same, 0.0, part * furthest)
+        angle = falling_root(
+            lambda at: up(at) - down(at),
+            (flat, up(flat)),
+            (right, -down(right)),
+            _PRECISION,
+            undefined=np.isnan(excess + group.n + rest.n) | same,
+        )
+        # Of the longer side: the other one may be next to nothing.
+        return np.where(same, 0.0, np.where(angle < np.pi / 4, up(angle), down(angle)))
 
 
 def _mover(
     group: EffectiveCounts, rest: EffectiveCounts, quantile: Floats
 ) -> tuple[Floats, Floats]:
-    (low, high), (rest_low, rest_high) = group.limits(quantile), rest.limits(quantile)
+    n, churn, shift = (
+        np.stack(np.broadcast_arrays(*both))
+        for both in zip(
+            (group.n, group.churn, group.shift), (rest.n, rest.churn, rest.shift), strict=True
+        )
+    )
+    sides = EffectiveCounts(n, churn, shift)
+    # Levels come first, then the two sides, then rows.
+    low, high = sides.limits(quantile[..., None, :] if np.ndim(quantile) else quantile)
     excess = group.shift - rest.shift
+    down, up = shift - low, high - shift
     return (
-        excess - np.hypot(group.shift - low, rest_high - rest.shift),
-        excess + np.hypot(high - group.shift, rest.shift - rest_low),
+        excess - np.hypot(down[..., 0, :], up[..., 1, :]),
+        excess + np.hypot(up[..., 0, :], down[..., 1, :]),
     )
 
 

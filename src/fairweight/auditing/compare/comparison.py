@@ -101,7 +101,12 @@ class Comparison:
     @property
     def closed_form(self) -> bool:
         """Whether examples are single yes-or-no trials: Wilson, Tango and McNemar apply."""
-        return self.one_pair and self.cube.weight is None and self.cube.unit is None
+        return self.one_pair and self.one_each
+
+    @property
+    def one_each(self) -> bool:
+        """Whether what is sampled are single examples of weight 1."""
+        return self.cube.weight is None and self.cube.unit is None
 
     @property
     def clustered(self) -> bool:

@@ -142,7 +142,8 @@ def touching(counts: Sequence[Floats]) -> Floats:
         difference, (start, ends[0]), (end, ends[1]), _PRECISION,
         undefined=np.isnan(distance) | same,
     )  # fmt: skip
-    found = np.minimum(*reached(part))
+    first, second = reached(part)
+    found = np.where(part < np.pi / 4, first, second)  # of the longer side: the other may be 0
     return np.where(same, 0.0, np.minimum(found, _LARGEST_QUANTILE))
 
 

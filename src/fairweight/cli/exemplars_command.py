@@ -46,6 +46,7 @@ def exemplars(
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     variant: Annotated[
         str | None,
         typer.Option(
@@ -146,6 +147,7 @@ def exemplars(
     from fairweight.auditing.answers import from_aligned, tasks_of
     from fairweight.auditing.exemplars.find import find
     from fairweight.auditing.exemplars.result import join
+    from fairweight.auditing.vocabulary import of_answers
     from fairweight.cli.assignments import assignments
     from fairweight.cli.progress import bar
     from fairweight.report.exemplar_images import choose
@@ -182,6 +184,8 @@ def exemplars(
         ) as aligned,
     ):
         names = tasks_of(aligned)
+        checked = of_answers(from_aligned(aligned, name, scores=False) for name in names)
+        checked.check(aligned.baseline, force=force)
         parts: list[Exemplars] = []
         shown: list[Shown] = []
         for number, name in enumerate(names):

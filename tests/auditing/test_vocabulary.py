@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.vocabulary import Vocabulary
+from fairweight.auditing.vocabulary import Vocabulary, joined
 from fairweight.errors import InputError
 
 TEN = tuple(str(i) for i in range(10))
@@ -134,3 +134,20 @@ def test_a_column_of_correctness_in_place_of_predictions() -> None:
         fw.audit_table(log.astype({"acc_dense": bool}), label="target", predictions=columns)
     made = fw.audit_table(log, label="target", predictions=columns, n_boot=20, force=True)
     assert any("do not look like these labels" in note for note in made.notes)
+
+
+def test_one_in_ten_exactly_is_enough() -> None:
+    """Of 30 different predictions 3 are labels: a tenth, whatever 0.1 × 30 is in floats."""
+    odd = [f"0.{i}" for i in range(101, 128)]
+    assert len(accepted(TEN, "1", "2", "3", *odd)) == 1
+    assert "28 of its 31" in refused(TEN, "1", "2", "3", *odd, "0.999")
+
+
+def test_tasks_are_judged_together() -> None:
+    """A task that is answered 0 and 1 alone says nothing while another has more classes."""
+    first = Vocabulary(("0", "1"), (("dense", {"0": 2, "1": 3}),))
+    second = Vocabulary(("0", "1", "2"), (("dense", {"2": 1, None: 4}),))
+    both = joined([first, second])
+    assert both.labels == ("0", "1", "2")
+    assert both.members == (("dense", {"0": 2, "1": 3, "2": 1, None: 4}),)
+    assert both.check("dense") == ["'dense' abstains on 4 examples; they count as not right."]

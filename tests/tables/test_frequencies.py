@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -153,6 +154,17 @@ def test_groups_that_were_not_asked_for_keep_a_counted_table_counted() -> None:
     """Counted by sex and age, asked for by sex alone: label and predictions repeat."""
     twice = pd.concat([pairs().assign(age="old"), pairs().assign(age="young")])
     assert "add --count n" in refused(twice, groups=["sex"])
+
+
+def test_parts_that_were_counted_apart(tmp_path: Path) -> None:
+    """Two sites count the same combinations: no two rows of one are alike, those of both are."""
+    files = [str(tmp_path / f"{site}.csv") for site in ("north", "south")]
+    for file in files:
+        pairs().to_csv(file, index=False)
+    for given in (files, str(tmp_path / "*.csv")):
+        assert "add --count n" in refused(given)
+        with align(given, count="n") as aligned:
+            assert (aligned.n_rows, aligned.n_examples) == (8, 20)
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,11 @@ import numpy as np
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fairweight.auditing.answers import Answers
-    from fairweight.auditing.counts.cube import Cube, CubeMember
+    from fairweight.auditing.counts.cube import Cube
 
 MOST_FRACTIONS = 20  # more labels with fractions than this are a measurement
-LEAST_KNOWN = 0.1  # of the baseline's distinct predictions, the share that must be labels
+MOST_UNKNOWN = 10  # of so many different predictions of the baseline, at least one is a label
 RIGHT_OR_WRONG = (frozenset({"0", "1"}), frozenset({"false", "true"}))
 FORCE = "--force (force=True)"
 
@@ -84,7 +82,7 @@ class Vocabulary:
         self, variant: str, classes: Sequence[str], strange: Sequence[str], force: bool
     ) -> list[str]:
         """Predictions of the baseline that look like scores, like right and wrong, or like none."""
-        unknown = len(classes) - len(strange) < LEAST_KNOWN * len(classes)
+        unknown = MOST_UNKNOWN * (len(classes) - len(strange)) < len(classes)
         two_valued = any(set(classes) <= pair for pair in RIGHT_OR_WRONG)
         if classes and not unknown and not (two_valued and len(self.labels) > 2):
             return []
@@ -109,32 +107,37 @@ class Vocabulary:
 
 def of_cube(cube: Cube) -> Vocabulary:
     """The classes of counted answers."""
-    names = cube.classes
-
-    def predicted(code: NDArray[np.int32]) -> dict[str | None, int]:
-        held, place = np.unique(code, return_inverse=True)
-        totals = np.zeros(len(held), dtype=np.int64)
-        np.add.at(totals, place.reshape(-1), cube.count)
-        return {None if i < 0 else names[i]: int(n) for i, n in zip(held, totals, strict=True) if n}
-
-    members = tuple(
-        (member.variant, predicted(cube.prediction[:, m])) for m, member in enumerate(cube.members)
-    )
-    return Vocabulary(cube.label_classes, members)
+    names = (None, *cube.classes)
+    members = []
+    for m, member in enumerate(cube.members):
+        totals = np.bincount(cube.prediction[:, m] + 1, cube.count, len(names)).tolist()
+        predicted = {name: int(n) for name, n in zip(names, totals, strict=True) if n}
+        members.append((member.variant, predicted))
+    return Vocabulary(cube.label_classes, tuple(members))
 
 
-def of_answers(tasks: Iterable[Answers]) -> Vocabulary:
-    """The classes of single answers, of all tasks together."""
-    labels: dict[str, None] = {}
-    members: dict[CubeMember, Counter[str | None]] = {}
-    for answers in tasks:
-        labels |= dict.fromkeys(answers.classes[: answers.n_label_classes])
-        names = (*answers.classes, None)
-        for member, row in zip(answers.members, answers.prediction, strict=True):
-            numbers = np.bincount(row, minlength=len(names)).tolist()
-            found = {name: n for name, n in zip(names, numbers, strict=True) if n}
-            members.setdefault(member, Counter()).update(found)
-    return Vocabulary(tuple(labels), tuple((m.variant, found) for m, found in members.items()))
+def of_answers(answers: Answers) -> Vocabulary:
+    """The classes of single answers of one task."""
+    names = (*answers.classes, None)
+    members = []
+    for member, row in zip(answers.members, answers.prediction, strict=True):
+        totals = np.bincount(row, minlength=len(names)).tolist()
+        predicted = {name: n for name, n in zip(names, totals, strict=True) if n}
+        members.append((member.variant, predicted))
+    return Vocabulary(answers.classes[: answers.n_label_classes], tuple(members))
+
+
+def joined(tasks: Iterable[Vocabulary]) -> Vocabulary:
+    """The classes of all tasks together; their members are the same."""
+    parts = list(tasks)
+    labels = dict.fromkeys(name for part in parts for name in part.labels)
+    members = []
+    for column in zip(*(part.members for part in parts), strict=True):
+        total: Counter[str | None] = Counter()
+        for _, predicted in column:
+            total.update(predicted)
+        members.append((column[0][0], total))
+    return Vocabulary(tuple(labels), tuple(members))
 
 
 def some(names: Sequence[str]) -> str:

@@ -147,7 +147,7 @@ def exemplars(
     from fairweight.auditing.answers import from_aligned, tasks_of
     from fairweight.auditing.exemplars.find import find
     from fairweight.auditing.exemplars.result import join
-    from fairweight.auditing.vocabulary import of_answers
+    from fairweight.auditing.vocabulary import Vocabulary, joined, of_answers
     from fairweight.cli.assignments import assignments
     from fairweight.cli.progress import bar
     from fairweight.report.exemplar_images import choose
@@ -184,13 +184,13 @@ def exemplars(
         ) as aligned,
     ):
         names = tasks_of(aligned)
-        checked = of_answers(from_aligned(aligned, name, scores=False) for name in names)
-        checked.check(aligned.baseline, force=force)
+        spoken: list[Vocabulary] = []
         parts: list[Exemplars] = []
         shown: list[Shown] = []
         for number, name in enumerate(names):
             progress("finding exemplars", number, len(names))
             answers = _only(from_aligned(aligned, name, positive=positive), variant)
+            spoken.append(of_answers(answers))
             parts.append(find(answers, **asked))
             if images is not None:
                 shown += [
@@ -204,6 +204,7 @@ def exemplars(
                     )
                     for v in answers.variants
                 ]
+        joined(spoken).check(aligned.baseline, force=force)
         found = join(parts)
         if images is not None:
             options = assignments(dataset_option, "--dataset-option")

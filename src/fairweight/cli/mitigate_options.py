@@ -50,7 +50,7 @@ Alpha: TypeAlias = Annotated[
 def read_tasks(given: Sequence[str], values: dict[str, Any]) -> list[Answers]:
     """The answers of every task of these tables."""
     from fairweight.auditing.answers import from_aligned, tasks_of
-    from fairweight.auditing.vocabulary import of_answers
+    from fairweight.auditing.vocabulary import joined, of_answers
     from fairweight.tables.align import align
 
     source = list(given) if len(given) > 1 else given[0]
@@ -60,7 +60,7 @@ def read_tasks(given: Sequence[str], values: dict[str, Any]) -> list[Answers]:
     with closing(align(source, **options)) as aligned:
         positive = None if aligned.has_task else values["positive"]
         tasks = [from_aligned(aligned, task, positive=positive) for task in tasks_of(aligned)]
-    of_answers(tasks).check(tasks[0].baseline, force=values["force"])
+    joined(map(of_answers, tasks)).check(tasks[0].baseline, force=values["force"])
     return tasks
 
 

@@ -106,7 +106,7 @@ def _answers(given: Any, options: dict[str, Any], force: bool) -> tuple[list[Any
     from contextlib import closing
 
     from fairweight.auditing.answers import from_aligned, tasks_of
-    from fairweight.auditing.vocabulary import of_answers
+    from fairweight.auditing.vocabulary import joined, of_answers
     from fairweight.tables.align import align
 
     with closing(align(given, alone=True, **options)) as aligned:
@@ -118,7 +118,8 @@ def _answers(given: Any, options: dict[str, Any], force: bool) -> tuple[list[Any
                 f"Only the baseline '{aligned.baseline}' was looked at; not used: {shown}. "
                 "Seeds of one model share a NAME: dense=a.csv dense=b.csv."
             )
-    return tasks, [*notes, *of_answers(tasks).check(tasks[0].baseline, force=force)]
+    said = joined(map(of_answers, tasks)).check(tasks[0].baseline, force=force)
+    return tasks, [*notes, *said]
 
 
 def _write(found: Preflight, evidence: pd.DataFrame, folder: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from fairweight.tables.checks import MOST_EXAMPLES
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
 from fairweight.tables.groups import LOOK_ROWS
-from fairweight.tables.sources import Source
+from fairweight.tables.sources import Source, open_source
 from fairweight.tables.sql import is_number, is_text, one_row, quote
 from fairweight.tables.words import are, counted
 
@@ -97,19 +97,23 @@ def read_counts(workspace: Workspace, table: Source, column: str) -> Source:
 
 
 def refuse_counts(
-    connection: duckdb.DuckDBPyConnection,
-    table: Source,
+    workspace: Workspace,
+    tables: Sequence[Source],
     *,
     declared: Collection[str],
     weight: str | None,
     id: str,
 ) -> None:
-    """An error where a table without identities may well be a counted one.
+    """An error where tables without identities may well be counted ones.
 
-    `declared` are columns whose role was named; `weight` is the column of sampling weights.
+    `tables` are parts of one; `declared` are columns whose role was named, `weight` is the column
+    of sampling weights.
     """
-    for column in likely_counts(connection, table, declared):
-        if not _all_different(connection, table, without=column):
+    table = tables[0]
+    for column in likely_counts(workspace.connection, table, declared):
+        # Parts that were counted apart (one per site, say) may repeat each other's rows.
+        parts = [part for whole in tables for part in _parts(workspace, whole)]
+        if not all(_all_different(workspace.connection, part, without=column) for part in parts):
             continue
         said = (
             f"{table.shown} has no '{id}', no two of its rows are alike, and '{column}' holds "
@@ -153,6 +157,13 @@ def _number(column: str, kind: str) -> str:
     """SQL for the number in a column; NULL where its text is none."""
     name = quote(column)
     return name if is_number(kind) else f"TRY_CAST(CAST({name} AS VARCHAR) AS DOUBLE)"
+
+
+def _parts(workspace: Workspace, table: Source) -> list[Source]:
+    """The files of a table that was read from several (`sites/*.csv`), each by itself."""
+    if len(table.files) < 2:
+        return [table]
+    return [open_source(workspace, file) for file in table.files]
 
 
 def _all_different(connection: duckdb.DuckDBPyConnection, table: Source, *, without: str) -> bool:

@@ -135,7 +135,11 @@ def find_identity(
             if count is None:
                 declared = {*layout.used, *request.named_columns}
                 refuse_counts(
-                    request.connection, first, declared=declared, weight=request.weight, id=column
+                    request.workspace,
+                    layout.inputs,
+                    declared=declared,
+                    weight=request.weight,
+                    id=column,
                 )
                 notes.append(
                     "There is no 'example_id' column: each row is taken as one example "

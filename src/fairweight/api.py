@@ -331,6 +331,7 @@ def audit_table(
     positive: Any = None,
     cluster: str | None = None,
     weight: str | None = None,
+    count: str | None = None,
     variant: str = "variant",
     seed: str = "seed",
     prediction: str = "prediction",
@@ -349,6 +350,7 @@ def audit_table(
     exact: bool = False,
     filters: bool = True,
     fixed_side: str | None = None,
+    force: bool = False,
     confirmatory: Sequence[tuple[str, str]] = (),
     explain: Asked | Sequence[str] | None = None,
     command: str | None = None,
@@ -365,6 +367,9 @@ def audit_table(
         For wide tables: variant to column, or to one column per seed.
     label, id, variant, seed, prediction, score, task, cluster, weight
         Names of the columns.
+    count
+        The column that says how many examples a row stands for (`GROUP BY ..., count(*)`); without
+        it each row is one example.
     groups
         Columns and intersections (`["sex", "age", "sex*age"]`); by default every column that looks
         like a group.
@@ -384,6 +389,9 @@ def audit_table(
         Exact McNemar tests instead of mid-p.
     filters, fixed_side
         The skip rules of bias amplification, and the level whose side is always watched.
+    force
+        Audit labels and predictions that do not look like classes (measurements, scores, right or
+        wrong) all the same.
     confirmatory
         (metric, kind of row) pairs declared before looking, such as ("fnr", "group"): their
         families are corrected like accuracy by group (`Policy.confirmatory()`).
@@ -420,6 +428,7 @@ def audit_table(
             "groups": groups,
             "weight": weight,
             "cluster": cluster,
+            "count": count,
             "examples": examples,
             "train": train,
             "variants": variants,
@@ -442,6 +451,7 @@ def audit_table(
             "positive": positive,
             "filters": filters,
             "fixed_side": fixed_side,
+            "force": force,
             "command": command,
         },
         progress,

@@ -19,7 +19,7 @@ from fairweight.auditing.counts.encoded import encode, numbers, vector_classes, 
 from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, class_order
-from fairweight.tables.sql import quote
+from fairweight.tables.sql import literal, quote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +102,11 @@ def from_aligned(
     scores
         Whether to read scores where there are some.
     """
+    if aligned.has_count:
+        raise InputError(
+            "A counted table (--count) has no single examples to look at; give a table with one "
+            "row per example."
+        )
     where = _of_task(aligned, task)
     table = aligned.connection.sql(
         f"SELECT {', '.join(_selected(aligned, scores))} FROM {quote(aligned.view)}{where}"
@@ -239,11 +244,12 @@ def tasks_of(aligned: Aligned) -> tuple[str | None, ...]:
     return class_order(text for text in _raw_tasks(aligned).values() if text is not None)
 
 
-def _raw_tasks(aligned: Aligned) -> dict[Any, str | None]:
+def _raw_tasks(aligned: Aligned) -> dict[str, str | None]:
+    """The tasks as DuckDB writes them, with their canonical text."""
     found = aligned.connection.execute(
-        f"SELECT DISTINCT task FROM {quote(aligned.view)}"
+        f"SELECT DISTINCT CAST(task AS VARCHAR), task FROM {quote(aligned.view)}"
     ).fetchall()
-    return {row[0]: canonical(row[0]) for row in found}
+    return {written: canonical(value) for written, value in found}
 
 
 def _of_task(aligned: Aligned, task: str | None) -> str:
@@ -260,9 +266,8 @@ def _of_task(aligned: Aligned, task: str | None) -> str:
     chosen = task if task is not None else known[0]
     if chosen not in known:
         raise UnknownNameError("The task", chosen, known)
-    spelled = [value for value, text in raw.items() if text == chosen]
-    literals = ", ".join("'" + str(value).replace("'", "''") + "'" for value in spelled)
-    return f" WHERE CAST(task AS VARCHAR) IN ({literals})"
+    spelled = ", ".join(literal(written) for written, text in raw.items() if text == chosen)
+    return f" WHERE CAST(task AS VARCHAR) IN ({spelled})"
 
 
 def _selected(aligned: Aligned, scores: bool) -> list[str]:

@@ -21,7 +21,7 @@ Progress = Callable[[str, int, int], None]
 # What a cube cannot be asked any more.
 OF_TABLES = {
     "cluster": "cluster", "weight": "weight", "examples": "examples", "train": "train",
-    "task": "task", "predictions": "prediction", "scores": "score",
+    "task": "task", "predictions": "prediction", "scores": "score", "count": "count",
 }  # fmt: skip
 
 # Ids of more rows are read for a fingerprint of the test set only where there is a policy: a
@@ -54,7 +54,7 @@ def audited(
     options
         Fields of `Options` other than their defaults, checked here; `random_state` may be None.
     asked
-        Further fields of `Request`: positive, filters, fixed_side, command.
+        Further fields of `Request`: positive, filters, fixed_side, force, command.
     explain
         Which examples and why: what to look for beyond the audit.
     """
@@ -88,6 +88,11 @@ def audited(
         from fairweight.auditing.answers import from_aligned, tasks_of
         from fairweight.auditing.explain.explained import explained
 
+        if aligned.has_count:  # without identities, as a cube is
+            from fairweight.auditing.answers import from_cube
+            from fairweight.auditing.counts.count import count
+
+            return explained(result, [from_cube(count(aligned), aligned.baseline)], explain, report)
         tasks = [
             from_aligned(aligned, task, positive=_positive_of(asked, aligned))
             for task in tasks_of(aligned)

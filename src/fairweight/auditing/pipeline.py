@@ -6,12 +6,10 @@ number: every step is a call into the module that does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from fairweight.auditing.compare.bounds import bounds_frame
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
@@ -28,7 +26,8 @@ from fairweight.auditing.counts.frames import confusion, data_table, left_out_ta
 from fairweight.auditing.counts.groupings import level_name
 from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.auditing.result import AuditResult, Provenance
-from fairweight.errors import InputError, UnknownNameError
+from fairweight.auditing.vocabulary import of_cube, some
+from fairweight.errors import UnknownNameError
 from fairweight.tables.canonical import canonical
 
 if TYPE_CHECKING:
@@ -52,6 +51,7 @@ class Request:
     positive: Any = None
     filters: bool = True  # the skip rules of bias amplification
     fixed_side: str | None = None  # the level whose side is always watched (backdoors)
+    force: bool = False  # audit labels and predictions that do not look like classes
     command: str | None = None
     notes: tuple[str, ...] = ()
     inputs: tuple[dict[str, Any], ...] = field(default_factory=tuple)
@@ -79,7 +79,7 @@ def run(
     # A leak comes first: the terminal shows only some notes.
     notes = [*leak_notes(leaks(variants_table, request.variants)), *request.notes, *cube.notes]
     notes += left_out_note(cube.left_out)  # of a cube; tables have said so already
-    check_answers(cube, notes)
+    notes += of_cube(cube).check(request.baseline, force=request.force)
     _check_fixed_side(cube, request.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.positive)
@@ -270,33 +270,6 @@ def _named_positive(cube: Cube, positive: dict[str | None, int | None]) -> str |
     return None
 
 
-def check_answers(cube: Cube, notes: list[str]) -> None:
-    """Predictions must speak the labels' language; those that do not are reported."""
-    n_labels = len(cube.label_classes)
-    for m, member in enumerate(cube.members):
-        prediction = cube.prediction[:, m]
-        answered = prediction >= 0
-        known = answered & (prediction < n_labels)
-        if answered.any() and not known.any():
-            raise InputError(
-                f"No prediction of '{member.variant}' is equal to any label, so their names or "
-                f"types differ: labels are {_some(cube.label_classes)}, predictions are "
-                f"{_some(cube.other_classes)}. Map one to the other before the audit."
-            )
-        strange = answered & ~known
-        if strange.any():
-            names = [cube.classes[i] for i in np.unique(prediction[strange])]
-            notes.append(
-                f"{int(cube.count[strange].sum()):,} predictions of '{member.variant}' are classes "
-                f"that no example has as its label ({_some(names)}); they count as wrong."
-            )
-        silent_ones = int(cube.count[~answered].sum())
-        if silent_ones:
-            notes.append(
-                f"'{member.variant}' abstains on {silent_ones:,} examples; they count as not right."
-            )
-
-
 def _check_fixed_side(cube: Cube, level: str | None) -> None:
     """The level whose side is always watched must exist; else nothing would be watched."""
     if level is None:
@@ -313,11 +286,6 @@ def _check_fixed_side(cube: Cube, level: str | None) -> None:
         )
 
 
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in list(names)[:5])
-    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
 def _general_notes(
     cube: Cube, request: Request, positive: dict[str | None, int | None]
 ) -> list[str]:
@@ -332,7 +300,7 @@ def _general_notes(
         if index is None and len(part.label_classes) == 2:
             notes.append(
                 "Metrics of a positive class are not estimable: the labels are "
-                f"{_some(part.label_classes)}, and none is named as positive. Name it: --positive "
+                f"{some(part.label_classes)}, and none is named as positive. Name it: --positive "
                 f"{part.label_classes[-1]} (positive=)."
             )
             break
@@ -416,7 +384,7 @@ def _sign_notes(
     if not absent:
         return []
     return [
-        f"The training table has no column for {_some(absent)}: there the sign of bias "
+        f"The training table has no column for {some(absent)}: there the sign of bias "
         "amplification comes from the test labels."
     ]
 

@@ -32,12 +32,14 @@ def explain(
     task: o.Task = None,
     cluster: o.Cluster = None,
     weight: o.Weight = None,
+    count: o.Count = None,
     variant_column: o.VariantColumn = "variant",
     seed_column: o.SeedColumn = "seed",
     prediction_column: o.PredictionColumn = "prediction",
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     part: Annotated[
         str,
         typer.Option(
@@ -114,6 +116,7 @@ def explain(
             n_boot=n_boot,
             min_group=min_group,
             random_state=random_state,
+            force=force,
             explain=asked,
             command=o.shell_command(context),
             progress=progress,

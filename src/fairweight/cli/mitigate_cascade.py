@@ -55,6 +55,7 @@ def cascade(
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     alpha: m.Alpha = 0.05,
     n_boot: o.NBoot = 2000,
     min_group: o.MinGroup = 10,

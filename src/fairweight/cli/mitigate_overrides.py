@@ -64,6 +64,7 @@ def overrides(
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     alpha: m.Alpha = 0.05,
     n_boot: o.NBoot = 2000,
     min_group: o.MinGroup = 10,

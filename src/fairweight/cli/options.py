@@ -106,6 +106,22 @@ Cluster: TypeAlias = Annotated[
 Weight: TypeAlias = Annotated[
     str | None, typer.Option(metavar="COL", help="Sampling weight.", rich_help_panel=COLUMNS)
 ]
+Count: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="How many examples a row stands for (`GROUP BY ..., count(*)`); by default one.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Force: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Take labels and predictions that do not look like classes as they are.",
+        rich_help_panel=COLUMNS,
+    ),
+]
 VariantColumn: TypeAlias = Annotated[
     str,
     typer.Option(metavar="COL", help="Long tables: the variant.", rich_help_panel=COLUMNS),
@@ -200,6 +216,7 @@ def table_options(values: dict[str, Any]) -> dict[str, Any]:
         "variants": values.get("variants"),  # `count` keeps nothing of it, so it has no such option
         "cluster": values["cluster"],
         "weight": values["weight"],
+        "count": values.get("count"),  # commands that look at single examples have no such option
         "missing": values["missing"],
         "variant": values["variant_column"],
         "seed": values["seed_column"],

@@ -13,8 +13,9 @@ SHARED = frozenset((
     "--baseline", "--examples", "--train", "--variants", "--missing", "--id", "--label",
     "--prediction", "--score", "--groups", "--task", "--cluster", "--variant-column",
     "--seed-column", "--prediction-column", "--score-column", "--positive", "--score-classes",
+    "--count",
 ))  # fmt: skip
-FLAGS = frozenset(("--exact", "--no-filters", "--suppress-small", "--quiet"))  # without a value
+FLAGS = frozenset(("--exact", "--no-filters", "--suppress-small", "--quiet", "-q"))  # no value
 FOLDER = "fairweight-audit"  # where `audit` writes unless told
 
 
@@ -26,6 +27,8 @@ def explain_command(result: AuditResult) -> str:
 def mitigate_commands(result: AuditResult) -> tuple[str, ...]:
     """What may help; each is audited again on rows that it was not fitted on."""
     tables = shlex.join(_tables(result))
+    if "--count" in tables:  # rules are fitted on single examples, which counts do not have
+        tables = "PREDICTIONS"
     return (
         f"fairweight mitigate thresholds {tables} --validation VALIDATION",
         f"fairweight mitigate cascade {tables} --validation VALIDATION",
@@ -67,7 +70,7 @@ def _tables(result: AuditResult) -> list[str]:
     words = iter(_words(result))
     for word in words:
         name, equals, _ = word.partition("=")
-        if not word.startswith("-"):
+        if not word.startswith("-") or word == "--force":
             kept.append(word)
         elif name not in FLAGS:
             value = [] if equals else [next(words, "")]

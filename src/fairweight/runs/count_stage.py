@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from fairweight.errors import InputError
 from fairweight.runs.context import Context
 
 CUBE = "cube.parquet"
@@ -28,6 +29,11 @@ def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context
             f"SELECT * FROM read_parquet([{files}], union_by_name=true) "
             f"WHERE hash(CAST({id_column} AS VARCHAR)) % {int(spec['parts'])} = {int(spec['part'])}"
         )
+        if not rows.limit(1).fetchall():
+            raise InputError(
+                f"Part {spec['part'] + 1} of {spec['parts']} has no example; count in fewer parts "
+                "(--parts)."
+            )
         with closing(align(rows, **spec["options"])) as aligned:
             write_cube(
                 count(aligned),

@@ -2,9 +2,9 @@
 
 The view's columns are named by role: `example_id, task, label, weight, cluster, g0 ...` (groups),
 `x0 ...` (further columns, if asked for), `p0 ...` (predictions), `s0 ...` (score), `v0 ...`
-(scores), `r0 ...` (label_rank). Identities were checked: no duplicate, no example missing from a
-member, one label per example. Values are as given; text with few values may be an ENUM, whole
-numbers may be narrower than in the file.
+(scores), `r0 ...` (label_rank), `count` (how many examples a row stands for). Identities were
+checked: no duplicate, no example missing from a member, one label per example. Values are as given;
+text with few values may be an ENUM, whole numbers may be narrower than in the file.
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairweight.errors import InputError
-from fairweight.tables.attributes import Attribute, Compact, Identity, same_text
+from fairweight.tables.attributes import OF_EXAMPLES, Attribute, Compact, Identity, same_text
 from fairweight.tables.canonical import canonical
-from fairweight.tables.checks import Checked, check_values, double, probability
+from fairweight.tables.checks import (
+    Checked,
+    check_values,
+    double,
+    probability,
+    require_plain,
+)
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
 from fairweight.tables.examples import check_examples
@@ -75,9 +81,11 @@ class Aligned:
     has_task: bool
     has_weight: bool
     has_cluster: bool
+    has_id: bool  # False: example_id is the number of the row
+    has_count: bool  # rows stand for `count` examples each; else for one
     score_classes: tuple[str, ...] | None
     n_examples: int
-    n_rows: int
+    n_rows: int  # of the view
     notes: tuple[str, ...]
     inputs: tuple[Source, ...]
     train: Training | None
@@ -119,6 +127,7 @@ def align(
     groups: str | Sequence[str] | None = None,
     weight: str | None = None,
     cluster: str | None = None,
+    count: str | None = None,
     examples: Any = None,
     train: Any = None,
     variants: Any = None,
@@ -141,6 +150,8 @@ def align(
         For wide tables: variant to column, or to one column per seed.
     label, id, variant, seed, prediction, score, task, weight, cluster
         Names of the columns. `task` and `weight` are used by default where they exist.
+    count
+        The column that says how many examples a row stands for; without it each row is one.
     groups
         Columns and intersections (`"sex*age"`); by default every column that looks like a group.
     examples, train, variants
@@ -156,7 +167,7 @@ def align(
     """
     if missing not in ("error", "drop"):
         raise InputError(f"missing= must be 'error' or 'drop'; given was {missing!r}.")
-    names = Names(label, id, variant, seed, prediction, score)
+    names = Names(label, id, variant, seed, prediction, score, count=count)
     workspace = Workspace()
     try:
         request = Request(
@@ -201,8 +212,10 @@ def _aligned(
         "weight": find_column(everywhere, request.weight, "--weight (weight=)", True)
         or find_column(everywhere, "weight", "", False),
         "cluster": find_column(everywhere, request.cluster, "--cluster (cluster=)", True),
+        "count": request.names.count,
     }
     choice = choose_groups(request, layout, identity, tables, examples, columns)
+    _require_plain(everywhere, parts, columns, choice)
     attributes = [Attribute(role, column) for role, column in columns.items() if column]
     attributes += [Attribute(f"c{i}", column) for i, column in enumerate(choice.columns)]
     further: tuple[str, ...] = ()
@@ -248,8 +261,13 @@ def _aligned(
     )
     stray = stray_note(parents(described_models), ((m.variant, str(m.seed)) for m in members))
     notes.extend([stray] if stray is not None else [])
-    n_examples = _count_examples(request, view) if has_task else checked.rows
-    _say_tables(examples, tables, choice, described, n_examples, notes)
+    n_named = _count_examples(request, view) if has_task else checked.rows
+    _say_tables(examples, tables, choice, described, n_named, notes)
+    if columns["count"] is not None:
+        notes.append(
+            f"Each row stands for as many examples as '{columns['count']}' says: "
+            f"{checked.examples:,} in {counted(checked.rows, 'row')}."
+        )
     inputs = (*layout.inputs, *(table for table in beside.values() if table is not None))
     return Aligned(
         connection=request.connection,
@@ -262,8 +280,10 @@ def _aligned(
         has_task=has_task,
         has_weight=columns["weight"] is not None,
         has_cluster=columns["cluster"] is not None,
+        has_id=identity.column is not None,
+        has_count=columns["count"] is not None,
         score_classes=_score_classes(layout, score_classes, checked),
-        n_examples=n_examples,
+        n_examples=n_named if has_task else checked.examples,
         n_rows=checked.rows,
         notes=tuple(notes),
         inputs=inputs,
@@ -379,8 +399,10 @@ def _role_view(
 ) -> tuple[str, dict[str, str]]:
     """The final view, with columns named by role, and their types."""
     selected = ["example_id"] + (["task"] if identity.task is not None else [])
-    held = {a.column: a.role for a in attributes if a.role not in ("label", "weight", "cluster")}
+    held = {a.column: a.role for a in attributes if a.role not in OF_EXAMPLES}
     selected.append("label")
+    if "count" in kinds:
+        selected.append('CAST("count" AS BIGINT) AS "count"')
     if "weight" in kinds:
         column = next(a.column for a in attributes if a.role == "weight")
         _require_numbers(kinds["weight"], column, "weight")
@@ -403,6 +425,8 @@ def _role_view(
                     )
                 selected.append(f"CAST({name} AS DOUBLE[]) AS {name}")
             else:
+                if short == "r":
+                    _require_numbers(kind, column, "label_rank")
                 selected.append(name)
     view = request.workspace.name("aligned")
     request.connection.execute(
@@ -418,6 +442,22 @@ def _require_numbers(kind: str, column: str, role: str) -> None:
             f"The {role} column '{column}' must hold numbers; it holds "
             f"{'text' if kind == 'VARCHAR' else kind.lower()}."
         )
+
+
+def _require_plain(
+    tables: Sequence[Source],
+    parts: Sequence[Part],
+    columns: Mapping[str, str | None],
+    choice: Choice,
+) -> None:
+    roles = [(column, role) for role, column in columns.items() if column]
+    roles += [(column, "group") for column in choice.columns]
+    for table in tables:
+        for column, role in roles:
+            if column in table.columns:
+                require_plain(table, column, role)
+    for part in parts:
+        require_plain(part.source, part.prediction, "prediction")
 
 
 def _shown_columns(parts: Sequence[Part], columns: Mapping[str, str | None]) -> dict[str, str]:
@@ -467,7 +507,7 @@ def _say_tables(
     tables: Sequence[Source],
     choice: Choice,
     training: Training | None,
-    n_examples: int,
+    n_named: int,
     notes: list[str],
 ) -> None:
     """What of the tables beside the predictions was not used."""
@@ -475,9 +515,9 @@ def _say_tables(
         notes.append(f"{training.n_unlabelled:,} training rows without a label were not counted.")
     if examples is None:
         return
-    if examples.rows > n_examples:
+    if examples.rows > n_named:
         notes.append(
-            f"{examples.rows - n_examples:,} examples of the examples table {examples.shown} "
+            f"{examples.rows - n_named:,} examples of the examples table {examples.shown} "
             "have no predictions and were not used."
         )
     held = {column for table in tables for column in table.columns}

@@ -12,6 +12,7 @@ from fairweight.tables.groups import LOOK_ROWS, MAX_TEXT_VALUES
 from fairweight.tables.sources import Source
 from fairweight.tables.sql import is_float, is_integer, is_text, one_row, quote
 
+OF_EXAMPLES = ("label", "weight", "cluster", "count")  # an example has one value of each
 _WIDTHS = (("UTINYINT", 0, 2**8), ("SMALLINT", -(2**15), 2**15), ("INTEGER", -(2**31), 2**31))
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical
+from fairweight.tables.checks import require_plain
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
+from fairweight.tables.frequencies import read_counts
 from fairweight.tables.given import named_sources
 from fairweight.tables.sources import Source, open_source
 from fairweight.tables.sql import is_list, literal, quote
@@ -38,6 +40,7 @@ class Names:
     score: str = "score"
     scores: str = "scores"
     label_rank: str = "label_rank"
+    count: str | None = None  # how many examples a row stands for; None: one
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ def recognise(
         (name, open_source(workspace, item, name=None if isinstance(item, str | Path) else name))
         for name, item in given
     ]
+    if names.count is not None:
+        opened = [(name, read_counts(workspace, table, names.count)) for name, table in opened]
     if len(opened) == 1:
         name, table = opened[0]
         if alone and predictions is None and _one_model(table, names):
@@ -121,8 +126,15 @@ def _union(workspace: Workspace, tables: Sequence[Source]) -> Source:
         rows = workspace.connection.execute(f"DESCRIBE {quote(view)}").fetchall()
     columns = {str(row[0]): str(row[1]) for row in rows}
     files = tuple(file for table in tables for file in table.files)
-    total = sum(table.rows for table in tables)
-    return Source(name, view, columns, total, files, tables[0].score_classes)
+    return Source(
+        name,
+        view,
+        columns,
+        rows=sum(table.rows for table in tables),
+        files=files,
+        score_classes=tables[0].score_classes,
+        total=sum(table.n_examples for table in tables),
+    )
 
 
 def require(source: Source, column: str, option: str) -> str:
@@ -176,6 +188,9 @@ def _single(
 
 def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names: Names) -> Layout:
     has_seed = names.seed in table.columns
+    for column, role in ((names.variant, "variant"), (names.seed, "seed")):
+        if column in table.columns:
+            require_plain(table, column, role)
     seed = quote(names.seed) if has_seed else "NULL"
     with reading(table.shown):
         rows = workspace.connection.execute(
@@ -425,7 +440,7 @@ def _as_variant(workspace: Workspace, table: Source, variant: str, names: Names)
         f"{quote(names.variant)} FROM {quote(table.view)}"
     )
     columns = {**table.columns, names.variant: "VARCHAR"}
-    return Source(table.name, view, columns, table.rows, table.files, table.score_classes)
+    return replace(table, view=view, columns=columns, row_number=None)
 
 
 def _stem(table: Source) -> str:

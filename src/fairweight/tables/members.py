@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairweight.errors import InputError
-from fairweight.tables.attributes import Attribute, Compact, Identity, same_text
+from fairweight.tables.attributes import OF_EXAMPLES, Attribute, Compact, Identity, same_text
 from fairweight.tables.canonical import canonical
 from fairweight.tables.connection import Workspace
 from fairweight.tables.examples import check_examples
@@ -273,7 +273,7 @@ class Assembly:
                     f"{counted(total, 'row')} {have(total)} no label ('{attribute.column}'), "
                     f"such as {named([example])}; fill the labels or leave those examples out."
                 )
-            if role in ("label", "weight", "cluster"):
+            if role in OF_EXAMPLES:
                 raise InputError(f"{told}; an example has one {role}: correct the tables.")
             found.varying[role] = "differs between variants of one example"
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.attributes import Identity, same_kind_of_id
 from fairweight.tables.canonical import class_order
+from fairweight.tables.checks import require_plain
 from fairweight.tables.connection import Workspace
+from fairweight.tables.frequencies import likely_counts, refuse_counts
 from fairweight.tables.groups import Choice, Offer, chosen_groups, default_groups
 from fairweight.tables.layout import Layout, Names, Part, require
 from fairweight.tables.sources import Source
@@ -36,6 +38,13 @@ class Request:
     drop: bool
     alone: bool = False  # the baseline alone will do
     further: bool = False  # columns that are no groups are wanted too
+
+    @property
+    def named_columns(self) -> frozenset[str]:
+        """Columns whose role the user has named, other than that of a weight."""
+        groups = [self.groups] if isinstance(self.groups, str) else self.groups or ()
+        named = {part.strip() for name in groups for part in (str(name), *str(name).split("*"))}
+        return frozenset(named | {self.names.label, *filter(None, (self.cluster, self.task))})
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -110,22 +119,58 @@ def find_identity(
             require(table, task, "--task (task=)")
     elif all("task" in table.columns for table in tables):
         task = "task"
-    first = tables[0]
+    first, count = tables[0], request.names.count
+    if task is not None:
+        for table in tables:
+            require_plain(table, task, "task")
+        if count is not None:
+            raise InputError(
+                f"--count {count} (count=) cannot be used with tasks (the column '{task}'): counts "
+                "do not say which rows of two tasks are the same examples. Audit each task on its "
+                "own, without that column, or give one row per example and task."
+            )
     if layout.kind == "wide" and column == "example_id" and column not in first.columns:
         close = difflib.get_close_matches(column, first.columns, n=1, cutoff=0.8)
         if not close and task is None and examples is None:
-            notes.append(
-                "There is no 'example_id' column: each row is taken as one example "
-                "(name the column with --id)."
-            )
+            if count is None:
+                declared = {*layout.used, *request.named_columns}
+                refuse_counts(
+                    request.workspace,
+                    layout.inputs,
+                    declared=declared,
+                    weight=request.weight,
+                    id=column,
+                )
+                notes.append(
+                    "There is no 'example_id' column: each row is taken as one example "
+                    "(name the column with --id)."
+                )
             return Identity(None)
+    if layout.kind != "wide" and not all(column in table.columns for table in tables):
+        _refuse_unpaired_counts(request, layout, first)
     joined = [*tables, examples] if examples is not None else list(tables)
     for table in joined:
         if column not in table.columns and len(joined) > 1:
             option = "--id COLUMN (id=); tables are joined on it, never on the order of rows"
         require(table, column, option)
+        require_plain(table, column, "id")
     same = same_kind_of_id(table.columns[column] for table in joined)
     return Identity(column, task, as_text=not same)
+
+
+def _refuse_unpaired_counts(request: Request, layout: Layout, table: Source) -> None:
+    """Counts of each variant alone do not say what the others predicted on those examples."""
+    declared = {*layout.used, *request.named_columns}
+    given = request.names.count
+    likely = [given] if given else likely_counts(request.connection, table, declared)
+    for column in likely[:1]:
+        raise InputError(
+            f"{table.shown} has no '{request.names.id}', and each row is of one variant, so "
+            "predictions of two variants cannot be paired. If "
+            f"'{column}' counts examples, count the pairs instead: one prediction column per "
+            "variant (SELECT label, pred_dense, pred_int8, count(*) AS n ... GROUP BY ALL), and "
+            "--count n (count='n'). If it does not, name the id of the examples with --id COLUMN."
+        )
 
 
 def choose_groups(
@@ -170,7 +215,7 @@ def _offers(layout: Layout, tables: Sequence[Source], examples: Source | None) -
     for table in (*tables, *([examples] if examples is not None else [])):
         sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
         for column, kind in table.columns.items():
-            offers.setdefault(column, Offer(table.view, kind, table.rows / max(sharing, 1)))
+            offers.setdefault(column, Offer(table.view, kind, table.n_examples / max(sharing, 1)))
     return offers
 
 

@@ -38,6 +38,12 @@ class Source:
     files: tuple[Path, ...] = ()  # () for frames
     score_classes: tuple[str, ...] | None = None
     row_number: str | None = None  # a hidden column of the view that counts its rows
+    total: int | None = None  # examples that its rows stand for, where a column counts them
+
+    @property
+    def n_examples(self) -> int:
+        """Rows, or what they count."""
+        return self.rows if self.total is None else self.total
 
     @property
     def shown(self) -> str:

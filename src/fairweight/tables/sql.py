@@ -71,6 +71,15 @@ def is_list(kind: str) -> bool:
     return kind.endswith("]")
 
 
+def is_nested(kind: str) -> bool:
+    """Whether a DuckDB type holds several values per row.
+
+    >>> [is_nested(k) for k in ("INTEGER[]", "STRUCT(a INTEGER)", "MAP(VARCHAR, INTEGER)", "DATE")]
+    [True, True, True, False]
+    """
+    return is_list(kind) or kind.startswith(("STRUCT(", "MAP(", "UNION("))
+
+
 def missing(expression: str, kind: str) -> str:
     """SQL that is true where a value is missing: null, or not a number.
 

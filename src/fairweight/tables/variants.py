@@ -6,12 +6,13 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
+from fairweight.tables.checks import require_plain
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
 from fairweight.tables.layout import Names, require
 from fairweight.tables.parents import parents
 from fairweight.tables.sources import Source, open_source
-from fairweight.tables.sql import quote
+from fairweight.tables.sql import is_nested, quote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 def variants_table(workspace: Workspace, table: Source, names: Names) -> pd.DataFrame:
     """The table as a frame, its columns `variant` and `seed` so named, its parents checked."""
     require(table, names.variant, "--variant-column (variant=)")
+    for column in (names.variant, names.seed, "parent", "parent_variant", "parent_seed", "leak"):
+        if column in table.columns:
+            require_plain(table, column, column)
     selected = []
     for column in table.columns:
         role = {names.variant: "variant", names.seed: "seed"}.get(column, column)
@@ -28,7 +32,10 @@ def variants_table(workspace: Workspace, table: Source, names: Names) -> pd.Data
                 f"The variants table {table.shown} has a column '{role}' beside '{column}', which "
                 f"is the {role}; rename the first."
             )
-        selected.append(f"{quote(column)} AS {quote(role)}")
+        # What is no plain value (lists, bytes) is shown as text; nothing is computed from it.
+        plain = not is_nested(table.columns[column]) and table.columns[column] != "BLOB"
+        held = quote(column) if plain else f"CAST({quote(column)} AS VARCHAR)"
+        selected.append(f"{held} AS {quote(role)}")
     with reading(f"the variants table {table.shown}"):
         frame = workspace.connection.execute(
             f"SELECT {', '.join(selected)} FROM {quote(table.view)}"

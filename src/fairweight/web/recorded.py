@@ -20,6 +20,7 @@ COLUMNS = {
     "--task": "task",
     "--cluster": "cluster",
     "--weight": "weight",
+    "--count": "count",
     "--missing": "missing",
     "--variant-column": "variant",
     "--seed-column": "seed",
@@ -28,7 +29,7 @@ COLUMNS = {
 }
 PAIRS = {"--prediction": "predictions", "--score": "scores"}
 LISTS = {"--groups": "groups", "--score-classes": "score_classes"}
-FLAGS = frozenset({"--exact", "--no-filters", "--suppress-small", "--quiet", "-q"})
+FLAGS = frozenset({"--exact", "--no-filters", "--suppress-small", "--quiet", "-q", "--force"})
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ class Counted:
     notes: tuple[str, ...]
 
 
-def of_tables(aligned: Aligned, asked: Asked, options: Options, positive: Any) -> Counted:
+def of_tables(
+    aligned: Aligned, asked: Asked, options: Options, positive: Any, force: bool = False
+) -> Counted:
     """Count aligned tables, with scores where something that is wanted needs them."""
     from fairweight.auditing.compare.training import Training
     from fairweight.auditing.counts.count import count, has_scores, training_table
@@ -43,11 +45,17 @@ def of_tables(aligned: Aligned, asked: Asked, options: Options, positive: Any) -
         positive,
         None if training is None else Training(training),
         aligned.notes,
+        force,
     )
 
 
 def of_cubes(
-    paths: Sequence[str], tables: Mapping[str, Any], asked: Asked, options: Options, positive: Any
+    paths: Sequence[str],
+    tables: Mapping[str, Any],
+    asked: Asked,
+    options: Options,
+    positive: Any,
+    force: bool = False,
 ) -> Counted:
     """Read cubes that `fairweight count` wrote."""
     from fairweight.auditing.counts.store import read_cubes
@@ -61,7 +69,7 @@ def of_cubes(
     groups = tables.get("groups")
     if groups is not None:
         groupings = (groups,) if isinstance(groups, str) else tuple(groups)
-    return _counted(cube, baseline, groupings, options, positive, None, ())
+    return _counted(cube, baseline, groupings, options, positive, None, (), force)
 
 
 def models_beside_cubes(tables: Mapping[str, Any]) -> pd.DataFrame | None:
@@ -83,11 +91,12 @@ def _counted(
     positive: Any,
     training: Any,
     notes: Sequence[str],
+    force: bool,
 ) -> Counted:
-    from fairweight.auditing.pipeline import check_answers, positives
+    from fairweight.auditing.pipeline import positives
+    from fairweight.auditing.vocabulary import of_cube
 
-    said = [*notes, *cube.notes]
-    check_answers(cube, said)
+    said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=force)]
     setting = Setting(
         baseline=baseline,
         groupings=tuple(groupings),

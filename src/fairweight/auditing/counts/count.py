@@ -50,8 +50,9 @@ def count(aligned: Aligned, *, scores: bool = False) -> Cube:
     if scores:
         columns, bins = _score_columns(aligned)
         selected += columns
+    number = 'CAST(sum("count") AS BIGINT)' if aligned.has_count else "count(*)"
     table = aligned.connection.sql(
-        f"SELECT {', '.join(selected)}, count(*) AS n FROM {quote(aligned.view)} GROUP BY ALL"
+        f"SELECT {', '.join(selected)}, {number} AS n FROM {quote(aligned.view)} GROUP BY ALL"
     ).to_arrow_table()
     if table.num_rows == 0:
         raise InputError("The table has no rows, so there is nothing to audit.")

@@ -23,6 +23,7 @@ from fairweight.auditing.counts.cube import (
 from fairweight.auditing.counts.units import digest, unit_order
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
+from fairweight.tables.checks import LEAST_WEIGHT, MOST_WEIGHT, refuse_too_many
 from fairweight.tables.write import atomic_file
 
 if TYPE_CHECKING:
@@ -125,7 +126,11 @@ def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]
                     f"'{paths[0]}' was counted with the {what} {values[0]}, '{path}' with {value}; "
                     f"count all parts with the same {option}."
                 )
-    return add(cubes), baselines[0], groupings[0]
+    refuse_too_many(sum(int(cube.count.sum()) for cube in cubes))
+    whole = add(cubes)
+    if whole.weight is not None and not whole.weight.any():
+        raise InputError("All weights of the cubes are 0; nothing can be weighed.")
+    return whole, baselines[0], groupings[0]
 
 
 def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
@@ -142,9 +147,12 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         notes = tuple(map(str, meta["notes"]))
         left_out = tuple(_left_out(part) for part in meta.get("left_out", ()))
         answers = ("label", *(f"prediction:{m}" for m in range(len(members))))
+        if len(set(members)) < len(members) or (clustered and "unit" not in table.column_names):
+            raise ValueError("members or units are not those of the cube")
+        table = _typed(table)
         coded = {name: _codes(table, name) for name in answers}
-        count = table.column("count").to_numpy().astype(np.int64)
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
+        counts = table.column("count").to_numpy()
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise InputError(
             f"'{path}' is not a readable cube; make one with: "
             "fairweight count FILE --out cube.parquet"
@@ -154,10 +162,22 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
             f"'{path}' is a cube of schema {schema!r}, and this version reads {SCHEMA}; count the "
             "data again with this version."
         )
-    if (count < 0).any() or not np.array_equal(count, table.column("count").to_numpy()):
+    if not (np.isfinite(counts) & (counts >= 0) & (counts == np.trunc(counts))).all():
         raise InputError(
             f"The cube '{path}' has counts that are negative or not whole; count the data again."
         )
+    count = counts.astype(np.int64)
+    for name in ("label", "task", "unit", "weight"):
+        if name in table.column_names and table.column(name).null_count:
+            raise InputError(f"The cube '{path}' has cells without a {name}; count the data again.")
+    if "weight" in table.column_names:
+        weight = table.column("weight").to_numpy()
+        held = weight[weight != 0]
+        if not ((held >= LEAST_WEIGHT) & (held <= MOST_WEIGHT)).all():
+            raise InputError(
+                f"The cube '{path}' has weights that are negative, no numbers, or beyond what can "
+                "be computed with; count the data again."
+            )
     if table.num_rows == 0:
         raise InputError(f"The cube '{path}' has no cells, so there is nothing to audit.")
     classes = class_order(v for values, _ in coded.values() for v in values if v is not None)
@@ -218,6 +238,15 @@ def _left_out(held: dict[str, Any]) -> LeftOut:
         n=int(held["n"]),
         weight=float(held["weight"]),
     )
+
+
+def _typed(table: pa.Table) -> pa.Table:
+    """The table with the types that `write_cube` gives it; an error of Arrow's if it cannot be."""
+    import pyarrow as pa
+
+    kinds = {"count": pa.float64(), "weight": pa.float64()}
+    columns = [table.column(n).cast(kinds.get(n, pa.string())) for n in table.column_names]
+    return pa.table(columns, names=table.column_names)
 
 
 def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:

@@ -80,7 +80,7 @@ def _chosen(result: AuditResult) -> pd.DataFrame:
     rows = rows[rows["scope"].fillna("model") == "model"]
     whole = rows[(rows["by"] == "overall") & rows["metric"].isin(OVERALL)].assign(category=None)
     by = rows[(rows["by"] == "group") & (rows["metric"] == BY_CATEGORY)]
-    column = by["group"].astype(str).str.partition("=")[0]
+    column = by["group"].astype(str).str.split("=", n=1).str[0]
     by = by[column.isin(result.single_columns)]
     column = column[by.index]
     levels = by.groupby(column)["group"].nunique()

@@ -28,7 +28,7 @@ OF_TABLES = {
 DEFAULTS: dict[str, Any] = {
     "alpha": 0.05, "n_boot": 2000, "correction": "holm", "min_group": 10, "random_state": None,
     "zero_baseline": "drop", "reference_shift": 0.02, "group_error": 0.0, "exact": False,
-    "confirmatory": (),
+    "members": "retrained", "confirmatory": (),
 }  # fmt: skip
 
 
@@ -236,6 +236,7 @@ def _options(**given: Any) -> Any:
     need(number(given["alpha"], 0, 1), "alpha", "give a level between 0 and 1, such as 0.05")
     need(whole(given["n_boot"], 20), "n_boot", "give a whole number of at least 20")
     need(given["correction"] in ("holm", "bh", "none"), "correction", "use holm, bh or none")
+    need(given["members"] in ("retrained", "repeated"), "members", "use retrained or repeated")
     need(whole(given["min_group"], 1), "min_group", "give a whole number of at least 1")
     need(whole(seed, 0), "random_state", "give a whole number of at least 0")
     policies = ", ".join(ZERO_BASELINE_POLICIES)

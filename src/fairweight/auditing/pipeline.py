@@ -75,7 +75,8 @@ def run(
 
     lineage = parents(variants_table)
     # A leak comes first: the terminal shows only some notes.
-    notes = [*leak_notes(leaks(variants_table, request.variants)), *request.notes, *cube.notes]
+    notes = leak_notes(leaks(variants_table, request.variants))
+    notes += [*_member_notes(cube, request, variants_table), *request.notes, *cube.notes]
     check_answers(cube, notes)
     request = replace(request, fixed_side=_fixed_side(cube, request.fixed_side))
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
@@ -298,6 +299,26 @@ def _fixed_side(cube: Cube, level: str | None) -> str | None:
 def _some(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name}'" for name in list(names)[:5])
     return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _member_notes(cube: Cube, request: Request, variants_table: pd.DataFrame | None) -> list[str]:
+    """What members are taken to be, where nothing but the user's word says it."""
+    from fairweight.tables.parents import members_in
+
+    if len({member.variant for member in cube.members}) == len(cube.members):
+        return []
+    if request.options.members == "repeated":
+        return [
+            "Members are runs of the same models (--members repeated): what is said beyond these "
+            "runs is about running the models again, not about training or compressing again."
+        ]
+    if {(m.variant, m.seed) for m in cube.members} <= members_in(variants_table):
+        return []
+    return [
+        "Several members of a variant (seeds) are taken to be models that were trained again. If "
+        "they are runs of one model (decoding repeats, checkpoints), use --members repeated "
+        "(members='repeated'); a variants table that names every member confirms them."
+    ]
 
 
 def _general_notes(

@@ -35,6 +35,7 @@ def audit(
     alpha: Annotated[
         float, typer.Option(help="Level of intervals and tests.", rich_help_panel=o.STATISTICS)
     ] = 0.05,
+    members: o.Members = "retrained",
     n_boot: o.NBoot = 2000,
     correction: Annotated[
         str,
@@ -152,6 +153,7 @@ def audit(
             positive=positive,
             score_classes=o.split_names(score_classes, "--score-classes"),
             alpha=alpha,
+            members=members,
             n_boot=n_boot,
             correction=correction,
             min_group=min_group,

@@ -56,6 +56,7 @@ def cascade(
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
     alpha: m.Alpha = 0.05,
+    members: o.Members = "retrained",
     n_boot: o.NBoot = 2000,
     min_group: o.MinGroup = 10,
     random_state: o.RandomState = 0,

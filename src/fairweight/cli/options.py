@@ -139,6 +139,15 @@ ScoreClasses: TypeAlias = Annotated[
         rich_help_panel=COLUMNS,
     ),
 ]
+Members: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="retrained|repeated",
+        help="What several seeds are: models trained again, or the same model run again "
+        "(decoding repeats, checkpoints).",
+        rich_help_panel=STATISTICS,
+    ),
+]
 NBoot: TypeAlias = Annotated[
     int, typer.Option(help="Bootstrap replicates.", rich_help_panel=STATISTICS)
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairweight.report.members import RETRAINED, members_of
 from fairweight.report.numbers import text, whole
 from fairweight.report.rows import at_task, of_scope, records, select, variant_of
 from fairweight.report.unseen import Blind, Small, blind, small
@@ -35,6 +36,7 @@ class Members:
     baseline: int
     compressed: int
     pairing: str | None  # parent, seed, independent, single
+    kind: str = RETRAINED  # or repeated: what they are (report/members.py)
 
     @property
     def population(self) -> bool:
@@ -109,7 +111,7 @@ def _members(result: AuditResult, variant: str) -> Members:
         (whole(row["n_seeds_baseline"]) or 1, whole(row["n_seeds_compressed"]) or 1)
         for row in records(rows, ("n_seeds_baseline", "n_seeds_compressed"))
     ] or [(1, 1)]
-    return Members(*sides[0], result.pairing.get(variant))
+    return Members(*sides[0], result.pairing.get(variant), members_of(result))
 
 
 def _allowed(result: AuditResult, variant: str) -> tuple[Allowed, ...]:

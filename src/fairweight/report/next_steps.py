@@ -12,14 +12,14 @@ from fairweight.tables.names import written_list
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
-# About the tables: `audit`, `explain` and `mitigate` all take these, and so does `choose`, where
-# a weight is that of an objective.
+# About the tables: `audit`, `explain` and `mitigate` all take these; `choose` has a few otherwise.
 SHARED = frozenset((
     "--baseline", "--examples", "--train", "--variants", "--missing", "--id", "--label",
     "--prediction", "--score", "--groups", "--task", "--cluster", "--weight", "--variant-column",
     "--seed-column", "--prediction-column", "--score-column", "--positive", "--score-classes",
+    "--members",
 ))  # fmt: skip
-IN_CHOOSE = {"--weight": "--weight-column"}
+IN_CHOOSE = {"--weight": "--weight-column", "--members": None}  # None: has no such option
 FLAGS = frozenset(("--exact", "--no-filters", "--suppress-small", "--quiet", "-q"))  # no value
 FOLDER = "fairweight-audit"  # where `audit` writes unless told
 
@@ -68,7 +68,9 @@ def _words(result: AuditResult) -> list[str]:
     return words[2:] if words[:2] == ["fairweight", "audit"] else []
 
 
-def _tables(result: AuditResult, renamed: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+def _tables(
+    result: AuditResult, renamed: Mapping[str, str | None] = MappingProxyType({})
+) -> list[str]:
     """The files that were audited and the options that say how they are read."""
     kept: list[str] = []
     words = iter(_words(result))
@@ -78,7 +80,8 @@ def _tables(result: AuditResult, renamed: Mapping[str, str] = MappingProxyType({
             kept.append(word)
         elif name not in FLAGS:
             value = given if equals else next(words, "")
-            kept += [renamed.get(name, name), value] if name in SHARED else []
+            option = renamed.get(name, name) if name in SHARED else None
+            kept += [] if option is None else [option, value]
     if kept:
         return kept
     # Made in Python: which tables is not known, which groups is.

@@ -15,6 +15,7 @@ from fairweight.report.explain_sentences import sentences_by_variant
 from fairweight.report.finding import Finding
 from fairweight.report.interval_mark import Mark, Scale, scale_of
 from fairweight.report.lead_sentences import PER_VARIANT, beyond_retraining, facts, headline
+from fairweight.report.members import RETRAINED, members_of
 from fairweight.report.numbers import NOTHING, count, missing, shown
 from fairweight.report.page_payers import (
     KINDS,
@@ -76,6 +77,7 @@ class Lead:
     limits: str
     reference: str  # the loss that the examples needed are about
     per_variant: str | None
+    members: str = RETRAINED  # what they are: retrained or repeated
 
 
 def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
@@ -104,6 +106,7 @@ def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
         limits=confidence(found[0]),
         reference=f"{100 * float(options.get('reference_shift', 0.02)):g} points",
         per_variant=PER_VARIANT if several else None,
+        members=members_of(result),
     )
 
 

@@ -274,7 +274,7 @@ def audit(
         Level of intervals, bootstrap replicates, "holm" | "bh" | "none", the least size of a group
         that is judged, and the seed of all random numbers (0 if None).
     **more
-        Further options of `audit_table`: `groups`, `group_error`, `zero_baseline`, ...
+        Further options of `audit_table`: `groups`, `members`, `group_error`, ...
 
     Examples
     --------
@@ -348,6 +348,7 @@ def audit_table(
     reference_shift: float | None = None,
     group_error: float = 0.0,
     exact: bool = False,
+    members: str = "retrained",
     filters: bool = True,
     fixed_side: str | None = None,
     force: bool = False,
@@ -387,6 +388,10 @@ def audit_table(
         Share of group labels that may be wrong; the range of the corrected excess is then given.
     exact
         Exact McNemar tests instead of mid-p.
+    members
+        What several seeds of a variant are: models that were trained again ("retrained"), or runs
+        of the same model ("repeated": decoding repeats, checkpoints). The numbers are the same;
+        scope `method` is then about running these models again, not about training.
     filters, fixed_side
         The skip rules of bias amplification, and the level whose side is always watched.
     force
@@ -445,6 +450,7 @@ def audit_table(
             "margin": margin if reference_shift is None else reference_shift,
             "group_error": group_error,
             "exact": exact,
+            "members": members,
             "confirmatory": tuple(confirmatory),
         },
         {

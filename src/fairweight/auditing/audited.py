@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,7 @@ FINGERPRINT_ROWS = 200_000
 DEFAULTS: dict[str, Any] = {
     "alpha": 0.05, "n_boot": 2000, "correction": "holm", "min_group": 10, "random_state": None,
     "zero_baseline": "drop", "margin": 0.02, "group_error": 0.0, "exact": False,
-    "confirmatory": (),
+    "members": "retrained", "confirmatory": (),
 }  # fmt: skip
 
 
@@ -133,7 +134,7 @@ def _audit_aligned(
         cube,
         request,
         scored=scored,
-        training=training_table(aligned),
+        training=training_table(aligned, cube.label_classes),
         variants_table=aligned.variants_table,
         progress=progress,
     )
@@ -150,6 +151,7 @@ def _audit_cubes(
     explain: Asked | None,
 ) -> AuditResult:
     from fairweight.auditing.counts.fingerprint import of_cells
+    from fairweight.auditing.counts.groupings import chosen_groupings
     from fairweight.auditing.counts.store import read_cubes
     from fairweight.auditing.pipeline import Request, run
     from fairweight.errors import UnknownNameError
@@ -157,12 +159,12 @@ def _audit_cubes(
     from fairweight.tables.sources import Source, provenance
 
     cube, stored_baseline, groupings = read_cubes(paths)
-    chosen = baseline or stored_baseline
+    chosen = canonical(baseline) or stored_baseline
     names = list(dict.fromkeys(member.variant for member in cube.members))
     if chosen not in names:
         raise UnknownNameError("The baseline", chosen, names)
     if groups is not None:
-        groupings = (groups,) if isinstance(groups, str) else tuple(groups)
+        groupings = chosen_groupings(cube, groups)
     table, beside = (None, []) if models is None else (models[0], [models[1]])
     stray = stray_note(parents(table), ((m.variant, m.seed) for m in cube.members))
     inputs = [Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths]
@@ -250,6 +252,7 @@ def _options(**given: Any) -> Any:
     need(number(given["alpha"], 0, 1), "alpha", "give a level between 0 and 1, such as 0.05")
     need(whole(given["n_boot"], 20), "n_boot", "give a whole number of at least 20")
     need(given["correction"] in ("holm", "bh", "none"), "correction", "use holm, bh or none")
+    need(given["members"] in ("retrained", "repeated"), "members", "use retrained or repeated")
     need(whole(given["min_group"], 1), "min_group", "give a whole number of at least 1")
     need(whole(seed, 0), "random_state", "give a whole number of at least 0")
     policies = ", ".join(ZERO_BASELINE_POLICIES)

@@ -6,8 +6,9 @@ number: every step is a call into the module that does.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.auditing.vocabulary import of_cube, some
 from fairweight.errors import UnknownNameError
 from fairweight.tables.canonical import canonical
+from fairweight.tables.names import known_group, split_grouping
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,10 +79,11 @@ def run(
 
     lineage = parents(variants_table)
     # A leak comes first: the terminal shows only some notes.
-    notes = [*leak_notes(leaks(variants_table, request.variants)), *request.notes, *cube.notes]
+    notes = leak_notes(leaks(variants_table, request.variants))
+    notes += [*_member_notes(cube, request, variants_table), *request.notes, *cube.notes]
     notes += left_out_note(cube.left_out)  # of a cube; tables have said so already
     notes += of_cube(cube).check(request.baseline, force=request.force)
-    _check_fixed_side(cube, request.fixed_side)
+    request = replace(request, fixed_side=_fixed_side(cube, request.fixed_side))
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.positive)
     train = None if training is None else Training(training)
@@ -142,9 +145,7 @@ def run(
         positive=_named_positive(cube, positive),
         tasks=cube.tasks,
         groupings=request.groupings,
-        single_columns=tuple(
-            name for name in request.groupings if name in {c.name for c in cube.columns}
-        ),
+        single_columns=tuple(name for name in request.groupings if len(split_grouping(name)) == 1),
         n_examples=cube.n_examples,
         results=results,
         per_seed=per_seed([(part.members, part.blocks) for part in made], request.baseline),
@@ -270,20 +271,42 @@ def _named_positive(cube: Cube, positive: dict[str | None, int | None]) -> str |
     return None
 
 
-def _check_fixed_side(cube: Cube, level: str | None) -> None:
+def _fixed_side(cube: Cube, level: str | None) -> str | None:
     """The level whose side is always watched must exist; else nothing would be watched."""
     if level is None:
-        return
+        return None
     levels = [
         level_name(column.name, value)
         for column in cube.columns
         for value in column.values
         if value is not None
     ]
-    if level not in levels:
+    found = known_group(level, levels)
+    if found is None:
         raise UnknownNameError(
             "In --fixed-side (fixed_side=), the level", level, levels, remedy="Write COLUMN=LEVEL."
         )
+    return found
+
+
+def _member_notes(cube: Cube, request: Request, variants_table: pd.DataFrame | None) -> list[str]:
+    """What members are taken to be, where nothing but the user's word says it."""
+    from fairweight.tables.parents import members_in
+
+    if len({member.variant for member in cube.members}) == len(cube.members):
+        return []
+    if request.options.members == "repeated":
+        return [
+            "Members are runs of the same models (--members repeated): what is said beyond these "
+            "runs is about running the models again, not about training or compressing again."
+        ]
+    if {(m.variant, m.seed) for m in cube.members} <= members_in(variants_table):
+        return []
+    return [
+        "Several members of a variant (seeds) are taken to be models that were trained again. If "
+        "they are runs of one model (decoding repeats, checkpoints), use --members repeated "
+        "(members='repeated'); a variants table that names every member confirms them."
+    ]
 
 
 def _general_notes(
@@ -301,7 +324,7 @@ def _general_notes(
             notes.append(
                 "Metrics of a positive class are not estimable: the labels are "
                 f"{some(part.label_classes)}, and none is named as positive. Name it: --positive "
-                f"{part.label_classes[-1]} (positive=)."
+                f"{shlex.quote(part.label_classes[-1])} (positive=)."
             )
             break
     for column in cube.columns:
@@ -379,7 +402,7 @@ def _sign_notes(
     absent = [
         name
         for name in request.groupings
-        if any(column not in training for column in name.split("*"))
+        if any(column not in training for column in split_grouping(name))
     ]
     if not absent:
         return []

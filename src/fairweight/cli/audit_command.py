@@ -37,6 +37,7 @@ def audit(
     alpha: Annotated[
         float, typer.Option(help="Level of intervals and tests.", rich_help_panel=o.STATISTICS)
     ] = 0.05,
+    members: o.Members = "retrained",
     n_boot: o.NBoot = 2000,
     correction: Annotated[
         str,
@@ -160,6 +161,7 @@ def audit(
             positive=positive,
             score_classes=o.split_names(score_classes, "--score-classes"),
             alpha=alpha,
+            members=members,
             n_boot=n_boot,
             correction=correction,
             min_group=min_group,

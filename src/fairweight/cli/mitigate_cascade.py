@@ -57,6 +57,7 @@ def cascade(
     score_classes: o.ScoreClasses = None,
     force: o.Force = False,
     alpha: m.Alpha = 0.05,
+    members: o.Members = "retrained",
     n_boot: o.NBoot = 2000,
     min_group: o.MinGroup = 10,
     random_state: o.RandomState = 0,

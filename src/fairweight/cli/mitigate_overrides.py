@@ -66,6 +66,7 @@ def overrides(
     score_classes: o.ScoreClasses = None,
     force: o.Force = False,
     alpha: m.Alpha = 0.05,
+    members: o.Members = "retrained",
     n_boot: o.NBoot = 2000,
     min_group: o.MinGroup = 10,
     random_state: o.RandomState = 0,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.compare.reliability import if_calibrated
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     NOTHING,
     count,
@@ -45,13 +46,15 @@ def before_after(result: AuditResult, finding: Finding) -> PageTable | None:
     groups = any(not missing(row["group"]) for row in rows)
     floors = any(not missing(row["noise_floor"]) for row in rows)
     several = len(sides) > 1
+    members = finding.members.kind
+    names = [worded(SIDES[side], members).lower() for side in sides]
     headings = (
         "metric",
         *(["of"] if groups else []),
         shown(result.baseline),
         shown(finding.variant),
-        *(f"shift{', ' + SIDES[s].lower() if several else ''} [interval]" for s in sides),
-        *(["retraining alone, up to"] if floors else []),
+        *(f"shift{', ' + name if several else ''} [interval]" for name in names),
+        *([worded("retraining alone, up to", members)] if floors else []),
     )
     cells = tuple(
         (

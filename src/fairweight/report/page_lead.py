@@ -15,6 +15,7 @@ from fairweight.report.explain_sentences import sentences_by_variant
 from fairweight.report.finding import Finding
 from fairweight.report.interval_mark import Mark, Scale, scale_of
 from fairweight.report.lead_sentences import beyond_retraining, facts, headline
+from fairweight.report.members import RETRAINED, members_of
 from fairweight.report.numbers import NOTHING, count, missing, shown
 from fairweight.report.page_payers import (
     KINDS,
@@ -75,6 +76,7 @@ class Lead:
     floors: bool
     limits: str
     reference: str  # the loss that the examples needed are about
+    members: str = RETRAINED  # what they are: retrained or repeated
 
 
 def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
@@ -102,6 +104,7 @@ def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
         floors=any(not missing(payer.context.noise_floor) for payer in rows),
         limits=confidence(found[0]),
         reference=f"{100 * float(options.get('reference_shift', 0.02)):g} points",
+        members=members_of(result),
     )
 
 

@@ -10,6 +10,7 @@ from fairweight.report.before_after import before_after, calibration
 from fairweight.report.drawn import DrawnFigure, drawn
 from fairweight.report.figures import Spec, figures
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.page_tables import PageTable
 from fairweight.report.payer_tables import blind_table, payer_table, small_table
 from fairweight.report.rows import Scope
@@ -64,7 +65,7 @@ def section(
         finding=finding,
         pair=" ".join(s.text for s in said if s.topic == "pair"),
         lines=_by_topic(s for s in said if s.scope is None or not several),
-        sides=tuple(_side(said, scope) for scope in scopes) if several else (),
+        sides=tuple(_side(said, scope, finding.members.kind) for scope in scopes if several),
         scope=[s.text for s in said if s.topic == "scope"],
         parts=tuple(_parts(result, finding, f"variant-{i}")),
         figures=tuple(_drawn(result, finding.variant, i, specs)) if draws else (),
@@ -79,8 +80,9 @@ def _by_topic(said: Iterable[Sentence]) -> dict[Topic, list[str]]:
     return lines
 
 
-def _side(said: tuple[Sentence, ...], scope: Scope) -> Side:
-    return Side(SIDES[scope], QUESTIONS[scope], _by_topic(s for s in said if s.scope == scope))
+def _side(said: tuple[Sentence, ...], scope: Scope, members: str) -> Side:
+    title, question = worded(SIDES[scope], members), worded(QUESTIONS[scope], members)
+    return Side(title, question, _by_topic(s for s in said if s.scope == scope))
 
 
 def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]:

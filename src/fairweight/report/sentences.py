@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     count,
     missing,
@@ -308,15 +309,15 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     if not known and (overall is None or missing(overall.context.noise_floor)):
         given = _members(members.baseline)
         return [
-            f"What retraining alone moves is not known: {given} of the baseline; "
-            f"{FLOOR_MEMBERS} are needed."
+            f"{worded('What retraining alone moves is not known', members.kind)}: {given} of the "
+            f"baseline; {FLOOR_MEMBERS} are needed."
         ]
     lines = []
     if overall is not None and not missing(overall.context.noise_floor):
         size = min(members.baseline // 2, members.compressed)
         lines.append(
-            f"Retraining the dense model moves accuracy by {_moved(overall)}, {_members(size)} "
-            f"against {count(size)}."
+            f"{worded('Retraining the dense model', members.kind)} moves accuracy by "
+            f"{_moved(overall)}, {_members(size)} against {count(size)}."
         )
     losing = {payer.key for verdict in finding.verdicts for payer in verdict.loses}
     told = [payer for payer in known if payer.key in losing]
@@ -346,9 +347,11 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
     lines = []
     if finding.method is not None and finding.method.reason is not None:
         lines.append(
-            "Nothing is said here about the method "
-            f"({shown(finding.method.reason)}): that takes at least 4 members a side, from "
-            "different dense models."
+            worded("Nothing is said here about the method", finding.members.kind)
+            + f" ({shown(finding.method.reason)}): that takes "
+            + worded(
+                "at least 4 members a side, from different dense models.", finding.members.kind
+            )
         )
     if finding.blind:
         reference = 100 * finding.blind[0].reference
@@ -394,6 +397,7 @@ def scope(finding: Finding) -> list[str]:
         lines.append(PAIRED[finding.members.pairing])
     if any(not missing(p.context.noise_floor) for p in finding.model.shifts):
         lines.append(NO_VETO)
+    lines = [worded(line, finding.members.kind) for line in lines]
     return lines if finding.clustered else [*lines, INDEPENDENT]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fairweight.errors import InputError
 from fairweight.tables.attributes import OF_EXAMPLES, Attribute, Compact, Identity, same_text
-from fairweight.tables.canonical import canonical
+from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.checks import (
     Checked,
     check_values,
@@ -42,6 +42,7 @@ from fairweight.tables.roles import (
     find_identity,
     further_columns,
     order_members,
+    taken_columns,
     without_varying,
 )
 from fairweight.tables.sources import Source, open_source
@@ -233,7 +234,7 @@ def _aligned(
         rows, kinds, varying = found.rows, found.kinds, found.varying
         everyone, left_out = found.everyone, found.left_out
         notes.extend(left_out_note(left_out))
-    _check_examples_label(request, identity, tables, examples, rows)
+    _check_examples_label(request, identity, tables, examples, rows, kinds["label"])
     choice = without_varying(choice, varying, request.groups is not None)
     further = tuple(c for i, c in enumerate(further) if f"x{i}" not in varying)
     view, kinds = _role_view(request, rows, kinds, identity, parts, choice, further, attributes)
@@ -246,7 +247,9 @@ def _aligned(
         columns=_shown_columns(parts, columns),
     )
     members = _members(parts, checked, notes)
-    _say_groups(request, choice, everywhere, notes)
+    taken = taken_columns(layout, identity, columns) | {*choice.columns}
+    free = [c for table in everywhere for c in table.columns if c not in taken]
+    _say_groups(request, choice, free, notes)
     has_task = identity.task is not None
     training, models = beside["train"], beside["variants"]
     described = (
@@ -309,10 +312,7 @@ def _wide(
 ) -> tuple[str, dict[str, str], dict[str, str]]:
     """The rows of a wide table as they are: nothing is copied, a projection over the file."""
     table = parts[0].source
-    selected = [
-        f"{identity.example(table, 't.')} AS example_id"
-        + (f", t.{quote(identity.task)} AS task" if identity.task is not None else "")
-    ]
+    selected = [identity.select(table, "t.")]
     kinds: dict[str, str] = {}
     if identity.column is not None:
         keys = request.workspace.name("keys")
@@ -323,7 +323,7 @@ def _wide(
         check_unique(
             request.connection,
             keys,
-            "VARCHAR" if identity.as_text else table.columns[identity.column],
+            identity.kind(table),
             has_task=identity.task is not None,
             rows=table.rows,
             where=table.shown,
@@ -331,15 +331,19 @@ def _wide(
         )
         if examples is not None:
             check_examples(request.workspace, identity, examples, keys)
+
+    def select(role: str, column: str, holder: Source, prefix: str, numeric: bool) -> None:
+        value = holder.number(column, prefix) if numeric else prefix + quote(column)
+        selected.append(f"{value} AS {role}")
+        kinds[role] = holder.kind(column) if numeric else holder.columns[column]
+
     for attribute in attributes:
         prefix, holder = ("t.", table) if attribute.column in table.columns else ("e.", examples)
         assert holder is not None
-        selected.append(f"{prefix}{quote(attribute.column)} AS {attribute.role}")
-        kinds[attribute.role] = holder.columns[attribute.column]
+        select(attribute.role, attribute.column, holder, prefix, attribute.numeric)
     for number, part in enumerate(parts):
         for short, column in _values(part):
-            selected.append(f"t.{quote(column)} AS {short}{number}")
-            kinds[f"{short}{number}"] = table.columns[column]
+            select(f"{short}{number}", column, table, "t.", short != "p")
     joined = f"{quote(table.view)} AS t"
     if examples is not None:
         joined += (
@@ -365,6 +369,7 @@ def _check_examples_label(
     tables: Sequence[Source],
     examples: Source | None,
     rows: str,
+    kind: str,
 ) -> None:
     """Labels that stand in the predictions and in the examples table must agree."""
     label = request.names.label
@@ -372,12 +377,15 @@ def _check_examples_label(
         return
     if not any(label in table.columns for table in tables):
         return
+    given = canonical_sql("theirs", examples.columns[label])
     pairs = request.connection.execute(
-        f"SELECT a.label, e.{quote(label)}, count(*), min(a.example_id) FROM "
-        f"(SELECT example_id, label FROM {rows}) AS a JOIN {quote(examples.view)} AS e ON "
-        f"a.example_id = {identity.example(examples, 'e.')} GROUP BY ALL"
+        f"SELECT mine, theirs, n, first, {canonical_sql('mine', kind)}, {given} FROM ("
+        f"SELECT a.label AS mine, e.{quote(label)} AS theirs, count(*) AS n, "
+        f"min(a.example_id) AS first FROM (SELECT example_id, label FROM {rows}) AS a "
+        f"JOIN {quote(examples.view)} AS e ON "
+        f"a.example_id = {identity.example(examples, 'e.')} GROUP BY ALL)"
     ).fetchall()
-    differing = [row for row in pairs if None not in row[:2] and not same_text(row[0], row[1])]
+    differing = [row for row in pairs if None not in row[4:] and not same_text(row[4], row[5])]
     if differing and identity.task is None:
         first = differing[0]
         raise InputError(
@@ -417,6 +425,9 @@ def _role_view(
             if short == "s":
                 _require_numbers(kind, column, "score")
                 selected.append(f"{probability(name, kind)} AS {name}")
+            elif short == "r":
+                _require_numbers(kind, column, "label rank")
+                selected.append(name)
             elif short == "v":
                 if not is_list(kind) and kind != "VARCHAR":
                     raise InputError(
@@ -488,16 +499,13 @@ def _members(parts: Sequence[Part], checked: Checked, notes: list[str]) -> tuple
     return tuple(members)
 
 
-def _say_groups(
-    request: Request, choice: Choice, tables: Sequence[Source], notes: list[str]
-) -> None:
+def _say_groups(request: Request, choice: Choice, free: Sequence[str], notes: list[str]) -> None:
     notes.extend(choice.notes)
     unused = unused_note(choice.unused)
     if unused is not None:
         notes.append(unused)
     if request.cluster is None:
-        columns = list(dict.fromkeys(c for table in tables for c in table.columns))
-        suggestion = cluster_suggestion(columns)
+        suggestion = cluster_suggestion(free)
         if suggestion is not None:
             notes.append(suggestion)
 

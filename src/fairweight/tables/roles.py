@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.tables.attributes import Identity, same_kind_of_id
-from fairweight.tables.canonical import class_order
+from fairweight.tables.attributes import Identity
+from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.checks import require_plain
 from fairweight.tables.connection import Workspace
 from fairweight.tables.frequencies import likely_counts, refuse_counts
 from fairweight.tables.groups import Choice, Offer, chosen_groups, default_groups
 from fairweight.tables.layout import Layout, Names, Part, require
+from fairweight.tables.names import grouping_name
 from fairweight.tables.sources import Source
-from fairweight.tables.sql import is_number, is_text
+from fairweight.tables.sql import is_integer, is_number, is_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -65,14 +67,14 @@ def order_members(
         if layout.kind == "files" and likely is not None and likely != baseline:
             notes.append(
                 f"The first table, '{baseline}', is the baseline although one is named "
-                f"'{likely}'; to change it: --baseline {likely}."
+                f"'{likely}'; to change it: --baseline {shlex.quote(likely)}."
             )
         elif layout.kind != "files" and likely is None:
             notes.append(
                 f"The first variant, '{baseline}', is taken as the baseline; "
                 "to change it: --baseline NAME."
             )
-    baseline = str(baseline)
+    baseline = canonical(baseline) or ""
     if baseline not in variants:
         raise UnknownNameError("The baseline", baseline, variants)
     if len(variants) < 2 and not alone:
@@ -154,8 +156,12 @@ def find_identity(
             option = "--id COLUMN (id=); tables are joined on it, never on the order of rows"
         require(table, column, option)
         require_plain(table, column, "id")
-    same = same_kind_of_id(table.columns[column] for table in joined)
-    return Identity(column, task, as_text=not same)
+    return Identity(
+        column,
+        task,
+        as_text=not all(is_integer(table.columns[column]) for table in joined),
+        task_as_text=task is not None and not all(is_integer(t.columns[task]) for t in tables),
+    )
 
 
 def _refuse_unpaired_counts(request: Request, layout: Layout, table: Source) -> None:
@@ -189,7 +195,7 @@ def choose_groups(
             if column not in layout.used and column != identity.column
         }
         return chosen_groups(request.connection, allowed, request.groups)
-    return default_groups(request.connection, offers, _taken(layout, identity, columns))
+    return default_groups(request.connection, offers, taken_columns(layout, identity, columns))
 
 
 def further_columns(
@@ -201,7 +207,7 @@ def further_columns(
     choice: Choice,
 ) -> tuple[str, ...]:
     """Numbers and texts that describe examples and are no groups, such as measurements."""
-    taken = {*_taken(layout, identity, columns), *choice.columns, "image"}
+    taken = {*taken_columns(layout, identity, columns), *choice.columns, "image"}
     return tuple(
         column
         for column, offer in _offers(layout, tables, examples).items()
@@ -214,12 +220,16 @@ def _offers(layout: Layout, tables: Sequence[Source], examples: Source | None) -
     offers: dict[str, Offer] = {}
     for table in (*tables, *([examples] if examples is not None else [])):
         sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
-        for column, kind in table.columns.items():
-            offers.setdefault(column, Offer(table.view, kind, table.n_examples / max(sharing, 1)))
+        examples_here = table.n_examples / max(sharing, 1)
+        for column, held in table.columns.items():
+            offers.setdefault(column, Offer(table.view, held, table.kind(column), examples_here))
     return offers
 
 
-def _taken(layout: Layout, identity: Identity, columns: Mapping[str, str | None]) -> frozenset[str]:
+def taken_columns(
+    layout: Layout, identity: Identity, columns: Mapping[str, str | None]
+) -> frozenset[str]:
+    """Columns that have a role other than a group's."""
     taken = set(layout.used) | {column for column in columns.values() if column}
     return frozenset(taken | {column for column in (identity.column, identity.task) if column})
 
@@ -236,4 +246,5 @@ def without_varying(choice: Choice, varying: Mapping[str, str], asked: bool) -> 
             "a group is a property of the example."
         )
     kept = tuple(column for column in choice.columns if column not in unfit)
-    return Choice(kept, kept, {**choice.unused, **unfit}, choice.notes)
+    names = tuple(grouping_name([column]) for column in kept)
+    return Choice(kept, names, {**choice.unused, **unfit}, choice.notes)

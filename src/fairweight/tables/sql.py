@@ -58,8 +58,8 @@ def is_number(kind: str) -> bool:
 
 
 def is_text(kind: str) -> bool:
-    """Whether a DuckDB type holds text."""
-    return kind == "VARCHAR" or kind.startswith("ENUM(")
+    """Whether a DuckDB type holds text; types with a name in quotes are enumerations of ours."""
+    return kind == "VARCHAR" or kind.startswith(("ENUM(", '"'))
 
 
 def is_list(kind: str) -> bool:

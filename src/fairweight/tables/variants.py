@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical_sql
 from fairweight.tables.checks import require_plain
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
@@ -16,6 +17,12 @@ from fairweight.tables.sql import is_nested, quote
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Columns of names: text from a text file, whatever they look like. The others may be measured.
+NAMES = frozenset(
+    ("variant", "seed", "parent", "parent_variant", "parent_seed", "dataset", "model", "method",
+     "treatment")
+)  # fmt: skip
 
 
 def variants_table(workspace: Workspace, table: Source, names: Names) -> pd.DataFrame:
@@ -34,8 +41,12 @@ def variants_table(workspace: Workspace, table: Source, names: Names) -> pd.Data
             )
         # What is no plain value (lists, bytes) is shown as text; nothing is computed from it.
         plain = not is_nested(table.columns[column]) and table.columns[column] != "BLOB"
-        held = quote(column) if plain else f"CAST({quote(column)} AS VARCHAR)"
-        selected.append(f"{held} AS {quote(role)}")
+        value = quote(column) if role in NAMES else table.number(column)
+        if not plain:
+            value = f"CAST({quote(column)} AS VARCHAR)"
+        elif role == "variant":
+            value = canonical_sql(value, table.columns[column])
+        selected.append(f"{value} AS {quote(role)}")
     with reading(f"the variants table {table.shown}"):
         frame = workspace.connection.execute(
             f"SELECT {', '.join(selected)} FROM {quote(table.view)}"

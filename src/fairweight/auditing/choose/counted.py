@@ -10,6 +10,7 @@ from fairweight.auditing.choose.known import Asked
 from fairweight.auditing.choose.measured import Setting
 from fairweight.auditing.choose.objectives import needs_scores
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.canonical import canonical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +37,10 @@ def of_tables(
     from fairweight.auditing.counts.count import count, has_scores, training_table
 
     scores = _wants_scores(asked, there=has_scores(aligned), where="the predictions")
-    training = training_table(aligned)
+    cube = count(aligned, scores=scores)
+    training = training_table(aligned, cube.label_classes)
     return _counted(
-        count(aligned, scores=scores),
+        cube,
         aligned.baseline,
         aligned.groupings,
         options,
@@ -58,17 +60,18 @@ def of_cubes(
     force: bool = False,
 ) -> Counted:
     """Read cubes that `fairweight count` wrote."""
+    from fairweight.auditing.counts.groupings import chosen_groupings
     from fairweight.auditing.counts.store import read_cubes
 
     _wants_scores(asked, there=False, where="cubes")
     cube, stored, groupings = read_cubes(paths)
-    baseline = tables.get("baseline") or stored
+    baseline = canonical(tables.get("baseline")) or stored
     names = list(dict.fromkeys(member.variant for member in cube.members))
     if baseline not in names:
         raise UnknownNameError("The baseline", baseline, names)
     groups = tables.get("groups")
     if groups is not None:
-        groupings = (groups,) if isinstance(groups, str) else tuple(groups)
+        groupings = chosen_groupings(cube, groups)
     return _counted(cube, baseline, groupings, options, positive, None, (), force)
 
 

@@ -37,6 +37,7 @@ class Options:
     margin: float = 0.02  # the loss that matters: power and equivalence are stated for it
     group_error: float = 0.0  # share of wrong group labels, if the user declares one
     exact: bool = False  # exact instead of mid-p McNemar
+    members: str = "retrained"  # or "repeated": the same model run again
     confirmatory: tuple[tuple[str, str], ...] = ()  # (metric, kind) that a policy names
 
 

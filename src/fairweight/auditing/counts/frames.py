@@ -11,6 +11,7 @@ from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, groupings, level_name, whole
 from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.result import LEFT_OUT_COLUMNS, empty_frame
+from fairweight.tables.names import group_name, split_grouping
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,11 +187,11 @@ def _training_rows(train: pd.DataFrame, grouping_names: Sequence[str]) -> list[d
         for cls, n in part.groupby("label", sort=False)["n"].sum().items():
             row("class", None, str(cls), n)
         for name in grouping_names:
-            parts = name.split("*")
+            parts = list(split_grouping(name))
             if any(column not in part for column in parts):
                 continue
             level = part[parts].apply(
-                lambda values: " & ".join(level_name(c, v) for c, v in values.items()), axis=1
+                lambda values: group_name((str(c), v) for c, v in values.items()), axis=1
             )
             for group, n in part.groupby(level, sort=False)["n"].sum().items():
                 row("group", str(group), None, n)

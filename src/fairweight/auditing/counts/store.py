@@ -24,6 +24,7 @@ from fairweight.auditing.counts.units import digest, unit_order
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
 from fairweight.tables.checks import LEAST_WEIGHT, MOST_WEIGHT, refuse_too_many
+from fairweight.tables.names import grouping_name, split_grouping
 from fairweight.tables.write import atomic_file
 
 if TYPE_CHECKING:
@@ -221,7 +222,13 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         notes=notes,
         left_out=left_out,
     )
-    return compact(with_own_classes(cube)), baseline, groupings
+    known = {column.name for column in columns}
+    # Version 0.1.0 did not quote a column whose own name has a star.
+    named = tuple(
+        grouping_name([name]) if name in known and not known >= {*split_grouping(name)} else name
+        for name in groupings
+    )
+    return compact(with_own_classes(cube)), baseline, named
 
 
 def _left_out(held: dict[str, Any]) -> LeftOut:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.decide.criteria import Demand
-from fairweight.auditing.decide.levels import column_of, is_missing
+from fairweight.auditing.decide.levels import column_of, is_missing, known_name
 from fairweight.auditing.result import BOUND_COLUMNS
 from fairweight.errors import InputError, UnknownNameError
 
@@ -110,7 +110,7 @@ def _check_required(result: AuditResult, policy: Policy) -> None:
     bounds = result.bounds
     known = bounds.loc[bounds["kind"].isin(["group", "intersection"]), "group"].unique().tolist()
     for name in policy.require_groups:
-        if name not in known:
+        if known_name("group", name, known) is None:
             raise UnknownNameError(
                 "The group that the policy requires (require_groups)", name, known
             )
@@ -141,10 +141,11 @@ def _rows(rows: pd.DataFrame, rule: Rule, demand: Demand, result: AuditResult) -
         if wanted is not None:
             held = _named(chosen, what, rule, result.groupings)
             known = held.unique().tolist()
-            for one in wanted:
-                if one not in known:
+            meant = [known_name(what, one, known) for one in wanted]
+            for one, found in zip(wanted, meant, strict=True):
+                if found is None:
                     raise UnknownNameError(f"{name}: the {what}", one, known)
-            chosen = chosen[held.isin(wanted)]
+            chosen = chosen[held.isin(meant)]
     return chosen
 
 

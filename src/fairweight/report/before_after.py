@@ -38,7 +38,7 @@ _GROUPING = ("worst_group", "group_gap")
 
 def before_after(result: AuditResult, finding: Finding) -> PageTable | None:
     """Headline metrics of baseline and variant with their shift in every scope."""
-    sides = [verdict.scope for verdict in finding.verdicts]
+    sides = [verdict.scope for verdict in finding.families]
     shifts = {side: _shifts(result, finding.variant, side) for side in sides}
     rows = _rows(result, finding.variant, "model")
     if not rows:

@@ -25,7 +25,7 @@ from fairweight.report.numbers import (
     shown,
     size_in_points,
 )
-from fairweight.report.sentences import SIDES, named, scope, sentences
+from fairweight.report.sentences import SIDES, named, reading, scope, sentences
 from fairweight.report.verdict import Payer
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _body(result: AuditResult, finding: Finding, base_model: str | None) -> Iter
     yield ""
     several = len(finding.verdicts) > 1
     for said in sentences(finding):
-        if said.topic in ("leak", "groups", "classes", "cannot tell"):
+        if said.topic in ("leak", "pays more", "ruled out", "columns", "cannot tell"):
             side = ""
             if several and said.scope is not None:
                 side = f"{worded(SIDES[said.scope], finding.members.kind)}: "
@@ -111,17 +111,16 @@ def _body(result: AuditResult, finding: Finding, base_model: str | None) -> Iter
     yield from _table(finding)
     yield ""
     yield (
-        f"Made with fairweight {escaped(result.provenance.version)}; limits hold for all groups, "
-        "or all classes, at once. Shifts are associations in these data, not causes."
+        f"Made with fairweight {escaped(result.provenance.version)}. {escaped(reading(finding))}"
     )
 
 
 def _table(finding: Finding) -> Iterator[str]:
     shifts = finding.model.shifts
     floors = any(not missing(payer.context.noise_floor) for payer in shifts)
-    heads = ["", "n", "baseline", "this model", "shift [simultaneous limits]"]
+    heads = ["", "n", "baseline", "this model", "shift [limits]"]
     heads += [worded("retraining alone, up to", finding.members.kind)] if floors else []
-    yield _row([*heads, "more than the others"])
+    yield _row([*heads, "more than the rest?"])
     yield "|" + "---|" * (len(heads) + 1)
     excess = {payer.key: payer for payer in finding.model.excesses}
     for payer in shifts[:ROWS]:

@@ -59,6 +59,7 @@ class Finding:
     model: Verdict  # these models, as they are; with the limits of the lead
     method: Verdict | None  # beyond retraining; None for one pair
     families: tuple[Verdict, ...]  # both scopes with the limits of their families, for tables
+    one_rate: bool  # whether the limits of the lead hold for all variants at once
     ruled_out: RuledOut | None
     blind: tuple[Blind, ...]
     n_watched: int  # classes and groups whose power is known
@@ -90,6 +91,7 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
     own = result.results[result.results["variant"] == name]
     has_method = bool(of_scope(own, "method").any())
     unseen, n_watched = blind(result, name)
+    model = lead_verdict(result, name, "model", alpha)
     return Finding(
         variant=name,
         baseline=result.baseline,
@@ -98,10 +100,11 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         alpha=alpha,
         correction=str(options.get("correction", "holm")),
         members=_members(result, name),
-        model=lead_verdict(result, name, "model", alpha),
+        model=model,
         method=_method(result, name, alpha) if has_method else None,
         families=_families(result, name, alpha, has_method),
-        ruled_out=ruled_out(result, name),
+        one_rate=bool(len(result.lead)),
+        ruled_out=ruled_out(result, model),
         blind=unseen,
         n_watched=n_watched,
         small=small(result, name),

@@ -54,14 +54,14 @@ def fragment(result: AuditResult) -> str:
 def _summary(lead: Lead) -> str:
     """One row per variant, the clearest loss first."""
     method = lead.method
-    heads = ["variant", "accuracy", "shift in points", "hit hardest", "lose"]
+    heads = ["variant", "accuracy", "shift in points", "loses most", "lose"]
     heads += [worded("… beyond retraining", lead.members)] if method else []
-    heads += ["pay more", "cannot be told"]
+    heads += ["lose more", f"loss beyond {lead.reference} ruled out", "too few examples"]
     rows = ["".join(f"<th {_LEFT}>{escape(head)}</th>" for head in heads)]
     for row in lead.summary[:MAX_ROWS]:
-        cells = [row.variant, row.accuracy, row.shift, row.hit_hardest, row.loses]
+        cells = [row.variant, row.accuracy, row.shift, row.most, row.loses]
         cells += [row.method_loses] if method else []
-        cells += [row.pays_more, row.unseen]
+        cells += [row.pays_more, row.ruled_out, row.unseen]
         rows.append("".join(f"<td {_LEFT}>{escape(cell)}</td>" for cell in cells))
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 

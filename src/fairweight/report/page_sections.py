@@ -19,6 +19,12 @@ from fairweight.report.sentences import HEADINGS, QUESTIONS, SIDES, Sentence, To
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
+IN_FAMILY = (
+    "Limits and p-values hold for all classes, or all groups, of this variant at once; the "
+    "finding above holds for everything at once and may name fewer."
+)
+CHURN = "Churn: the share of predictions that became wrong or right."
+
 
 @dataclass(frozen=True)
 class Side:
@@ -87,24 +93,25 @@ def _side(said: tuple[Sentence, ...], scope: Scope, members: str) -> Side:
 
 def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]:
     several = len(finding.families) > 1
-    correction = "not corrected" if finding.correction == "none" else "corrected in the family"
     pays_more, loses = payer_table(finding, "pays more"), payer_table(finding, "loses")
     if pays_more is not None:
-        strong = f" Strong: at most {finding.alpha:g}." if several else ""
-        title = f"Who pays more than the others ({pays_more.total})"
-        note = f"p-values of the excess are {correction}.{strong}"
+        strong = f" Strong: p of at most {finding.alpha:g}." if several else ""
+        title = f"Who loses more than the rest ({pays_more.total})"
+        note = f"{IN_FAMILY} {CHURN}{strong}"
         yield Part(f"{anchor}-pays-more", title, pays_more, True, note)
     if loses is not None:
         strong = " Strong: limits below 0." if several else ""
-        note = f"p-values are {correction}.{strong}"
-        yield Part(f"{anchor}-loses", f"Who loses ({loses.total})", loses, True, note)
+        note = (
+            f"{IN_FAMILY}{' p-values are not corrected.' if finding.correction == 'none' else ''}"
+        )
+        yield Part(f"{anchor}-loses", f"Who loses ({loses.total})", loses, True, note + strong)
     blind = blind_table(finding.blind)
     if blind is not None:
         of = f"{blind.total} of {finding.n_watched} classes and groups"
-        yield Part(f"{anchor}-unseen", f"What cannot be told ({of})", blind, False)
+        yield Part(f"{anchor}-unseen", f"Too few examples ({of})", blind, False)
     small = small_table(finding.small)
     if small is not None:
-        yield Part(f"{anchor}-small", f"Without a verdict ({small.total})", small, False)
+        yield Part(f"{anchor}-small", f"Not tested ({small.total})", small, False)
     numbers = before_after(result, finding)
     if numbers is not None:
         yield Part(f"{anchor}-numbers", "Baseline and compressed numbers", numbers, True)

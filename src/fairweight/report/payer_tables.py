@@ -1,4 +1,4 @@
-"""Tables of the finding: who loses, who pays more, what cannot be told."""
+"""Tables of the finding: who loses, who loses more than the rest, who has too few examples."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ RESULTS = "tables/results.csv"
 
 
 def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTable | None:
-    """Who loses (simultaneous limits) or pays more, in every scope in which it can be told.
+    """Who loses, or loses more than the rest, in every scope in which it can be told.
 
-    Whoever does so in one scope stands here with the numbers of both; those that say it are
-    strong.
+    By the limits of their family, not by those of the lead: more may stand here than the lead
+    names. Whoever does so in one scope stands here with the numbers of both; those that say it
+    are strong.
     """
     sides = [_Side(verdict, what, finding.members.kind) for verdict in finding.families]
     listed = {payer.key: payer for side in reversed(sides) for payer in side.told}
@@ -54,7 +55,7 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
         for payer in payers[:LIMIT]
     ]
     limits = "simultaneous limits"
-    quantity = "excess over the others in points" if what == "pays more" else "shift in points"
+    quantity = "more than the rest, in points" if what == "pays more" else "shift in points"
     several = len(sides) > 1
     headings = (
         "who",
@@ -113,7 +114,7 @@ def _floor(payer: Payer) -> Cell:
 
 
 def blind_table(blind: Sequence[Blind]) -> PageTable | None:
-    """Where a loss of the reference size could have gone unseen."""
+    """Who has too few examples to find a loss of the size that matters."""
     if not blind:
         return None
     tasks = any(b.task is not None for b in blind)
@@ -139,12 +140,12 @@ def blind_table(blind: Sequence[Blind]) -> PageTable | None:
         "least loss found with 80 % power",
         reference,
     )
-    title, order = "cannot be told", "with the smallest n"
+    title, order = "too few examples", "with the smallest n"
     return PageTable("", title, headings, tuple(rows), len(blind), "tables/power.csv", order)
 
 
 def small_table(small: Sequence[Small]) -> PageTable | None:
-    """Classes and groups without a verdict."""
+    """Classes and groups that were not tested."""
     if not small:
         return None
     rows = [
@@ -152,5 +153,5 @@ def small_table(small: Sequence[Small]) -> PageTable | None:
         for s in small[:LIMIT]
     ]
     headings = ("who", "n", "why")
-    title, order = "without a verdict", "that come first"
+    title, order = "not tested", "that come first"
     return PageTable("", title, headings, tuple(rows), len(small), RESULTS, order)

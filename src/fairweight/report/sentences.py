@@ -1,7 +1,7 @@
 """A finding in words: the same sentences for the terminal, the page and the notebook.
 
-They speak of association, never of cause; of a loss only where simultaneous limits exclude 0; and
-of what the data cannot tell as plainly as of what they can.
+They speak of association, never of cause; of a loss only where limits that hold for everything at
+once exclude 0; and of what the data cannot show as plainly as of what they can.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from fairweight.report.unseen import Blind, Open, Small
 from fairweight.report.verdict import Change, Column, Payer, Verdict
 
 Topic = Literal[
-    "pair", "leak", "accuracy", "most", "pays more", "loses", "ruled out", "groups", "classes",
-    "labels", "gains", "retraining", "cannot tell", "scope",
+    "pair", "leak", "accuracy", "most", "pays more", "loses", "ruled out", "columns", "labels",
+    "gains", "retraining", "cannot tell", "scope",
 ]  # fmt: skip
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 
@@ -39,8 +39,7 @@ HEADINGS: dict[Topic, str] = {
     "pays more": "More than the rest",
     "loses": "Loses",
     "ruled out": "Ruled out",
-    "groups": "By group",
-    "classes": "By class",
+    "columns": "Differences",
     "labels": "Group labels",
     "gains": "Gains",
     "retraining": "For scale",
@@ -84,8 +83,9 @@ PAIRED = {
 MOST_RUNS = 10  # members per side that are listed one by one
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 FEW_MEMBERS = 5  # up to so many members a side the method's tests have little power
-ALPHA_WITHIN = 0.05
-CHANCE = 6.5  # per cent: unchanged models that got any line, at most, in simulations
+CHANCE = (
+    6.5  # per cent: unchanged models that got any line at alpha = 0.05, at most, in simulations
+)
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,7 @@ def said(finding: Finding, verdict: Verdict, limit: int = 5) -> dict[Topic, list
         "most": most(verdict),
         "pays more": pays_more(verdict, limit),
         "loses": loses(verdict, limit),
-        "groups": columns(verdict, "group") or ["No group column was given."],
-        "classes": columns(verdict, "class"),
+        "columns": columns(verdict),
         "gains": gains(verdict, limit),
     }
 
@@ -187,25 +186,42 @@ def runs(finding: Finding) -> list[str]:
     ]
 
 
-def columns(verdict: Verdict, kind: str) -> list[str]:
-    """Whether the change differs between groups (one line per column) or classes."""
-    return [_column(column) for column in verdict.columns if column.kind == kind]
+def columns(verdict: Verdict) -> list[str]:
+    """Whether the change differs between groups (one line per column) and between classes."""
+    lines = [_column(column, verdict) for column in verdict.columns]
+    if any(column.kind == "group" for column in verdict.columns):
+        return lines
+    return ["No group column was given.", *lines]
 
 
-def _column(column: Column) -> str:
+def _column(column: Column, verdict: Verdict) -> str:
     name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
     name += f" ({shown(column.task)})" if column.task is not None else ""
     if column.differs is None:
         return f"{name}: cannot be tested ({column.reason})."
     if not column.differs:
         return f"{name}: no difference shown ({p_value(column.p)})."
-    said = f"{name}: the change differs ({p_value(column.p)})"
+    said = f"{name}: the change differs ({p_value(column.p)}){_better(column, verdict)}"
     if missing(column.within_p):
         return f"{said}."
     within = p_value(column.within_p)
-    if column.within_p <= ALPHA_WITHIN:
+    if column.within_p <= verdict.alpha:
         return f"{said}, also among examples of one class ({within})."
-    return f"{said}; among examples of one class no difference is shown ({within})."
+    return (
+        f"{said}; among examples of one class no difference is shown ({within}), so the mix of "
+        "classes may explain it."
+    )
+
+
+def _better(column: Column, verdict: Verdict) -> str:
+    """Who makes a difference where nobody in the column loses more than the rest."""
+    apart = verdict.apart(column)
+    paying = {payer.key for payer in verdict.pays_more}
+    if not apart or any(payer.key in paying for payer in apart):
+        return ""
+    first = next((payer for payer in apart if payer.shift > 0), apart[0])
+    did = "did better" if first.shift > 0 else "gained less"
+    return f": {named(first)} {did} than the rest, by {size_in_points(first.shift)}"
 
 
 def named(item: Payer | Blind | Open, limit: int = 80) -> str:
@@ -239,9 +255,16 @@ def most(verdict: Verdict) -> list[str]:
 
 def loses(verdict: Verdict, limit: int = 5) -> list[str]:
     """Who loses: limits below 0, accuracy of groups and recall of classes."""
-    if not verdict.loses:
+    losing, every = verdict.loses, len(verdict.shifts)
+    if not losing:
         return ["No class or group is shown to lose."]
-    rest = [payer for payer in verdict.loses if payer != verdict.most]
+    if len(losing) == every > 1 and not verdict.pays_more:
+        sizes = [100 * abs(payer.shift) for payer in losing]
+        return [
+            f"All {count(every)} classes and groups, by {min(sizes):.1f} to {max(sizes):.1f} "
+            "points."
+        ]
+    rest = [payer for payer in losing if payer != verdict.most]
     lines = [f"{named(payer)}: {described(payer)}." for payer in rest[:limit]]
     return lines + _and_more(len(rest), limit)
 
@@ -251,12 +274,15 @@ def pays_more(verdict: Verdict, limit: int = 5) -> list[str]:
     if not verdict.pays_more:
         return ["No class or group is shown to lose more than the rest."]
     lines = [
-        f"{named(payer)}: by {size_in_points(abs(payer.shift))} "
-        f"[{size_in_points(-payer.high).removesuffix(' points')} to "
-        f"{size_in_points(-payer.low).removesuffix(' points')}], {p_value(payer.p)}."
+        f"{named(payer)}: by {by_how_much(payer)}, {p_value(payer.p)}."
         for payer in verdict.pays_more[:limit]
     ]
     return lines + _and_more(len(verdict.pays_more), limit)
+
+
+def by_how_much(payer: Payer) -> str:
+    """A harmful excess as a size: how much more somebody loses than the rest."""
+    return points_interval(-payer.shift, -payer.high, -payer.low).replace("+", "")
 
 
 def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
@@ -265,6 +291,8 @@ def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
     if found is None:
         return []
     said = f"A loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+    if found.shown:
+        said += f" and shown for {count(found.shown)}"
     if not found.open:
         return [f"{said}."]
     names = ", ".join(_open(o) for o in found.open[:limit])
@@ -346,9 +374,10 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
     """Where a loss could have gone unseen, how many examples it would take, who is too small."""
     lines = []
     if finding.method is not None and finding.method.reason is not None:
+        tables = "; the tables have its limits" if len(finding.families) > 1 else ""
         lines.append(
             worded("Nothing is said here about the method", finding.members.kind)
-            + f" ({shown(finding.method.reason)}): that takes "
+            + f" ({shown(finding.method.reason)}{tables}): that takes "
             + worded(
                 "at least 4 members a side, from different dense models.", finding.members.kind
             )
@@ -403,9 +432,17 @@ def scope(finding: Finding) -> list[str]:
 
 def reading(finding: Finding) -> str:
     """How to read the limits and p-values above."""
+    changes = "Changes are compressed minus baseline: associations in these data, not causes."
+    if not finding.one_rate:  # an audit of version 0.1.0
+        return (
+            "Limits and p-values above hold for all classes, or all groups, of one variant at "
+            f"once, not for all variants. {changes}"
+        )
+    chance = (
+        f"at most {CHANCE:g} %" if finding.alpha == 0.05 else f"about {100 * finding.alpha:g} %"
+    )
     return (
-        f"Limits and p-values above hold for all classes, groups and variants at once: of models "
-        f"that did not change, at most {CHANCE:g} % get any line about a loss or a difference. "
-        "“Ruled out” holds for all classes, or all groups, of one variant at once. Changes are "
-        "compressed minus baseline: associations in these data, not causes."
+        "Limits and p-values above hold for all classes, groups and variants at once: of models "
+        f"that did not change, {chance} get any line about a loss or a difference. “Ruled out” "
+        f"holds for all classes, or all groups, of one variant at once. {changes}"
     )

@@ -51,7 +51,7 @@ class Section:
 
 
 def section(result: AuditResult, key: str, variant: str, most: int | None = None) -> Section:
-    """The finding with who pays more, who loses, and what cannot be told (`most` rows of each)."""
+    """The finding with who loses, who loses more, and what is too small (`most` rows of each)."""
     finding = find(result, variant)
     told = sentences(finding)
     scopes = [verdict.scope for verdict in finding.verdicts]
@@ -92,7 +92,7 @@ def _by_heading(told: Iterable[Sentence], members: str) -> list[Said]:
 
 def _tables(finding: Finding, key: str, most: int | None) -> Iterator[Table]:
     titles: tuple[tuple[Literal["pays more", "loses"], str], ...] = (
-        ("pays more", "Who pays more than the others"),
+        ("pays more", "Who loses more than the rest"),
         ("loses", "Who loses"),
     )
     for what, title in titles:
@@ -104,10 +104,10 @@ def _tables(finding: Finding, key: str, most: int | None) -> Iterator[Table]:
     blind = blind_table(finding.blind)
     if blind is not None:
         links = [of_level(key, b.kind, b.name, b.task) for b in finding.blind]
-        yield first_cells_linked(converted(blind, "What cannot be told", most=most), links)
+        yield first_cells_linked(converted(blind, "Too few examples", most=most), links)
     small = small_table(finding.small)
     if small is not None:
-        yield converted(small, "Without a verdict", most=most)
+        yield converted(small, "Not tested", most=most)
 
 
 def _told(finding: Finding, what: Literal["pays more", "loses"]) -> list[Payer]:

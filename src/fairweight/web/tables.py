@@ -39,8 +39,9 @@ class Table:
 
 # A noise floor is read beside the shift: what may stand behind it.
 _BEHIND = (
-    "simultaneous limits", "p", "p, corrected", "excess over the others", "p of the excess",
-    "corrected for noise", "p against retraining", "status",
+    "simultaneous limits", "p", "p, corrected", "loss that matters ruled out",
+    "excess over the others", "simultaneous limits of the excess", "p of the excess",
+    "p of the excess, corrected", "churn", "corrected for noise", "p against retraining", "status",
 )  # fmt: skip
 LinkOf = Callable[[dict[str, Any], str], str | None]  # (row, heading) → address
 

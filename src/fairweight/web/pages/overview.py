@@ -44,7 +44,7 @@ class OverviewPage:
 
 
 def overview(site: OfSite, item: OfItem) -> OverviewPage:
-    """The finding of every variant, who pays most, and what cannot be told."""
+    """The finding of every variant, who pays, and what cannot be told."""
     return site.kept(item, "overview", lambda: _made(site, item))
 
 
@@ -76,8 +76,8 @@ def _made(site: Site, item: Item) -> OverviewPage:
 
 
 _HEADINGS = [
-    "variant", "accuracy, dense → compressed", "shift [interval]", "retraining alone, up to",
-    "pay more", "lose", "cannot be told",
+    "variant", "accuracy, dense → compressed", "shift [limits]", "retraining alone, up to",
+    "lose more than the rest", "lose", "too few examples",
 ]  # fmt: skip
 
 

@@ -125,9 +125,11 @@ def cascade(
             else:
                 choosing = m.read_tasks(validation, values)
                 chosen_variants(choosing[0], names, "In the validation rows, the variant")
-            refuse_overlap(rows_seen(choosing), rows_seen(tasks), "The thresholds")
+            seen = rows_seen(choosing)
+            notes += refuse_overlap(seen, rows_seen(tasks, seen), m.FITTED)
         else:
-            notes += refuse_overlap(held.fitted_on, rows_seen(tasks), "The thresholds")
+            seen = held.fitted_on
+            notes += refuse_overlap(seen, rows_seen(tasks, seen), m.FITTED)
         held, curve = _curves(choosing, tasks, names, held, values, progress)
         by_variant = [apply_cascade(held.thresholds[name], tasks, name) for name in names]
         made = Made(

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MITIGATION = "Mitigation"
+FITTED = "The thresholds would be judged on rows on which they were fitted"
 
 Validation: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE",
         help="Predictions on validation rows, in the layout of FILE; repeat it for one file per "
-        "model (`NAME=FILE`). No example or cluster may be in both.",
+        "model (`NAME=FILE`). No example or cluster may be in both, under whatever identity.",
         rich_help_panel=MITIGATION,
     ),
 ]

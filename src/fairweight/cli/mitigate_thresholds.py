@@ -101,7 +101,8 @@ def thresholds(
             fitted = m.read_tasks(validation or [], values)
             chosen_variants(fitted[0], names, "In the validation rows, the variant")
             held = fit_thresholds(fitted, names, smooth=smooth)
-        note = refuse_overlap(held.fitted_on, rows_seen(tasks), "The thresholds")
+        seen = held.fitted_on
+        note = refuse_overlap(seen, rows_seen(tasks, seen), m.FITTED)
         made = Made(
             KIND,
             held.as_json(),

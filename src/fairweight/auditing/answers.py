@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairweight.auditing.counts.cube import Codes, Cube, CubeMember, GroupColumn
-from fairweight.auditing.counts.encoded import encode, numbers, vector_classes, vectors
+from fairweight.auditing.counts.encoded import (
+    encode,
+    encode_answers,
+    numbers,
+    vector_classes,
+    vectors,
+)
 from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, class_order
@@ -139,7 +145,7 @@ def from_aligned(
         score_classes=score_classes,
         positive=resolve_positive(labels, positive) if len(labels) == 2 else None,
         task=task,
-        train=_training(aligned, task),
+        train=_training(aligned, task, labels),
         variants_table=aligned.variants_table,
         notes=tuple(notes),
     )
@@ -289,14 +295,8 @@ def _in_order(table: pa.Table) -> tuple[NDArray[Any], NDArray[np.intp]]:
 def _coded_answers(
     table: pa.Table, aligned: Aligned
 ) -> tuple[tuple[str, ...], int, Answer, Answer]:
-    import pyarrow.types as kinds
-
     names = ["label", *(member.prediction for member in aligned.members)]
-    types = [table.schema.field(name).type for name in names]
-    mixed = any(kinds.is_boolean(t) for t in types) and any(
-        kinds.is_integer(t) or kinds.is_floating(t) for t in types
-    )
-    coded = {name: encode(table, name, truth_as_number=mixed) for name in names}
+    coded = encode_answers(table, names)
     labels = class_order(v for v in coded["label"][0] if v is not None)
     seen = {v for values, _ in coded.values() for v in values if v is not None}
     classes = labels + class_order(seen - set(labels))
@@ -378,10 +378,10 @@ def _read_scores(
     return score, np.ascontiguousarray(vector.transpose(1, 0, 2), dtype=np.float32), names
 
 
-def _training(aligned: Aligned, task: str | None) -> pd.DataFrame | None:
+def _training(aligned: Aligned, task: str | None, labels: tuple[str, ...]) -> pd.DataFrame | None:
     from fairweight.auditing.counts.count import training_table
 
-    train = training_table(aligned)
+    train = training_table(aligned, labels)
     if train is None or task is None or "task" not in train:
         return train
     return train[train["task"] == task].drop(columns="task").reset_index(drop=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +120,7 @@ def _audit_aligned(
         cube,
         request,
         scored=scored,
-        training=training_table(aligned),
+        training=training_table(aligned, cube.label_classes),
         variants_table=aligned.variants_table,
         progress=progress,
     )
@@ -142,7 +143,7 @@ def _audit_cubes(
     from fairweight.tables.sources import Source, provenance
 
     cube, stored_baseline, groupings = read_cubes(paths)
-    chosen = baseline or stored_baseline
+    chosen = canonical(baseline) or stored_baseline
     names = list(dict.fromkeys(member.variant for member in cube.members))
     if chosen not in names:
         raise UnknownNameError("The baseline", chosen, names)

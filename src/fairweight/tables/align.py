@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fairweight.errors import InputError
 from fairweight.tables.attributes import Attribute, Compact, Identity, same_text
-from fairweight.tables.canonical import canonical
+from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.checks import Checked, check_values, double, probability
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
@@ -214,7 +214,7 @@ def _aligned(
         found = assembly.run(parts, examples)
         rows, kinds, varying = found.rows, found.kinds, found.varying
         _note_dropped(found, notes)
-    _check_examples_label(request, identity, tables, examples, rows)
+    _check_examples_label(request, identity, tables, examples, rows, kinds["label"])
     choice = without_varying(choice, varying, request.groups is not None)
     further = tuple(c for i, c in enumerate(further) if f"x{i}" not in varying)
     view, kinds = _role_view(request, rows, kinds, identity, parts, choice, further, attributes)
@@ -281,10 +281,7 @@ def _wide(
 ) -> tuple[str, dict[str, str], dict[str, str]]:
     """The rows of a wide table as they are: nothing is copied, a projection over the file."""
     table = parts[0].source
-    selected = [
-        f"{identity.example(table, 't.')} AS example_id"
-        + (f", t.{quote(identity.task)} AS task" if identity.task is not None else "")
-    ]
+    selected = [identity.select(table, "t.")]
     kinds: dict[str, str] = {}
     if identity.column is not None:
         keys = request.workspace.name("keys")
@@ -295,7 +292,7 @@ def _wide(
         check_unique(
             request.connection,
             keys,
-            "VARCHAR" if identity.as_text else table.columns[identity.column],
+            identity.kind(table),
             has_task=identity.task is not None,
             rows=table.rows,
             where=table.shown,
@@ -303,15 +300,19 @@ def _wide(
         )
         if examples is not None:
             check_examples(request.workspace, identity, examples, keys)
+
+    def select(role: str, column: str, holder: Source, prefix: str, numeric: bool) -> None:
+        value = holder.number(column, prefix) if numeric else prefix + quote(column)
+        selected.append(f"{value} AS {role}")
+        kinds[role] = holder.kind(column) if numeric else holder.columns[column]
+
     for attribute in attributes:
         prefix, holder = ("t.", table) if attribute.column in table.columns else ("e.", examples)
         assert holder is not None
-        selected.append(f"{prefix}{quote(attribute.column)} AS {attribute.role}")
-        kinds[attribute.role] = holder.columns[attribute.column]
+        select(attribute.role, attribute.column, holder, prefix, attribute.numeric)
     for number, part in enumerate(parts):
         for short, column in _values(part):
-            selected.append(f"t.{quote(column)} AS {short}{number}")
-            kinds[f"{short}{number}"] = table.columns[column]
+            select(f"{short}{number}", column, table, "t.", short != "p")
     joined = f"{quote(table.view)} AS t"
     if examples is not None:
         joined += (
@@ -344,6 +345,7 @@ def _check_examples_label(
     tables: Sequence[Source],
     examples: Source | None,
     rows: str,
+    kind: str,
 ) -> None:
     """Labels that stand in the predictions and in the examples table must agree."""
     label = request.names.label
@@ -351,12 +353,15 @@ def _check_examples_label(
         return
     if not any(label in table.columns for table in tables):
         return
+    given = canonical_sql("theirs", examples.columns[label])
     pairs = request.connection.execute(
-        f"SELECT a.label, e.{quote(label)}, count(*), min(a.example_id) FROM "
-        f"(SELECT example_id, label FROM {rows}) AS a JOIN {quote(examples.view)} AS e ON "
-        f"a.example_id = {identity.example(examples, 'e.')} GROUP BY ALL"
+        f"SELECT mine, theirs, n, first, {canonical_sql('mine', kind)}, {given} FROM ("
+        f"SELECT a.label AS mine, e.{quote(label)} AS theirs, count(*) AS n, "
+        f"min(a.example_id) AS first FROM (SELECT example_id, label FROM {rows}) AS a "
+        f"JOIN {quote(examples.view)} AS e ON "
+        f"a.example_id = {identity.example(examples, 'e.')} GROUP BY ALL)"
     ).fetchall()
-    differing = [row for row in pairs if None not in row[:2] and not same_text(row[0], row[1])]
+    differing = [row for row in pairs if None not in row[4:] and not same_text(row[4], row[5])]
     if differing and identity.task is None:
         first = differing[0]
         raise InputError(
@@ -394,6 +399,9 @@ def _role_view(
             if short == "s":
                 _require_numbers(kind, column, "score")
                 selected.append(f"{probability(name, kind)} AS {name}")
+            elif short == "r":
+                _require_numbers(kind, column, "label rank")
+                selected.append(name)
             elif short == "v":
                 if not is_list(kind) and kind != "VARCHAR":
                     raise InputError(

@@ -62,8 +62,12 @@ def _pandas_columns(frame: Any) -> Iterable[tuple[str, Any]]:
 
 def _polars_columns(frame: Any) -> Iterable[tuple[str, Any]]:
     for column in frame.get_columns():
-        held = column.to_list() if str(column.dtype) == "Object" else column.to_arrow()
-        yield str(column.name), held
+        kind = str(column.dtype)
+        if kind in ("Int128", "UInt128"):  # Arrow has no such type; the text is the same number
+            from polars import String
+
+            column = column.cast(String)
+        yield str(column.name), column.to_list() if kind == "Object" else column.to_arrow()
 
 
 def _plain(table: pa.Table, name: str) -> pa.Table:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.canonical import canonical_sql
 from fairweight.tables.sql import is_float, is_integer, is_text, one_row, quote
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class Offer:
     """A column that could be a group: where it is, of which type, and for how many examples."""
 
     view: str
-    kind: str
+    held: str  # the type that the view has it in
+    kind: str  # the type that its values have: numbers in a text file too
     examples: float
 
 
@@ -62,8 +64,7 @@ def chosen_groups(
         groupings["*".join(parts)] = None
     notes = []
     for column in columns:
-        offer = offers[column]
-        values = _count_values(connection, offer.view, column)
+        values = _count_values(connection, column, offers[column])
         if values > MAX_TEXT_VALUES:
             notes.append(
                 f"The group column '{column}' has {values:,} values; all are in the tables, "
@@ -124,11 +125,11 @@ def _unfit(connection: duckdb.DuckDBPyConnection, column: str, offer: Offer) -> 
         most = MAX_TEXT_VALUES
     else:
         return f"type {offer.kind.partition('(')[0].lower()}"
-    seen = _count_values(connection, offer.view, column, LOOK_ROWS)
+    seen = _count_values(connection, column, offer, LOOK_ROWS)
     if seen > most:
         # The first rows have too many already; the exact number would need every row.
         return f"more than {most:,} values"
-    seen = _count_values(connection, offer.view, column)
+    seen = _count_values(connection, column, offer)
     if seen > most:
         return f"{seen:,} values"
     if seen > FEW_VALUES and seen > offer.examples / 2:
@@ -139,13 +140,14 @@ def _unfit(connection: duckdb.DuckDBPyConnection, column: str, offer: Offer) -> 
 
 
 def _count_values(
-    connection: duckdb.DuckDBPyConnection, view: str, column: str, rows: int | None = None
+    connection: duckdb.DuckDBPyConnection, column: str, offer: Offer, rows: int | None = None
 ) -> int:
     """Distinct values; a missing value is one of them where others are there too."""
     some = f" LIMIT {rows}" if rows is not None else ""
+    text = canonical_sql("value", offer.held)
     total, present = one_row(
         connection,
-        "SELECT count(*), count(value) FROM (SELECT DISTINCT value FROM "
-        f"(SELECT {quote(column)} AS value FROM {quote(view)}{some}))",
+        f"SELECT count(*), count(text) FROM (SELECT DISTINCT {text} AS text FROM "
+        f"(SELECT DISTINCT {quote(column)} AS value FROM (FROM {quote(offer.view)}{some})))",
     )
     return int(total) if present else 0

@@ -14,6 +14,7 @@ from typing import Any
 
 from fairweight.errors import InputError
 from fairweight.tables.attributes import Attribute, Compact, Identity, same_text
+from fairweight.tables.canonical import canonical_sql
 from fairweight.tables.connection import Workspace
 from fairweight.tables.examples import check_examples
 from fairweight.tables.identity import SHOWN_EXAMPLES, check_unique, named
@@ -82,6 +83,14 @@ class Assembly:
     def _count(self, sql: str) -> int:
         return int(one_row(self.workspace.connection, sql)[0])
 
+    def _kind(self, source: Source, attribute: Attribute) -> str:
+        return self.compact.kind(source, attribute.column, numeric=attribute.numeric)
+
+    def _select(self, source: Source, attribute: Attribute) -> str:
+        return self.compact.select(
+            source, attribute.column, attribute.role, numeric=attribute.numeric
+        )
+
     def _held(self, source: Source) -> list[Attribute]:
         return [a for a in self.attributes if a.column in source.columns]
 
@@ -89,7 +98,7 @@ class Assembly:
         table = self.workspace.name("member")
         selected = [self.identity.select(part.source)]
         for attribute in self._held(part.source):
-            selected.append(self.compact.select(part.source, attribute.column, attribute.role))
+            selected.append(self._select(part.source, attribute))
         for short, role in _VALUE_ROLES:
             column = getattr(part, role)
             if column is None:
@@ -99,8 +108,8 @@ class Assembly:
                 selected.append(self.compact.select(part.source, column, name))
                 found.kinds[name] = self.compact.kind(part.source, column)
             else:
-                selected.append(f"{quote(column)} AS {quote(name)}")
-                found.kinds[name] = part.source.columns[column]
+                selected.append(f"{part.source.number(column)} AS {quote(name)}")
+                found.kinds[name] = part.source.kind(column)
         where = f" WHERE {part.where}" if part.where is not None else ""
         self._execute(
             f"CREATE TEMP TABLE {quote(table)} AS SELECT {', '.join(selected)} "
@@ -111,15 +120,13 @@ class Assembly:
     def _check_unique(self, table: str, part: Part, parts: Sequence[Part]) -> None:
         alone = not _in_population(part, parts)
         member = f"variant '{part.variant}'" + ("" if alone else f", seed {part.seed}")
-        column = self.identity.column or ""
-        kind = "VARCHAR" if self.identity.as_text else part.source.columns[column]
-        keys = [column, "variant", "seed"]
+        keys = [self.identity.column or "", "variant", "seed"]
         if self.identity.task is not None:
             keys.append(self.identity.task)
         check_unique(
             self.workspace.connection,
             table,
-            kind,
+            self.identity.kind(part.source),
             has_task=self.identity.task is not None,
             rows=self._count(f"SELECT count(*) FROM {quote(table)}"),
             where=f"{part.source.shown}, {member}",
@@ -131,7 +138,7 @@ class Assembly:
         for attribute in self._held(source):
             if attribute.role not in found.owners:
                 found.owners[attribute.role] = table
-                found.kinds[attribute.role] = self.compact.kind(source, attribute.column)
+                found.kinds[attribute.role] = self._kind(source, attribute)
 
     def _same_order(self, base: str, table: str, keys: Sequence[str]) -> bool:
         counts = [self._count(f"SELECT count(*) FROM {quote(t)}") for t in (base, table)]
@@ -218,7 +225,7 @@ class Assembly:
             owner = found.owners.get(role)
             if owner is None or role in found.varying:
                 continue
-            conflict = self._conflict(found, owner, table, role, part, attribute.column)
+            conflict = self._conflict(found, owner, table, attribute, part)
             if conflict is None:
                 continue
             total, example, values = conflict
@@ -238,9 +245,9 @@ class Assembly:
             found.varying[role] = "differs between variants of one example"
 
     def _conflict(
-        self, found: Assembled, owner: str, table: str, role: str, part: Part, column: str
+        self, found: Assembled, owner: str, table: str, attribute: Attribute, part: Part
     ) -> tuple[int, Any, tuple[Any, Any]] | None:
-        name = quote(role)
+        name = quote(attribute.role)
         joined = f"{quote(owner)} AS a POSITIONAL JOIN {quote(table)} AS b"
         base = found.tables[0]
         if owner != base:
@@ -249,17 +256,19 @@ class Assembly:
         there = " AND b.present" if self._has_present(table) else ""
         if owner != base and self._has_present(owner):
             there += " AND a.present"
-        if found.kinds[role] == self.compact.kind(part.source, column) and not self._count(
+        kinds = (found.kinds[attribute.role], self._kind(part.source, attribute))
+        if kinds[0] == kinds[1] and not self._count(
             f"SELECT count(*) FROM {joined} WHERE a.{name} IS DISTINCT FROM b.{name}{there}"
         ):
             return None
         # Types or spellings may differ (1, 1.0 and "1"): the few distinct pairs are compared by
         # their canonical text.
         pairs = self._execute(
-            f"SELECT a.{name}, b.{name}, count(*), min({key}) FROM {joined} "
-            f"WHERE true{there} GROUP BY ALL ORDER BY 4"
+            f"SELECT {canonical_sql('one', kinds[0])}, {canonical_sql('other', kinds[1])}, * FROM ("
+            f"SELECT a.{name} AS one, b.{name} AS other, count(*), min({key}) AS first "
+            f"FROM {joined} WHERE true{there} GROUP BY ALL) ORDER BY first"
         ).fetchall()
-        differing = [row for row in pairs if not same_text(row[0], row[1])]
+        differing = [row[2:] for row in pairs if not same_text(row[0], row[1])]
         if not differing:
             return None
         first = differing[0]
@@ -293,7 +302,7 @@ class Assembly:
             return
         table = self.workspace.name("examples")
         selected = [f"{self.identity.example(examples)} AS example_id"]
-        selected += [self.compact.select(examples, a.column, a.role) for a in wanted]
+        selected += [self._select(examples, a) for a in wanted]
         self._execute(
             f"CREATE TEMP TABLE {quote(table)} AS SELECT {', '.join(selected)} "
             f"FROM {quote(examples.view)}"
@@ -303,7 +312,7 @@ class Assembly:
         self._execute(f"DROP TABLE {quote(table)}")
         for attribute in wanted:
             found.owners[attribute.role] = placed
-            found.kinds[attribute.role] = self.compact.kind(examples, attribute.column)
+            found.kinds[attribute.role] = self._kind(examples, attribute)
         found.tables.append(placed)
 
     def _count_dropped(self, found: Assembled, extras: Sequence[str]) -> int:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.tables.attributes import Identity, same_kind_of_id
-from fairweight.tables.canonical import class_order
+from fairweight.tables.attributes import Identity
+from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.connection import Workspace
 from fairweight.tables.groups import Choice, Offer, chosen_groups, default_groups
 from fairweight.tables.layout import Layout, Names, Part, require
 from fairweight.tables.sources import Source
-from fairweight.tables.sql import is_number, is_text
+from fairweight.tables.sql import is_integer, is_number, is_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,7 +63,7 @@ def order_members(
                 f"The first variant, '{baseline}', is taken as the baseline; "
                 "to change it: --baseline NAME."
             )
-    baseline = str(baseline)
+    baseline = canonical(baseline) or ""
     if baseline not in variants:
         raise UnknownNameError("The baseline", baseline, variants)
     if len(variants) < 2 and not alone:
@@ -124,8 +124,12 @@ def find_identity(
         if column not in table.columns and len(joined) > 1:
             option = "--id COLUMN (id=); tables are joined on it, never on the order of rows"
         require(table, column, option)
-    same = same_kind_of_id(table.columns[column] for table in joined)
-    return Identity(column, task, as_text=not same)
+    return Identity(
+        column,
+        task,
+        as_text=not all(is_integer(table.columns[column]) for table in joined),
+        task_as_text=task is not None and not all(is_integer(t.columns[task]) for t in tables),
+    )
 
 
 def choose_groups(
@@ -169,8 +173,9 @@ def _offers(layout: Layout, tables: Sequence[Source], examples: Source | None) -
     offers: dict[str, Offer] = {}
     for table in (*tables, *([examples] if examples is not None else [])):
         sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
-        for column, kind in table.columns.items():
-            offers.setdefault(column, Offer(table.view, kind, table.rows / max(sharing, 1)))
+        examples_here = table.rows / max(sharing, 1)
+        for column, held in table.columns.items():
+            offers.setdefault(column, Offer(table.view, held, table.kind(column), examples_here))
     return offers
 
 

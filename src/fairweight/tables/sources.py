@@ -10,16 +10,25 @@ from __future__ import annotations
 import glob
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fairweight.errors import InputError
 from fairweight.tables.complaints import first_line, reading
 from fairweight.tables.connection import Workspace
+from fairweight.tables.delimited import empty_nan, read_delimited
 from fairweight.tables.frames import kind_of_frame, to_arrow
 from fairweight.tables.paths import Place, file_list, find_files, kind_of_file
-from fairweight.tables.sql import one_row, quote
+from fairweight.tables.sql import (
+    is_float,
+    is_integer,
+    is_nested,
+    is_number,
+    literal,
+    one_row,
+    quote,
+)
 
 CUBE_KEY = b"fairweight_cube"
 CLASSES_KEYS = (b"fairweight_classes", b"score_classes")
@@ -29,7 +38,11 @@ BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Source:
-    """One input: a view on the connection, and what is needed to say where it came from."""
+    """One input: a view on the connection, and what is needed to say where it came from.
+
+    Text files have text columns, also where every value is a number: a label or an id is its
+    text. `number` is such a column in a role of numbers, `kind` what it looks like.
+    """
 
     name: str  # as the user wrote it
     view: str
@@ -38,10 +51,21 @@ class Source:
     files: tuple[Path, ...] = ()  # () for frames
     score_classes: tuple[str, ...] | None = None
     row_number: str | None = None  # a hidden column of the view that counts its rows
+    guessed: Mapping[str, str] = field(default_factory=dict)  # text column -> type of its values
 
     @property
     def shown(self) -> str:
         return f"'{self.name}'" if self.files else f"the {self.name}"
+
+    def kind(self, column: str) -> str:
+        """The type of a column; of a text column the type that all its values have."""
+        return self.guessed.get(column, self.columns[column])
+
+    def number(self, column: str, prefix: str = "") -> str:
+        """SQL for a column in a role of numbers: a score, a weight, a measurement."""
+        name = prefix + quote(column)
+        guess = self.guessed.get(column)
+        return name if guess is None or not is_number(guess) else f"CAST({name} AS {guess})"
 
 
 def open_source(workspace: Workspace, given: Any, *, name: str | None = None) -> Source:
@@ -191,12 +215,13 @@ def _described(
     files: tuple[Path, ...],
     classes: tuple[str, ...] | None = None,
     row_number: str | None = None,
+    guessed: Mapping[str, str] | None = None,
 ) -> Source:
     connection = workspace.connection
     described = connection.execute(f"DESCRIBE {quote(view)}").fetchall()
     columns = {str(row[0]): str(row[1]) for row in described if row[0] != row_number}
     rows = one_row(connection, f"SELECT count(*) FROM {quote(view)}")[0]
-    return Source(name, view, columns, int(rows), files, classes, row_number)
+    return Source(name, view, columns, int(rows), files, classes, row_number, guessed or {})
 
 
 # --- files -------------------------------------------------------------------------------------
@@ -219,10 +244,8 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
         if kind == "parquet":
             return _open_parquet(workspace, place, shown)
         if kind == "csv":
-            from fairweight.tables.delimited import read_delimited
-
-            view = read_delimited(workspace, place.files, file_list(place.files))
-            return _described(workspace, view, shown, place.files)
+            view, guessed = read_delimited(workspace, place.files, file_list(place.files))
+            return _described(workspace, view, shown, place.files, guessed=guessed)
         if kind == "json":
             return _open_json(workspace, place, shown)
         if kind == "arrow":
@@ -235,24 +258,29 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
 
 
 def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
+    connection = workspace.connection
     view = workspace.name("source")
-    hive = "true" if place.hive else "false"
     by_name = "true" if len(place.files) > 1 else "false"
     reader = (
-        f"read_parquet({file_list(place.files)}, hive_partitioning = {hive}, "
-        f"union_by_name = {by_name})"
+        f"read_parquet({file_list(place.files)}, union_by_name = {by_name}, "
+        f"hive_partitioning = {'true' if place.hive else 'false'}, hive_types_autocast = {{}})"
     )
-    described = workspace.connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
+    # Values in the names of folders are text, as in a text file.
+    looks, held = (
+        {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE FROM {sql}").fetchall()}
+        for sql in (reader.format("true"), reader.format("false"))
+    )
     # Rows can be counted while they stream, but only within one file.
     hidden = {"file_row_number", ROW_NUMBER}
-    countable = len(place.files) == 1 and hidden.isdisjoint(row[0].lower() for row in described)
+    countable = len(place.files) == 1 and hidden.isdisjoint(column.lower() for column in held)
     counting = f", file_row_number AS {ROW_NUMBER}" if countable else ""
-    workspace.connection.execute(
-        f"CREATE TEMP VIEW {quote(view)} AS SELECT *{counting} FROM {reader}"
+    connection.execute(
+        f"CREATE TEMP VIEW {quote(view)} AS SELECT *{counting} FROM {reader.format('false')}"
     )
     classes = _classes_in(_parquet_metadata(place.files[0]))
     counted = ROW_NUMBER if countable else None
-    return _described(workspace, view, name, place.files, classes, counted)
+    guessed = {column: kind for column, kind in looks.items() if kind != held[column]}
+    return _described(workspace, view, name, place.files, classes, counted, guessed)
 
 
 def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
@@ -265,13 +293,22 @@ def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
     described = connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
     if [row[0] for row in described] == ["json"]:
         raise InputError(f"'{name}' has no columns: every line must be one JSON object.")
-    # A column of mixed types arrives as JSON, with its quotes; `->> '$'` is its plain text.
-    picked = ", ".join(
-        f"{quote(row[0])} ->> '$' AS {quote(row[0])}" if row[1] == "JSON" else quote(row[0])
-        for row in described
+    # Text keeps what a number was written as. Whole numbers and truth values lose nothing.
+    looks = {str(row[0]): str(row[1]) for row in described}
+    typed = {c for c, kind in looks.items() if is_integer(kind) or kind == "BOOLEAN"}
+    typed |= {c for c, kind in looks.items() if is_nested(kind)}
+    types = ", ".join(
+        f"{literal(column)}: {literal(kind if column in typed else 'VARCHAR')}"
+        for column, kind in looks.items()
     )
-    connection.execute(f"CREATE TEMP TABLE {quote(table)} AS SELECT {picked} FROM {reader}")
-    return _described(workspace, table, name, place.files)
+    connection.execute(
+        f"CREATE TEMP TABLE {quote(table)} AS SELECT * FROM {reader[:-1]}, columns = {{{types}}})"
+    )
+    for column in (c for c, kind in looks.items() if is_float(kind)):
+        empty_nan(workspace, table, column)
+    # A column of several types looks like JSON: it is text.
+    guessed = {c: kind for c, kind in looks.items() if c not in typed and kind != "JSON"}
+    return _described(workspace, table, name, place.files, guessed=guessed)
 
 
 def _open_arrow(workspace: Workspace, place: Place, name: str) -> Source:

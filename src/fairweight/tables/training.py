@@ -47,12 +47,12 @@ def count_training(
         keys.append(f"{quote(str(task))} AS task")
     keys += [f"{quote(name)} AS {column}" for name, column in held]
     counted = next((c for c in COUNT_NAMES if c in table.columns and c not in groups), None)
-    if counted is not None and not is_number(table.columns[counted]):
+    if counted is not None and not is_number(table.kind(counted)):
         raise InputError(
             f"The column '{counted}' of the training table {table.shown} holds no numbers; "
             "it is read as the number of training examples."
         )
-    number = "count(*)" if counted is None else f"sum({quote(counted)})"
+    number = "count(*)" if counted is None else f"sum({table.number(counted)})"
     view = workspace.name("training")
     with reading(f"the training table {table.shown}"):
         workspace.connection.execute(

@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical_sql
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
 from fairweight.tables.layout import Names, require
@@ -15,6 +16,12 @@ from fairweight.tables.sql import quote
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Columns of names: text from a text file, whatever they look like. The others may be measured.
+NAMES = frozenset(
+    ("variant", "seed", "parent", "parent_variant", "parent_seed", "dataset", "model", "method",
+     "treatment")
+)  # fmt: skip
 
 
 def variants_table(workspace: Workspace, table: Source, names: Names) -> pd.DataFrame:
@@ -28,7 +35,10 @@ def variants_table(workspace: Workspace, table: Source, names: Names) -> pd.Data
                 f"The variants table {table.shown} has a column '{role}' beside '{column}', which "
                 f"is the {role}; rename the first."
             )
-        selected.append(f"{quote(column)} AS {quote(role)}")
+        value = quote(column) if role in NAMES else table.number(column)
+        if role == "variant":
+            value = canonical_sql(value, table.columns[column])
+        selected.append(f"{value} AS {quote(role)}")
     with reading(f"the variants table {table.shown}"):
         frame = workspace.connection.execute(
             f"SELECT {', '.join(selected)} FROM {quote(table.view)}"

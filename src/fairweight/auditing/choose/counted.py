@@ -10,6 +10,7 @@ from fairweight.auditing.choose.known import Asked
 from fairweight.auditing.choose.measured import Setting
 from fairweight.auditing.choose.objectives import needs_scores
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.canonical import canonical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,9 +35,10 @@ def of_tables(aligned: Aligned, asked: Asked, options: Options, positive: Any) -
     from fairweight.auditing.counts.count import count, has_scores, training_table
 
     scores = _wants_scores(asked, there=has_scores(aligned), where="the predictions")
-    training = training_table(aligned)
+    cube = count(aligned, scores=scores)
+    training = training_table(aligned, cube.label_classes)
     return _counted(
-        count(aligned, scores=scores),
+        cube,
         aligned.baseline,
         aligned.groupings,
         options,
@@ -54,7 +56,7 @@ def of_cubes(
 
     _wants_scores(asked, there=False, where="cubes")
     cube, stored, groupings = read_cubes(paths)
-    baseline = tables.get("baseline") or stored
+    baseline = canonical(tables.get("baseline")) or stored
     names = list(dict.fromkeys(member.variant for member in cube.members))
     if baseline not in names:
         raise UnknownNameError("The baseline", baseline, names)

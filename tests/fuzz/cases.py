@@ -445,7 +445,7 @@ def draw_style(rng: Random, format_: str | None = None) -> Style:
             delimiter=rng.choice((",", ",", ",", ";", "\t", "|")),
             quote_all=rng.random() < 0.15,
         )
-    return Style(format_, row_group=rng.choice((None, None, 1, 7)))
+    return Style(format_, row_group=rng.choice((None, None, 1, 7)), odd_numbers=rng.random() < 0.3)
 
 
 @dataclass

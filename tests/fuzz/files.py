@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -36,6 +37,7 @@ class Style:
     delimiter: str = ","
     quote_all: bool = False
     row_group: int | None = None  # rows of a Parquet row group or an Arrow batch
+    odd_numbers: bool = False  # JSON: 0.5 as 0.50 in one row and as 0.5e0 in the next
 
 
 @dataclass
@@ -104,6 +106,17 @@ def _json(column: Column, value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
+def _json_line(table: Table, row: int) -> str:
+    parts = []
+    for column in table.columns:
+        value = _json(column, column.values[row])
+        text = json.dumps(value, ensure_ascii=row % 2 == 0)
+        if table.style.odd_numbers and isinstance(value, float) and "e" not in text:
+            text += "0" if row % 2 else "e0"
+        parts.append(f"{json.dumps(column.name)}: {text}")
+    return "{" + ", ".join(parts) + "}"
+
+
 def write(table: Table, folder: Path) -> None:
     """Write the table, and damage it where the case asks for that."""
     path, style = folder / table.path, table.style
@@ -111,12 +124,7 @@ def write(table: Table, folder: Path) -> None:
     if style.format in TEXT:
         path.write_bytes(_delimited(table).encode(style.encoding))
     elif style.format in ("json", "jsonl"):
-        records = [
-            {c.name: _json(c, c.values[row]) for c in table.columns} for row in range(table.rows)
-        ]
-        lines = [
-            json.dumps(record, ensure_ascii=row % 2 == 0) for row, record in enumerate(records)
-        ]
+        lines = [_json_line(table, row) for row in range(table.rows)]
         text = "\n".join(lines) if style.format == "jsonl" else "[" + ",\n".join(lines) + "]"
         path.write_text(text + "\n", encoding=style.encoding)
     else:
@@ -172,11 +180,14 @@ def read(table: Table, folder: Path) -> tuple[list[str], list[dict[str, Any]]]:
         text = path.read_bytes().decode(style.encoding)
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=style.delimiter)
         names = next(lines)
-        return names, [
+        rows: list[dict[str, Any]] = [
             {name: cell if cell != "" else None for name, cell in zip(names, line, strict=True)}
             for line in lines
             if line
         ]
+        for name in names:
+            _empty_nan(name, rows)
+        return names, rows
     if style.format == "jsonl":
         records = [json.loads(line) for line in _lines(path)]
         return _keys(records), records
@@ -190,6 +201,28 @@ def read(table: Table, folder: Path) -> tuple[list[str], list[dict[str, Any]]]:
     else:
         held = pa.ipc.open_file(path.read_bytes()).read_all()
     return held.column_names, held.to_pylist()
+
+
+def _empty_nan(name: str, rows: Sequence[dict[str, Any]]) -> None:
+    """In a column of a text file that holds numbers alone, `nan` is a missing one."""
+    cells = [row[name] for row in rows if row[name] is not None]
+    if any(cell.lower() in ("nan", "-nan") for cell in cells) and all(map(is_number, cells)):
+        for row in rows:
+            if row[name] is not None and row[name].lower() in ("nan", "-nan"):
+                row[name] = None
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell reads as a number; a leading zero is the mark of a code.
+
+    >>> [is_number(text) for text in ("1e2", "-0.5", "inf", "007", "1_000", "x")]
+    [True, True, True, False, False, False]
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text and not re.match("-?0[0-9]", text.strip())
 
 
 def _lines(path: Path) -> Sequence[str]:

@@ -173,7 +173,7 @@ def _page(path: Path, step: Step) -> list[str]:
         lost = [*(set(files) - set(given)), *(wanted - set(options))]
         if lost:
             problems.append(f"the page suggests {text[:200]!r} without {lost[0]!r}")
-        if strange := [name for name, _ in options if name not in held]:
+        if strange := [name for name, _ in options if name not in (*held, "-q")]:
             problems.append(f"the page suggests {strange[0]} for {' '.join(command)}")
     return problems
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from tests.fuzz.files import Table, read
+from tests.fuzz.files import Table, is_number, read
 
 WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.0*)?")
 MISSING = "(missing)"
@@ -508,15 +508,7 @@ def _evident(meaning: Meaning, frame: pd.DataFrame, column: str) -> bool:
         and 2 <= len(distinct) <= 12
         and len(texts) >= 2
         and len(distinct) <= len(frame) / 4
-        and not any(WHOLE.fullmatch(v) or _is_number(v) for v in texts)
+        and not any(WHOLE.fullmatch(v) or is_number(v) for v in texts)
         and column not in ("image", "image_path", "weight", "task", "score", "scores", "label_rank")
         and not re.search(r"(^|[_ :])(pred|prediction|score|scores|label_rank)([_ :]|$)", column)
     )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -537,6 +537,18 @@ def test_roles_of_numbers_read_numbers(tmp_path: Path) -> None:
         cube_of(tmp_path / "text.csv", weight="heavy")
 
 
+def test_training_rows_that_differ_in_spelling_are_one(tmp_path: Path) -> None:
+    table = {"example_id": [1, 2], "label": [1, 2], "pred_dense": [1, 2], "pred_int8": [1, 1],
+             "site": ["1", None]}  # fmt: skip
+    (tmp_path / "train.csv").write_text("label,site,n\n1,1.0,3\n1.0,1,4\n1,,5\n2,007,6\n")
+    with align(table, groups=["site"], train=tmp_path / "train.csv") as aligned:
+        train = training_table(aligned, ("1", "2"))
+    assert train is not None
+    assert {tuple(row) for row in train[["label", "site", "n"]].itertuples(index=False)} == {
+        ("1", "1", 7.0), ("1", None, 5.0), ("2", "007", 6.0),
+    }  # fmt: skip
+
+
 def test_truth_values_of_training_labels_beside_numbers() -> None:
     table = {"example_id": [1, 2], "label": [1, 0], "pred_dense": [1, 0], "pred_int8": [1, 1]}
     with align(table, train={"label": [True, True, False]}) as aligned:

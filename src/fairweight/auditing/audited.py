@@ -136,6 +136,7 @@ def _audit_cubes(
     progress: Progress,
     explain: Asked | None,
 ) -> AuditResult:
+    from fairweight.auditing.counts.groupings import chosen_groupings
     from fairweight.auditing.counts.store import read_cubes
     from fairweight.auditing.pipeline import Request, run
     from fairweight.errors import UnknownNameError
@@ -148,7 +149,7 @@ def _audit_cubes(
     if chosen not in names:
         raise UnknownNameError("The baseline", chosen, names)
     if groups is not None:
-        groupings = (groups,) if isinstance(groups, str) else tuple(groups)
+        groupings = chosen_groupings(cube, groups)
     table, beside = (None, []) if models is None else (models[0], [models[1]])
     stray = stray_note(parents(table), ((m.variant, m.seed) for m in cube.members))
     inputs = [Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths]

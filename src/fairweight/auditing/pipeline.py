@@ -6,8 +6,9 @@ number: every step is a call into the module that does.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical
+from fairweight.tables.names import known_group, split_grouping
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +77,7 @@ def run(
     # A leak comes first: the terminal shows only some notes.
     notes = [*leak_notes(leaks(variants_table, request.variants)), *request.notes, *cube.notes]
     check_answers(cube, notes)
-    _check_fixed_side(cube, request.fixed_side)
+    request = replace(request, fixed_side=_fixed_side(cube, request.fixed_side))
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.positive)
     train = None if training is None else Training(training)
@@ -127,9 +129,7 @@ def run(
         positive=_named_positive(cube, positive),
         tasks=cube.tasks,
         groupings=request.groupings,
-        single_columns=tuple(
-            name for name in request.groupings if name in {c.name for c in cube.columns}
-        ),
+        single_columns=tuple(name for name in request.groupings if len(split_grouping(name)) == 1),
         n_examples=cube.n_examples,
         results=frame(blocks),
         per_seed=per_seed([(part.members, part.blocks) for part in made], request.baseline),
@@ -277,20 +277,22 @@ def check_answers(cube: Cube, notes: list[str]) -> None:
             )
 
 
-def _check_fixed_side(cube: Cube, level: str | None) -> None:
+def _fixed_side(cube: Cube, level: str | None) -> str | None:
     """The level whose side is always watched must exist; else nothing would be watched."""
     if level is None:
-        return
+        return None
     levels = [
         level_name(column.name, value)
         for column in cube.columns
         for value in column.values
         if value is not None
     ]
-    if level not in levels:
+    found = known_group(level, levels)
+    if found is None:
         raise UnknownNameError(
             "In --fixed-side (fixed_side=), the level", level, levels, remedy="Write COLUMN=LEVEL."
         )
+    return found
 
 
 def _some(names: Sequence[str]) -> str:
@@ -313,7 +315,7 @@ def _general_notes(
             notes.append(
                 "Metrics of a positive class are not estimable: the labels are "
                 f"{_some(part.label_classes)}, and none is named as positive. Name it: --positive "
-                f"{part.label_classes[-1]} (positive=)."
+                f"{shlex.quote(part.label_classes[-1])} (positive=)."
             )
             break
     for column in cube.columns:
@@ -391,7 +393,7 @@ def _sign_notes(
     absent = [
         name
         for name in request.groupings
-        if any(column not in training for column in name.split("*"))
+        if any(column not in training for column in split_grouping(name))
     ]
     if not absent:
         return []

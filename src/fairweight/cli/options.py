@@ -85,7 +85,8 @@ Groups: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="a,b,a*b",
-        help="Group columns and intersections; by default every column that looks like one.",
+        help="Group columns and intersections; by default every column that looks like one. "
+        "A name with a comma or a star is quoted: '\"age, years\",sex'.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -153,19 +154,26 @@ Quiet: TypeAlias = Annotated[
 
 
 def split_names(text: str | None, option: str) -> list[str] | None:
-    """`a,b,a*b` as names; a name with a comma is quoted: `"a,b"`.
+    """`a,b,c` as names; a name with a comma is quoted: `"a,b"`.
 
-    >>> split_names('sex, age,sex*age', "--groups"), split_names('"age, years",sex', "--groups")
-    (['sex', 'age', 'sex*age'], ['age, years', 'sex'])
+    >>> split_names('cat,"dog, small"', "--score-classes")
+    ['cat', 'dog, small']
     """
     if text is None:
         return None
-    import csv
+    from fairweight.tables.names import unquoted
 
-    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
-    if not any(names):
+    return [unquoted(item) for item in _items(text, option)]
+
+
+def _items(text: str, option: str) -> list[str]:
+    """The items of a list as they are written; an empty list is refused."""
+    from fairweight.tables.names import split_list
+
+    items = split_list(text)
+    if not items:
         raise InputError(f"{option} {text!r} names nothing; write names with commas: a,b,c")
-    return [name for name in names if name]
+    return items
 
 
 def named_columns(given: list[str] | None, option: str) -> dict[str, list[str]] | None:
@@ -176,12 +184,14 @@ def named_columns(given: list[str] | None, option: str) -> dict[str, list[str]] 
     """
     if not given:
         return None
+    from fairweight.tables.names import split_pair
+
     found: dict[str, list[str]] = {}
     for item in given:
-        name, equals, column = item.partition("=")
-        if not (name and equals and column):
+        pair = split_pair(item)
+        if pair is None:
             raise InputError(f"{option} {item!r} is not of the form NAME=COLUMN.")
-        found.setdefault(name, []).append(column)
+        found.setdefault(pair[0], []).append(pair[1])
     return found
 
 
@@ -193,7 +203,7 @@ def table_options(values: dict[str, Any]) -> dict[str, Any]:
         "scores": named_columns(values["score"], "--score"),
         "label": values["label"],
         "id": values["id_"],
-        "groups": split_names(values["groups"], "--groups"),
+        "groups": None if values["groups"] is None else _items(values["groups"], "--groups"),
         "task": values["task"],
         "examples": values["examples"],
         "train": values["train"],

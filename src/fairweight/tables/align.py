@@ -36,6 +36,7 @@ from fairweight.tables.roles import (
     find_identity,
     further_columns,
     order_members,
+    taken_columns,
     without_varying,
 )
 from fairweight.tables.sources import Source, open_source
@@ -227,7 +228,9 @@ def _aligned(
         columns=_shown_columns(parts, columns),
     )
     members = _members(parts, checked, notes)
-    _say_groups(request, choice, everywhere, notes)
+    taken = taken_columns(layout, identity, columns) | {*choice.columns}
+    free = [c for table in everywhere for c in table.columns if c not in taken]
+    _say_groups(request, choice, free, notes)
     has_task = identity.task is not None
     training, models = beside["train"], beside["variants"]
     described = (
@@ -455,16 +458,13 @@ def _members(parts: Sequence[Part], checked: Checked, notes: list[str]) -> tuple
     return tuple(members)
 
 
-def _say_groups(
-    request: Request, choice: Choice, tables: Sequence[Source], notes: list[str]
-) -> None:
+def _say_groups(request: Request, choice: Choice, free: Sequence[str], notes: list[str]) -> None:
     notes.extend(choice.notes)
     unused = unused_note(choice.unused)
     if unused is not None:
         notes.append(unused)
     if request.cluster is None:
-        columns = list(dict.fromkeys(c for table in tables for c in table.columns))
-        suggestion = cluster_suggestion(columns)
+        suggestion = cluster_suggestion(free)
         if suggestion is not None:
             notes.append(suggestion)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical_sql
+from fairweight.tables.names import grouping_columns, grouping_name
 from fairweight.tables.sql import is_float, is_integer, is_text, one_row, quote
 
 if TYPE_CHECKING:
@@ -51,17 +52,9 @@ def chosen_groups(
     columns: dict[str, None] = {}
     groupings: dict[str, None] = {}
     for given in [asked] if isinstance(asked, str) else asked:
-        name = str(given).strip()
-        parts = [name] if name in offers else [part.strip() for part in name.split("*")]
-        if not name or not all(parts):
-            raise InputError(f"groups= has an empty name in {given!r}; write 'sex' or 'sex*age'.")
-        if len(set(parts)) < len(parts):
-            raise InputError(f"The grouping '{name}' names a column twice; name each once.")
-        for part in parts:
-            if part not in offers:
-                raise UnknownNameError("In --groups (groups=), the column", part, offers)
-            columns[part] = None
-        groupings["*".join(parts)] = None
+        parts = grouping_columns(str(given), offers, "--groups (groups=)")
+        columns |= dict.fromkeys(parts)
+        groupings[grouping_name(parts)] = None
     notes = []
     for column in columns:
         values = _count_values(connection, column, offers[column])
@@ -87,7 +80,7 @@ def default_groups(
             columns.append(column)
         else:
             unused[column] = reason
-    return Choice(tuple(columns), tuple(columns), unused)
+    return Choice(tuple(columns), tuple(grouping_name([c]) for c in columns), unused)
 
 
 def unused_note(unused: Mapping[str, str]) -> str | None:
@@ -99,7 +92,7 @@ def unused_note(unused: Mapping[str, str]) -> str | None:
 
 
 def cluster_suggestion(columns: Sequence[str]) -> str | None:
-    """A hint where a column seems to say which examples belong together.
+    """A hint where one of the columns without a role seems to say which examples belong together.
 
     >>> cluster_suggestion(["sex", "writer_id"])[:52]
     "Examples assumed independent, but the column 'writer"
@@ -111,7 +104,7 @@ def cluster_suggestion(columns: Sequence[str]) -> str | None:
         if CLUSTER_WORDS & set(re.split(r"[^a-z]+", words)):
             return (
                 f"Examples assumed independent, but the column '{column}' seems to say which "
-                f"belong together; if so, use --cluster {column!r}."
+                f"belong together; if so, use --cluster {shlex.quote(column)}."
             )
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.connection import Workspace
 from fairweight.tables.groups import Choice, Offer, chosen_groups, default_groups
 from fairweight.tables.layout import Layout, Names, Part, require
+from fairweight.tables.names import grouping_name
 from fairweight.tables.sources import Source
 from fairweight.tables.sql import is_integer, is_number, is_text
 
@@ -56,7 +58,7 @@ def order_members(
         if layout.kind == "files" and likely is not None and likely != baseline:
             notes.append(
                 f"The first table, '{baseline}', is the baseline although one is named "
-                f"'{likely}'; to change it: --baseline {likely}."
+                f"'{likely}'; to change it: --baseline {shlex.quote(likely)}."
             )
         elif layout.kind != "files" and likely is None:
             notes.append(
@@ -148,7 +150,7 @@ def choose_groups(
             if column not in layout.used and column != identity.column
         }
         return chosen_groups(request.connection, allowed, request.groups)
-    return default_groups(request.connection, offers, _taken(layout, identity, columns))
+    return default_groups(request.connection, offers, taken_columns(layout, identity, columns))
 
 
 def further_columns(
@@ -160,7 +162,7 @@ def further_columns(
     choice: Choice,
 ) -> tuple[str, ...]:
     """Numbers and texts that describe examples and are no groups, such as measurements."""
-    taken = {*_taken(layout, identity, columns), *choice.columns, "image"}
+    taken = {*taken_columns(layout, identity, columns), *choice.columns, "image"}
     return tuple(
         column
         for column, offer in _offers(layout, tables, examples).items()
@@ -179,7 +181,10 @@ def _offers(layout: Layout, tables: Sequence[Source], examples: Source | None) -
     return offers
 
 
-def _taken(layout: Layout, identity: Identity, columns: Mapping[str, str | None]) -> frozenset[str]:
+def taken_columns(
+    layout: Layout, identity: Identity, columns: Mapping[str, str | None]
+) -> frozenset[str]:
+    """Columns that have a role other than a group's."""
     taken = set(layout.used) | {column for column in columns.values() if column}
     return frozenset(taken | {column for column in (identity.column, identity.task) if column})
 
@@ -196,4 +201,5 @@ def without_varying(choice: Choice, varying: Mapping[str, str], asked: bool) -> 
             "a group is a property of the example."
         )
     kept = tuple(column for column in choice.columns if column not in unfit)
-    return Choice(kept, kept, {**choice.unused, **unfit}, choice.notes)
+    names = tuple(grouping_name([column]) for column in kept)
+    return Choice(kept, names, {**choice.unused, **unfit}, choice.notes)

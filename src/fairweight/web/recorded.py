@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairweight.tables.names import split_list, split_names, split_pair
+
 HEAD = 1_000_000  # characters in which provenance is found: it stands before the results
 MARK = '"provenance":'
 
@@ -27,7 +29,7 @@ COLUMNS = {
     "--score-column": "score",
 }
 PAIRS = {"--prediction": "predictions", "--score": "scores"}
-LISTS = {"--groups": "groups", "--score-classes": "score_classes"}
+LISTS = {"--groups": ("groups", split_list), "--score-classes": ("score_classes", split_names)}
 FLAGS = frozenset({"--exact", "--no-filters", "--suppress-small", "--quiet", "-q"})
 
 
@@ -83,9 +85,10 @@ def recorded(command: str | None) -> Recorded:
         elif option in COLUMNS:
             columns[COLUMNS[option]] = value
         elif option in LISTS:
-            columns[LISTS[option]] = [name.strip() for name in value.split(",") if name.strip()]
-        elif option in PAIRS and "=" in value:
-            name, _, column = value.partition("=")
+            name, split = LISTS[option]
+            columns[name] = split(value)
+        elif option in PAIRS and (pair := split_pair(value)):
+            name, column = pair
             columns.setdefault(PAIRS[option], {}).setdefault(name, []).append(column)
     return Recorded(tuple(predictions), files, columns, positive)
 

@@ -52,6 +52,7 @@ def of_cubes(
     paths: Sequence[str], tables: Mapping[str, Any], asked: Asked, options: Options, positive: Any
 ) -> Counted:
     """Read cubes that `fairweight count` wrote."""
+    from fairweight.auditing.counts.groupings import chosen_groupings
     from fairweight.auditing.counts.store import read_cubes
 
     _wants_scores(asked, there=False, where="cubes")
@@ -62,7 +63,7 @@ def of_cubes(
         raise UnknownNameError("The baseline", baseline, names)
     groups = tables.get("groups")
     if groups is not None:
-        groupings = (groups,) if isinstance(groups, str) else tuple(groups)
+        groupings = chosen_groupings(cube, groups)
     return _counted(cube, baseline, groupings, options, positive, None, ())
 
 

@@ -200,5 +200,6 @@ def training_table(aligned: Aligned, labels: Collection[str]) -> pd.DataFrame | 
     import pandas as pd
 
     counted = pd.DataFrame({**columns, "n": numbers(table, "n")}, dtype=object).astype({"n": float})
-    # Rows that differed only in how they were written are one.
-    return counted.groupby([*columns], sort=False, dropna=False)["n"].sum().reset_index()
+    # Rows that differed only in how they were written are one; pandas turns None into NaN.
+    merged = counted.groupby([*columns], sort=False, dropna=False)["n"].sum().reset_index()
+    return merged.astype(dict.fromkeys(columns, object)).where(merged.notna(), None)

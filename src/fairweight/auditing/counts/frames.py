@@ -10,6 +10,7 @@ import numpy as np
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
 from fairweight.auditing.counts.sums import sums
+from fairweight.tables.names import group_name, split_grouping
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,8 +105,6 @@ def _split_rows(
 
 
 def _training_rows(train: pd.DataFrame, grouping_names: Sequence[str]) -> list[dict[str, Any]]:
-    from fairweight.auditing.counts.groupings import level_name
-
     rows: list[dict[str, Any]] = []
     tasks = list(dict.fromkeys(train["task"])) if "task" in train else [None]
     for task in tasks:
@@ -129,11 +128,11 @@ def _training_rows(train: pd.DataFrame, grouping_names: Sequence[str]) -> list[d
         for cls, n in part.groupby("label", sort=False)["n"].sum().items():
             row("class", None, str(cls), n)
         for name in grouping_names:
-            parts = name.split("*")
+            parts = list(split_grouping(name))
             if any(column not in part for column in parts):
                 continue
             level = part[parts].apply(
-                lambda values: " & ".join(level_name(c, v) for c, v in values.items()), axis=1
+                lambda values: group_name((str(c), v) for c, v in values.items()), axis=1
             )
             for group, n in part.groupby(level, sort=False)["n"].sum().items():
                 row("group", str(group), None, n)

@@ -21,6 +21,7 @@ from fairweight.auditing.counts.cube import (
 from fairweight.auditing.counts.units import digest, unit_order
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
+from fairweight.tables.names import grouping_name, split_grouping
 from fairweight.tables.write import atomic_file
 
 if TYPE_CHECKING:
@@ -186,7 +187,13 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         unit_is_cluster=clustered,
         notes=notes,
     )
-    return compact(with_own_classes(cube)), baseline, groupings
+    known = {column.name for column in columns}
+    # Version 0.1.0 did not quote a column whose own name has a star.
+    named = tuple(
+        grouping_name([name]) if name in known and not known >= {*split_grouping(name)} else name
+        for name in groupings
+    )
+    return compact(with_own_classes(cube)), baseline, named
 
 
 def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.decide.criteria import Demand
-from fairweight.auditing.decide.levels import column_of, is_missing
+from fairweight.auditing.decide.levels import column_of, is_missing, known_name
 from fairweight.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def unjudged_levels(result: AuditResult, policy: Policy) -> list[str]:
             rows = bounds[(bounds["metric"] == rule.metric) & (bounds["kind"] == rule.by)]
             for level in rows["group"].unique():
                 column = column_of(level, result.groupings)
-                if is_missing(level) and (rule.columns is None or column in rule.columns):
+                meant = {known_name("column", one, [column or ""]) for one in rule.columns or ()}
+                if is_missing(level) and (rule.columns is None or column in meant):
                     found[level] = None
     return list(found)
 
@@ -88,7 +89,7 @@ def _check_required(result: AuditResult, policy: Policy) -> None:
     bounds = result.bounds
     known = bounds.loc[bounds["kind"].isin(["group", "intersection"]), "group"].unique().tolist()
     for name in policy.require_groups:
-        if name not in known:
+        if known_name("group", name, known) is None:
             raise UnknownNameError(
                 "The group that the policy requires (require_groups)", name, known
             )
@@ -119,10 +120,11 @@ def _rows(rows: pd.DataFrame, rule: Rule, demand: Demand, result: AuditResult) -
         if wanted is not None:
             held = _named(chosen, what, rule, result.groupings)
             known = held.unique().tolist()
-            for one in wanted:
-                if one not in known:
+            meant = [known_name(what, one, known) for one in wanted]
+            for one, found in zip(wanted, meant, strict=True):
+                if found is None:
                     raise UnknownNameError(f"{name}: the {what}", one, known)
-            chosen = chosen[held.isin(wanted)]
+            chosen = chosen[held.isin(meant)]
     if rule.by in ("group", "intersection") and rule.groups is None:
         chosen = chosen[~chosen["group"].map(is_missing).to_numpy(dtype=bool)]
         if chosen.empty:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.decide.levels import column_of
 from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.result import AuditResult
+from fairweight.tables.names import grouping_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +81,7 @@ def _chosen(result: AuditResult) -> pd.DataFrame:
     rows = rows[rows["scope"].fillna("model") == "model"]
     whole = rows[(rows["by"] == "overall") & rows["metric"].isin(OVERALL)].assign(category=None)
     by = rows[(rows["by"] == "group") & (rows["metric"] == BY_CATEGORY)]
-    column = by["group"].map(lambda level: column_of(str(level), result.groupings))
+    column = by["group"].astype(str).map(grouping_of)
     by = by[column.isin(result.single_columns)]
     column = column[by.index]
     levels = by.groupby(column)["group"].nunique()

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from tests.fuzz.cases import COMMANDS, Case, Step, options_of
 from tests.fuzz.files import Style, Table
-from tests.fuzz.oracle import Expected, Key, Meaning, canonical, expected
+from tests.fuzz.oracle import Expected, Key, Meaning, canonical, expected, level_name
 
 TOLERANCE = 1e-12
 Found = dict[Key, list[tuple[float | None, float | None, int | None]]]
@@ -230,10 +230,7 @@ def cube(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
         weight = row["count"] * row.get("weight", 1.0)
         right = [row[f"prediction:{m}"] == row["label"] for m in range(len(members))]
         places: list[tuple[str, str | None]] = [("overall", None), ("class", row["label"])]
-        places += [
-            ("group", f"{n.removeprefix('group:')}={'(missing)' if row[n] is None else row[n]}")
-            for n in single
-        ]
+        places += [("group", level_name(name.removeprefix("group:"), row[name])) for name in single]
         for by, name in places:
             at = sums.setdefault((None, row.get("task"), by, name), [0.0] * (len(members) + 2))
             at[-1] += row["count"]

@@ -7,13 +7,11 @@ then the draft knows that the command must be refused.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tests.fuzz.files import Column, Style, Table
-from tests.fuzz.oracle import canonical
+from tests.fuzz.oracle import canonical, level_name, quoted
 
 if TYPE_CHECKING:
     from tests.fuzz.cases import Draft
@@ -22,10 +20,8 @@ Filler = Callable[["Draft", str], None]
 
 
 def listed(*names: str) -> str:
-    """Names as an option takes them: with commas, quoted where a name has one."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(names)
-    return text.getvalue()
+    """Names as an option takes them: with commas, quoted where a name has a mark."""
+    return ",".join(quoted(name, ",*=") for name in names)
 
 
 def _number(share: float, good: tuple[object, ...], bad: tuple[object, ...] = ()) -> Filler:
@@ -75,7 +71,7 @@ def _positive(draft: Draft, option: str) -> None:
     draft.add(option, draft.rng.choice((*labels, *labels, "never")))
     if len(labels) != 2 or draft.world.tasks[0] is not None:
         draft.may_refuse("--positive with other than two classes")
-    if draft.words[-1].endswith("never"):
+    if draft.words[-1].endswith("never") and draft.world.tasks[0] is None:
         draft.must_refuse("--positive names no label")
 
 
@@ -127,7 +123,7 @@ def _fixed_side(draft: Draft, option: str) -> None:
         return
     groups = draft.world.groups
     levels = [
-        f"{name}={canonical(code.texts[0])}"
+        level_name(name, canonical(code.texts[0]))
         for name, codes in groups.items()
         for code in codes
         if code is not None

@@ -58,6 +58,32 @@ def canonical(value: Any) -> str | None:
     raise RefusedError(f"a value of the kind {type(value).__name__} is no class, group or identity")
 
 
+def quoted(name: str, marks: str = "*=") -> str:
+    """A name as groups and options write it: in quotes where a mark in it would be misread.
+
+    >>> print(quoted("sex"), quoted("a*b"), quoted("age, years"), quoted("age, years", ",*="))
+    sex "a*b" age, years "age, years"
+    """
+    plain = name and name == name.strip() and name[0] != '"' and " & " not in name
+    if plain and not any(mark in name for mark in marks):
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def level_name(column: str, value: str | None) -> str:
+    """A group of one column as results show it.
+
+    >>> print(level_name("sex", "f"), level_name("a=b", None), level_name("sex", "(missing)"))
+    sex=f "a=b"=(missing) sex="(missing)"
+    """
+    if value is None:
+        return f"{quoted(column)}={MISSING}"
+    misread = value == MISSING or value[:1] == '"' or value.endswith(" &")
+    if misread or (" & " in value and "=" in value):
+        value = '"' + value.replace('"', '""') + '"'
+    return f"{quoted(column)}={value}"
+
+
 @dataclass
 class Member:
     """One model: where its predictions are."""
@@ -437,8 +463,7 @@ def _by_groups(frame: pd.DataFrame, grouping: tuple[str, ...], must: bool) -> Di
     """Levels are tuples of values, because two may read alike ("a=b" with "c", "a" with "b=c")."""
 
     def shown(level: tuple[str | None, ...]) -> str:
-        parts = zip(grouping, level, strict=True)
-        return " & ".join(f"{name}={MISSING if part is None else part}" for name, part in parts)
+        return " & ".join(level_name(*pair) for pair in zip(grouping, level, strict=True))
 
     values = list(zip(*(frame[GROUP + column] for column in grouping), strict=True))
     return Division("group", values, shown, must)

@@ -132,11 +132,12 @@ def _check_weights(
         raise InputError(
             f"The weight column '{columns['weight']}' is negative, infinite or missing in "
             f"{counted(result['weight'], 'row')}, such as {some(bad['weight'])}; "
-            "weights are numbers of at least 0."
+            "correct them: weights are numbers of at least 0."
         )
     if not result["total_weight"]:
         raise InputError(
-            f"The weight column '{columns['weight']}' is zero everywhere; nothing can be weighed."
+            f"The weight column '{columns['weight']}' is zero everywhere; give weights above 0, "
+            "or leave the column out."
         )
 
 

@@ -150,9 +150,8 @@ class Draft:
             steps.append(self._audit_of_cube(steps[0].out))
         elif asked[0] == "mitigate" and "--rule" not in self.words and self.chance(0.2):
             steps.append(self._rule_again(steps[0]))
-        if asked == ("gate",) and self.chance(0.04):
-            steps = [Step(asked, ["--init"], "nothing")]
-            self.meaning, self.expect = None, ACCEPT  # type: ignore[assignment]
+        if self.command == ("gate",) and self.chance(0.12):
+            steps = self._starter(steps[0])
         page = self.command == ("audit",) and len(steps) == 1 and self.chance(0.06)
         return Case(
             self.number, [*self.tables, *self.beside], self.texts, steps, self.meaning,
@@ -216,7 +215,7 @@ class Draft:
         self.roles = {}
         for role, name in defaults.items():
             chosen = name
-            if self.chance(0.2):
+            if self.chance(0.4 if role == "seed" else 0.2):
                 chosen = others[role]
                 if self.chance(hostile / 2):
                     chosen = self.rng.choice(HOSTILE_NAMES)
@@ -375,6 +374,9 @@ class Draft:
             self.add("--policy", "policy.toml")
             for option in ("--json", "--junit", "--markdown", "--require", "--quiet"):
                 FILLERS[option.lstrip("-")](self, option)
+            for option in ("--looks", "--log"):
+                if self.has(option):
+                    FILLERS[option.lstrip("-")](self, option)
             if self.chance(0.1):
                 self.add("--n-boot", 20)
                 self.must_refuse("options of tables for an audit that was made")
@@ -391,6 +393,16 @@ class Draft:
             step = Step(asked, self.words, "report" if json_form else "nothing", "again.json")
         self.words = first
         return step
+
+    def _starter(self, gated: Step) -> list[Step]:
+        """A policy to start from, made for these tables most of the time, and used."""
+        if self.chance(0.2):
+            self.meaning, self.expect = None, ACCEPT  # type: ignore[assignment]
+            return [Step(("gate",), ["--init"], "nothing")]
+        of_gate = ("--policy", "--json", "--junit", "--markdown", "--require", "--looks", "--log")
+        tables = [w for w in _without(self.words, of_gate) if w not in ("--quiet", "-q")]
+        self.may_refuse("a policy for tables, which may have too few examples of a group")
+        return [Step(("gate",), [*tables, "--init"], "starter", "policy.toml"), gated]
 
     def _audit_of_cube(self, cube: str) -> Step:
         if "--suppress-small" in self.words:

@@ -353,11 +353,28 @@ def report(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
     return compared(_accuracies(made["results"]), truth, small=small)
 
 
+def starter(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
+    """A policy that was made for the tables asks for their groups."""
+    text = (folder / step.out).read_text(encoding="utf-8")
+    return [] if "[[rule]]" in text else ["the policy to start from has no rule"]
+
+
 def nothing(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
     return []
 
 
 CHECKS: dict[str, Callable[[Path, Step, Expected, Case], list[str]]] = {
     f.__name__: f
-    for f in (audit, verdict, cube, choice, exemplars, preflight, mitigation, report, nothing)
+    for f in (
+        audit,
+        verdict,
+        cube,
+        choice,
+        exemplars,
+        preflight,
+        mitigation,
+        report,
+        starter,
+        nothing,
+    )
 }

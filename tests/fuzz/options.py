@@ -7,6 +7,7 @@ then the draft knows that the command must be refused.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -136,6 +137,17 @@ def _fixed_side(draft: Draft, option: str) -> None:
     draft.may_refuse("--fixed-side of a column that may be no group")
 
 
+def _level(draft: Draft) -> str | None:
+    """A group that is there beyond doubt: asked for by itself, of an example that is counted."""
+    world = draft.world
+    single = [g[0] for g in draft.meaning.groups or () if len(g) == 1]
+    if not single or draft.meaning.drop or world.count is not None:
+        return None
+    name = draft.rng.choice(single)
+    code = draft.rng.choice(world.groups[name])
+    return level_name(name, None if code is None else canonical(code.texts[0]))
+
+
 def policy(draft: Draft) -> str:
     """A policy as TOML; one whose rules any audit can answer, most of the time."""
     rng = draft.rng
@@ -144,17 +156,25 @@ def policy(draft: Draft) -> str:
         rules.append(("accuracy", "group", "margin", 0.1))
         if all(len(grouping) > 1 for grouping in draft.meaning.groups):
             draft.may_refuse("a policy on groups, and no single column")
+    if draft.chance(0.1):
+        rules.append(("accuracy", "overall", "recovery", 0.9))
+        draft.may_refuse("a recovery where the baseline is no better than chance")
     if draft.chance(0.15):
         rules.append((rng.choice(("recall", "worst_group", "fnr", "precision", "kappa", "auc")),
                       rng.choice(("overall", "class", "group", "grouping", "intersection")),
                       rng.choice(("margin", "min", "max")), 0.3))  # fmt: skip
         draft.may_refuse("a policy with any metric")
     lines = [f"min_group_size = {rng.choice((1, 5, 100))}"]
+    level = _level(draft)
     if draft.chance(0.1):
         lines.append('require_groups = ["sex=nobody"]')
         draft.may_refuse("a policy that requires groups")
+    elif level is not None and draft.chance(0.3):
+        lines.append(f"require_groups = [{json.dumps(level, ensure_ascii=False)}]")
     for metric, by, criterion, limit in rules:
         lines += ["[[rule]]", f'metric = "{metric}"', f'by = "{by}"', f"{criterion} = {limit}"]
+        if by == "group" and metric == "accuracy" and level is not None and draft.chance(0.3):
+            lines.append(f"groups = [{json.dumps(level, ensure_ascii=False)}]")
     if draft.chance(0.04):
         lines.append("margins = 3")
         draft.must_refuse("a policy with an unknown key")
@@ -356,7 +376,7 @@ FILLERS: dict[str, Filler] = {
     "prediction": _unknown(0.008, "dense"),
     "score": _unknown(0.008, "dense"),
     "groups": _unknown(0.01, "no such group"),
-    "task": _unknown(0.008, "no such task"),
+    "task": lambda draft, option: _task(draft, option),
     "cluster": _unknown(0.008, "no such cluster"),
     "weight": _weights,
     "count": _unknown(0.008, "no such count"),
@@ -387,6 +407,8 @@ FILLERS: dict[str, Filler] = {
     "quiet": _quiet,
     "require": _choose_require,
     "init": lambda draft, option: None,  # a case of its own
+    "looks": _number(0.1, (1, 3), (0, -1)),
+    "log": lambda draft, option: _log(draft, option),
     "json": lambda draft, option: _verdict_file(draft, option, 0.85, "verdict.json"),
     "junit": lambda draft, option: _verdict_file(draft, option, 0.15, "verdict.xml"),
     "markdown": lambda draft, option: _verdict_file(draft, option, 0.15, "verdict.md"),
@@ -430,9 +452,25 @@ def _of_long(draft: Draft, option: str) -> None:
     held = {name for table in draft.tables for name in table.names}
     if role in held and draft.roles[role] == role and draft.chance(0.12):
         draft.add(option, role)
-    elif draft.layout == "long" and role != "variant" and draft.chance(0.02):
+    elif draft.layout == "long" and role != "variant" and draft.chance(0.03):
         draft.add(option, "no such column")
         draft.must_refuse(f"{option} names no column")
+
+
+def _task(draft: Draft, option: str) -> None:
+    if draft.command != ("report", "figure"):
+        _unknown(0.008, "no such task")(draft, option)
+    elif draft.chance(0.15):
+        task = draft.world.tasks[0]
+        draft.add(option, "nothing" if task is None else canonical(task.texts[0]) or "")
+        draft.may_refuse("a figure of a task")
+
+
+def _log(draft: Draft, option: str) -> None:
+    if draft.chance(0.1):
+        draft.add(option, "looks.jsonl")
+        if not draft._said("--looks"):
+            draft.may_refuse("a log of looks without their number")
 
 
 def _force(draft: Draft, option: str) -> None:

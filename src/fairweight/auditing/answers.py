@@ -148,7 +148,9 @@ def from_aligned(
         score=score,
         scores=probabilities,
         score_classes=score_classes,
-        positive=resolve_positive(labels, positive) if len(labels) == 2 else None,
+        positive=resolve_positive(labels, positive)
+        if len(labels) == 2 or positive is not None
+        else None,
         task=task,
         train=_training(aligned, task, labels),
         variants_table=aligned.variants_table,

@@ -185,11 +185,12 @@ def exemplars(
     ):
         names = tasks_of(aligned)
         spoken: list[Vocabulary] = []
+        named = None if aligned.has_task else positive
         parts: list[Exemplars] = []
         shown: list[Shown] = []
         for number, name in enumerate(names):
             progress("finding exemplars", number, len(names))
-            answers = _only(from_aligned(aligned, name, positive=positive), variant)
+            answers = _only(from_aligned(aligned, name, positive=named), variant)
             spoken.append(of_answers(answers))
             parts.append(find(answers, **asked))
             if images is not None:

@@ -161,12 +161,13 @@ def _check_weights(
         raise InputError(
             f"The weight column '{columns['weight']}' is negative, infinite or missing in "
             f"{counted(result['weight'], 'row')}, such as {some(bad['weight'])}; "
-            "weights are numbers of at least 0."
+            "correct them: weights are numbers of at least 0."
         )
     least, most = result["least_weight"], result["most_weight"]
     if most is None:
         raise InputError(
-            f"The weight column '{columns['weight']}' is zero everywhere; nothing can be weighed."
+            f"The weight column '{columns['weight']}' is zero everywhere; give weights above 0, "
+            "or leave the column out."
         )
     if least < LEAST_WEIGHT or most > MOST_WEIGHT:
         raise InputError(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fairweight.errors import InputError
 from fairweight.tables.connection import Workspace
+from fairweight.tables.frames import check_names
 from fairweight.tables.sql import literal, one_row, quote
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -152,10 +153,8 @@ def _head(file: Path) -> str:
 def _refuse_repeated_names(file: Path, delimiter: str) -> None:
     """Raise where two columns have one name: DuckDB would call the second one NAME_1."""
     header = next(csv.reader(io.StringIO(_head(file)), delimiter=delimiter), [])
-    repeated = next((name for name in header if name and header.count(name) > 1), None)
-    if repeated is not None:
-        shown = repeated.encode("latin-1").decode("utf-8", errors="replace")
-        raise InputError(f"'{file}' has two columns named '{shown}'; rename one of them.")
+    names = [name.encode("latin-1").decode("utf-8-sig", errors="replace") for name in header]
+    check_names((name for name in names if name), f"'{file}'")
 
 
 def _refuse_ragged(file: Path, delimiter: str, error: Exception) -> None:
@@ -170,7 +169,8 @@ def _refuse_ragged(file: Path, delimiter: str, error: Exception) -> None:
                 if row and len(row) != width:
                     raise InputError(
                         f"'{file}' cannot be read: line {rows.line_num} has {len(row)} columns, "
-                        f"but the header has {width}."
+                        f"but the header has {width}; correct the line, or quote what holds a "
+                        "separator."
                     ) from error
         except (UnicodeDecodeError, csv.Error):
             return

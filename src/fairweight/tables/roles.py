@@ -243,7 +243,7 @@ def without_varying(choice: Choice, varying: Mapping[str, str], asked: bool) -> 
         column = next(iter(unfit))
         raise InputError(
             f"The column '{column}' {unfit[column]}, so it cannot be a group; "
-            "a group is a property of the example."
+            "a group is a property of the example: correct the tables, or leave it out of --groups."
         )
     kept = tuple(column for column in choice.columns if column not in unfit)
     names = tuple(grouping_name([column]) for column in kept)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from fairweight.errors import InputError
 from fairweight.tables.complaints import first_line, reading
 from fairweight.tables.connection import Workspace
 from fairweight.tables.delimited import empty_nan, read_delimited
-from fairweight.tables.frames import kind_of_frame, to_arrow
+from fairweight.tables.frames import check_names, kind_of_frame, to_arrow
 from fairweight.tables.paths import Place, file_list, find_files, kind_of_file
 from fairweight.tables.sql import (
     is_float,
@@ -98,7 +99,7 @@ def open_source(workspace: Workspace, given: Any, *, name: str | None = None) ->
         else _open_frame(workspace, given, name)
     )
     if source.rows == 0:
-        raise InputError(f"{_capital(source.shown)} has no rows; nothing can be audited.")
+        raise InputError(f"{_capital(source.shown)} has no rows; give a table with examples.")
     return source
 
 
@@ -134,18 +135,24 @@ def is_cube(path: Any) -> bool:
     return bool(files) and all(CUBE_KEY in _parquet_metadata(file) for file in files)
 
 
-def _parquet_metadata(path: Path) -> Mapping[bytes, bytes]:
+def _parquet_schema(path: Path) -> Any:
+    """The schema of a Parquet file, with its metadata; None where the file is none."""
     import pyarrow as pa
 
     try:
         with path.open("rb") as stream:
             if stream.read(4) != b"PAR1":
-                return {}
+                return None
         import pyarrow.parquet as pq
 
-        return pq.read_metadata(path).metadata or {}
+        return pq.read_schema(path)
     except (OSError, pa.ArrowException):
-        return {}
+        return None
+
+
+def _parquet_metadata(path: Path) -> Mapping[bytes, bytes]:
+    schema = _parquet_schema(path)
+    return {} if schema is None else schema.metadata or {}
 
 
 def _classes_in(metadata: Mapping[bytes, bytes] | None) -> tuple[str, ...] | None:
@@ -187,7 +194,7 @@ def _open_frame(workspace: Workspace, given: Any, name: str | None) -> Source:
         held = given.attrs.get("score_classes")
         classes = tuple(str(item) for item in held) if held is not None else None
     if table.num_columns == 0:
-        raise InputError(f"The {shown} has no columns; nothing can be audited.")
+        raise InputError(f"The {shown} has no columns; give a table with examples.")
     return _registered(workspace, table, shown, (), classes)
 
 
@@ -239,7 +246,7 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
     for file in place.files:
         with reading(f"'{file}'"):
             if file.stat().st_size == 0:
-                raise InputError(f"'{file}' is empty (0 bytes); nothing can be audited.")
+                raise InputError(f"'{file}' is empty (0 bytes); write or copy it again.")
     kind = kind_of_file(place)
     if place.query is not None and kind not in ("duckdb", "sqlite"):
         raise InputError(
@@ -276,6 +283,9 @@ def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
         {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE FROM {sql}").fetchall()}
         for sql in (reader.format("true"), reader.format("false"))
     )
+    for file in place.files:
+        schema = _parquet_schema(file)
+        check_names([] if schema is None else schema.names, f"'{file}'")
     # Rows can be counted while they stream, but only within one file.
     hidden = {"file_row_number", ROW_NUMBER}
     countable = len(place.files) == 1 and hidden.isdisjoint(column.lower() for column in held)
@@ -301,6 +311,13 @@ def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
         raise InputError(f"'{name}' has no columns: every line must be one JSON object.")
     # Text keeps what a number was written as. Whole numbers and truth values lose nothing.
     looks = {str(row[0]): str(row[1]) for row in described}
+    if any(re.fullmatch(r".+_[0-9]+", column, re.DOTALL) for column in looks):
+        # Of two names that differ in case alone, DuckDB would call the second one NAME_1.
+        keys = connection.execute(
+            "SELECT DISTINCT unnest(json_keys(json)) FROM "
+            f"read_json_objects({file_list(place.files)}) ORDER BY 1"
+        ).fetchall()
+        check_names((str(key) for (key,) in keys), f"'{name}'")
     typed = {c for c, kind in looks.items() if is_integer(kind) or kind == "BOOLEAN"}
     typed |= {c for c, kind in looks.items() if is_nested(kind)}
     types = ", ".join(
@@ -325,15 +342,20 @@ def _open_arrow(workspace: Workspace, place: Place, name: str) -> Source:
         with place.files[0].open("rb") as stream:
             is_file_format = stream.read(6) == b"ARROW1"
         if is_file_format:
+            for file in place.files:
+                with pa.OSFile(str(file)) as opened:
+                    check_names(pa.ipc.open_file(opened).schema.names, f"'{file}'")
             dataset = ds.dataset([str(file) for file in place.files], format="ipc")
             return _registered(
                 workspace, dataset, name, place.files, _classes_in(dataset.schema.metadata)
             )
         tables = [pa.ipc.open_stream(file.read_bytes()).read_all() for file in place.files]
+        for part in tables:
+            check_names(part.column_names, f"'{name}'")
         table = pa.concat_tables(tables)
     except (pa.ArrowException, OSError) as error:
         raise InputError(
-            f"'{name}' is not a complete Arrow file (cut off, or of another kind): "
-            f"{first_line(str(error))}"
+            f"'{name}' is not a complete Arrow file (cut off, or of another kind: "
+            f"{first_line(str(error)).rstrip('.')}); write or copy it again."
         ) from error
     return _registered(workspace, table, name, place.files, _classes_in(table.schema.metadata))

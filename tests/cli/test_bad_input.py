@@ -301,7 +301,7 @@ def test_a_weight_that_is_no_number(refuse: Callable[..., str]) -> None:
 
 def test_binary_metrics_on_a_multiclass_table_are_not_estimable(run: Run, no_page: None) -> None:
     wide = wide_frame().drop(columns=["score_dense", "score_int8"])
-    three = wide.assign(label=wide["example_id"] % 3)
+    three = wide.assign(label=wide["example_id"] % 3, pred_dense=wide["person"] % 3)
     run("audit", csv(three), "--groups", "sex", *FEW).done()
     rows = json.loads(Path("fairweight-audit/audit.json").read_text())["results"]
     binary_only = {"demographic_parity_difference", "disparate_impact"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import replace
 
 import pandas as pd
@@ -145,8 +146,32 @@ def test_commands_keep_what_says_how_tables_are_read(result: AuditResult) -> Non
         "fairweight mitigate thresholds 'a b.csv' int8.csv --groups sex,age --validation VALIDATION"
     )
     assert ship_commands(given)[1] == "fairweight gate my --policy policy.toml"
-    bare = replace(result, provenance=replace(result.provenance, command=None))
-    assert explain_command(bare) == "fairweight explain PREDICTIONS"
+    bare = replace(
+        result,
+        provenance=replace(result.provenance, command=None),
+        groupings=("sex", "age, years*sex", '"a*b"'),
+    )
+    assert shlex.split(explain_command(bare)) == [
+        "fairweight", "explain", "PREDICTIONS", "--groups", 'sex,"age, years"*sex,"a*b"',
+    ]  # fmt: skip
+    nothing = replace(bare, groupings=())
+    assert explain_command(nothing) == "fairweight explain PREDICTIONS"
+
+
+def test_flags_swallow_no_file_and_weights_are_kept(result: AuditResult) -> None:
+    command = "fairweight audit -q a.csv b.csv --weight=w --cluster 'a person' --random-state 3"
+    given = replace(
+        result,
+        provenance=replace(result.provenance, command=command),
+        variants=("x", "y"),
+        groupings=(),
+    )
+    assert explain_command(given) == (
+        "fairweight explain a.csv b.csv --weight w --cluster 'a person'"
+    )
+    assert ship_commands(given)[-1] == (
+        "fairweight choose a.csv b.csv --weight-column w --cluster 'a person' --objective accuracy"
+    )
 
 
 def test_examples_are_counted_where_they_were_looked_for(

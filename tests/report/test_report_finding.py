@@ -133,8 +133,8 @@ def test_who_pays_more_has_the_p_and_limits_of_the_lead(result: AuditResult) -> 
         rows = rows[(rows["quantity"] == "excess") & (rows["p_lead"] <= 0.05)]
         rows = rows[rows["estimate"] < 0]
         names = rows["group"].fillna(rows["class"])
-        known = zip(rows["p_lead"], rows["low"], rows["high"], strict=True)
-        expected = dict(zip(names, known, strict=True))
+        limits = zip(rows["p_lead"], rows["low"], rows["high"], strict=True)
+        expected = dict(zip(names, limits, strict=True))
         found = {p.name: (p.p, p.low, p.high) for p in finding.model.pays_more}
         assert found == expected
         assert "sex=Female" in found  # the fixture's truth, so the test is not empty

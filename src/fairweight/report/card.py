@@ -13,6 +13,7 @@ from fairweight.report.card_metadata import RELATIONS, metadata, to_yaml, varian
 from fairweight.report.finding import Finding, find
 from fairweight.report.gate.markdown import escaped
 from fairweight.report.lead_sentences import beyond_retraining, facts, headline
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     NOTHING,
     count,
@@ -97,7 +98,9 @@ def _body(result: AuditResult, finding: Finding, base_model: str | None) -> Iter
     several = len(finding.verdicts) > 1
     for said in sentences(finding):
         if said.topic in ("leak", "pays more", "ruled out", "columns", "cannot tell"):
-            side = f"{SIDES[said.scope]}: " if several and said.scope is not None else ""
+            side = ""
+            if several and said.scope is not None:
+                side = f"{worded(SIDES[said.scope], finding.members.kind)}: "
             yield f"- {escaped(side + said.text)}"
     yield ""
     yield from (f"{escaped(line)}\n" for line in scope(finding))
@@ -116,7 +119,7 @@ def _table(finding: Finding) -> Iterator[str]:
     shifts = finding.model.shifts
     floors = any(not missing(payer.context.noise_floor) for payer in shifts)
     heads = ["", "n", "baseline", "this model", "shift [limits]"]
-    heads += ["retraining alone, up to"] if floors else []
+    heads += [worded("retraining alone, up to", finding.members.kind)] if floors else []
     yield _row([*heads, "more than the rest?"])
     yield "|" + "---|" * (len(heads) + 1)
     excess = {payer.key: payer for payer in finding.model.excesses}

@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.compare.per_seed import Members as RunValues
+from fairweight.auditing.compare.per_seed import members_of as values_of
+from fairweight.report.members import RETRAINED, members_of
 from fairweight.report.numbers import text, whole
 from fairweight.report.rows import at_task, of_scope, records, select, variant_of
 from fairweight.report.unseen import Blind, RuledOut, Small, blind, ruled_out, small
@@ -35,6 +38,7 @@ class Members:
     baseline: int
     compressed: int
     pairing: str | None  # parent, seed, independent, single
+    kind: str = RETRAINED  # or repeated: what they are (report/members.py)
 
     @property
     def population(self) -> bool:
@@ -64,6 +68,7 @@ class Finding:
     label_error: float = 0.0  # declared share of wrong group labels
     allowed: tuple[Allowed, ...] = ()  # excess allowing for it, the most harmed first
     leak: str | None = None  # what its teacher saw beyond its own training set
+    runs: tuple[RunValues, ...] = ()  # every member's accuracy, of both sides
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -107,6 +112,7 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         label_error=float(options.get("group_error") or 0.0),
         allowed=_allowed(result, name),
         leak=leaks(result.variants_table, (name,)).get(name),
+        runs=tuple(values_of(result.per_seed, side) for side in (result.baseline, name)),
     )
 
 
@@ -138,7 +144,7 @@ def _members(result: AuditResult, variant: str) -> Members:
         (whole(row["n_seeds_baseline"]) or 1, whole(row["n_seeds_compressed"]) or 1)
         for row in records(rows, ("n_seeds_baseline", "n_seeds_compressed"))
     ] or [(1, 1)]
-    return Members(*sides[0], result.pairing.get(variant))
+    return Members(*sides[0], result.pairing.get(variant), members_of(result))
 
 
 def _allowed(result: AuditResult, variant: str) -> tuple[Allowed, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     count,
     missing,
@@ -39,7 +40,8 @@ def beyond_retraining(found: Sequence[Finding]) -> str | None:
     if not standings:
         return None
     said = _said(standings, len(standings))
-    return f"Beyond retraining (the method): {_lowered(said)}"
+    begin = worded("Beyond retraining (the method)", found[0].members.kind)
+    return f"{begin}: {_lowered(said)}"
 
 
 def facts(result: AuditResult, found: Sequence[Finding]) -> str:

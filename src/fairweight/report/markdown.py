@@ -9,6 +9,7 @@ from fairweight.report.finding import findings
 from fairweight.report.gate.markdown import escaped
 from fairweight.report.gate.words import headline as gate_headline
 from fairweight.report.gate.words import standing
+from fairweight.report.members import worded
 from fairweight.report.numbers import count
 from fairweight.report.page_lead import Lead, page_lead
 from fairweight.report.page_unseen import page_unseen
@@ -70,7 +71,7 @@ def _some(lines: list[str]) -> list[str]:
 def _summary(lead: Lead) -> Iterator[str]:
     method = lead.method
     heads = ["variant", "accuracy", "shift in points", "loses most", "lose"]
-    heads += ["… beyond retraining"] if method else []
+    heads += [worded("… beyond retraining", lead.members)] if method else []
     heads += ["worse than the rest", f"loss beyond {lead.reference} ruled out", "too few examples"]
     yield from _head(heads)
     for row in lead.summary[:VARIANTS]:
@@ -87,7 +88,7 @@ def _payers(lead: Lead) -> Iterator[str]:
     if not rows:
         return
     heads = ["who pays", "variant", "n", "before → after", "shift in points [limits]"]
-    heads += ["retraining alone, up to"] if lead.floors else []
+    heads += [worded("retraining alone, up to", lead.members)] if lead.floors else []
     yield from _head([*heads, "more than the rest?"])
     for row in rows:
         cells = [row.who, row.variant, row.n, row.before_after, row.said]

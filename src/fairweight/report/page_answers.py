@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from fairweight.report.explain_page import begun
 from fairweight.report.explain_sentences import sentences_by_variant
-from fairweight.report.gate.words import headline, how_to_read, passing, standing
+from fairweight.report.gate.words import (
+    endpoints,
+    headline,
+    how_to_read,
+    passing,
+    standing,
+    with_interval,
+)
 from fairweight.report.mitigation_sentences import mitigation_sentences
 from fairweight.report.next_steps import explain_command, mitigate_commands, ship_commands
 from fairweight.report.numbers import count, missing, percent, real, shown
@@ -89,7 +96,9 @@ def _ship(result: AuditResult, verdict: Verdict | None) -> Answer:
     lines: list[str] = []
     if verdict is not None:
         lines += [f"Gate: {headline(verdict)}.", *filter(None, [passing(verdict)])]
-        lines += [f"{standing(verdict, name)}." for name in list(verdict.variants)[:MOST]]
+        for name in list(verdict.variants)[:MOST]:
+            lines.append(f"{standing(verdict, name)}.")
+            lines += [f"{with_interval(row)}." for row in endpoints(verdict, name)[:MOST]]
         lines.append(how_to_read(verdict))
     choice = result.explanations.get("choice")
     if choice is not None:

@@ -15,6 +15,7 @@ from fairweight.report.explain_sentences import sentences_by_variant
 from fairweight.report.finding import Finding
 from fairweight.report.interval_mark import Mark, Scale, scale_of
 from fairweight.report.lead_sentences import beyond_retraining, facts, headline
+from fairweight.report.members import RETRAINED, members_of
 from fairweight.report.numbers import NOTHING, count, missing, shown
 from fairweight.report.page_payers import (
     KINDS,
@@ -78,6 +79,7 @@ class Lead:
     limits: str
     reference: str  # the loss that matters
     one_rate: bool  # whether limits hold for all variants at once
+    members: str = RETRAINED  # what they are: retrained or repeated
 
 
 def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
@@ -105,6 +107,7 @@ def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
         limits=confidence(found[0]),
         reference=f"{100 * margin_of(result):g} points",
         one_rate=found[0].one_rate,
+        members=members_of(result),
     )
 
 

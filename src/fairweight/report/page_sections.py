@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairweight.report.before_after import before_after
+from fairweight.report.before_after import before_after, calibration
 from fairweight.report.drawn import DrawnFigure, drawn
 from fairweight.report.figures import Spec, figures
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.page_tables import PageTable
 from fairweight.report.payer_tables import blind_table, payer_table, small_table
 from fairweight.report.rows import Scope
@@ -70,7 +71,7 @@ def section(
         finding=finding,
         pair=" ".join(s.text for s in said if s.topic == "pair"),
         lines=_by_topic(s for s in said if s.scope is None or not several),
-        sides=tuple(_side(said, scope) for scope in scopes) if several else (),
+        sides=tuple(_side(said, scope, finding.members.kind) for scope in scopes if several),
         scope=[s.text for s in said if s.topic == "scope"],
         parts=tuple(_parts(result, finding, f"variant-{i}")),
         figures=tuple(_drawn(result, finding.variant, i, specs)) if draws else (),
@@ -85,8 +86,9 @@ def _by_topic(said: Iterable[Sentence]) -> dict[Topic, list[str]]:
     return lines
 
 
-def _side(said: tuple[Sentence, ...], scope: Scope) -> Side:
-    return Side(SIDES[scope], QUESTIONS[scope], _by_topic(s for s in said if s.scope == scope))
+def _side(said: tuple[Sentence, ...], scope: Scope, members: str) -> Side:
+    title, question = worded(SIDES[scope], members), worded(QUESTIONS[scope], members)
+    return Side(title, question, _by_topic(s for s in said if s.scope == scope))
 
 
 def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]:
@@ -112,6 +114,14 @@ def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]
     numbers = before_after(result, finding)
     if numbers is not None:
         yield Part(f"{anchor}-numbers", "Baseline and compressed numbers", numbers, True)
+    promises = calibration(result, finding)
+    if promises is not None:
+        note = (
+            "ECE is above 0 by chance alone, so it stands beside that of a calibrated model of "
+            "the same size and has no interval. The gap is the mean score less the share that "
+            "came true: above 0 the scores promise too much."
+        )
+        yield Part(f"{anchor}-calibration", "Calibration by group", promises, False, note)
 
 
 def _drawn(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
     NOTHING,
     count,
@@ -81,7 +82,8 @@ def detail_tables(result: AuditResult) -> list[PageTable]:
         ("by-group-and-class", "By group and class", frame["by"] == "group*class"),
         ("groupings", "Group columns as a whole", frame["by"] == "grouping"),
     )
-    tables = [results_table(anchor, title, frame[keep]) for anchor, title, keep in parts]
+    members = members_of(result)
+    tables = [results_table(anchor, title, frame[keep], members) for anchor, title, keep in parts]
     if (frame["n_seeds_baseline"].fillna(1) > 1).any() or (frame["n_seeds_compressed"] > 1).any():
         tables.append(_members(result.per_seed))
     tables += [_plain(result, name, *how) for name, how in _PLAIN.items()]
@@ -212,8 +214,8 @@ _RESULTS: tuple[tuple[str, str, _Show], ...] = (
 )
 
 
-def results_table(anchor: str, title: str, frame: pd.DataFrame) -> PageTable:
-    columns = _RESULTS
+def results_table(anchor: str, title: str, frame: pd.DataFrame, members: str) -> PageTable:
+    columns = tuple((key, worded(heading, members), show) for key, heading, show in _RESULTS)
     if frame["scope"].nunique() < 2:
         columns = tuple(c for c in columns if c[0] != "scope")
     return _shown(anchor, title, frame, columns, "tables/results.csv")

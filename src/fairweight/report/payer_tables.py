@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     NOTHING,
     count,
@@ -31,7 +32,7 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
     names. Whoever does so in one scope stands here with the numbers of both; those that say it
     are strong.
     """
-    sides = [_Side(verdict, what) for verdict in finding.families]
+    sides = [_Side(verdict, what, finding.members.kind) for verdict in finding.families]
     listed = {payer.key: payer for side in reversed(sides) for payer in side.told}
     order = dict.fromkeys(payer.key for side in sides for payer in side.told)
     payers = [listed[key] for key in order]
@@ -71,7 +72,7 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
                 f"p{', ' + side.name if several else ''}",
             )
         ),
-        *(["retraining alone, up to"] if floors else []),
+        *([worded("retraining alone, up to", finding.members.kind)] if floors else []),
     )
     return PageTable(
         "", what, headings, tuple(rows), len(payers), RESULTS, "with the largest shift"
@@ -81,8 +82,8 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
 class _Side:
     """The rows of one scope, found by whom they speak of."""
 
-    def __init__(self, verdict: Verdict, what: Literal["loses", "pays more"]) -> None:
-        self.name = SIDES[verdict.scope].lower()
+    def __init__(self, verdict: Verdict, what: Literal["loses", "pays more"], members: str) -> None:
+        self.name = worded(SIDES[verdict.scope], members).lower()
         self.told = verdict.loses if what == "loses" else verdict.pays_more
         every = verdict.shifts if what == "loses" else verdict.excesses
         self._rows = {payer.key: payer for payer in every}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     count,
     missing,
@@ -79,6 +80,7 @@ PAIRED = {
     "known parent among the baseline's. A variants table with a column `parent` says who was made "
     "from whom.",
 }
+MOST_RUNS = 10  # members per side that are listed one by one
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 FEW_MEMBERS = 5  # up to so many members a side the method's tests have little power
 CHANCE = 6.5  # per cent of unchanged models got any line at alpha = 0.05, at most (simulations)
@@ -101,7 +103,7 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
         "leak": [] if finding.leak is None else [shown(finding.leak)],
         "ruled out": ruled_out(finding),
         "labels": wrong_labels(finding),
-        "retraining": retraining(finding, limit),
+        "retraining": [*retraining(finding, limit), *runs(finding)],
         "cannot tell": cannot_tell(finding, limit),
         "scope": scope(finding),
     }
@@ -161,6 +163,25 @@ def accuracy(change: Change | None) -> str:
         f"Accuracy {percent(change.baseline, digits)} → {percent(change.compressed, digits)}: "
         f"{points_interval(change.shift, change.low, change.high)}."
     )
+
+
+def runs(finding: Finding) -> list[str]:
+    """Every member's accuracy beside the method's interval, where they are few."""
+    few = all(len(side.seeds) <= MOST_RUNS for side in finding.runs)
+    if len(finding.verdicts) < 2 or not few:
+        return []
+    sides = []
+    for side in finding.runs:
+        values = [
+            percent(value).removesuffix(" %")
+            + (f" (member {shown(seed)}, far from the others)" if seed in side.far else "")
+            for seed, value in zip(side.seeds, side.accuracy, strict=True)
+        ]
+        sides.append(f"{shown(side.variant)} {', '.join(values)}")
+    return [
+        f"Accuracy of each member, in %: {'; '.join(sides)}. Limits about the method assume that "
+        "no run fails: if runs sometimes fail, more members are needed."
+    ]
 
 
 def columns(verdict: Verdict) -> list[str]:
@@ -316,15 +337,15 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     if not known and (overall is None or missing(overall.context.noise_floor)):
         given = _members(members.baseline)
         return [
-            f"What retraining alone moves is not known: {given} of the baseline; "
-            f"{FLOOR_MEMBERS} are needed."
+            f"{worded('What retraining alone moves is not known', members.kind)}: {given} of the "
+            f"baseline; {FLOOR_MEMBERS} are needed."
         ]
     lines = []
     if overall is not None and not missing(overall.context.noise_floor):
         size = min(members.baseline // 2, members.compressed)
         lines.append(
-            f"Retraining the dense model moves accuracy by {_moved(overall)}, {_members(size)} "
-            f"against {count(size)}."
+            f"{worded('Retraining the dense model', members.kind)} moves accuracy by "
+            f"{_moved(overall)}, {_members(size)} against {count(size)}."
         )
     losing = {payer.key for verdict in finding.verdicts for payer in verdict.loses}
     told = [payer for payer in known if payer.key in losing]
@@ -355,8 +376,11 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
     if finding.method is not None and finding.method.reason is not None:
         tables = "; the tables have its limits" if len(finding.families) > 1 else ""
         lines.append(
-            f"Nothing is said here about the method ({shown(finding.method.reason)}{tables}): "
-            "that takes at least 4 members a side, from different dense models."
+            worded("Nothing is said here about the method", finding.members.kind)
+            + f" ({shown(finding.method.reason)}{tables}): that takes "
+            + worded(
+                "at least 4 members a side, from different dense models.", finding.members.kind
+            )
         )
     if finding.blind:
         reference = 100 * finding.blind[0].reference
@@ -402,6 +426,7 @@ def scope(finding: Finding) -> list[str]:
         lines.append(PAIRED[finding.members.pairing])
     if any(not missing(p.context.noise_floor) for p in finding.model.shifts):
         lines.append(NO_VETO)
+    lines = [worded(line, finding.members.kind) for line in lines]
     return lines if finding.clustered else [*lines, INDEPENDENT]
 
 

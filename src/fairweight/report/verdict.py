@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.report.numbers import missing, real, text, whole
 from fairweight.report.rows import Scope, at_task, is_ok, records, select
+from fairweight.tables.names import split_group
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -325,17 +326,9 @@ def _payer(row: dict[str, Any], kind: Kind, shift: str, low: str, high: str, p: 
 
 def _in_order(payers: list[Payer], result: AuditResult) -> tuple[Payer, ...]:
     """The larger shift first; intersections behind the columns that they are made of."""
-    crossed = [
-        (f"{columns[0]}=", [f" & {column}=" for column in columns[1:]])
-        for columns in (grouping.split("*") for grouping in result.groupings)
-        if len(columns) > 1
-    ]
 
     def place(payer: Payer) -> tuple[bool, float]:
-        inside = payer.kind == "group" and any(
-            payer.name.startswith(first) and all(part in payer.name for part in rest)
-            for first, rest in crossed
-        )
+        inside = payer.kind == "group" and len(split_group(payer.name)) > 1
         return inside, -abs(payer.shift)
 
     return tuple(sorted(payers, key=place))

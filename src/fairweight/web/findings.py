@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fairweight.report.finding import Finding, find
+from fairweight.report.members import worded
 from fairweight.report.payer_tables import blind_table, payer_table, small_table
 from fairweight.report.sentences import HEADINGS, QUESTIONS, SIDES, Sentence, reading, sentences
 from fairweight.report.verdict import Payer
@@ -55,14 +56,19 @@ def section(result: AuditResult, key: str, variant: str, most: int | None = None
     told = sentences(finding)
     scopes = [verdict.scope for verdict in finding.verdicts]
     several = len(scopes) > 1
+    members = finding.members.kind
     return Section(
         variant=variant,
         baseline=finding.baseline,
         link=of_variant(key, variant),
         pair=" ".join(s.text for s in told if s.topic == "pair"),
-        said=_by_heading(s for s in told if s.scope is None or not several),
+        said=_by_heading((s for s in told if s.scope is None or not several), members),
         sides=[
-            Side(SIDES[scope], QUESTIONS[scope], _by_heading(s for s in told if s.scope == scope))
+            Side(
+                worded(SIDES[scope], members),
+                worded(QUESTIONS[scope], members),
+                _by_heading((s for s in told if s.scope == scope), members),
+            )
             for scope in scopes
             if several
         ],
@@ -72,12 +78,16 @@ def section(result: AuditResult, key: str, variant: str, most: int | None = None
     )
 
 
-def _by_heading(told: Iterable[Sentence]) -> list[Said]:
+def _by_heading(told: Iterable[Sentence], members: str) -> list[Said]:
     lines: dict[str, list[str]] = {}
     for sentence in told:
         if sentence.topic in HEADINGS:
-            lines.setdefault(HEADINGS[sentence.topic], []).append(sentence.text)
-    return [Said(heading, lines[heading]) for heading in HEADINGS.values() if heading in lines]
+            lines.setdefault(sentence.topic, []).append(sentence.text)
+    return [
+        Said(worded(heading, members), lines[topic])
+        for topic, heading in HEADINGS.items()
+        if topic in lines
+    ]
 
 
 def _tables(finding: Finding, key: str, most: int | None) -> Iterator[Table]:

@@ -67,7 +67,7 @@ def test_too_few_members_leave_the_estimates(
     assert method[LIMITS].isna().all(axis=None)
     assert not method["status"].eq("ok").any()
     known = method[model["status"].eq("ok").to_numpy()]
-    assert len(known) > 100
+    assert len(known) > 80
     assert set(known["status"]) == {f"not_estimable: {reason}"}
 
 
@@ -101,17 +101,12 @@ def test_limits_hold_their_value_and_the_metrics_range(which: Any) -> None:
 
 
 def test_a_few_undefined_draws_do_not_take_the_limits() -> None:
-    """Class c is predicted on 4 of 300 examples: 2 % of the draws have none, fewer than 5 %."""
+    """The dense models predict 1 on 4 of 300 examples: 2 % of the draws have none, below 5 %."""
     rng = np.random.default_rng(0)
-    label = np.array(["a"] * 150 + ["b"] * 138 + ["c"] * 12)
-
-    def member(rate: float) -> Matrix:
-        wrong = (rng.random(300) < rate) & (label != "c")
-        answers = np.where(wrong, np.where(label == "a", "b", "a"), label)
-        answers[-8:] = "a"
-        return answers
-
-    dense, small = (np.stack([member(r) for _ in range(4)], axis=1) for r in (0.1, 0.2))
+    label = np.array(["0"] * 150 + ["1"] * 150)
+    dense = np.full((300, 4), "0")
+    dense[[0, 1, -1, -2]] = "1"
+    small = np.where(rng.random((300, 4)) < np.where(label == "1", 0.3, 0.1)[:, None], "1", "0")
     results = audit(Population(label, dense, small, {}), n_boot=400).results
     for scope in ("model", "method"):
         found = row(results, "precision", scope=scope)

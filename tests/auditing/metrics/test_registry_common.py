@@ -27,8 +27,9 @@ from fairweight.auditing.metrics.scores import ScoreColumn
 # The names of the results contract, without `label_interrelation`, which belongs to a later part.
 _CONTRACT = """
 accuracy error_rate recall precision fpr fnr selection_rate balanced_accuracy kappa top5_accuracy
-auc ece ece_top_label brier uncertainty tcb bias bias_amplification worst_case_bias_amplification
-class_gap class_shortfall group_gap worst_group group_std disparate_impact ppv_ratio
+auc ece ece_top_label calibration_error_sq calibration_gap brier uncertainty tcb bias
+bias_amplification worst_case_bias_amplification class_gap class_shortfall group_gap worst_group
+group_std disparate_impact ppv_ratio
 demographic_parity_difference equal_opportunity_difference equalized_odds_difference
 predictive_parity_difference
 flips harmful_flips helpful_flips worst_group_shift excess_shift_standardised heterogeneity
@@ -197,8 +198,17 @@ CHECKS: list[Callable[[str, Rows], None]] = [
 ]
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", NAMES)
+# It leaves out one example of each bin, so it knows how many there are: test_calibration.py.
+KNOWS_ITS_SIZE = {"calibration_error_sq"}
+CHECKED = [
+    (name, check)
+    for name in NAMES
+    for check in CHECKS
+    if not (name in KNOWS_ITS_SIZE and check is check_scale)
+]
+
+
+@pytest.mark.parametrize(("name", "check"), CHECKED)
 def test_on_random_tables(name: str, check: Callable[[str, Rows], None]) -> None:
     @settings(max_examples=15)
     @given(table_of(name))

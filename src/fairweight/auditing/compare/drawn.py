@@ -1,4 +1,6 @@
-"""Rows whose limits come from draws: percentile intervals, basic ones for CEV and SDE."""
+"""Limits and rows of what has no closed form: percentile, basic for CEV and SDE, t where a value is
+the mean of what examples add, none where a value is biased.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,19 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import Limits
+from fairweight.auditing.compare.influence import Part
 from fairweight.auditing.compare.quantities import Quantity
 from fairweight.auditing.compare.replicates import Replicated
 from fairweight.auditing.compare.rows import Block, block, status
 from fairweight.auditing.compare.sides import Values
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.metrics.registry import metric
 
 UNSTABLE = 0.05  # share of undefined replicates above which a row is called unstable
 NO_WIDTH = "none: every draw is alike"
+FEW_CHANGES = "none: too few changes"
 ENOUGH_PER_CLASS = 1_000  # below this the basic interval of CEV and SDE does not cover
+FEW_CLUSTERS = 50  # below this percentile limits are widened by t / z
 # Deviations above SDE that its upper end reaches at least. Where little changed, the reflected end
 # lies far too low once members are drawn too: one deviation covered 85 to 88 %.
 REACH_UP = {"model": 1.0, "method": 2.0}
@@ -40,8 +46,97 @@ def drawn_limits(
         low, high = _inflated(c, quantity, observed, draws, found.swapped, levels, scope)
     else:
         low, high = simultaneous(observed, draws, levels[:, None], 1)
+        low, high = widened(quantity, observed, (low, high), levels[:, None])
     still = never_moves(draws)
     return np.where(still, np.nan, low), np.where(still, np.nan, high)
+
+
+def model_limits(
+    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: Part
+) -> Limits:
+    """Limits about these models at several levels: of the change, or of the compressed value."""
+    from fairweight.auditing.intervals.bootstrap import share_undefined
+
+    entry = metric(quantity.metric)
+    observed: Floats = getattr(found.observed, part)[0]
+    if entry.no_limits is not None:
+        nothing = np.full((len(levels), len(observed)), np.nan)
+        return nothing, nothing
+    if entry.linear:
+        reach = -_t(_degrees(quantity), levels[:, None] / 2) * _error(c, found, part)
+        return cut(quantity, (observed - reach, observed + reach), part)
+    assert found.bootstrap is not None
+    draws: Floats = getattr(found.bootstrap, part)
+    low, high = drawn_limits(c, quantity, found, observed, draws, levels, scope="model")
+    stable = share_undefined(draws) <= UNSTABLE
+    return np.where(stable, low, np.nan), np.where(stable, high, np.nan)
+
+
+def linear_p(c: Comparison, quantity: Quantity, found: Replicated) -> Floats:
+    """Two-sided p of no change, from the limits' own error; 1 where nothing changed at all."""
+    from scipy.special import stdtr
+
+    shift = found.observed.change[0]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = np.abs(shift) / _error(c, found, "change")
+        p: Floats = 2 * stdtr(_degrees(quantity), -t)
+    if found.changed is None:
+        return p
+    p = np.where(found.changed.enough("change"), p, np.nan)
+    return np.where(found.changed.examples() == 0, 1.0, p)
+
+
+def _error(c: Comparison, found: Replicated, part: Part) -> Floats:
+    """Standard error over examples (clusters); NaN where nothing varies."""
+    if found.influence is None:  # a mean over tasks: drawn with all its tasks
+        assert found.bootstrap is not None
+        variance: Floats = getattr(found.bootstrap, part).var(axis=0, ddof=1)
+    else:
+        first, second = np.full(c.n_baseline, 1.0), np.full(c.n_compressed, 1.0)
+        weights = {"baseline": (1.0, 0.0), "compressed": (0.0, 1.0), "change": (-1.0, 1.0)}[part]
+        one, other = first * weights[0] / len(first), second * weights[1] / len(second)
+        variance = found.influence.variance(np.concatenate([one, other]))
+    return np.sqrt(np.where(variance > 0, variance, np.nan))
+
+
+def _degrees(quantity: Quantity) -> Floats:
+    """Examples, or clusters, less one."""
+    clusters = quantity.slots.clusters
+    made: Floats = np.maximum(np.where(np.isnan(clusters), quantity.n, clusters) - 1, 1)
+    return made
+
+
+def _t(degrees: Floats, tail: Floats) -> Floats:
+    from scipy.special import stdtrit
+
+    quantile: Floats = stdtrit(degrees, tail)
+    return quantile
+
+
+def cut(quantity: Quantity, limits: Limits, part: Part) -> Limits:
+    """Limits within the metric's range; a change may span it in either direction."""
+    entry = metric(quantity.metric)
+    low, high = entry.low, entry.high
+    if part in ("change", "excess"):
+        reach = (high - low) * (2 if part == "excess" else 1)
+        low, high = -reach, reach
+    return np.clip(limits[0], low, high), np.clip(limits[1], low, high)
+
+
+def widened(quantity: Quantity, value: Floats, limits: Limits, level: float | Floats) -> Limits:
+    """Under 50 clusters, limits moved away from the value by t(G − 1) / z; else as they are.
+
+    The middle 95 % of draws of few clusters are too close: draws vary less than new clusters do.
+    """
+    from scipy.special import ndtri
+
+    few = quantity.slots.clusters < FEW_CLUSTERS
+    if not few.any():
+        return limits
+    tail = np.asarray(level) / 2
+    factor = np.where(few, _t(np.where(few, _degrees(quantity), 1.0), tail) / ndtri(tail), 1.0)
+    low, high = (value + (side - value) * factor for side in limits)
+    return np.fmin(limits[0], low), np.fmax(limits[1], high)
 
 
 def never_moves(draws: Floats) -> NDArray[np.bool_]:
@@ -79,6 +174,47 @@ def _inflated(
     return np.stack([low for low, _ in made]), np.stack([high for _, high in made])
 
 
+def undrawn_block(c: Comparison, quantity: Quantity, found: Replicated, p_value: Floats) -> Block:
+    """Rows about these models whose limits need no draws: t, or none at all."""
+    entry, observed = metric(quantity.metric), found.observed
+    estimate = observed.change[0]
+    state = state_of(c, quantity, estimate, np.zeros(len(estimate), dtype=bool), found)
+    columns: dict[str, Any] = {**found.context, "shift": estimate}
+    if observed.baseline is not None:
+        columns["baseline"] = observed.baseline[0]
+    interval: Any = f"none: {entry.no_limits}"
+    if entry.linear:
+        interval = np.full(len(estimate), f"t over {units_name(c)}", dtype=object)
+        interval[few_changes(state)] = FEW_CHANGES
+    at = np.array([c.options.alpha])
+    parts: tuple[Part, ...] = ("change", "baseline", "compressed")
+    names = {"change": "ci", "baseline": "baseline", "compressed": "compressed"}
+    for part in parts:
+        low, high = model_limits(c, quantity, found, at, part)
+        shown = limits_known(state, found, part)
+        columns[f"{names[part]}_low"] = np.where(shown, low[0], np.nan)
+        columns[f"{names[part]}_high"] = np.where(shown, high[0], np.nan)
+    return block(
+        c,
+        quantity.metric,
+        quantity.slots,
+        aggregation=quantity.aggregation,
+        n=quantity.n,
+        compressed=observed.compressed[0],
+        interval=interval,
+        p_value=p_value,
+        status=state,
+        sized=sized_rows(c, quantity),
+        n_clusters=quantity.slots.clusters,
+        **columns,
+    )
+
+
+def units_name(c: Comparison) -> str:
+    """What is sampled."""
+    return "clusters" if c.cube.unit_is_cluster else "examples"
+
+
 def drawn_block(
     c: Comparison,
     quantity: Quantity,
@@ -98,6 +234,10 @@ def drawn_block(
     debiased = np.full(len(quantity.slots), np.nan)
     interval = f"percentile bootstrap ({len(replicates)} replicates{drawn})"
     withheld = False
+
+    def of(value: Floats, replicates: Floats) -> Limits:
+        return widened(quantity, value, percentile(replicates, alpha), alpha)
+
     if quantity.never_negative:
         levels = np.array([alpha])
         made = _inflated(c, quantity, estimate, replicates, found.swapped, levels, scope)
@@ -112,29 +252,39 @@ def drawn_block(
         # Whether nothing changed is what the test is for; the interval must not contradict it.
         low = np.where(p_value <= alpha, low, 0.0)
     else:
-        low, high = percentile(replicates, alpha)
+        low, high = of(estimate, replicates)
     unstable = share_undefined(replicates) > UNSTABLE
-    state = state_of(c, quantity, estimate, unstable)
-    shown = ~unstable & ~np.char.startswith(state.astype(str), "not_estimable")
-    still = never_moves(replicates)
-    limits_shown = shown & ~still & (not withheld)
+    state = state_of(c, quantity, estimate, unstable, found)
+    still, few = never_moves(replicates), few_changes(state)
+    limits_shown = limits_known(state, found, "change") & ~still & (not withheld)
     how = np.full(len(quantity.slots), interval, dtype=object)
+    if not quantity.never_negative:
+        how[quantity.slots.clusters < FEW_CLUSTERS] += ", widened by t / z for few clusters"
     how[still] = NO_WIDTH
+    how[few] = FEW_CHANGES
     columns: dict[str, Any] = dict(found.context)
     if observed.baseline is not None and draws.baseline is not None:
         columns |= {"baseline": observed.baseline[0], "shift": estimate}
-        for name, side in (("baseline", draws.baseline), ("compressed", draws.compressed)):
-            side_low, side_high = percentile(side, alpha)
-            moves = shown & ~never_moves(side)
+        sides: tuple[tuple[Part, Floats, Floats], ...] = (
+            ("baseline", observed.baseline[0], draws.baseline),
+            ("compressed", observed.compressed[0], draws.compressed),
+        )
+        for name, value, side in sides:
+            side_low, side_high = of(value, side)
+            moves = limits_known(state, found, name) & ~never_moves(side)
+            moves &= share_undefined(side) <= UNSTABLE
             columns[f"{name}_low"] = np.where(moves, side_low, np.nan)
             columns[f"{name}_high"] = np.where(moves, side_high, np.nan)
     if observed.excess is not None and draws.excess is not None:
-        excess_low, excess_high = percentile(draws.excess, alpha)
+        excess_low, excess_high = of(observed.excess[0], draws.excess)
+        shown = limits_known(state, found, "excess")
         columns |= {
             "excess_shift": observed.excess[0],
             "excess_low": np.where(shown, excess_low, np.nan),
             "excess_high": np.where(shown, excess_high, np.nan),
         }
+    # Exchanging predictions is a test of few changes too; relabelling members is none.
+    tested = limits_known(state, found, "change") | (few & ~unstable & (scope == "model"))
     return block(
         c,
         quantity.metric,
@@ -146,7 +296,7 @@ def drawn_block(
         ci_low=np.where(limits_shown, low, np.nan),
         ci_high=np.where(limits_shown, high, np.nan),
         interval=how,
-        p_value=np.where(shown, p_value, np.nan),
+        p_value=np.where(tested, p_value, np.nan),
         debiased=debiased,
         status=state,
         sized=sized_rows(c, quantity),
@@ -167,11 +317,29 @@ def state_of(
     quantity: Quantity,
     estimate: Floats,
     unstable: NDArray[np.bool_],
+    found: Replicated,
 ) -> NDArray[np.object_]:
     state = status(c, quantity.n, quantity.slots.clusters).copy()
     if quantity.status is not None:
         state = np.where(quantity.status == "ok", state, quantity.status)
     open_rows = state == "ok"
     state[open_rows & np.isnan(estimate)] = "not_estimable: undefined in the data"
+    if found.changed is not None and metric(quantity.metric).no_limits is None:
+        for i, why in enumerate(found.changed.reasons()):
+            if state[i] == "ok" and why is not None:
+                state[i] = f"not_estimable: {why}"
     state[(state == "ok") & unstable] = "not_estimable: unstable"
     return state
+
+
+def few_changes(state: NDArray[np.object_]) -> NDArray[np.bool_]:
+    """Rows whose change has no limits because too little changed; their sides may have some."""
+    return np.array(["changed predictions" in text for text in state], dtype=bool)
+
+
+def limits_known(state: NDArray[np.object_], found: Replicated, part: Part) -> NDArray[np.bool_]:
+    """Rows that may have limits of this part."""
+    known = ~np.char.startswith(state.astype(str), "not_estimable")
+    if part in ("baseline", "compressed"):
+        known |= few_changes(state)
+    return known if found.changed is None else known & found.changed.enough(part)

@@ -9,20 +9,26 @@ gaps out of equal groups. Tests of gaps and composites relabel members.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.drawn import (
+    FEW_CHANGES,
     NO_WIDTH,
     UNSTABLE,
+    cut,
     drawn_block,
     drawn_limits,
+    few_changes,
+    limits_known,
     sized_rows,
     state_of,
 )
 from fairweight.auditing.compare.estimate import Limits
+from fairweight.auditing.compare.influence import Part
 from fairweight.auditing.compare.member_spread import units_of
 from fairweight.auditing.compare.method_rates import interval_name
 from fairweight.auditing.compare.quantities import Quantity
@@ -37,6 +43,15 @@ if TYPE_CHECKING:
     from fairweight.auditing.intervals.two_way import Term, TwoWay
 
 
+def about_method(c: Comparison, found: Replicated) -> Replicated:
+    """The same as scope `method` has it: strangers change each other's predictions anyway.
+
+    Where members are not paired, the two sides' means may agree on an example on which no two
+    members do; how few examples changed is then no sign of anything.
+    """
+    return found if c.pairing.paired else replace(found, changed=None)
+
+
 def method_block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
     """Rows about the method, or the estimates alone where members are too few."""
     if not c.has_method:
@@ -44,6 +59,9 @@ def method_block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
     if not _has_members(found):
         return _estimates_only(c, quantity, found, "no interval over members")
     observed = by_unit(c, found)
+    why = metric(quantity.metric).no_limits
+    if why is not None:
+        return _estimates_only(c, quantity, replace(found, observed=observed), None, f"none: {why}")
     if quantity.rates_first and found.resampled is not None:
         p_value = _relabelled_p(quantity, found)
         return drawn_block(
@@ -54,10 +72,11 @@ def method_block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
 
 
 def method_limits(
-    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: str
+    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: Part
 ) -> Limits:
     """Limits about the method at several levels, (levels, rows)."""
-    if not c.has_method or not _has_members(found):
+    unlimited = metric(quantity.metric).no_limits is not None
+    if unlimited or not c.has_method or not _has_members(found):
         nothing = np.full((len(levels), len(quantity.slots)), np.nan)
         return nothing, nothing
     limits = drawn_with_members(c, quantity, found, levels, part)
@@ -69,11 +88,11 @@ def method_limits(
     low, high = np.where(still, np.nan, low), np.where(still, np.nan, high)
     if limits is not None:
         low, high = np.fmin(low, limits[0]), np.fmax(high, limits[1])
-    return _cut(quantity, (low, high), part)
+    return cut(quantity, (low, high), part)
 
 
 def drawn_with_members(
-    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: str
+    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: Part
 ) -> Limits | None:
     """Limits from draws of members and examples; None where members were not drawn."""
     if found.resampled is None:
@@ -86,16 +105,6 @@ def _relabelled_p(quantity: Quantity, found: Replicated) -> Floats:
     return found.context.get("p_retraining", np.full(len(quantity.slots), np.nan))
 
 
-def _cut(quantity: Quantity, limits: Limits, part: str) -> Limits:
-    """Limits within the metric's range; a change may span it in either direction."""
-    entry = metric(quantity.metric)
-    low, high = entry.low, entry.high
-    if part in ("change", "excess"):
-        reach = (high - low) * (2 if part == "excess" else 1)
-        low, high = -reach, reach
-    return np.clip(limits[0], low, high), np.clip(limits[1], low, high)
-
-
 def by_unit(c: Comparison, found: Replicated) -> Values:
     """The data with every unit counted alike (a parent with all its children is one unit)."""
     if c.all_alike or found.members is None or found.members.baseline is None:
@@ -103,14 +112,13 @@ def by_unit(c: Comparison, found: Replicated) -> Values:
     return found.members.mean(c.unit_weights)
 
 
-def two_way_values(c: Comparison, quantity: Quantity, found: Replicated, part: str) -> TwoWay:
+def two_way_values(c: Comparison, quantity: Quantity, found: Replicated, part: Part) -> TwoWay:
     """The two-way t of the change, the excess, or one side's value."""
     from fairweight.auditing.intervals.two_way import two_way
 
     assert found.members is not None
     units = units_of(found.members, c.pairing).parts
-    observed, draws = by_unit(c, found), found.by_unit or found.bootstrap
-    value, drawn = getattr(observed, part), getattr(draws, part)
+    value = getattr(by_unit(c, found), part)
     names: tuple[str, ...] = (part,)
     if part == "change" and "change" not in units:
         names = ("baseline", "compressed")
@@ -125,12 +133,20 @@ def two_way_values(c: Comparison, quantity: Quantity, found: Replicated, part: s
         members.append((units[name][0].var(axis=0, ddof=1) / k, k - 1))
         own = found.spread.get(name, np.zeros(value.shape[1]))
         interactions.append((own / (k * (k - 1)), (k - 1) * others))
-    defined = np.isfinite(drawn)
-    with np.errstate(invalid="ignore"):
-        spread = np.full(value.shape[1], np.nan)
-        several = defined.sum(axis=0) > 1
-        spread[several] = np.nanvar(drawn[:, several], axis=0, ddof=1)
-    return two_way(value[0], members, (spread, others), interactions)
+    return two_way(value[0], members, (_over_examples(c, found, part), others), interactions)
+
+
+def _over_examples(c: Comparison, found: Replicated, part: Part) -> Floats:
+    """Variance over examples (clusters) of a mean over units, from draws or in closed form."""
+    if found.influence is not None:
+        signs = {"baseline": (1.0, 0.0), "compressed": (0.0, 1.0), "change": (-1.0, 1.0)}[part]
+        weights = [w * sign for w, sign in zip(c.unit_weights, signs, strict=True)]
+        return found.influence.variance(np.concatenate(weights))
+    drawn: Floats = getattr(found.by_unit or found.bootstrap, part)
+    several = np.isfinite(drawn).sum(axis=0) > 1
+    spread = np.full(drawn.shape[1], np.nan)
+    spread[several] = np.nanvar(drawn[:, several], axis=0, ddof=1)
+    return spread
 
 
 def _two_way_block(c: Comparison, quantity: Quantity, found: Replicated, observed: Values) -> Block:
@@ -138,13 +154,16 @@ def _two_way_block(c: Comparison, quantity: Quantity, found: Replicated, observe
 
     alpha = c.options.alpha
     draws = found.by_unit or found.bootstrap
-    unstable = share_undefined(draws.change) > UNSTABLE
-    state = state_of(c, quantity, observed.change[0], unstable)
-    shown = ~unstable & ~np.char.startswith(state.astype(str), "not_estimable")
+    unstable = np.zeros(len(quantity.slots), dtype=bool)
+    if draws is not None:
+        unstable = share_undefined(draws.change) > UNSTABLE
+    state = state_of(c, quantity, observed.change[0], unstable, found)
+    shown = ~np.char.startswith(state.astype(str), "not_estimable")
 
-    def limits(part: str) -> Limits:
+    def limits(part: Part) -> Limits:
         low, high = method_limits(c, quantity, found, np.array([alpha]), part)
-        return np.where(shown, low[0], np.nan), np.where(shown, high[0], np.nan)
+        known = limits_known(state, found, part)
+        return np.where(known, low[0], np.nan), np.where(known, high[0], np.nan)
 
     low, high = limits("change")
     p_value, interval = two_way_values(c, quantity, found, "change").p_value, interval_name(c)
@@ -163,6 +182,7 @@ def _two_way_block(c: Comparison, quantity: Quantity, found: Replicated, observe
         columns["excess_p"] = np.where(shown, excess.p_value, np.nan)
     how = np.full(len(quantity.slots), interval, dtype=object)
     how[np.isnan(low) & shown] = NO_WIDTH
+    how[few_changes(state)] = FEW_CHANGES
     return block(
         c,
         quantity.metric,
@@ -189,7 +209,14 @@ def _has_members(found: Replicated) -> bool:
     return own or found.resampled is not None
 
 
-def _estimates_only(c: Comparison, quantity: Quantity, found: Replicated, reason: str) -> Block:
+def _estimates_only(
+    c: Comparison,
+    quantity: Quantity,
+    found: Replicated,
+    reason: str | None,
+    interval: str | None = None,
+) -> Block:
+    """Rows without limits: `reason` makes them not estimable, `interval` says why none are."""
     observed = found.observed
     columns: dict[str, Any] = dict(found.context)
     if observed.baseline is not None:
@@ -197,8 +224,9 @@ def _estimates_only(c: Comparison, quantity: Quantity, found: Replicated, reason
     if observed.excess is not None:
         columns["excess_shift"] = observed.excess[0]
     never = np.zeros(len(quantity.slots), dtype=bool)
-    state = state_of(c, quantity, observed.change[0], never)
-    state[state == "ok"] = f"not_estimable: {reason}"
+    state = state_of(c, quantity, observed.change[0], never, found)
+    if reason is not None:
+        state[(state == "ok") | few_changes(state)] = f"not_estimable: {reason}"
     return block(
         c,
         quantity.metric,
@@ -207,6 +235,7 @@ def _estimates_only(c: Comparison, quantity: Quantity, found: Replicated, reason
         aggregation=quantity.aggregation,
         n=quantity.n,
         compressed=observed.compressed[0],
+        interval=interval,
         status=state,
         n_clusters=quantity.slots.clusters,
         level=found.level,

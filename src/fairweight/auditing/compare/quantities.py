@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
+from fairweight.auditing.compare.influence import Changed, changed_predictions
 from fairweight.auditing.compare.sides import Both, Evaluate, PerMember
 from fairweight.auditing.compare.slots import (
     Slots,
@@ -46,6 +48,7 @@ class Quantity:
     level: Callable[[Both], str | None] | None = None  # the level that the compressed value is of
     p_value: Floats | None = None  # from a test of its own; else the swap null's
     members_drawn: bool = False  # scope `method` draws members too, and its p relabels them
+    changed: Callable[[], Changed] | None = None  # what its limits rest on; None: not asked
 
     @property
     def rates_first(self) -> bool:
@@ -103,6 +106,7 @@ def _values(c: Comparison, entry: Metric, training: Training | None) -> Iterator
             slots_of(c, c.whole, "class"),
             _class_sizes(c),
             _per_class(function),
+            changed=partial(changed_predictions, c, entry.changed, [c.whole], by_class=True),
         )
     if closed and reason is None and c.positive is not None:
         return
@@ -118,7 +122,14 @@ def _values(c: Comparison, entry: Metric, training: Training | None) -> Iterator
                 join_slots([slots_of(c, g, kind) for g in chosen], kind),
                 np.concatenate([sizes(c, g) for g in chosen]),
                 per_slice(c, entry, function, chosen, rest=kind != "overall"),
+                changed=changed_in(c, entry, chosen),
             )
+
+
+def changed_in(c: Comparison, entry: Metric, chosen: Sequence[Grouping]) -> Callable[[], Changed]:
+    """How many changed predictions enter a metric in the levels of some groupings."""
+    mean = not entry.per_class or c.positive is None
+    return partial(changed_predictions, c, entry.changed or entry.event, chosen, mean=mean)
 
 
 def _with_training(
@@ -344,6 +355,7 @@ def _normalised(c: Comparison, entry: Metric) -> Iterator[Quantity]:
             by_class,
             aggregation="rates_first",
             members_drawn=True,
+            changed=partial(changed_predictions, c, entry.changed, [c.whole], by_class=True),
         )
     if per_class and c.positive is None:
         return
@@ -357,6 +369,7 @@ def _normalised(c: Comparison, entry: Metric) -> Iterator[Quantity]:
                 by_slice(chosen),
                 aggregation="rates_first",
                 members_drawn=True,
+                changed=changed_in(c, entry, chosen),
             )
 
 
@@ -401,6 +414,7 @@ def _amplification(
                 status=np.array(
                     ["ok" if not r else f"not_estimable: {r}" for r in sides.reason], dtype=object
                 ),
+                changed=partial(_changed_levels, c, grouping, present),
             )
     if not any(sides.estimable.any() for _, _, sides in watched):
         yield _without_value(
@@ -429,7 +443,12 @@ def _amplification(
         slots_of(c, c.whole, "overall"),
         sizes(c, c.whole),
         worst,
+        changed=partial(changed_predictions, c, None, [c.whole]),
     )
+
+
+def _changed_levels(c: Comparison, grouping: Grouping, present: NDArray[np.bool_]) -> Changed:
+    return changed_predictions(c, None, [grouping]).rows(present)
 
 
 def _identity(function: Any, name: str, present: Any, sides: Sides) -> Evaluate:

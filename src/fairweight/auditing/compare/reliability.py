@@ -1,4 +1,8 @@
-"""The reliability table: score against outcome in bins, whose sum is the calibration error."""
+"""The reliability table: score against outcome in bins, whose sum is the calibration error.
+
+A calibration error is above 0 by chance alone, so it is read beside that of a calibrated model of
+the same size.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +36,7 @@ RELIABILITY_COLUMNS = (
 )  # fmt: skip
 Scored: TypeAlias = tuple[Literal["ece", "ece_top_label"], Floats, Floats]  # scores, outcomes
 
+DEFINITIONS = ("ece", "ece_top_label")
 CALIBRATED_DRAWS = (20, 200)  # fewest and most; a mean of 20 is off by a few percent of itself
 DRAWN_OUTCOMES = 200_000
 MOST_LEVELS = 200  # columns with more levels have no reliability table of their own
@@ -82,6 +87,36 @@ def reliability_table(
     if not parts:
         return pd.DataFrame(columns=list(RELIABILITY_COLUMNS))
     return pd.concat(parts, ignore_index=True).astype({"task": object, "group": object})
+
+
+def if_calibrated(table: pd.DataFrame) -> dict[tuple[str, str | None, str, str | None], float]:
+    """The calibration error of a calibrated model with these scores, mean over members.
+
+    By variant, task, definition and group (None: everyone).
+    """
+    keys = ["variant", "task", "definition", "group"]
+    once = table.drop_duplicates([*keys, "seed"])
+    means = once.groupby(keys, dropna=False, sort=False)["expected_if_calibrated"].mean()
+    made: dict[Any, float] = {}
+    for key, value in zip(means.index.tolist(), means.tolist(), strict=True):
+        made[tuple(None if part != part else part for part in key)] = float(value)
+    return made
+
+
+def beside_calibrated(results: pd.DataFrame, table: pd.DataFrame, baseline: str) -> pd.DataFrame:
+    """The results, with what a calibrated model has said beside every calibration error.
+
+    It stands in the column `interval`: there are no limits in its place.
+    """
+    expected = if_calibrated(table)
+    interval = results["interval"].to_numpy(dtype=object).copy()
+    for i in np.flatnonzero(results["metric"].isin(DEFINITIONS) & results["compressed"].notna()):
+        row = results.iloc[i]
+        keys = [(v, row["task"], row["metric"], row["group"]) for v in (baseline, row["variant"])]
+        if interval[i] is not None and all(key in expected for key in keys):
+            first, second = (expected[key] for key in keys)
+            interval[i] += f"; calibrated models of this size have {first:.3g} and {second:.3g}"
+    return results.assign(interval=interval)
 
 
 def _of_member(c: Comparison, job: tuple[Scored, int, Grouping]) -> pd.DataFrame:

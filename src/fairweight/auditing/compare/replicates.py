@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.influence import Changed, Influence
 from fairweight.auditing.compare.kept import BATCH, Kept
 from fairweight.auditing.compare.retrained import Statistic, context, difference
 from fairweight.auditing.compare.sides import Both, PerMember, Values
@@ -43,7 +44,7 @@ class Replicated:
     """A quantity as observed, in bootstrap replicates, and under the swap null."""
 
     observed: Values  # R = 1
-    bootstrap: Values
+    bootstrap: Values | None  # None where limits need no draws
     swapped: Values | None  # None where exchanging predictions is not defined
     level: str | None = None  # the level that the observed value is of
     members: PerMember | None = None  # as observed, of every member (rates_first: of the mean)
@@ -53,6 +54,8 @@ class Replicated:
     context: dict[str, Floats] = field(default_factory=dict)  # from retraining
     statistic: Statistic | None = None  # the value as a function of who stands for either side
     alone: Floats | None = None  # comparisons: every member against the mean baseline
+    changed: Changed | None = None  # how many examples its limits rest on; None: not asked
+    influence: Influence | None = None  # what every example adds, where its t limits need that
 
     @property
     def own(self) -> Floats | None:
@@ -117,6 +120,7 @@ def replicate(c: Comparison, wanted: Sequence[Quantity]) -> list[Replicated]:
             spread=room.spread,
             statistic=statistic,
             alone=_alone(quantity, counted) if quantity.rates_first else None,
+            changed=None if quantity.changed is None else quantity.changed(),
         )
         made.append(with_context(c, found, signed=not quantity.never_negative))
     return made

@@ -5,19 +5,25 @@ the AUC the number of positives and negatives per bin. So one sparse product per
 draws serves every metric of every slice. The AUC of the data is exact; its replicates are exact up
 to `RANK_BINS` distinct scores, and beyond that made on quantile bins and moved by the (tiny)
 difference between the exact and the binned value of the data.
+
+Beside them stands what every example adds to a value (`Influence`): it makes the error of the
+calibration metrics, and says on how many examples a change rests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.influence import ROUNDING, Changed, Influence
 from fairweight.auditing.compare.kept import Kept
+from fairweight.auditing.compare.member_spread import units_of
 from fairweight.auditing.compare.replicates import (
     FEWEST_REPLICATES,
     Replicated,
@@ -31,8 +37,16 @@ from fairweight.auditing.compare.slots import groupings_of
 from fairweight.auditing.counts.draws import coins, resampler
 from fairweight.auditing.counts.groupings import Grouping, joint_slices
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.metrics.ratio import ratio
-from fairweight.auditing.metrics.scores import ScoreColumn, auc, bin_edges, bin_of
+from fairweight.auditing.metrics.registry import metric
+from fairweight.auditing.metrics.scores import (
+    ScoreColumn,
+    auc,
+    bin_edges,
+    bin_of,
+    leave_one_out_gaps,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -48,17 +62,30 @@ MOST_BINS_AND_SLICES = 200_000  # rank bins × slices × problems of one statist
 class Statistic:
     """One metric in the slices of one or more groupings.
 
-    `matrices` hold for every member what one example of each cell adds to the sums, (sums, cells);
+    `matrix` holds for a member what one example of each cell adds to the sums, (sums, cells);
     `finish` makes the metric of the sums, (sums, R), and of the weight in every joint slice: one
-    table (slices, R) for each of `kinds`. `exact` is the metric of the data, (members, slices),
-    where binning made it inexact.
+    table (slices, R) for each of `places`. `exact` is the metric of the data, (members, slices),
+    where binning made it inexact. `gaps` are for a member, per table, what each cell's value is
+    beyond that of its slice (to first order); `moved` the cells on which the sides differ.
     """
 
     metric: str
-    kinds: tuple[str, ...]
-    matrices: list[csr_array]
+    places: tuple[tuple[str, Grouping], ...]  # kind of rows, and the grouping of these
+    members: int
+    matrix: Callable[[int], csr_array]
     finish: Callable[[Floats, Floats], list[Floats]]
     exact: Floats | None = None
+    gaps: Callable[[int], list[Floats]] | None = None
+    moved: NDArray[np.bool_] | None = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(kind for kind, _ in self.places)
+
+    @cached_property
+    def matrices(self) -> list[csr_array]:
+        """Of every member."""
+        return [self.matrix(m) for m in range(self.members)]
 
 
 def calibration(
@@ -66,19 +93,86 @@ def calibration(
 ) -> Statistic:
     """sum_b |sum_i (score − outcome)| / n: the bins' own shares cancel."""
     n_bins = len(bin_edges(name)[0])
-    return _absolute_sums(c, name, score - outcome, bin_of(score, name), n_bins)
+    return _sums_in_bins(c, name, score - outcome, bin_of(score, name), n_bins)
 
 
-def mean_loss(c: Comparison, name: str, loss: Floats) -> Statistic:
-    """A mean of losses is a calibration error with one bin and no cancelling."""
-    return _absolute_sums(c, name, loss, np.zeros(loss.shape, dtype=np.intp), 1)
+def mean_of(c: Comparison, name: str, value: Floats) -> Statistic:
+    """The mean of a value per cell and member, of either sign."""
+    made = _sums_in_bins(c, name, value, np.zeros(value.shape, dtype=np.intp), 1, signed=True)
+
+    def gaps(member: int) -> list[Floats]:
+        own = value[:, member]
+        return [own - _mean_in(c, g, own)[g.code] for _, g in made.places]
+
+    return replace(made, gaps=gaps, moved=_moved(c, value))
 
 
-def _absolute_sums(
-    c: Comparison, name: str, value: Floats, bins: NDArray[np.intp], n_bins: int
+def squared_calibration(
+    c: Comparison, name: str, kind: str, grouping: Grouping, score: Floats, outcome: Floats
+) -> Statistic:
+    """Mean over examples of h = residual × leave-one-out mean residual of its bin in its slice.
+
+    Two examples make an h, so the value moves by 2 (h − mean h): that is what is drawn, about the
+    value of the data, and what its error is made of.
+    """
+    n_bins = len(bin_edges("ece_top_label")[0])
+    level = grouping.code.astype(np.int64)
+    weight = np.ones(c.cube.n_cells) if c.cube.weight is None else c.cube.weight
+    cells = np.arange(c.cube.n_cells)
+
+    @cache
+    def products(member: int) -> Floats:
+        key = level * n_bins + bin_of(score[:, member], "ece_top_label")
+        residual = score[:, member] - outcome[:, member]
+        size = len(grouping.levels) * n_bins
+        return leave_one_out_gaps(residual, key, size, weight, c.cube.count.astype(float))
+
+    def gaps(member: int) -> list[Floats]:
+        h = products(member)
+        return [2 * (h - _mean_in(c, grouping, h)[level])]
+
+    def matrix(member: int) -> csr_array:
+        h = products(member)
+        values = 2 * h - _mean_in(c, grouping, h)[level]  # their mean is the value of the data
+        rows = np.concatenate([level, len(grouping.levels) + level])
+        both = np.concatenate([values, np.ones(len(values))])
+        return _sparse(c, rows, np.tile(cells, 2), both, 2 * len(grouping.levels))
+
+    def finish(total: Floats, size: Floats) -> list[Floats]:
+        value, own_size = np.split(total, 2)
+        return [ratio(value, own_size)]
+
+    changed = _moved(c, score) | _moved(c, outcome)
+    places = ((kind, grouping),)
+    members = len(c.cube.members)
+    return Statistic(name, places, members, matrix, finish, gaps=gaps, moved=changed)
+
+
+def _moved(c: Comparison, value: Floats) -> NDArray[np.bool_]:
+    """Cells on which the means of the two sides differ."""
+    first, second = value[:, : c.n_baseline], value[:, c.n_baseline :]
+    differ: NDArray[np.bool_] = np.abs(second.mean(axis=1) - first.mean(axis=1)) > ROUNDING
+    return differ
+
+
+def _mean_in(c: Comparison, grouping: Grouping, value: Floats) -> Floats:
+    """The weighted mean of a value per cell in every level."""
+    weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
+    size = len(grouping.levels)
+    return ratio(sums(grouping.code, weight * value, size), sums(grouping.code, weight, size))
+
+
+def _sums_in_bins(
+    c: Comparison,
+    name: str,
+    value: Floats,
+    bins: NDArray[np.intp],
+    n_bins: int,
+    *,
+    signed: bool = False,
 ) -> Statistic:
     """Sums are made once, in the finest slices, and added up for every grouping."""
-    places = [(kind, g) for kind in KINDS for g in groupings_of(c, kind)]
+    places = tuple((kind, g) for kind in KINDS for g in groupings_of(c, kind))
     joint, slices = joint_slices([g for _, g in places])
     cells = np.arange(c.cube.n_cells)
 
@@ -93,12 +187,13 @@ def _absolute_sums(
         by_slice = total.reshape(len(slices), n_bins * draws)
         found = []
         for adder in adders:
-            gaps = np.abs(adder @ by_slice).reshape(adder.shape[0], n_bins, draws).sum(axis=1)
+            added = adder @ by_slice
+            gaps = added if signed else np.abs(added)
+            gaps = gaps.reshape(adder.shape[0], n_bins, draws).sum(axis=1)
             found.append(ratio(gaps, adder @ size))
         return found
 
-    kinds = tuple(kind for kind, _ in places)
-    return Statistic(name, kinds, [matrix(m) for m in range(value.shape[1])], finish)
+    return Statistic(name, places, value.shape[1], matrix, finish)
 
 
 def _adder(level: NDArray[np.int64], n_levels: int) -> csr_array:
@@ -143,6 +238,25 @@ def ranking(
             c, np.concatenate(rows), everyone, np.ones(len(everyone)), 2 * n_problems * block
         )
 
+    def gaps(member: int) -> list[Floats]:
+        """How far an example's share of pairs won lies from the AUC, in units of its slice."""
+        counts = (matrix(member) @ _once(c)).reshape(n_problems, 2, slices, n_bins)
+        found = np.zeros(c.cube.n_cells)
+        for k, ((_, outcome), (bins, _)) in enumerate(zip(problems, binned, strict=True)):
+            negative, positive = counts[k]
+            below = np.cumsum(negative, axis=1) - negative / 2
+            above = positive.sum(axis=1, keepdims=True) - np.cumsum(positive, axis=1) + positive / 2
+            n, p = negative.sum(axis=1), positive.sum(axis=1)
+            value = ratio((positive * below).sum(axis=1), n * p)[code]
+            at = code, bins[:, member]
+            won = np.where(
+                outcome[:, member] > 0,
+                (ratio(below[at], n[code]) - value) * ratio(n + p, p)[code],
+                (ratio(above[at], p[code]) - value) * ratio(n + p, n)[code],
+            )
+            found += won / n_problems
+        return [np.nan_to_num(found)]
+
     def finish(total: Floats, size: Floats) -> list[Floats]:
         counts = total.reshape(n_problems, 2, slices, n_bins, -1)
         negative, positive = counts[:, 0], counts[:, 1]
@@ -153,8 +267,9 @@ def ranking(
     exact = None
     if not all(whole for _, whole in binned):
         exact = np.stack([_exact_auc(c, grouping, problems, m) for m in range(len(c.cube.members))])
-    matrices = [matrix(m) for m in range(len(c.cube.members))]
-    return Statistic(name, (kind,), matrices, finish, exact)
+    changed = np.any([_moved(c, score) for score, _ in problems], axis=0)
+    members, places = len(c.cube.members), ((kind, grouping),)
+    return Statistic(name, places, members, matrix, finish, exact, gaps, changed)
 
 
 def _rank_bins(score: Floats, most: int) -> tuple[NDArray[np.int64], bool]:
@@ -202,19 +317,111 @@ def _sparse(
     return coo_array((counted, (rows, c.cube.unit[cells])), shape=shape).tocsr()
 
 
+def _multiplicity(c: Comparison) -> NDArray[np.int64]:
+    """How many items are alike: cells of single examples, or units."""
+    if c.cube.unit is None:
+        return c.cube.count
+    return np.ones(len(c.cube.unit_names), dtype=np.int64)
+
+
+def _once(c: Comparison) -> Floats:
+    return _multiplicity(c).astype(np.float64)
+
+
 def replicate_scores(
-    c: Comparison, statistics: Sequence[Statistic]
+    c: Comparison, statistics: Sequence[Statistic], *, draw_all: bool = False
 ) -> dict[tuple[str, str], Replicated]:
-    """Observed values, bootstrap replicates and swap null; groupings of one kind side by side."""
+    """Observed values, bootstrap replicates and swap null; groupings of one kind side by side.
+
+    What has no limits is not drawn, nor what has t limits, except where `draw_all` asks for it
+    because several tasks are to be averaged.
+    """
+
+    def is_drawn(name: str) -> bool:
+        entry = metric(name)
+        return entry.no_limits is None and (draw_all or not entry.linear)
+
+    found: dict[tuple[str, str], list[Replicated]] = {}
+    for part in (
+        _drawn(c, [s for s in statistics if is_drawn(s.metric)]),
+        _undrawn(c, [s for s in statistics if not is_drawn(s.metric)]),
+    ):
+        for key, replicated in part:
+            found.setdefault(key, []).append(replicated)
+    return {key: _with_context(c, _side_by_side(parts)) for key, parts in found.items()}
+
+
+def _undrawn(
+    c: Comparison, statistics: Sequence[Statistic]
+) -> Iterator[tuple[tuple[str, str], Replicated]]:
+    """Observed values, and what every example adds to them."""
+    once, k = _once(c)[:, None], c.n_baseline
+    size = slice_sizes(c) @ once if statistics else once
+    for statistic in statistics:
+        each = [statistic.finish(matrix @ once, size) for matrix in statistic.matrices]
+        for i, (kind, _) in enumerate(statistic.places):
+            values = np.stack([tables[i][:, 0] for tables in each])[None]
+            members = PerMember(values[:, :k], values[:, k:])
+            influence = _influence(c, statistic, i)
+            yield (
+                (statistic.metric, kind),
+                Replicated(
+                    members.mean(),
+                    None,
+                    None,
+                    members=members,
+                    changed=_changed(c, statistic, i, influence),
+                    influence=influence,
+                    spread=_unit_spread(c, influence) if c.has_method and influence else {},
+                ),
+            )
+
+
+def _influence(c: Comparison, statistic: Statistic, table: int) -> Influence | None:
+    if statistic.gaps is None:
+        return None
+    grouping = statistic.places[table][1]
+    gap = np.stack([statistic.gaps(m)[table] for m in range(statistic.members)], axis=1)
+    return Influence.of(c, grouping.code.astype(np.int64), len(grouping.levels), gap)
+
+
+def _changed(
+    c: Comparison, statistic: Statistic, table: int, influence: Influence | None
+) -> Changed | None:
+    """How many examples the change and either side's value rest on."""
+    if influence is None or statistic.moved is None:
+        return None
+    grouping = statistic.places[table][1]
+    examples = sums(grouping.code, c.cube.count * statistic.moved, len(grouping.levels))
+    first, second = c.n_baseline, c.n_compressed
+    return influence.changed(np.full(first, 1 / first), np.full(second, 1 / second), examples)
+
+
+def _unit_spread(c: Comparison, influence: Influence) -> dict[str, Floats]:
+    """Sum over units of members of the variance of their own moves: as draws would show it."""
+    values = influence.value
+    k = c.n_baseline
+    units = units_of(PerMember(values.T[None, :k], values.T[None, k:]), c.pairing).parts
+    number = influence.units
+    found = {}
+    for name, each in units.items():
+        own = each[0] - each[0].mean(axis=0)
+        total = sums(influence.row, influence.copies * (own**2).sum(axis=0), influence.n_rows)
+        found[name] = ratio(number, number - 1) * total
+    return found
+
+
+def _drawn(
+    c: Comparison, statistics: Sequence[Statistic]
+) -> Iterator[tuple[tuple[str, str], Replicated]]:
+    """Observed values, bootstrap replicates and swap null."""
     from scipy.sparse import vstack
 
     if not statistics:
-        return {}
-    cube, k = c.cube, c.n_baseline
-    members = range(len(cube.members))
-    multiplicity = (
-        cube.count if cube.unit is None else np.ones(len(cube.unit_names), dtype=np.int64)
-    )
+        return
+    k = c.n_baseline
+    members = range(len(c.cube.members))
+    multiplicity = _multiplicity(c)
     stacked = [vstack([s.matrices[m] for s in statistics]).tocsr() for m in members]
     ends = np.cumsum([s.matrices[0].shape[0] for s in statistics])
     weights = slice_sizes(c)
@@ -266,9 +473,8 @@ def replicate_scores(
         exchanged = [Kept(c, values, n_draws) for values in observed]
         _draw(c, "scores swap", width, swapped, exchanged, n_draws)
         null = [room.values for room in exchanged]
-    made: dict[tuple[str, str], list[Replicated]] = {}
-    outputs = [(s, kind) for s in statistics for kind in s.kinds]
-    for (statistic, kind), values, room, swaps in zip(outputs, observed, kept, null, strict=True):
+    outputs = [(s, i) for s in statistics for i in range(len(s.places))]
+    for (statistic, i), values, room, swaps in zip(outputs, observed, kept, null, strict=True):
         found = Replicated(
             values.mean(),
             room.values,
@@ -276,10 +482,9 @@ def replicate_scores(
             members=values,
             by_unit=room.by_unit,
             spread=room.spread,
+            changed=_changed(c, statistic, i, _influence(c, statistic, i)),
         )
-        found = _exact(found, statistic.exact, k)
-        made.setdefault((statistic.metric, kind), []).append(found)
-    return {key: _with_context(c, _side_by_side(parts)) for key, parts in made.items()}
+        yield (statistic.metric, statistic.kinds[i]), _exact(found, statistic.exact, k)
 
 
 def _affordable(c: Comparison, entries: int) -> int:
@@ -296,7 +501,8 @@ def _exact(found: Replicated, exact: Floats | None, k: int) -> Replicated:
     members = PerMember(exact[None, :k], exact[None, k:])
     true = members.mean()
 
-    def moved(draws: Values) -> Values:
+    def moved(draws: Values | None) -> Values:
+        assert draws is not None
         assert true.baseline is not None
         assert draws.baseline is not None
         assert found.observed.baseline is not None
@@ -324,14 +530,17 @@ def _side_by_side(parts: Sequence[Replicated]) -> Replicated:
             np.concatenate(base, axis=1), np.concatenate([v.compressed for v in given], axis=1)
         )
 
-    observed, boot = joined([p.observed for p in parts]), joined([p.bootstrap for p in parts])
+    observed = joined([p.observed for p in parts])
     assert observed is not None
-    assert boot is not None
     members = [p.members for p in parts if p.members is not None]
+    changed = [p.changed for p in parts if p.changed is not None]
+    influence = [p.influence for p in parts if p.influence is not None]
     return Replicated(
         observed,
-        boot,
+        joined([p.bootstrap for p in parts]),
         joined([p.swapped for p in parts]),
+        changed=Changed.beside(changed) if changed else None,
+        influence=Influence.beside(influence) if influence else None,
         members=PerMember(
             np.concatenate([m.baseline for m in members if m.baseline is not None], axis=-1),
             np.concatenate([m.compressed for m in members], axis=-1),

@@ -1,4 +1,4 @@
-"""Rows of the score metrics: AUC, calibration errors, Brier score, uncertainty, top-5 accuracy.
+"""Rows of the score metrics: AUC, calibration, Brier score, uncertainty, top-5 accuracy.
 
 Their intervals come from `score_replicates`; this file brings scores to one form and rows to the
 results.
@@ -23,9 +23,10 @@ from fairweight.auditing.compare.score_replicates import (
     KINDS,
     Statistic,
     calibration,
-    mean_loss,
+    mean_of,
     ranking,
     replicate_scores,
+    squared_calibration,
 )
 from fairweight.auditing.compare.slots import groupings_of, join_slots, slots_of
 from fairweight.auditing.compare.values import family_blocks
@@ -35,6 +36,8 @@ from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.metrics.rates import is_uncertain
 from fairweight.auditing.metrics.registry import metric
+
+NAMES = ("auc", "brier", "ece", "ece_top_label", "calibration_error_sq", "calibration_gap")
 
 
 @dataclass(frozen=True)
@@ -121,26 +124,32 @@ def score_rows(c: Comparison) -> Iterator[Block]:
         n = np.concatenate([sizes(c, g) for g in chosen])
         yield from family_blocks(c, [(Quantity(name, slots, n, None), found)])
     made = {statistic.metric for statistic in statistics}
-    for name in ("auc", "brier", "ece", "ece_top_label"):
+    for name in NAMES:
         if name not in made:
             yield from _no_value(c, name, impossible(c, metric(name)) or _no_scores(c))
 
 
 def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
-    """Every metric of scores that these probabilities allow, for each kind of rows."""
+    """Every metric of scores that these probabilities allow, for each kind of rows.
+
+    Calibration error and gap are of the positive class's probability; with more than two classes,
+    of the predicted class's.
+    """
     right = (c.cube.prediction == c.cube.label[:, None]).astype(float)
     one_hot = np.eye(len(c.classes))[c.cube.label][:, None, :]
     places = [(kind, grouping) for kind in KINDS for grouping in groupings_of(c, kind)]
     if p.confidence is not None:
         yield calibration(c, "ece_top_label", p.confidence, right)
+    promise = None
     if p.positive is not None and c.positive is not None:
         truth = np.broadcast_to(one_hot[:, :, c.positive], p.positive.shape)
+        promise = p.positive, truth
         yield calibration(c, "ece", p.positive, truth)
-        yield mean_loss(c, "brier", (p.positive - truth) ** 2)
+        yield mean_of(c, "brier", (p.positive - truth) ** 2)
         for kind, grouping in places:
             yield ranking(c, "auc", kind, grouping, [(p.positive, truth)])
     elif p.vector is not None and len(c.classes) > 2:
-        yield mean_loss(c, "brier", ((p.vector - one_hot) ** 2).sum(axis=2))
+        yield mean_of(c, "brier", ((p.vector - one_hot) ** 2).sum(axis=2))
         shape = p.vector.shape[:2]
         problems = [
             (p.vector[:, :, k], np.broadcast_to(one_hot[:, :, k], shape))
@@ -148,6 +157,12 @@ def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
         ]
         for kind, grouping in places:
             yield ranking(c, "auc", kind, grouping, problems)
+    if p.confidence is not None and len(c.classes) != 2:
+        promise = p.confidence, right
+    if promise is not None:
+        yield mean_of(c, "calibration_gap", promise[0] - promise[1])
+        for kind, grouping in places:
+            yield squared_calibration(c, "calibration_error_sq", kind, grouping, *promise)
 
 
 def flag_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
@@ -158,12 +173,12 @@ def flag_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
     }
     for name, flag in flags.items():
         if flag is not None:
-            yield mean_loss(c, name, flag.astype(float))
+            yield mean_of(c, name, flag.astype(float))
 
 
 def no_score_rows(c: Comparison) -> Iterator[Block]:
     """Rows that say which metrics would need scores."""
-    for name in ("auc", "ece", "ece_top_label", "brier", "uncertainty"):
+    for name in (*NAMES, "uncertainty"):
         yield from _no_value(c, name, "not_estimable: no scores")
     yield from _no_value(c, "top5_accuracy", "not_estimable: no label ranks or score vectors")
 

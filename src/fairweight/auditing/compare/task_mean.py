@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
+from fairweight.auditing.compare.drawn import model_limits
 from fairweight.auditing.compare.flips import NAMES, flip_statistic, share_of_pairs
+from fairweight.auditing.compare.influence import Changed
 from fairweight.auditing.compare.lead import mean_test
 from fairweight.auditing.compare.method_rates import interval_name
 from fairweight.auditing.compare.method_values import method_limits
 from fairweight.auditing.compare.pairing import Parents
 from fairweight.auditing.compare.quantities import (
     Quantity,
+    changed_in,
     grouping_slots,
     per_slice,
     quantities,
@@ -32,7 +35,7 @@ from fairweight.auditing.compare.quantities import (
 from fairweight.auditing.compare.replicates import Replicated, replicate, with_context
 from fairweight.auditing.compare.retrained import Statistic, context
 from fairweight.auditing.compare.rows import Block, block, status
-from fairweight.auditing.compare.score_replicates import mean_loss, replicate_scores
+from fairweight.auditing.compare.score_replicates import mean_of, replicate_scores
 from fairweight.auditing.compare.scored import (
     flag_statistics,
     probabilities,
@@ -43,7 +46,7 @@ from fairweight.auditing.compare.sides import PerMember, Values
 from fairweight.auditing.compare.simultaneous import Signs
 from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
 from fairweight.auditing.compare.training import Training
-from fairweight.auditing.compare.values import family_blocks, model_limits
+from fairweight.auditing.compare.values import family_blocks
 from fairweight.auditing.compare.zero_baseline import (
     LeftOut,
     refused_if_harmed,
@@ -146,7 +149,8 @@ def _scored(found: Comparison) -> dict[tuple[str, str], Family]:
     if not c.cube.n_cells:
         return {}
     p = probabilities(c)
-    made = replicate_scores(c, [*score_statistics(c, p), *flag_statistics(c, p)])
+    statistics = [*score_statistics(c, p), *flag_statistics(c, p)]
+    made = replicate_scores(c, statistics, draw_all=True)
     return {key: (_table(c, *key), replicated) for key, replicated in made.items()}
 
 
@@ -156,15 +160,16 @@ def _flips(c: Comparison) -> dict[tuple[str, str], Family]:
     for name in NAMES:
         share = np.zeros((c.cube.n_cells, len(c.cube.members)))
         share[:, c.n_baseline :] = share_of_pairs(c, name)[:, None]
-        statistics.append(mean_loss(c, name, share))
+        statistics.append(mean_of(c, name, share))
     return {
         key: (
             replace(_table(c, *key), aggregation="pairs"),
             Replicated(
                 Values(None, made.observed.compressed),
-                Values(None, made.bootstrap.compressed),
+                None if made.bootstrap is None else Values(None, made.bootstrap.compressed),
                 None,
                 statistic=flip_statistic(c, *key),
+                changed=made.changed,
             ),
         )
         for key, made in replicate_scores(c, statistics).items()
@@ -208,7 +213,12 @@ def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
                 continue
             low, high = (side[0, usable] for side in limits(c, quantity, made, level, "change"))
             known = bool(np.isfinite(low).any())
-            missing = None if known else np.array([f"not_estimable: {c.pairing.reason}"], object)
+            why = c.pairing.reason
+            reasons = [] if made.changed is None else made.changed.reasons()[usable].tolist()
+            few = [reason for reason in reasons if reason is not None]
+            if known and few:  # a level without limits may be the worst
+                known, why = False, few[0]
+            missing = None if known else np.array([f"not_estimable: {why}"], object)
             how = "percentile" if scope == "model" else interval_name(c)
             more: dict[str, Any] = {} if missing is None else {"status": missing}
             rows.append(
@@ -334,7 +344,8 @@ def _rates(c: Comparison) -> list[Quantity]:
             slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
             n = np.concatenate([_denominator(c, entry, g) for g in chosen])
             evaluate = per_slice(c, entry, entry.function, chosen, rest=kind != "overall")
-            made.append(Quantity(entry.name, slots, n, evaluate))
+            changed = changed_in(c, entry, chosen)
+            made.append(Quantity(entry.name, slots, n, evaluate, changed=changed))
     return made
 
 
@@ -365,16 +376,17 @@ def _joined(members: Sequence[Family]) -> Family:
             _beside([v.excess for v in chosen]),
         )
 
-    observed, bootstrap = values("observed"), values("bootstrap")
+    observed = values("observed")
     assert observed is not None
-    assert bootstrap is not None
     each = [r.members for _, r in members]
+    changed = [r.changed for _, r in members if r.changed is not None]
     return (
         replace(first, slots=slots, n=n, status=None),
         Replicated(
             observed,
-            bootstrap,
+            values("bootstrap"),
             values("swapped"),
+            changed=Changed.beside(changed) if len(changed) == len(members) else None,
             members=_members_beside([m for m in each if m is not None]),
             by_unit=values("by_unit"),
             resampled=values("resampled"),
@@ -453,9 +465,9 @@ def _averaged(c: Comparison, tasks: Sequence[Family]) -> Family:
             return None
         return Values(mean(pick, "baseline"), compressed, mean(pick, "excess"))
 
-    observed, bootstrap = values("observed"), values("bootstrap")
+    observed = values("observed")
     assert observed is not None
-    assert bootstrap is not None
+    changed = [r.changed for _, r in tasks if r.changed is not None]
     outside, clusters = np.zeros(len(keys), dtype=bool), np.full(len(keys), np.nan)
     for (quantity, _), where in zip(tasks, at, strict=True):
         outside[where] |= quantity.slots.outside
@@ -481,9 +493,12 @@ def _averaged(c: Comparison, tasks: Sequence[Family]) -> Family:
             c,
             Replicated(
                 observed,
-                bootstrap,
+                values("bootstrap"),
                 values("swapped"),
                 members=members,
+                changed=Changed.added(changed, at, uses, len(keys))
+                if len(changed) == len(tasks)
+                else None,
                 by_unit=values("by_unit"),
                 resampled=values("resampled"),
                 statistic=_mean_statistic([r.statistic for _, r in tasks], at, uses, len(keys)),

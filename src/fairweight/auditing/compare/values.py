@@ -12,20 +12,33 @@ import numpy as np
 
 from fairweight.auditing.compare.bounds import LEVELS
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.drawn import drawn_block, drawn_limits
+from fairweight.auditing.compare.drawn import (
+    drawn_block,
+    limits_known,
+    linear_p,
+    model_limits,
+    undrawn_block,
+)
 from fairweight.auditing.compare.estimate import Limits
 from fairweight.auditing.compare.families import corrected, family_size
-from fairweight.auditing.compare.method_values import method_block, method_limits
+from fairweight.auditing.compare.few_changes import FEW_CHANGED, harmful_bounds
+from fairweight.auditing.compare.influence import Part
+from fairweight.auditing.compare.method_values import (
+    about_method,
+    method_block,
+    method_limits,
+)
 from fairweight.auditing.compare.quantities import Quantity
 from fairweight.auditing.compare.replicates import Replicated, replicate
 from fairweight.auditing.compare.rows import Block, block
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.metrics.registry import metric
 from fairweight.auditing.result import TEXT_COLUMNS
 
 Found: TypeAlias = tuple[Quantity, Replicated | None]
 
 RowsOf: TypeAlias = Callable[[Comparison, Quantity, Replicated], Block]
-LimitsOf: TypeAlias = Callable[[Comparison, Quantity, Replicated, Floats, str], Limits]
+LimitsOf: TypeAlias = Callable[[Comparison, Quantity, Replicated, Floats, Part], Limits]
 
 
 def value_rows(c: Comparison, wanted: Sequence[Quantity]) -> Iterator[Block]:
@@ -48,13 +61,20 @@ def family_blocks(c: Comparison, members: Sequence[Found]) -> Iterator[Block]:
     _simultaneous(model, members, change)
     if np.isfinite(model.get("shift", np.nan)).any():
         model["bounds_shift"] = _columns(change)
+        _bound_by_harm(c, members, model)
         value = _limits(c, members, levels, model_limits, "compressed", model)
         model["bounds_value"] = _columns(value)
+        # The shift may have no limits where few predictions changed; the value has its own.
+        model["value_known"] = np.isfinite(value[0][0])
     else:
         model["bounds_value"] = _columns(change)
     model["members"] = _of_members(c, members)
     yield corrected(model, c.options)
     if not c.one_pair:
+        members = [
+            (quantity, None if found is None else about_method(c, found))
+            for quantity, found in members
+        ]
         method = _joined(c, members, method_block, "method")
         level = np.array([alpha / family_size(method)])
         change = _limits(c, members, level, method_limits, "change", method)
@@ -102,20 +122,47 @@ def _limits(
     members: Sequence[Found],
     levels: Floats,
     limits_of: LimitsOf,
-    part: str,
+    part: Part,
     rows: Block,
 ) -> Limits:
-    """Limits of all rows of a family at several levels, (levels, rows); NaN where not `ok`."""
+    """Limits of all rows of a family at several levels, (levels, rows); NaN where not to be had."""
     shape = (len(levels), len(rows["metric"]))
     low, high = np.full(shape, np.nan), np.full(shape, np.nan)
     at = 0
     for quantity, found in members:
         here = slice(at, at + len(quantity.slots))
         if found is not None:
-            low[:, here], high[:, here] = limits_of(c, quantity, found, levels, part)
+            made = limits_of(c, quantity, found, levels, part)
+            state = rows["status"][here]
+            known = limits_known(state, found, part) & ~np.char.startswith(
+                state.astype(str), "small_group"
+            )
+            low[:, here], high[:, here] = (np.where(known, side, np.nan) for side in made)
         at = here.stop
-    ok = rows["status"] == "ok"
-    return np.where(ok, low, np.nan), np.where(ok, high, np.nan)
+    return low, high
+
+
+def _bound_by_harm(c: Comparison, members: Sequence[Found], rows: Block) -> None:
+    """Put one-sided bounds in the place of the gate's limits where too few predictions changed."""
+    state = rows["status"].astype(str)
+    open_rows = np.char.find(state, FEW_CHANGED) >= 0
+    few = np.zeros(len(state), dtype=bool)
+    told = np.full(len(state), None, dtype=object)
+    at = 0
+    for quantity, found in members:
+        here = slice(at, at + len(quantity.slots))
+        at = here.stop
+        asked = open_rows[here] & np.isfinite(rows["shift"][here])
+        bounds = None if found is None else harmful_bounds(c, quantity, asked)
+        if bounds is None:
+            continue
+        few[here] = bounds.few
+        told[here][bounds.few] = bounds.status[bounds.few]
+        lower = metric(quantity.metric).better == "lower"
+        limits = np.full((len(quantity.slots), len(LEVELS), 2), np.nan)
+        limits[..., int(lower)] = bounds.loss if lower else -bounds.loss
+        rows["bounds_shift"][here][few[here]] = limits[few[here]]
+    rows["bound_status"] = told
 
 
 def _simultaneous(rows: Block, members: Sequence[Found], limits: Limits) -> None:
@@ -132,18 +179,16 @@ def _columns(limits: Limits) -> Floats:
     return made
 
 
-def model_limits(
-    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: str
-) -> Limits:
-    """Limits about these models at several levels: of the change, or of the compressed value."""
-    observed, draws = getattr(found.observed, part)[0], getattr(found.bootstrap, part)
-    return drawn_limits(c, quantity, found, observed, draws, levels, scope="model")
-
-
 def _model_block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
     """Rows about these models: examples drawn again, answers exchanged."""
     from fairweight.auditing.intervals.bootstrap import exceedance_p
 
+    if found.bootstrap is None or metric(quantity.metric).linear:
+        linear = metric(quantity.metric).linear
+        nothing = np.full(len(quantity.slots), np.nan)
+        return undrawn_block(
+            c, quantity, found, linear_p(c, quantity, found) if linear else nothing
+        )
     p_value = np.full(len(quantity.slots), np.nan)
     if quantity.p_value is not None:
         p_value = quantity.p_value

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fairweight.auditing.counts.stats import Counts, Floats
 from fairweight.auditing.metrics.rates import error_rate, fnr, fpr
 from fairweight.auditing.metrics.ratio import ratio
-from fairweight.auditing.metrics.registry import register
+from fairweight.auditing.metrics.registry import Event, register
 from fairweight.errors import InputError
 
 ZeroBaseline: TypeAlias = Literal["drop", "raise", "epsilon", "absolute"]
@@ -265,6 +265,7 @@ def normalized_change(before: Floats, after: Floats) -> Floats:
     source="Hooker et al. 2020, normalized difference (Table 3)",
     undefined="the baseline makes no errors",
     rates_first=True,
+    changed=Event("wrong"),
 )
 def normalized_error_change(base: Counts, compressed: Counts) -> Floats:
     """Change of the error rate in percent of the baseline's.
@@ -292,6 +293,7 @@ def normalized_error_change(base: Counts, compressed: Counts) -> Floats:
     per_class=True,
     rates_first=True,
     needs={"positive"},
+    changed=Event("predicted", "not_label"),
 )
 def normalized_fpr_change(base: Counts, compressed: Counts) -> Floats:
     """Change of each class's false positive rate in percent of the baseline's, (..., C).
@@ -320,6 +322,7 @@ def normalized_fpr_change(base: Counts, compressed: Counts) -> Floats:
     per_class=True,
     rates_first=True,
     needs={"positive"},
+    changed=Event("wrong", "label"),
 )
 def normalized_fnr_change(base: Counts, compressed: Counts) -> Floats:
     """Change of each class's false negative rate in percent of the baseline's, (..., C).

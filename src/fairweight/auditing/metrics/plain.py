@@ -325,6 +325,37 @@ def _ece_top_label(entry: Metric) -> PlainMetric:
     return function
 
 
+def _of_promises(entry: Metric) -> PlainMetric:
+    def function(
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        y_pred: ArrayLike | None = None,
+        positive: object = None,
+        sensitive_features: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float | pd.Series[float]:
+        score = _probabilities(y_score)
+        counts, labels = _labels(y_true, positive)
+        if counts.binary:
+            if counts.positive is None:
+                raise InputError(
+                    f"{entry.name} of the binary labels '{counts.classes[0]}' and "
+                    f"'{counts.classes[1]}' needs a positive class; pass positive=."
+                )
+            outcome = (labels == counts.positive).astype(np.float64)
+        elif y_pred is None:
+            raise InputError(
+                f"{entry.name} of {len(counts.classes)} classes reads y_score as the probability "
+                "of the predicted class; pass y_pred=."
+            )
+        else:
+            outcome = _right(y_true, y_pred, "y_pred").astype(np.float64)
+        return _score_result(entry, score, outcome, sensitive_features, sample_weight)
+
+    return function
+
+
 def _coded_predictions(y_true: ArrayLike, **predictions: ArrayLike) -> list[arrays.Codes]:
     """Labels and predictions as codes of the same texts; -1 for an abstention."""
     columns = {"y_true": arrays.column(y_true, "y_true")}
@@ -500,6 +531,8 @@ _BY_NAME: dict[str, Callable[[Metric], PlainMetric]] = {
     "top5_accuracy": _top5_accuracy,
     "tcb": _tcb,
     "ece_top_label": _ece_top_label,
+    "calibration_error_sq": _of_promises,
+    "calibration_gap": _of_promises,
     "worst_case_bias_amplification": _worst_case_bias_amplification,
     "cev": _relative_to_baseline,
     "sde": _relative_to_baseline,

@@ -11,6 +11,8 @@ score       ScoreColumn, weights (R, n)                         (R, S)    bootst
 comparison  two Counts (..., C), baseline and compressed        (...)     basic bootstrap, swap null
 table       arguments of its own: called by its own module in auditing/compare
 
+A `linear` metric of scores is the mean of what examples add: t limits and test, without draws.
+
 A function with `per_class` returns (..., C); for overall and group rows the value of the positive
 class is taken if the labels are binary, else the unweighted mean over classes.
 
@@ -25,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
+from fairweight.auditing.metrics.harm import Harm
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.other_packages import load_entry_points
 
@@ -65,6 +68,10 @@ class Metric:
     rates_first: bool = False  # average rates over members, then compute (else the reverse)
     needs: frozenset[str] = field(default_factory=frozenset)  # positive, train, score, scores, ...
     level: Callable[..., Any] | None = None  # same input: index of the level that the value is of
+    harm: Harm | None = None  # the most that few changed predictions can cost it, for the gate
+    changed: Event | None = None  # which changed predictions enter the value; None: all of them
+    linear: bool = False  # t limits from what every example adds, not from draws
+    no_limits: str | None = None  # why the value has neither limits nor a test
 
 
 _METRICS: dict[str, Metric] = {}

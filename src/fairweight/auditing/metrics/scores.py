@@ -1,4 +1,4 @@
-"""Metrics of scores: AUC, calibration error, Brier score.
+"""Metrics of scores: AUC, calibration errors, calibration gap, Brier score.
 
 Scores do not reduce to counts per class. The examples of one model are held as a `ScoreColumn`,
 sorted once; every replicate is a row of weights (how often each example was drawn), so all
@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.counts.sums import sums
+from fairweight.auditing.metrics.harm import Harm, auc_loss, brier_loss
 from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import register
 
@@ -26,6 +28,7 @@ Integers: TypeAlias = NDArray[np.intp]
 Definition: TypeAlias = Literal["ece", "ece_top_label"]
 
 EQUAL_BUCKETS = 10  # of `ece`; a score of exactly 1 falls into one more
+BIASED = "biased upwards; see calibration_error_sq"  # the plug-in calibration errors
 TOP_LABEL_BINS = 15
 SLAB_VALUES = 2**18
 
@@ -127,6 +130,7 @@ def _in_slabs(weights: Floats, order: Integers, of_drawn: Callable[[Floats], Flo
     source="standard (scikit-learn roc_auc_score); Iofinova et al. 2023, Sinha and Groover",
     undefined="no positive or no negative examples",
     needs={"score", "positive"},
+    harm=Harm(auc_loss, "score"),
 )
 def auc(column: ScoreColumn, weights: Floats) -> Floats:
     """Probability that a positive's score exceeds a negative's, ties counted half: (R, S).
@@ -169,6 +173,7 @@ def _auc(column: ScoreColumn, drawn: Floats) -> Floats:
     source="Brier 1950; scikit-learn brier_score_loss",
     undefined="no examples",
     needs={"score", "positive"},
+    harm=Harm(brier_loss, "score"),
 )
 def brier(column: ScoreColumn, weights: Floats) -> Floats:
     """Mean squared difference of the score and the 0/1 outcome: (R, S).
@@ -260,12 +265,14 @@ def _calibration_error(column: ScoreColumn, weights: Floats, definition: Definit
     source="Iofinova et al. 2023, ECE (on P(positive), not on the top label's confidence)",
     undefined="no examples",
     needs={"score", "positive"},
+    no_limits=BIASED,
 )
 def ece(column: ScoreColumn, weights: Floats) -> Floats:
     """Expected calibration error of P(positive), as in Iofinova et al. 2023: (R, S).
 
-    Lower is better; in [0, 1], above 0 by chance alone in small slices (see
-    `expected_ece_if_calibrated`). NaN in a slice without examples.
+    Lower is better; in [0, 1], above 0 by chance alone, in small slices far above (see
+    `expected_ece_if_calibrated`): so it has no limits, and `calibration_error_sq` is what is
+    tested. NaN in a slice without examples.
 
     >>> column = ScoreColumn(np.array([0.25, 0.25, 0.75]), np.array([0.0, 1.0, 1.0]),
     ...                      np.zeros(3, dtype=np.intp), n_slices=1)
@@ -286,12 +293,14 @@ def ece(column: ScoreColumn, weights: Floats) -> Floats:
     source="Guo et al. 2017",
     undefined="no examples",
     needs={"score"},
+    no_limits=BIASED,
 )
 def ece_top_label(column: ScoreColumn, weights: Floats) -> Floats:
     """Expected calibration error of the predicted class: (R, S).
 
     Here `score` is the confidence of the prediction and `outcome` whether it is right. Lower is
-    better; in [0, 1]. NaN in a slice without examples.
+    better; in [0, 1], above 0 by chance alone, and without limits for that reason (see
+    `calibration_error_sq`). NaN in a slice without examples.
 
     >>> column = ScoreColumn(np.array([0.9, 0.9, 0.6]), np.array([1.0, 0.0, 1.0]),
     ...                      np.zeros(3, dtype=np.intp), n_slices=1)
@@ -299,6 +308,105 @@ def ece_top_label(column: ScoreColumn, weights: Floats) -> Floats:
     [[0.4]]
     """
     return _calibration_error(column, weights, "ece_top_label")
+
+
+def leave_one_out_gaps(
+    residual: Floats, key: Integers, n_keys: int, weight: Floats, count: Floats
+) -> Floats:
+    """h_i = r_i × the weighted mean of r over the other examples with i's key: (n,).
+
+    `key` is the bin (and slice) of a row, `count` how many examples of `weight` each it stands for.
+    An example alone in its bin has no others: its h is 0.
+
+    >>> residual, key = np.array([0.5, -0.25, 0.75]), np.array([0, 0, 1])
+    >>> leave_one_out_gaps(residual, key, 2, np.ones(3), np.ones(3)).tolist()
+    [-0.125, -0.125, 0.0]
+    """
+    total = sums(key, count * weight * residual, n_keys)[key]
+    others = sums(key, count * weight, n_keys)[key] - weight
+    alone = others <= 1e-9 * weight
+    gaps: Floats = residual * (total - weight * residual) / np.where(alone, 1.0, others)
+    return np.where(alone, 0.0, gaps)
+
+
+@register(
+    kind="score",
+    by=("overall", "group"),
+    better="lower",
+    low=-1,
+    high=1,
+    summary="squared calibration error without the upward bias of ECE",
+    formula="mean h_i, h_i = r_i x mean of r over the other examples in i's bin, "
+    "r = score - outcome, 15 bins (lo, hi]",
+    source="the debiased squared error of Kumar et al. 2019, leave-one-out form",
+    undefined="no examples",
+    needs={"score"},
+    linear=True,
+)
+def calibration_error_sq(column: ScoreColumn, weights: Floats) -> Floats:
+    """Squared gap of score and outcome per bin, unbiased within bins: (R, S).
+
+    `score` is P(positive) and `outcome` whether the label is positive; with more than two classes
+    the confidence of the prediction and whether it is right. Lower is better. The true value lies
+    in [0, 1]; the estimate, in [-1, 1], may fall below 0 by chance where a model is calibrated. An
+    example alone in its bin adds 0. Weights are those of single examples. NaN in a slice without
+    examples.
+
+    >>> column = ScoreColumn(np.array([0.5, 0.5, 0.5, 0.9]), np.array([0.0, 0.0, 1.0, 1.0]),
+    ...                      np.zeros(4, dtype=np.intp), n_slices=1)
+    >>> # r = .5, .5, -.5, -.1; the last is alone: (.5 x 0 + .5 x 0 - .5 x .5 + 0) / 4
+    >>> calibration_error_sq(column, np.ones((1, 4))).tolist()
+    [[-0.0625]]
+    """
+    bins = TOP_LABEL_BINS
+    inside = np.flatnonzero(column.slice >= 0)
+    residual = (column.score - column.outcome)[inside]
+    place = column.slice[inside]
+    key = place * bins + bin_of(column.score[inside], "ece_top_label")
+    found = []
+    for weight in _two_dimensional(weights)[:, inside]:
+        h = leave_one_out_gaps(
+            residual, key, column.n_slices * bins, weight, np.ones(len(residual))
+        )
+        total = sums(place, weight * h, column.n_slices)
+        found.append(ratio(total, sums(place, weight, column.n_slices)))
+    return np.stack(found)
+
+
+@register(
+    kind="score",
+    by=("overall", "group"),
+    better="zero",
+    low=-1,
+    high=1,
+    summary="mean score less the share of outcomes: above 0 the scores promise too much",
+    formula="mean score - mean outcome, signed",
+    source="calibration in the large (Cox 1958; Van Calster et al. 2019)",
+    undefined="no examples",
+    needs={"score"},
+    linear=True,
+)
+def calibration_gap(column: ScoreColumn, weights: Floats) -> Floats:
+    """Mean score minus mean outcome: (R, S).
+
+    `score` and `outcome` are those of `calibration_error_sq`: above 0 the model promises more
+    positives (more than two classes: more right predictions) than there are, below 0 fewer. 0 is
+    best and harm is distance from 0, so a shift says which way the gap moved, not that it grew:
+    -.05 to -.01 is a shift of +.04 and an improvement. In [-1, 1]. NaN in a slice without examples.
+
+    >>> column = ScoreColumn(np.array([0.5, 0.75, 0.75]), np.array([0.0, 1.0, 0.0]),
+    ...                      np.zeros(3, dtype=np.intp), n_slices=1)
+    >>> calibration_gap(column, np.ones((1, 3))).round(6).tolist()  # 2/3 - 1/3
+    [[0.333333]]
+    """
+    ranked = column.ranked
+    residual = column.score[ranked.order] - ranked.outcome
+
+    def of_drawn(drawn: Floats) -> Floats:
+        n = ranked.slices.sums(drawn, column.n_slices)
+        return ratio(ranked.slices.sums(drawn * residual, column.n_slices), n)
+
+    return _in_slabs(weights, ranked.order, of_drawn)
 
 
 CALIBRATION_ERRORS: dict[str, Callable[[ScoreColumn, Floats], Floats]] = {

@@ -6,7 +6,7 @@ import numpy as np
 
 from fairweight.auditing.counts.stats import Counts, Floats
 from fairweight.auditing.metrics.rates import recall
-from fairweight.auditing.metrics.registry import register
+from fairweight.auditing.metrics.registry import Event, register
 from fairweight.auditing.metrics.summarise import mean_over_present
 
 
@@ -29,6 +29,7 @@ def _where_two_classes(values: Floats, counts: Counts) -> Floats:
     formula="max_c recall_c - min_c recall_c over classes with examples",
     source="Paganini 2020, Fig. 4a (unfairness)",
     undefined="fewer than two classes have examples",
+    changed=Event("correct", "label"),
 )
 def class_gap(counts: Counts) -> Floats:
     """Highest minus lowest recall among the classes with examples.
@@ -54,6 +55,7 @@ def class_gap(counts: Counts) -> Floats:
     formula="mean_c recall_c - min_c recall_c over classes with examples",
     source="Paganini 2020, Fig. 4b (unfairness); the mean is unweighted",
     undefined="fewer than two classes have examples",
+    changed=Event("correct", "label"),
 )
 def class_shortfall(counts: Counts) -> Floats:
     """Unweighted mean minus lowest recall among the classes with examples.

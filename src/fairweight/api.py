@@ -72,7 +72,7 @@ class Audit:
 
     @property
     def power(self) -> pd.DataFrame:
-        """What each confirmatory row could have found, and how many examples more would take."""
+        """What each confirmatory row could find, the examples it takes, what is not ruled out."""
         return self.result.power
 
     @property
@@ -84,6 +84,11 @@ class Audit:
     def group_error(self) -> pd.DataFrame:
         """Excess shifts corrected for wrong group labels, if an error was declared."""
         return self.result.group_error
+
+    @property
+    def lead(self) -> pd.DataFrame:
+        """Shifts and excesses with limits that hold for all families and variants at once."""
+        return self.result.lead
 
     @property
     def bounds(self) -> pd.DataFrame:

@@ -58,8 +58,8 @@ def audit(
     margin: Annotated[
         float,
         typer.Option(
-            help="The loss that matters, as a fraction: is it ruled out, and with how many "
-            "examples would it be?",
+            help="The loss that matters, as a fraction (0.02 is 2 points): for whom is it ruled "
+            "out, and how many examples does that take?",
             rich_help_panel=o.STATISTICS,
         ),
     ] = 0.02,

@@ -61,7 +61,8 @@ def test_numbers_are_those_of_plain_names(run: Run, table: str, no_page: None) -
     def rows(out: str, *names: tuple[str, str]) -> list[tuple[object, ...]]:
         found = []
         for row in document(out)["results"]:
-            if row["variant"] != "int8":
+            # Names order the cells, and the order decides which sign a cell gets.
+            if row["variant"] != "int8" or row["metric"].startswith("heterogeneity"):
                 continue
             group, level = row["group"] or "", row["level"] or ""
             for marked, plain in names:

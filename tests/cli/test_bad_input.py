@@ -624,7 +624,7 @@ def test_parents_that_make_no_sense(
         (["--random-state", "-1"], ["random-state", "-1", "at least 0"]),
         (["--min-group", "0"], ["min-group", "0", "at least 1"]),
         (["--zero-baseline", "ignore"], ["zero-baseline", "ignore", "drop", "absolute"]),
-        (["--reference-shift", "2"], ["reference-shift", "2"]),
+        (["--margin", "2"], ["margin", "2", "did you mean 0.02?"]),
         (["--group-error", "0.7"], ["group-error", "0.7", "below 0.5"]),
         (["--group-error", "-0.1"], ["group-error", "-0.1"]),
         (["--fixed-side", "sex=X"], ["fixed-side", "sex=X", "sex=F"]),

@@ -63,7 +63,9 @@ def audit(
             rich_help_panel=o.STATISTICS,
         ),
     ] = 0.02,
-    reference_shift: Annotated[float | None, typer.Option(hidden=True)] = None,
+    reference_shift: Annotated[
+        float | None, typer.Option(hidden=True, help="The older name of --margin.")
+    ] = None,
     group_error: Annotated[
         float,
         typer.Option(

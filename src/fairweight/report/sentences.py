@@ -353,7 +353,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
         some = "; ".join(f"{named(payer)} by {_moved(payer)}" for payer in told[:limit])
         more = len(told) - limit
         lines.append(
-            f"Of those who lose, retraining moves {some}"
+            f"{worded('Of those who lose, retraining moves', members.kind)} {some}"
             + (f"; … and {count(more)} more." if more > 0 else ".")
         )
     if known:

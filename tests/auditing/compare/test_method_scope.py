@@ -249,7 +249,7 @@ def test_a_bootstrapped_mean_has_the_limits_of_a_rate(pairing: str) -> None:
     finally:
         unregister("test_share_right")
     dense, small = made.right
-    everyone = np.ones(200, dtype=bool)
+    everyone = np.ones(len(made.label), dtype=bool)
     for by, where, here in (
         ("overall", {}, everyone),
         ("group", {"group": "site=x"}, made.groups["site"] == "x"),

@@ -483,7 +483,7 @@ def excess_of(s: Sizes, difference: Floats, change: Totals) -> Excess:
     return Excess(
         shift,
         rest_shift,
-        squares * n_units / (n_units - 1),
+        squares * (n_units / (n_units - 1) if n_units > 1 else np.nan),
         rest_squares * ratio(rest_units, rest_units - 1),
     )
 

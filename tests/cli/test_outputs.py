@@ -271,7 +271,7 @@ def test_a_killed_run_leaves_no_new_folder(preds: str, stopped: Stopped) -> None
 def test_a_killed_run_leaves_no_report_that_looks_finished(
     preds: str, stopped: Stopped, at: int
 ) -> None:
-    """16 tables and the manifest are moved first, then the report, and audit.json last."""
+    """17 tables and the manifest are moved first, then the report, and audit.json last."""
     Path("out").mkdir()
     for name in ("report.html", "audit.json"):
         Path("out", name).write_text("earlier")

@@ -285,7 +285,7 @@ def test_weights(run: Run, no_page: None) -> None:
     assert value("fairweight-audit", "compressed", metric="accuracy") == pytest.approx(weighted)
     # Tango's interval of plain counts would be too narrow.
     made = value("fairweight-audit", "interval", metric="accuracy")
-    assert made == "wider of linearised t over examples and tango on n_eff"
+    assert made.lower() == "wider of linearised t over examples and tango on n_eff"
 
 
 def test_tasks(run: Run, no_page: None) -> None:

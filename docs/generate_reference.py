@@ -149,6 +149,8 @@ def command_line_page() -> str:
         lines += [f"## fairweight {name}", _help(command.help)]
         panels: dict[str, list[Any]] = {}
         for parameter in command.params:
+            if getattr(parameter, "hidden", False):  # an older name of another option
+                continue
             arguments = parameter.param_type_name == "argument"
             panel = "Arguments" if arguments else parameter.rich_help_panel or "Options"
             panels.setdefault(panel, []).append(parameter)

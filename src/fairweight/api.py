@@ -72,7 +72,7 @@ class Audit:
 
     @property
     def power(self) -> pd.DataFrame:
-        """What each confirmatory row could have found, and how many examples more would take."""
+        """What each confirmatory row could find, the examples it takes, what is not ruled out."""
         return self.result.power
 
     @property
@@ -86,9 +86,19 @@ class Audit:
         return self.result.group_error
 
     @property
+    def lead(self) -> pd.DataFrame:
+        """Shifts and excesses with limits that hold for all families and variants at once."""
+        return self.result.lead
+
+    @property
     def bounds(self) -> pd.DataFrame:
         """One-sided limits of everything that a gate can ask for."""
         return self.result.bounds
+
+    @property
+    def left_out(self) -> pd.DataFrame:
+        """Examples that some variant lacks, in the rows that they would be in."""
+        return self.result.left_out
 
     @property
     def variants(self) -> pd.DataFrame | None:
@@ -128,9 +138,14 @@ class Audit:
         return float(chosen["compressed"].min())
 
     def gate(
-        self, policy: Policy | str | Path | Mapping[str, Any], *, require: Require = "all"
+        self,
+        policy: Policy | str | Path | Mapping[str, Any],
+        *,
+        require: Require = "all",
+        looks: int | None = None,
+        log: str | Path | None = None,
     ) -> Verdict:
-        """Hold the audit against a policy: pass, fail or cannot tell, with a reason per row.
+        """Check the audit against a policy: pass, fail or cannot tell, with a reason per row.
 
         Parameters
         ----------
@@ -138,11 +153,14 @@ class Audit:
             The path of a TOML file, a dictionary with the same keys, or a Policy.
         require
             "all" variants must pass, or "any" one of them.
+        looks, log
+            How often these examples may be gated in all, and the file that counts: each look errs
+            with 5 % / looks.
         """
         from fairweight.auditing.decide.gate import decide
         from fairweight.specs.read_policy import read_policy
 
-        return decide(self.result, read_policy(policy), require)
+        return decide(self.result, read_policy(policy), require, looks=looks, log=log)
 
     def save_html(self, path: str | Path, *, verdict: Verdict | None = None) -> Path:
         """Write the report as one page that needs no network, with a verdict of `gate` if given."""
@@ -261,7 +279,7 @@ def audit(
         Level of intervals, bootstrap replicates, "holm" | "bh" | "none", the least size of a group
         that is judged, and the seed of all random numbers (0 if None).
     **more
-        Further options of `audit_table`: `groups`, `group_error`, `zero_baseline`, ...
+        Further options of `audit_table`: `groups`, `members`, `group_error`, ...
 
     Examples
     --------
@@ -318,6 +336,7 @@ def audit_table(
     positive: Any = None,
     cluster: str | None = None,
     weight: str | None = None,
+    count: str | None = None,
     variant: str = "variant",
     seed: str = "seed",
     prediction: str = "prediction",
@@ -334,8 +353,10 @@ def audit_table(
     reference_shift: float | None = None,
     group_error: float = 0.0,
     exact: bool = False,
+    members: str = "retrained",
     filters: bool = True,
     fixed_side: str | None = None,
+    force: bool = False,
     confirmatory: Sequence[tuple[str, str]] = (),
     explain: Asked | Sequence[str] | None = None,
     command: str | None = None,
@@ -352,6 +373,9 @@ def audit_table(
         For wide tables: variant to column, or to one column per seed.
     label, id, variant, seed, prediction, score, task, cluster, weight
         Names of the columns.
+    count
+        The column that says how many examples a row stands for (`GROUP BY ..., count(*)`); without
+        it each row is one example.
     groups
         Columns and intersections (`["sex", "age", "sex*age"]`); by default every column that looks
         like a group.
@@ -369,8 +393,15 @@ def audit_table(
         Share of group labels that may be wrong; the range of the corrected excess is then given.
     exact
         Exact McNemar tests instead of mid-p.
+    members
+        What several seeds of a variant are: models that were trained again ("retrained"), or runs
+        of the same model ("repeated": decoding repeats, checkpoints). The numbers are the same;
+        scope `method` is then about running these models again, not about training.
     filters, fixed_side
         The skip rules of bias amplification, and the level whose side is always watched.
+    force
+        Audit labels and predictions that do not look like classes (measurements, scores, right or
+        wrong) all the same.
     confirmatory
         (metric, kind of row) pairs declared before looking, such as ("fnr", "group"): their
         families are corrected like accuracy by group (`Policy.confirmatory()`).
@@ -407,6 +438,7 @@ def audit_table(
             "groups": groups,
             "weight": weight,
             "cluster": cluster,
+            "count": count,
             "examples": examples,
             "train": train,
             "variants": variants,
@@ -423,12 +455,14 @@ def audit_table(
             "margin": margin if reference_shift is None else reference_shift,
             "group_error": group_error,
             "exact": exact,
+            "members": members,
             "confirmatory": tuple(confirmatory),
         },
         {
             "positive": positive,
             "filters": filters,
             "fixed_side": fixed_side,
+            "force": force,
             "command": command,
         },
         progress,

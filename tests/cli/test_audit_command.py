@@ -163,7 +163,7 @@ def test_what_an_audit_writes_and_says(run: Run) -> None:
     tables = {path.stem for path in Path("o u t/tables").glob("*.csv")}
     assert tables == {
         "bounds", "by_class", "by_group", "concentration", "confusion", "data", "group_error",
-        "groupings", "overall", "per_seed", "power", "reliability", "results",
+        "groupings", "lead", "left_out", "overall", "per_seed", "power", "reliability", "results",
     }  # fmt: skip
     parquet = pd.read_parquet("o u t/tables/results.parquet")
     assert list(parquet.columns) == list(RESULT_COLUMNS)
@@ -283,7 +283,9 @@ def test_weights(run: Run, no_page: None) -> None:
     weighted = np.average(right, weights=wide["w"])
     assert weighted != pytest.approx(right.mean())
     assert value("fairweight-audit", "compressed", metric="accuracy") == pytest.approx(weighted)
-    assert "tango" not in value("fairweight-audit", "interval", metric="accuracy").lower()
+    # Tango's interval of plain counts would be too narrow.
+    made = value("fairweight-audit", "interval", metric="accuracy")
+    assert made.lower() == "wider of linearised t over examples and tango on n_eff"
 
 
 def test_tasks(run: Run, no_page: None) -> None:
@@ -421,3 +423,20 @@ def test_python_m(folder: Path) -> None:
     words = [sys.executable, "-m", "fairweight", "--version"]
     made = subprocess.run(words, capture_output=True, text=True, check=False)
     assert made.stdout == f"fairweight {fw.__version__}\n", made.stderr
+
+
+def test_members_that_are_runs_of_one_model(run: Run, no_page: None) -> None:
+    parts = [long_frame(scores=False).assign(seed=seed) for seed in range(3)]
+    pd.concat(parts).to_csv("runs.csv", index=False)
+    few = ("--n-boot", "40", "--groups", "sex")
+    outcome = run("audit", "runs.csv", *few, "--members", "repeated").done()
+    assert document()["provenance"]["options"]["members"] == "repeated"
+    assert "Members are runs of the same models" in " ".join(outcome.out.split())
+    assert "retrain" not in outcome.out.lower()
+    command = document()["provenance"]["command"]
+    assert "--members repeated" in command
+    outcome = run("audit", "runs.csv", *few).done()
+    assert document()["provenance"]["options"]["members"] == "retrained"
+    assert "taken to be models that were trained again" in " ".join(outcome.out.split())
+    said = run("audit", "runs.csv", *few, "--members", "seeds").refused()
+    assert said == "--members (members=) cannot be 'seeds'; use retrained or repeated."

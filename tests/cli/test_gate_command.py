@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -267,8 +268,9 @@ def test_reasons_are_printed(run: Run, policy: str) -> None:
     text = " ".join(made.out.split())
     assert made.code == cli.FAILED
     assert made.err == ""
-    assert "a loss of more than 0.02 is shown: at least" in text
-    assert "n = 50; it has too few examples: min_group_size is 100." in text
+    # 90 of 1,000 lost; the upper limit of the only endpoint that is large enough is −0.0762.
+    assert "fail accuracy of sex=F (n = 1,000): loss is at least 7.6 points; limit 2." in text
+    assert "(n = 50): it has too few examples: min_group_size is 100." in text
     assert "1 variant tried" in text
 
 
@@ -331,6 +333,212 @@ def test_init_prints_a_policy_and_nothing_else(run: Run) -> None:
     assert read_policy("policy.toml").rule[0].margin == 0.02
     (least,) = [row.split() for row in text.splitlines() if row.startswith("#   0.02 ")]
     assert least[2] == "133"
+
+
+# --- nothing passes because it is absent ---------------------------------------------------------
+
+HARMED = 320  # women, of whom 25 (7.8 %) lose their right answer: an 8-point loss
+
+
+def people(n: int = 2000) -> dict[str, pd.DataFrame]:
+    """A dense model that is always right; int8 loses 25 of 320 women and nobody else."""
+    i = np.arange(n)
+    label = i % 2
+    sex = np.where(i < HARMED, "Female", "Male")
+    dense = pd.DataFrame({"example_id": i, "label": label, "sex": sex, "prediction": label})
+    int8 = dense.assign(prediction=np.where(i < 25, 1 - label, label))
+    return {"dense": dense, "int8": int8}
+
+
+def gated(run: Run, tables: dict[str, pd.DataFrame], *more: str, code: int) -> str:
+    for name, frame in tables.items():
+        frame.to_csv(f"{name}.csv", index=False)
+    made = run(
+        "gate", "dense.csv", "int8.csv", "--groups", "sex", "--policy", "policy.toml",
+        "--n-boot", "40", "--json", "gate.json", *more,
+    )  # fmt: skip
+    assert made.code == code, made.out + made.err
+    return " ".join((made.out + made.err).split())
+
+
+def test_the_harm_that_must_not_hide_fails_in_the_open(run: Run, policy: str) -> None:
+    """25 of 320 lost is a shift of −0.078; its upper limit at 5 % / 2 is −0.053."""
+    assert "accuracy of sex=Female (n = 320): loss is at least 5.3 points" in gated(
+        run, people(), code=cli.FAILED
+    )
+
+
+def test_a_group_does_not_pass_because_its_value_is_missing(run: Run, policy: str) -> None:
+    tables = {name: f.assign(sex=f["sex"].replace("Female", None)) for name, f in people().items()}
+    told = gated(run, tables, code=cli.FAILED)
+    assert "fail accuracy of sex=(missing) (n = 320): loss is at least 5.3 points" in told
+
+
+def test_a_few_missing_values_are_no_pass_either(run: Run, policy: str) -> None:
+    """Only the 25 women who lose have no value: too few to be judged, and not passed over."""
+    tables = people()
+    for frame in tables.values():
+        frame.loc[frame["example_id"] < 25, "sex"] = None
+    told = gated(run, tables, code=cli.CANNOT_TELL)
+    assert "sex=(missing) (n = 25): it has too few examples" in told
+
+
+def test_a_group_does_not_pass_because_its_wrong_rows_are_dropped(run: Run, policy: str) -> None:
+    """Without the 25 wrong rows int8 is perfect: 295 women, at most 0.0091 lost.
+
+    With them counted as errors: (295 × 0.0091 + 25) / 320 = 0.0865.
+    """
+    tables = people()
+    tables["int8"] = tables["int8"][tables["int8"]["example_id"] >= 25]
+    gated(run, tables, code=cli.BAD_INPUT)
+    told = gated(run, tables, "--missing", "drop", code=cli.CANNOT_TELL)
+    assert "sex=Female (n = 295): loss is at most 8.7 points; limit 2; these data certify" in told
+    assert "25 examples left out count as errors" in told
+    female, male = json.loads(Path("gate.json").read_text())["endpoints"]
+    assert (female["decision"], male["decision"]) == ("cannot tell", "pass")
+    z2 = 2.705543454
+    assert female["bound"] == pytest.approx(-(295 * z2 / (295 + z2) + 25) / 320)
+    assert female["low"] == pytest.approx(-z2 / (295 + z2))  # the interval is of what was seen
+    assert "missing from int8" in female["reason"]
+
+
+def test_a_stored_audit_of_dropped_rows_is_decided_alike(run: Run, policy: str) -> None:
+    tables = people()
+    tables["int8"] = tables["int8"][tables["int8"]["example_id"] >= 25]
+    gated(run, tables, "--missing", "drop", code=cli.CANNOT_TELL)
+    direct = json.loads(Path("gate.json").read_text())
+    words = ("dense.csv", "int8.csv", "--groups", "sex", "--missing", "drop")
+    run("audit", *words, *FEW).done()
+    stored = run("gate", "fairweight-audit", "--policy", policy, "--json", "stored.json")
+    assert stored.code == cli.CANNOT_TELL
+    again = json.loads(Path("stored.json").read_text())
+    assert again["endpoints"] == direct["endpoints"]
+    held = json.loads(Path("fairweight-audit/audit.json").read_text())
+    assert {"task": None, "kind": "group", "group": "sex=Female", "class": None, "lacks": "int8",
+            "n": 25, "n_weighted": 25.0} in held["left_out"]  # fmt: skip
+    assert any("25 missing from 'int8'" in note for note in held["notes"])
+    # and from counts without rows
+    run("count", *words, "--out", "cube.parquet").done()
+    counted = run("gate", "cube.parquet", "--policy", policy, "--json", "cube.json", *FEW)
+    assert counted.code == cli.CANNOT_TELL
+    assert json.loads(Path("cube.json").read_text())["endpoints"] == direct["endpoints"]
+
+
+def test_a_group_of_which_every_row_is_dropped_is_no_pass(run: Run, policy: str) -> None:
+    tables = people()
+    tables["int8"] = tables["int8"][tables["int8"]["sex"] == "Male"]
+    told = gated(run, tables, "--missing", "drop", code=cli.CANNOT_TELL)
+    assert "sex=Female (n = 0): not estimable: all of its examples were left out" in told
+
+
+def test_dropped_rows_that_cannot_matter_do_not_hold_up(run: Run, policy: str) -> None:
+    """2 of 1,680 men are missing: (1,678 × 0.0016 + 2) / 1,680 = 0.0028, far below 0.02."""
+    tables = people()
+    tables["int8"] = tables["dense"][~tables["dense"]["example_id"].isin([500, 501])]
+    told = gated(run, tables, "--missing", "drop", code=cli.DONE)
+    assert "loss is at most 0.3 points; limit 2; 2 examples left out count as errors" in told
+
+
+def test_dropped_rows_without_a_bound_leave_it_open(run: Run) -> None:
+    """Nobody has worked out the worst that two examples more can do to kappa."""
+    dense = people()["dense"]
+    i, label = dense["example_id"], dense["label"]
+    tables = {
+        "dense": dense.assign(prediction=label.where(~i.between(600, 639), 1 - label)),
+        "int8": dense.assign(prediction=label.where(~i.between(620, 659), 1 - label)),
+    }
+    rule = 'margin = 0.1\ngroups = ["sex=Male"]'
+    Path("policy.toml").write_text(
+        POLICY.replace("accuracy", "kappa").replace("margin = 0.02", rule)
+    )
+    assert "Gate: PASS" in gated(run, tables, code=cli.DONE)
+    tables["int8"] = tables["int8"][~i.isin([500, 501])]
+    gated(run, tables, "--missing", "drop", code=cli.CANNOT_TELL)
+    (row,) = json.loads(Path("gate.json").read_text())["endpoints"]
+    assert "what they do to kappa has no bound: give their predictions" in row["reason"]
+
+
+def test_a_group_does_not_pass_because_it_is_absent(run: Run) -> None:
+    """`--init` on a table writes down who must be there; later only men are in the tables."""
+    for name, frame in people().items():
+        frame.to_csv(f"{name}.csv", index=False)
+    text = run("gate", "--init", "dense.csv", "int8.csv", "--groups", "sex").done().out
+    Path("policy.toml").write_text(text)
+    assert read_policy("policy.toml").require_groups == ("sex=Female", "sex=Male")
+    gated(run, people(), code=cli.FAILED)
+    men = {name: frame[frame["sex"] == "Male"] for name, frame in people().items()}
+    told = gated(run, men, code=cli.BAD_INPUT)
+    assert "(require_groups) 'sex=Female' does not exist" in told
+
+
+def test_an_older_audit_that_dropped_rows_is_made_again(run: Run, policy: str) -> None:
+    audit = made_audit(answers(1000, 0, 0, group="sex=F"))
+    said = ("3 examples that some variant lacks were left out (--missing drop).",)
+    held = json.loads(to_json(replace(audit, notes=said)))
+    del held["left_out"], held["test_set"]
+    Path("audit.json").write_text(json.dumps(held), encoding="utf-8")
+    assert "make it again" in run("gate", "audit.json", "--policy", policy).refused()
+    Path("audit.json").write_text(json.dumps(held | {"notes": []}), encoding="utf-8")
+    assert run("gate", "audit.json", "--policy", policy).code == cli.DONE
+
+
+# --- looks ---------------------------------------------------------------------------------------
+
+
+def test_looks_through_the_command_line(run: Run, policy: str) -> None:
+    """Two looks: another int8 is the second, a third finds none left; the first stays the first."""
+    tables = people()
+    tables["int8"] = tables["dense"]
+    counted = ("--looks", "2", "--log", "looks.jsonl")
+    assert "Look 1 of 2 at these examples: each bound" in gated(run, tables, *counted, code=0)
+    assert "Look 1 of 2 at these examples, taken before" in gated(run, tables, *counted, code=0)
+    assert json.loads(Path("gate.json").read_text())["look"] == {
+        "number": 1, "of": 2, "again": True,
+    }  # fmt: skip
+    gated(run, people(), *counted, code=cli.FAILED)
+    better = people()
+    better["int8"] = better["dense"].assign(prediction=better["dense"]["prediction"] * 1.0)
+    assert "all 2 looks" in gated(run, better, *counted, code=cli.CANNOT_TELL)
+    # the audit that was made of the first is the first look too
+    for name, frame in tables.items():
+        frame.to_csv(f"{name}.csv", index=False)
+    run("audit", "dense.csv", "int8.csv", "--groups", "sex", *FEW).done()
+    stored = run("gate", "fairweight-audit", "--policy", policy, *counted)
+    assert stored.code == cli.DONE
+    assert "Look 1 of 2 at these examples, taken before" in " ".join(stored.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--looks", "2"), "--looks N and --log FILE belong together"),
+        (("--log", "x.jsonl"), "--looks N and --log FILE belong together"),
+        (("--looks", "0", "--log", "x.jsonl"), "cannot be 0; give a whole number from 1 to 1,000"),
+        (("--looks", "2", "--log", "policy.toml"), "is not a log of looks"),
+        (("--looks", "2", "--log", "."), "is not an ordinary file"),
+    ],
+)
+def test_looks_that_cannot_be_counted(
+    run: Run, policy: str, words: tuple[str, ...], told: str
+) -> None:
+    held = replace(made_audit(answers(1000, 0, 0, group="sex=F")), test_set="ids:1")
+    Path("audit.json").write_text(to_json(held), encoding="utf-8")
+    assert told in run("gate", "audit.json", "--policy", policy, *words).refused()
+    assert Path("policy.toml").read_text() == POLICY
+    assert not Path("x.jsonl").exists()
+
+
+def test_init_from_a_stored_audit(run: Run) -> None:
+    for name, frame in people().items():
+        frame.to_csv(f"{name}.csv", index=False)
+    words = ("dense.csv", "int8.csv", "--groups", "sex")
+    run("audit", *words, *FEW).done()
+    stored = run("gate", "--init", "fairweight-audit").done().out.splitlines()
+    direct = run("gate", "--init", *words).done().out.splitlines()
+    assert [a for a, b in zip(stored, direct, strict=True) if a != b] == [
+        "#   fairweight gate fairweight-audit --policy policy.toml"
+    ]
+    assert "# Churn: int8 loses or gains 1.2 % of answers." in direct  # 25 of 2,000
 
 
 # --- from tables ---------------------------------------------------------------------------------

@@ -151,6 +151,10 @@ def test_a_cascade_is_chosen_on_half_and_judged_on_the_other(run: Run) -> None:
     [
         (("thresholds", "test.parquet"), "give either --validation FILE, or --rule"),
         (("thresholds", "test.parquet", "--validation", "test.parquet"), "300 examples are in"),
+        (("thresholds", "test.parquet", "--validation", "renamed.parquet"), "300 of 300 rows of"),
+        (("cascade", "test.parquet", "--validation", "renamed.parquet"), "300 of 300 rows of one"),
+        (("overrides", "test.parquet", "--validation", "renamed.parquet"), "300 of 300 rows of"),
+        (("thresholds", "test.parquet", "--validation", "part.parquet"), "90 of 300 rows of one"),
         (("thresholds", "bare.parquet", "--validation", "val.parquet"), "Scores of 'small' are"),
         (("thresholds", "test.parquet", "--rule", "none.json"), "cannot be read"),
         (("thresholds", "test.parquet", "--rule", "test.parquet"), "is no JSON"),
@@ -193,6 +197,11 @@ def test_bad_input_is_told_in_a_sentence(run: Run, words: tuple[str, ...], sente
     close = table(60, 20_000)
     close.loc[close["example_id"] < 20_003, "person"] = 3000
     close.to_parquet("close.parquet")
+    renamed = table(300, 9000)
+    renamed["example_id"] += 50_000
+    renamed.to_parquet("renamed.parquet")
+    part = renamed["example_id"] < 59_090
+    pd.concat([renamed[part], table(210, 70_000)]).to_parquet("part.parquet")
     table(60, 0).query("variant == 'dense'").to_csv("val.csv", index=False)
     close.assign(seed=7).to_parquet("other.parquet")
     close.replace({"variant": {"small": "int8"}}).to_parquet("named.parquet")

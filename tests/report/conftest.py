@@ -16,7 +16,9 @@ import pytest
 
 from fairweight.auditing.intervals.correction import holm
 from fairweight.auditing.result import (
+    BOOLEAN_COLUMNS,
     INTEGER_COLUMNS,
+    LEAD_COLUMNS,
     RESULT_COLUMNS,
     TEXT_COLUMNS,
     AuditResult,
@@ -37,8 +39,9 @@ HOSTILE = {
 }
 POWER_COLUMNS = (
     "variant", "task", "metric", "by", "group", "class", "n", "discordance", "n_family",
-    "min_detectable_shift", "reference_shift", "n_needed", "status",
+    "min_detectable_shift", "reference_shift", "n_needed", "largest_loss", "status",
 )  # fmt: skip
+MARGIN = 0.02
 
 
 def _wilson(k: float, n: float, z: float = 1.96) -> tuple[float, float]:
@@ -122,18 +125,26 @@ def build(
             row |= {"sim_low": shift - z * se, "sim_high": shift + z * se}
             row["p_value"] = _p_of(shift / se)
             row["p_adjusted"] = min(1.0, m * row["p_value"])
+            reach = shift - (z - 0.3) * se  # one side needs less than two
+            row |= {"equivalent": shift - z * se > -MARGIN and shift + z * se < MARGIN}
+            row |= {"loss_ruled_out": reach > -MARGIN, "churn": abs(d).mean()}
             if len(rest) and by in ("class", "group") and rest.any():
                 e = event(predictions[variant])[rest].astype(float)
                 other = (e - event(baseline_prediction)[rest]).mean()
                 row |= {"excess_shift": shift - other, "excess_low": shift - other - 1.96 * se}
                 row |= {"excess_high": shift - other + 1.96 * se}
                 row["excess_p"] = _p_of((shift - other) / se)
+                row |= {"excess_sim_low": shift - other - z * se}
+                row |= {"excess_sim_high": shift - other + z * se}
+                # At most 0.05 exactly where these limits exclude 0.
+                row["excess_p_adjusted"] = min(1.0, row["excess_p"] * 0.05 / _p_of(z))
             if metric in ("accuracy", "recall") and by in ("class", "group"):
                 need = 0.08 * (2.8 + 0.2 * math.log(m)) ** 2 / 0.02**2
                 one = dict.fromkeys(POWER_COLUMNS)
                 one |= {"variant": variant, "metric": metric, "by": by, "n": size, "n_family": m}
                 one |= {"discordance": 0.08, "reference_shift": 0.02, "status": "ok", **where}
                 one["n_needed"] = math.ceil(need)
+                one["largest_loss"] = max(0.0, -reach)
                 detectable = 0.02 * math.sqrt(need / size)
                 one["min_detectable_shift"] = math.nan if size < 60 else detectable
                 power.append(one)
@@ -243,15 +254,18 @@ def build(
         (variants[0], None, call("sex"), call("Female"), 1200, 0.3, 70, 12, 0.7, 0.3, 0.35),
         (variants[0], None, "cluster", "top 1 %", 40, 0.01, 4, 1, 0.04, 0.02, 0.03),
     ]
+    groupings = (call("sex"), "age", f"{call('sex')}*age")
+    results = frame(rows, RESULT_COLUMNS)
     return AuditResult(
         baseline="dense",
         variants=variants,
         classes=classes,
         positive=None,
         tasks=(),
-        groupings=(call("sex"), "age", f"{call('sex')}*age"),
+        groupings=groupings,
         n_examples=n,
-        results=with_corrected_excess(frame(rows, RESULT_COLUMNS)),
+        results=results,
+        lead=lead_of(results, groupings),
         per_seed=pd.DataFrame(
             [(v, "0", None, "accuracy", "overall", None, None, n, 0.93) for v in everything],
             columns=["variant", "seed", "task", "metric", "by", "group", "class", "n", "value"],
@@ -326,15 +340,77 @@ def frame(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame:
             made[column] = made[column].astype("str")
         elif column in INTEGER_COLUMNS:
             made[column] = made[column].astype("Int64")
+        elif column in BOOLEAN_COLUMNS:
+            made[column] = made[column].astype("boolean")
         else:
             made[column] = made[column].astype(float)
     return made
 
 
+WIDER = 1.15  # limits of the lead beside those of a family
+
+
+def lead_of(rows: pd.DataFrame, groupings: tuple[str, ...]) -> pd.DataFrame:
+    """The lead that belongs to results: limits a little wider than those of the families.
+
+    p is at most 0.05 exactly where the limits exclude 0.
+    """
+    made: list[dict[str, Any]] = []
+    known = rows[(rows["status"] == "ok") & rows["family"].notna()]
+    confirmatory = (known["metric"] == "accuracy") & known["by"].isin(["overall", "group"])
+    confirmatory |= (known["metric"] == "recall") & (known["by"] == "class")
+    by_length = sorted(groupings, key=lambda name: -name.count("*"))
+    for row in known[confirmatory].to_dict("records"):
+        group = row["group"] if isinstance(row["group"], str) else None
+        column = group and next(
+            name
+            for name in by_length
+            if group.startswith(f"{name.split('*')[0]}=") and (" & " in group) == ("*" in name)
+        )
+        for quantity, value, low, high in (
+            ("shift", "shift", "sim_low", "sim_high"),
+            ("excess", "excess_shift", "excess_sim_low", "excess_sim_high"),
+        ):
+            estimate = row[value]
+            if math.isnan(estimate):
+                continue
+            ends = [estimate + WIDER * (row[end] - estimate) for end in (low, high)]
+            half = ends[1] - estimate if estimate < 0 else estimate - ends[0]
+            z = 3.2
+            p = min(1.0, _p_of(z * estimate / half) * 0.05 / _p_of(z)) if half > 0 else 1.0
+            one = {name: row[name] for name in ("variant", "task", "scope", "by", "n")}
+            one |= {"column": column, "group": group, "class": row["class"], "quantity": quantity}
+            one |= {"estimate": estimate, "low": ends[0], "high": ends[1], "p_lead": p}
+            made.append(one | {"n_tests": 43})
+    lead = pd.DataFrame(made, columns=list(LEAD_COLUMNS))
+    text = ("variant", "task", "scope", "by", "column", "group", "class", "quantity")
+    lead = lead.astype({**dict.fromkeys(text, "str"), "n": "Int64", "n_tests": "Int64"})
+    return lead.astype(dict.fromkeys(("estimate", "low", "high", "p_lead"), float))
+
+
+def edited(result: AuditResult, where: pd.Series, **values: object) -> AuditResult:
+    """The same audit with other values in some rows, and the lead that belongs to them."""
+    rows = result.results.copy()
+    for column, value in values.items():
+        rows.loc[where, column] = value
+    return replace(result, results=rows, lead=lead_of(rows, result.groupings))
+
+
+def of_version_0_1_0(result: AuditResult) -> AuditResult:
+    """The same audit as version 0.1.0 would have stored it: without a lead and its columns."""
+    later = ["excess_sim_low", "excess_sim_high", "equivalent", "loss_ruled_out", "churn"]
+    rows = result.results.copy()
+    for column in later:
+        rows[column] = pd.array([None] * len(rows), dtype="Float64").astype(rows[column].dtype)
+    power = result.power.assign(largest_loss=np.nan)
+    return replace(result, results=rows, power=power, lead=result.lead.iloc[:0])
+
+
 def with_corrected_excess(rows: pd.DataFrame) -> pd.DataFrame:
-    """Holm's correction of the excess within each variant, scope and family."""
+    """Holm's correction of the excess within each family of scope `method`."""
     rows = rows.copy()
     tested = rows[rows["excess_p"].notna() & rows["family"].notna() & (rows["status"] == "ok")]
+    tested = tested[tested["scope"] == "method"]
     for _, family in tested.groupby(["variant", "scope", "family"]):
         rows.loc[family.index, "excess_p_adjusted"] = holm(family["excess_p"])
     return rows
@@ -403,6 +479,7 @@ def populations(single: AuditResult, *, members: int = MEMBERS, seed: int = 5) -
         ("ci_low", "shift", "ci_high"),
         ("sim_low", "shift", "sim_high"),
         ("excess_low", "excess_shift", "excess_high"),
+        ("excess_sim_low", "excess_shift", "excess_sim_high"),
     ):
         for end in (low, high):
             method[end] = method[mid] + 1.5 * (method[end] - method[mid])
@@ -410,6 +487,7 @@ def populations(single: AuditResult, *, members: int = MEMBERS, seed: int = 5) -
         method[p] = (method[p] * 4).clip(upper=1.0)
     both = pd.concat([model, method], ignore_index=True)
     both["scope"] = both["scope"].astype("str")
+    both = with_corrected_excess(both)
     seeds = []
     keys = ("task", "metric", "by", "group", "class", "n")
     of_rates = model[model["baseline"].notna() & model["by"].isin(["overall", "group", "class"])]
@@ -430,7 +508,8 @@ def populations(single: AuditResult, *, members: int = MEMBERS, seed: int = 5) -
     )
     return replace(
         single,
-        results=with_corrected_excess(both),
+        results=both,
+        lead=lead_of(both, single.groupings),
         per_seed=pd.DataFrame(seeds, columns=columns),
         variants_table=table,
         pairing=dict.fromkeys(single.variants, "parent"),
@@ -445,7 +524,7 @@ def without_method(population: AuditResult, reason: str = "one baseline model") 
     gone += ["p_value", "p_adjusted", "excess_p", "excess_p_adjusted"]
     rows.loc[away, gone] = np.nan
     rows.loc[away, "status"] = f"not_estimable: {reason}"
-    return replace(population, results=rows)
+    return replace(population, results=rows, lead=lead_of(rows, population.groupings))
 
 
 @pytest.fixture(scope="session")
@@ -518,6 +597,7 @@ def bare(result: AuditResult) -> AuditResult:
         result,
         groupings=(),
         results=kept,
+        lead=lead_of(kept, ()),
         confusion=result.confusion.iloc[:0],
         reliability=result.reliability.iloc[:0],
         power=result.power.iloc[:0],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from fairweight.auditing.result import AuditResult
@@ -15,6 +17,8 @@ from fairweight.report.next_steps import explain_command, mitigate_commands, shi
 from fairweight.report.page_lead import FIRST, Lead, page_lead
 from fairweight.report.page_payers import MOST
 from fairweight.report.page_unseen import BAR, page_unseen
+
+from .conftest import edited
 
 
 @pytest.fixture(scope="module")
@@ -28,15 +32,16 @@ def test_every_row_has_the_numbers_of_the_audit(lead: Lead, population: AuditRes
         own = rows[(rows["variant"] == row.variant) & (rows["scope"] == "model")]
         overall = own[(own["metric"] == "accuracy") & (own["by"] == "overall")].iloc[0]
         assert row.accuracy.startswith(f"{100 * overall['baseline']:.1f} → ")
-        losing = own[
-            (own["sim_high"] < 0)
-            & (
-                ((own["metric"] == "accuracy") & (own["by"] == "group"))
-                | ((own["metric"] == "recall") & (own["by"] == "class"))
-            )
-            & (own["status"] == "ok")
-        ]
-        assert row.loses.split(" of ")[0] == str(len(losing))
+        first = population.lead
+        first = first[(first["variant"] == row.variant) & (first["scope"] == "model")]
+        shifts = first[(first["quantity"] == "shift") & (first["by"] != "overall")]
+        assert row.loses == f"{(shifts['high'] < 0).sum()} of {len(shifts)}"
+        more = first[(first["quantity"] == "excess") & (first["p_lead"] <= 0.05)]
+        assert row.pays_more.split(" of ")[0] == str((more["estimate"] < 0).sum())
+        judged = own[(own["metric"] == "accuracy") & (own["by"] == "group")]
+        judged = pd.concat([judged, own[(own["metric"] == "recall") & (own["by"] == "class")]])
+        judged = judged[judged["status"] == "ok"]
+        assert row.ruled_out == f"{judged['loss_ruled_out'].sum()} of {len(judged)}"
 
 
 def test_the_ranking_leads_with_the_clearest_loss(lead: Lead) -> None:
@@ -44,7 +49,7 @@ def test_the_ranking_leads_with_the_clearest_loss(lead: Lead) -> None:
     assert [row.anchor for row in lead.summary] == ["variant-2", "variant-1"]
 
 
-def test_groups_and_classes_that_lose_most(lead: Lead) -> None:
+def test_groups_and_classes_that_pay(lead: Lead) -> None:
     assert [group.title for group in lead.payers] == ["Groups", "Classes"]
     assert all(len(group.rows) <= MOST for group in lead.payers)
     groups, classes = lead.payers
@@ -52,17 +57,36 @@ def test_groups_and_classes_that_lose_most(lead: Lead) -> None:
     assert classes.rows[0].who == "class 3"
     assert classes.rows[0].floor == "1.5"  # the floor of every row of this audit
     assert classes.rows[0].method.startswith("yes: [")
+    assert (groups.note, classes.note) == (None, None)
+    assert all(row.excess.startswith("yes, by ") for group in lead.payers for row in group.rows)
+
+
+def test_the_summary_names_who_loses_most_only_with_an_excess(result: AuditResult) -> None:
+    first = page_lead(result, findings(result)).summary[0]
+    assert first.most.startswith("class 3 −11.2 [")
+    assert first.mark is not None
+    rows = result.results["shift"].notna()
+    uniform = edited(result, rows, excess_shift=0.0, excess_sim_low=-0.02, excess_sim_high=0.02)
+    lead = page_lead(uniform, findings(uniform))
+    assert {row.most for row in lead.summary} == {"nobody shown"}
+    assert {row.pays_more for row in lead.summary} == {"0 of 19"}
+    # The mark is that of all examples together.
+    assert all(row.mark is not None and row.mark.dot == row.mark.beside for row in lead.summary)
+    groups, classes = lead.payers
+    assert groups.note == "No group is shown to lose more than the rest. Shown to lose:"
+    assert classes.note == "No class is shown to lose more than the rest. Shown to lose:"
+    assert all(row.excess == "not shown (p = 1)" for row in (*groups.rows, *classes.rows))
 
 
 def test_where_nobody_loses_the_largest_fall_is_hollow(result: AuditResult) -> None:
-    rows = result.results.copy()
-    rows["sim_high"] = rows["sim_high"].where(rows["sim_high"].isna(), 0.01)
-    calm = replace(result, results=rows)
+    rows = result.results["shift"].notna()
+    calm = edited(
+        result, rows, sim_high=0.01, excess_shift=0.0, excess_sim_low=-0.02, excess_sim_high=0.02
+    )
     groups, classes = page_lead(calm, findings(calm)).payers
-    for group in (groups, classes):
+    for group, word in ((groups, "group"), (classes, "class")):
         assert len(group.rows) == 1
-        assert group.note is not None
-        assert "is shown to lose; this is the largest fall." in group.note
+        assert group.note == f"No {word} is shown to lose. The largest fall:"
         assert group.rows[0].mark is not None
         assert not group.rows[0].mark.excludes_zero
 
@@ -122,8 +146,32 @@ def test_commands_keep_what_says_how_tables_are_read(result: AuditResult) -> Non
         "fairweight mitigate thresholds 'a b.csv' int8.csv --groups sex,age --validation VALIDATION"
     )
     assert ship_commands(given)[1] == "fairweight gate my --policy policy.toml"
-    bare = replace(result, provenance=replace(result.provenance, command=None))
-    assert explain_command(bare) == "fairweight explain PREDICTIONS"
+    bare = replace(
+        result,
+        provenance=replace(result.provenance, command=None),
+        groupings=("sex", "age, years*sex", '"a*b"'),
+    )
+    assert shlex.split(explain_command(bare)) == [
+        "fairweight", "explain", "PREDICTIONS", "--groups", 'sex,"age, years"*sex,"a*b"',
+    ]  # fmt: skip
+    nothing = replace(bare, groupings=())
+    assert explain_command(nothing) == "fairweight explain PREDICTIONS"
+
+
+def test_flags_swallow_no_file_and_weights_are_kept(result: AuditResult) -> None:
+    command = "fairweight audit -q a.csv b.csv --weight=w --cluster 'a person' --random-state 3"
+    given = replace(
+        result,
+        provenance=replace(result.provenance, command=command),
+        variants=("x", "y"),
+        groupings=(),
+    )
+    assert explain_command(given) == (
+        "fairweight explain a.csv b.csv --weight w --cluster 'a person'"
+    )
+    assert ship_commands(given)[-1] == (
+        "fairweight choose a.csv b.csv --weight-column w --cluster 'a person' --objective accuracy"
+    )
 
 
 def test_examples_are_counted_where_they_were_looked_for(

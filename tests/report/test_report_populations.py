@@ -21,16 +21,11 @@ from fairweight.report.sentences import NO_VETO, ONE_PAIR, PAIRED, TWO_SIDES, se
 from fairweight.report.tables import write_tables
 from fairweight.report.terminal import summary
 
+from .conftest import edited
+
 
 def lines(finding: Finding, topic: str, scope: str | None = None) -> list[str]:
     return [s.text for s in sentences(finding) if s.topic == topic and s.scope == scope]
-
-
-def edited(result: AuditResult, where: pd.Series, **values: object) -> AuditResult:
-    rows = result.results.copy()
-    for column, value in values.items():
-        rows.loc[where, column] = value
-    return replace(result, results=rows)
 
 
 @pytest.mark.parametrize("scope", ["model", "method"])
@@ -42,11 +37,22 @@ def test_each_scope_speaks_of_its_own_rows(population: AuditResult, scope: str) 
         | ((rows["metric"] == "recall") & (rows["by"] == "class"))
     ]
     names = judged["group"].fillna(judged["class"])
+    model, method = find(population).families
+    table = model if scope == "model" else method
+    assert {p.name for p in table.loses} == set(names[judged["sim_high"] < 0])
+    more = (judged["excess_p_adjusted"] <= 0.05) & (judged["excess_shift"] < 0)
+    assert {p.name for p in table.pays_more} == set(names[more])
+    # What is said uses the lead of that scope.
     verdict = find(population).model if scope == "model" else find(population).method
     assert verdict is not None
-    assert {p.name for p in verdict.loses} == set(names[judged["sim_high"] < 0])
-    more = (judged["excess_p_adjusted"] <= 0.05) & (judged["excess_shift"] < 0)
+    lead = population.lead
+    lead = lead[(lead["scope"] == scope) & (lead["variant"] == "int8") & (lead["by"] != "overall")]
+    names = lead["group"].fillna(lead["class"])
+    lost = (lead["quantity"] == "shift") & (lead["high"] < 0)
+    assert {p.name for p in verdict.loses} == set(names[lost])
+    more = (lead["quantity"] == "excess") & (lead["p_lead"] <= 0.05) & (lead["estimate"] < 0)
     assert {p.name for p in verdict.pays_more} == set(names[more])
+    assert set(names[more])
 
 
 def test_a_loss_of_these_models_need_not_be_one_of_the_method(population: AuditResult) -> None:
@@ -75,11 +81,50 @@ def test_what_the_method_would_take_is_said(no_method: AuditResult) -> None:
     assert finding.verdicts == (finding.model,)
     (first, *_) = lines(finding, "cannot tell")
     assert first == (
-        "Whether this holds for the method cannot be told (one baseline model): it takes at least "
-        "3 members per side, from 3 different dense models."
+        "Nothing is said here about the method (one baseline model): that takes at least 4 members "
+        "a side, from different dense models."
     )
     assert lines(finding, "scope")[0] == ONE_PAIR
     assert not any(s.scope == "method" for s in sentences(finding))
+    assert len(finding.families) == 1
+
+
+def test_of_three_members_the_tables_speak_and_the_lead_does_not(
+    result: AuditResult, make_population: Callable[..., AuditResult]
+) -> None:
+    finding = find(make_population(result, members=3))
+    assert finding.verdicts == (finding.model,)
+    assert [v.scope for v in finding.families] == ["model", "method"]
+    assert lines(finding, "cannot tell")[0] == (
+        "Nothing is said here about the method (3 members a side; the tables have its limits): "
+        "that takes at least 4 members a side, from different dense models."
+    )
+    assert not any(s.scope == "method" for s in sentences(finding))
+    table = payer_table(finding, "loses")
+    assert table is not None
+    assert "shift in points, the method [simultaneous limits]" in table.headings
+    assert lines(finding, "scope")[0] == ONE_PAIR
+
+
+@pytest.mark.parametrize(("members", "few"), [(4, True), (5, True), (6, False)])
+def test_of_few_members_only_large_differences_can_be_shown(
+    result: AuditResult, make_population: Callable[..., AuditResult], members: int, few: bool
+) -> None:
+    finding = find(make_population(result, members=members))
+    assert [v.scope for v in finding.verdicts] == ["model", "method"]
+    assert any(s.scope == "method" for s in sentences(finding))
+    said = "Under “the method”: few members, so only large differences can be shown."
+    assert (said in lines(finding, "scope")) == few
+    assert not any("Nothing is said" in line for line in lines(finding, "cannot tell"))
+
+
+def test_the_smaller_side_decides_how_few_members_there_are(
+    result: AuditResult, make_population: Callable[..., AuditResult]
+) -> None:
+    both = make_population(result, members=6)
+    three = edited(both, both.results["n"].notna(), n_seeds_compressed=3)
+    assert [v.scope for v in find(three).verdicts] == ["model"]
+    assert "(3 members a side; " in lines(find(three), "cannot tell")[0]
 
 
 def test_numbers_of_members_are_in_the_first_line(
@@ -92,23 +137,29 @@ def test_numbers_of_members_are_in_the_first_line(
     assert "against dense (1) on" in lines(find(one), "pair")[0]
 
 
-def test_classes_pay_differently_by_their_least_corrected_excess(population: AuditResult) -> None:
-    rows = population.results
+def test_the_change_differs_by_class_by_the_least_p_of_an_excess(population: AuditResult) -> None:
+    rows, lead = population.results, population.lead
     own = rows[(rows["variant"] == "int8") & (rows["metric"] == "recall") & (rows["by"] == "class")]
-    for verdict in find(population).verdicts:
-        (column,) = [c for c in verdict.columns if c.kind == "class"]
-        least = own[own["scope"] == verdict.scope]["excess_p_adjusted"].min()
+    first = lead[(lead["variant"] == "int8") & (lead["quantity"] == "excess")]
+    first = first[first["by"] == "class"]
+    finding = find(population)
+    for told, table in zip(finding.verdicts, finding.families, strict=True):
+        (column,) = [c for c in told.columns if c.kind == "class"]
+        least = first[first["scope"] == told.scope]["p_lead"].min()
         assert column.p == least
         assert column.differs == (least <= 0.05)
-    calm = edited(population, rows["by"] == "class", excess_p_adjusted=0.3)
-    said = lines(find(calm), "classes", "method")
-    assert said == ["No evidence that classes pay differently (p = 0.30)."]
+        (column,) = [c for c in table.columns if c.kind == "class"]
+        assert column.p == own[own["scope"] == table.scope]["excess_p_adjusted"].min()
+    none = {"excess_shift": 0.0, "excess_sim_low": -0.02, "excess_sim_high": 0.02}
+    calm = edited(population, rows["by"] == "class", **none)
+    said = lines(find(calm), "columns", "method")
+    assert said[-1] == "By class: no difference shown (p = 1)."
 
 
 def test_the_noise_floor_vetoes_nothing(population: AuditResult) -> None:
     everywhere = population.results["noise_floor"].notna()
     high = edited(population, everywhere, noise_floor=0.9, p_retraining=1.0)
-    for topic in ("groups", "classes", "pays more", "loses", "gains", "accuracy"):
+    for topic in ("columns", "most", "pays more", "loses", "gains", "accuracy"):
         for scope in ("model", "method"):
             assert lines(find(high), topic, scope) == lines(find(population), topic, scope)
     assert NO_VETO in lines(find(high), "scope")
@@ -121,15 +172,15 @@ def test_what_retraining_moves_is_told_beside_what_compression_moves(
     rows = population.results
     here = (rows["class"] == "3") & (rows["metric"] == "recall")
     set_by_hand = edited(population, here, noise_floor=0.041, matched=0.098)
-    overall, losers, beyond = lines(find(set_by_hand), "retraining")
+    overall, losers, beyond, *_ = lines(find(set_by_hand), "retraining")
     # 6 members of the baseline are split into 3 and 3.
     assert overall == (
-        "Retraining alone moves accuracy by up to 1.5 points (with compression, typically: "
-        "2.4 points), 3 members against 3."
+        "Retraining the dense model moves accuracy by up to 1.5 points (this compression: "
+        "typically 2.4 points), 3 members against 3."
     )
     assert losers.startswith(
-        "Of those who lose, it moves class 3 by up to 4.1 points (with compression, typically: "
-        "9.8 points); "
+        "Of those who lose, retraining moves class 3 by up to 4.1 points (this compression: "
+        "typically 9.8 points); "
     )
     shifts = find(set_by_hand).model.shifts
     moved = sum(p.context.matched > p.context.noise_floor for p in shifts)
@@ -200,12 +251,14 @@ def test_whoever_loses_in_one_scope_stands_with_the_numbers_of_both(
     assert finding.method is not None
     table = payer_table(finding, "loses")
     assert table is not None
-    assert table.total == len(finding.model.loses)  # here every loss of the method is one of both
+    shown, beyond = finding.families  # a table has the limits of its families
+    assert table.total == len(shown.loses)  # here every loss of the method is one of both
     model, method = (
         table.headings.index(f"shift in points, {side} [simultaneous limits]")
         for side in ("these models", "the method")
     )
-    lost = {p.name for p in finding.method.loses}
+    lost = {p.name for p in beyond.loses}
+    assert lost
     for row in table.rows:
         assert row[model].strong
         assert row[method].strong == (row[0].shown.removeprefix("class ") in lost)

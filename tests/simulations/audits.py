@@ -11,6 +11,7 @@ from fairweight.auditing.compare.quantities import Quantity, quantities
 from fairweight.auditing.compare.rates import RateRows, rate_block, rates
 from fairweight.auditing.compare.replicates import Replicated, replicate
 from fairweight.auditing.compare.rows import Block
+from fairweight.auditing.compare.structure import heterogeneity_rows
 from fairweight.auditing.compare.values import family_blocks
 from fairweight.auditing.metrics.registry import metric
 
@@ -21,7 +22,13 @@ def rate(c: Comparison, name: str, kind: str) -> RateRows:
     """The rows of one rate and kind, with intervals, tests and corrections."""
     estimate = rates(c, metric(name), kind)
     assert estimate is not None
-    return RateRows(name, "model", rate_block(c, name, estimate, {}), estimate)
+    return RateRows(name, "model", rate_block(c, metric(name), estimate, {}), estimate)
+
+
+def heterogeneity(c: Comparison, name: str = "heterogeneity") -> float:
+    """p of the only group column; `heterogeneity_within_classes` likewise."""
+    blocks = {str(b["metric"][0]): b for b in heterogeneity_rows(c, [rate(c, "accuracy", "group")])}
+    return float(blocks[name]["p_value"][0])
 
 
 def chosen(c: Comparison, wanted: Sequence[tuple[str, str]]) -> list[Quantity]:

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from fairweight.auditing.compare.structure import heterogeneities, standardised_quantities
+from fairweight.auditing.compare.structure import standardised_quantities
 from fairweight.auditing.compare.values import value_rows
 
 from .audits import covers, rate
@@ -48,6 +48,6 @@ def standardised_coverage(n: int, audits: int = 300, n_boot: int = 500, seed: in
     covered = []
     for i in range(audits):
         c = compared(hurt.cube(hurt.draw(n, rng)), i, n_boot=n_boot)
-        (rows,) = value_rows(c, list(standardised_quantities(c, heterogeneities(c))))
+        (rows,) = value_rows(c, list(standardised_quantities(c)))
         covered.append(covers(rows["ci_low"], hurt.excess, rows["ci_high"]))
     return share(covered)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
+from fairweight.auditing.compare.simultaneous import draw_signs
 from fairweight.auditing.counts.cube import Cube, CubeMember, GroupColumn
 
 Floats = NDArray[np.float64]
@@ -186,6 +187,7 @@ def compared(
 
     `seed` must differ between audits: with equal random numbers their errors would be alike.
     """
+    options = Options(n_boot=n_boot, random_state=seed)
     return comparison(
         sample,
         baseline="dense",
@@ -193,5 +195,6 @@ def compared(
         task=None,
         grouping_names=("group",),
         positive=positive,
-        options=Options(n_boot=n_boot, random_state=seed),
+        options=options,
+        signs=draw_signs(sample, "dense", ("compressed",), ("group",), options),
     )

@@ -24,6 +24,11 @@ class Share:
     value: float
     of: int
 
+    @property
+    def error(self) -> float:
+        """Monte-Carlo standard error."""
+        return sqrt(self.value * (1 - self.value) / self.of)
+
     def at_least(self, bound: float) -> bool:
         return self.value >= bound - self._allowance(bound)
 

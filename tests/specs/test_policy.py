@@ -94,7 +94,7 @@ def test_criteria_and_confirmatory_pairs() -> None:
         ({"margin": True}, "margin = True cannot be used"),
         ({"margin": float("nan")}, "margin = nan cannot be used"),
         ({"margin": float("inf")}, "margin = inf cannot be used"),
-        ({"margin": None}, "asks for nothing; give a margin, a min or a max"),
+        ({"margin": None}, "asks for nothing; give a margin, a recovery, a min or a max"),
         ({"margn": 0.1}, "the key 'margn' does not exist"),
         ({"min": "high"}, "min = 'high' cannot be used"),
         ({"by": "groups"}, "by = 'groups' cannot be used; use \"overall\""),

@@ -13,8 +13,7 @@ import pytest
 from fairweight.auditing.decide.criteria import demands
 from fairweight.auditing.decide.gate import decide
 from fairweight.auditing.decide.judge import ROW_COLUMNS
-from fairweight.auditing.decide.least_n import least_n, likely_n
-from fairweight.auditing.decide.starter import MARGINS
+from fairweight.auditing.decide.starter import MARGINS, least_n, likely_n
 from fairweight.report.gate.machine import to_json
 from fairweight.specs.policy import Policy, Rule
 from fairweight.specs.read_policy import read_policy

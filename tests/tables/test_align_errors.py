@@ -186,7 +186,9 @@ def test_lists_of_scores() -> None:
     wide["scores_int8"] = [[0.5, 0.5]] * 5 + [[0.2, 0.3, 0.5]]
     refused(wide, r"different lengths \(2 to 3\)")
     wide["scores_int8"] = [[0.5, 0.5]] * 5 + [[-1.0, 2.0]]
-    refused(wide, "'scores_int8' has 1 value outside")
+    refused(wide, "'scores_int8' has 1 list with an entry outside")
+    wide["scores_int8"] = [[0.5, 0.5]] * 5 + [[None, 0.5]]
+    refused(wide, "'scores_int8' has 1 list with an entry outside .* or empty, such as example 15")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from fairweight.tables.align import align
 from fairweight.tables.given import split_name
+from fairweight.tables.names import grouping_name
 
 from .conftest import aligned_rows, long_frame, model_frames, wide_frame
 
@@ -162,7 +164,7 @@ def test_nasty_column_names(name: str) -> None:
     label = f"label {name}"
     with align(wide, label=label, groups=[name]) as one:
         assert one.group_columns == (name,)
-        assert one.groupings == (name,)
+        assert one.groupings == (grouping_name([name]),)
         with align(long_frame(wide), label=label, groups=[name]) as two:
             assert aligned_rows(one) == aligned_rows(two)
     variant = {name: "pred_dense", "int8": "pred_int8"}
@@ -207,8 +209,37 @@ def test_weights_and_clusters() -> None:
             assert rows[0] == (10, 1.0, "a")
             assert "writer" not in found.group_columns
             assert not any("--cluster" in note for note in found.notes)
-        with align(source) as found:
-            assert any("--cluster 'writer'" in note for note in found.notes)
+        with align(source, groups=["sex"]) as found:
+            assert any(note.endswith("use --cluster writer.") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        {"groups": ["subject"]},
+        {"groups": ["subject*age"]},
+        {},  # a group by default
+        {"groups": [], "id": "subject"},
+        {"groups": [], "task": "subject"},
+        {"groups": [], "label": "subject"},
+        {"groups": [], "weight": "subject"},
+        {"groups": [], "predictions": {"dense": "subject", "int8": "pred_int8"}},
+    ],
+)
+def test_a_column_with_a_role_is_not_suggested_as_the_cluster(roles: dict[str, Any]) -> None:
+    wide = wide_frame().assign(subject=[1, 1, 1, 2, 2, 2])
+    if "id" in roles:
+        wide["subject"] = range(6)
+    with align(wide, **roles) as found:
+        assert not any("--cluster" in note for note in found.notes)
+
+
+def test_the_suggested_cluster_can_be_pasted() -> None:
+    wide = wide_frame().assign(**{"person's id": range(6)})
+    with align(wide, groups=["sex"]) as found:
+        (note,) = [note for note in found.notes if "--cluster" in note]
+    words = shlex.split(note.partition("if so, use ")[2].removesuffix("."))
+    assert words == ["--cluster", "person's id"]
 
 
 def test_training_table_is_counted() -> None:

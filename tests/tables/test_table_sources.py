@@ -349,6 +349,43 @@ def test_what_cannot_be_read_gets_its_sentence(
     assert "\n" not in str(caught.value)
 
 
+IN_CASE_ALONE = (
+    ["a", "Sex", "sex"],
+    "has the columns 'Sex' and 'sex', which differ in upper and lower case alone",
+)
+TWICE = (["a", "é", "é"], "has two columns named 'é'; rename one of them")
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence", "suffix"),
+    [
+        *(
+            (*IN_CASE_ALONE, s)
+            for s in (".csv", ".jsonl", ".json", ".parquet", ".arrow", ".arrows")
+        ),
+        *((*TWICE, s) for s in (".csv", ".parquet", ".arrow", ".arrows")),
+    ],
+)
+def test_two_columns_that_would_be_one(
+    names: list[str], sentence: str, suffix: str, tmp_path: Path, workspace: Workspace
+) -> None:
+    path = tmp_path / f"t{suffix}"
+    table = pa.Table.from_arrays([pa.array(["x", "y"])] * 3, names=names)
+    if suffix == ".csv":
+        path.write_text("\ufeff" + ",".join(names) + "\nx,x,x\ny,y,y\n", encoding="utf-8")
+    elif suffix.startswith(".json"):
+        lines = [json.dumps(dict.fromkeys(names, value)) for value in "xy"]
+        path.write_text("\n".join(lines) if suffix == ".jsonl" else f"[{','.join(lines)}]")
+    elif suffix == ".parquet":
+        pq.write_table(table, path)
+    else:
+        opened = pa.ipc.new_stream if suffix == ".arrows" else pa.ipc.new_file
+        with opened(str(path), table.schema) as sink:
+            sink.write_table(table)
+    with pytest.raises(InputError, match=sentence):
+        open_source(workspace, path)
+
+
 def test_missing_file_names_the_nearest(tmp_path: Path, workspace: Workspace) -> None:
     (tmp_path / "dense.csv").write_text("a\n1\n")
     with pytest.raises(InputError, match=r"does not exist. Did you mean '.*dense.csv'"):

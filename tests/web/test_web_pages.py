@@ -10,14 +10,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from starlette.testclient import TestClient
 
+import fairweight as fw
 from fairweight.web.app import create_app
 from fairweight.web.assets import asset, asset_path, names
 from fairweight.web.places import find_items
 from fairweight.web.settings import Settings
 
+from .conftest import BASE
 from .studies import rows as study_rows
 
 PAGES = (
@@ -295,3 +298,22 @@ def test_openapi_describes_everything(reader: TestClient) -> None:
     for path in twins:
         content = described["paths"][path]["get"]["responses"]["200"]["content"]
         assert "application/json" in content
+
+
+def test_runs_of_one_model_are_not_called_retrained(tmp_path: Path) -> None:
+    table = study_rows(tasks=("smiling", "young"))
+    more = table.assign(seed=table["seed"] + 3)
+    made = fw.audit_table(pd.concat([table, more]), n_boot=40, members="repeated")
+    made.save(tmp_path / "runs" / "audit")
+    app = create_app(find_items(tmp_path), settings=Settings(annotations=tmp_path / "s.sqlite"))
+    with TestClient(app, base_url=BASE, follow_redirects=True) as client:
+        (key,) = [item.key for item in find_items(tmp_path)]
+        for page in ("", "/variant?variant=pruned", "/level?by=group", "/task", "/figure?id=FW-7",
+                     "/level?by=class&name=b&task=smiling"):  # fmt: skip
+            for address in (page, page.replace("?", ".json?", 1)):
+                answer = client.get(f"/audit/{key}{address}")
+                assert answer.status_code == 200, address
+                said = re.sub(r"datum\.\w+|p_retraining|/report[^<]*", "", answer.text)
+                assert not re.search("retrain|beyond the method", said, re.IGNORECASE), address
+                if page.startswith("/level"):
+                    assert "same model run again" in said.lower()

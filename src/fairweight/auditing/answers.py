@@ -15,11 +15,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairweight.auditing.counts.cube import Codes, Cube, CubeMember, GroupColumn
-from fairweight.auditing.counts.encoded import encode, numbers, vector_classes, vectors
+from fairweight.auditing.counts.encoded import (
+    encode,
+    encode_answers,
+    numbers,
+    vector_classes,
+    vectors,
+)
 from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, class_order
-from fairweight.tables.sql import quote
+from fairweight.tables.sql import literal, quote
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +108,11 @@ def from_aligned(
     scores
         Whether to read scores where there are some.
     """
+    if aligned.has_count:
+        raise InputError(
+            "A counted table (--count) has no single examples to look at; give a table with one "
+            "row per example."
+        )
     where = _of_task(aligned, task)
     table = aligned.connection.sql(
         f"SELECT {', '.join(_selected(aligned, scores))} FROM {quote(aligned.view)}{where}"
@@ -137,9 +148,11 @@ def from_aligned(
         score=score,
         scores=probabilities,
         score_classes=score_classes,
-        positive=resolve_positive(labels, positive) if len(labels) == 2 else None,
+        positive=resolve_positive(labels, positive)
+        if len(labels) == 2 or positive is not None
+        else None,
         task=task,
-        train=_training(aligned, task),
+        train=_training(aligned, task, labels),
         variants_table=aligned.variants_table,
         notes=tuple(notes),
     )
@@ -239,11 +252,12 @@ def tasks_of(aligned: Aligned) -> tuple[str | None, ...]:
     return class_order(text for text in _raw_tasks(aligned).values() if text is not None)
 
 
-def _raw_tasks(aligned: Aligned) -> dict[Any, str | None]:
+def _raw_tasks(aligned: Aligned) -> dict[str, str | None]:
+    """The tasks as DuckDB writes them, with their canonical text."""
     found = aligned.connection.execute(
-        f"SELECT DISTINCT task FROM {quote(aligned.view)}"
+        f"SELECT DISTINCT CAST(task AS VARCHAR), task FROM {quote(aligned.view)}"
     ).fetchall()
-    return {row[0]: canonical(row[0]) for row in found}
+    return {written: canonical(value) for written, value in found}
 
 
 def _of_task(aligned: Aligned, task: str | None) -> str:
@@ -260,9 +274,8 @@ def _of_task(aligned: Aligned, task: str | None) -> str:
     chosen = task if task is not None else known[0]
     if chosen not in known:
         raise UnknownNameError("The task", chosen, known)
-    spelled = [value for value, text in raw.items() if text == chosen]
-    literals = ", ".join("'" + str(value).replace("'", "''") + "'" for value in spelled)
-    return f" WHERE CAST(task AS VARCHAR) IN ({literals})"
+    spelled = ", ".join(literal(written) for written, text in raw.items() if text == chosen)
+    return f" WHERE CAST(task AS VARCHAR) IN ({spelled})"
 
 
 def _selected(aligned: Aligned, scores: bool) -> list[str]:
@@ -289,14 +302,8 @@ def _in_order(table: pa.Table) -> tuple[NDArray[Any], NDArray[np.intp]]:
 def _coded_answers(
     table: pa.Table, aligned: Aligned
 ) -> tuple[tuple[str, ...], int, Answer, Answer]:
-    import pyarrow.types as kinds
-
     names = ["label", *(member.prediction for member in aligned.members)]
-    types = [table.schema.field(name).type for name in names]
-    mixed = any(kinds.is_boolean(t) for t in types) and any(
-        kinds.is_integer(t) or kinds.is_floating(t) for t in types
-    )
-    coded = {name: encode(table, name, truth_as_number=mixed) for name in names}
+    coded = encode_answers(table, names)
     labels = class_order(v for v in coded["label"][0] if v is not None)
     seen = {v for values, _ in coded.values() for v in values if v is not None}
     classes = labels + class_order(seen - set(labels))
@@ -378,10 +385,10 @@ def _read_scores(
     return score, np.ascontiguousarray(vector.transpose(1, 0, 2), dtype=np.float32), names
 
 
-def _training(aligned: Aligned, task: str | None) -> pd.DataFrame | None:
+def _training(aligned: Aligned, task: str | None, labels: tuple[str, ...]) -> pd.DataFrame | None:
     from fairweight.auditing.counts.count import training_table
 
-    train = training_table(aligned)
+    train = training_table(aligned, labels)
     if train is None or task is None or "task" not in train:
         return train
     return train[train["task"] == task].drop(columns="task").reset_index(drop=True)

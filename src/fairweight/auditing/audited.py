@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,13 +22,17 @@ Progress = Callable[[str, int, int], None]
 # What a cube cannot be asked any more.
 OF_TABLES = {
     "cluster": "cluster", "weight": "weight", "examples": "examples", "train": "train",
-    "task": "task", "predictions": "prediction", "scores": "score",
+    "task": "task", "predictions": "prediction", "scores": "score", "count": "count",
 }  # fmt: skip
+
+# Ids of more rows are read for a fingerprint of the test set only where there is a policy: a
+# million takes 0.6 s, as long as the audit of them.
+FINGERPRINT_ROWS = 200_000
 
 DEFAULTS: dict[str, Any] = {
     "alpha": 0.05, "n_boot": 2000, "correction": "holm", "min_group": 10, "random_state": None,
     "zero_baseline": "drop", "margin": 0.02, "group_error": 0.0, "exact": False,
-    "confirmatory": (),
+    "members": "retrained", "confirmatory": (),
 }  # fmt: skip
 
 
@@ -50,7 +55,7 @@ def audited(
     options
         Fields of `Options` other than their defaults, checked here; `random_state` may be None.
     asked
-        Further fields of `Request`: positive, filters, fixed_side, command.
+        Further fields of `Request`: positive, filters, fixed_side, force, command.
     explain
         Which examples and why: what to look for beyond the audit.
     """
@@ -84,6 +89,11 @@ def audited(
         from fairweight.auditing.answers import from_aligned, tasks_of
         from fairweight.auditing.explain.explained import explained
 
+        if aligned.has_count:  # without identities, as a cube is
+            from fairweight.auditing.answers import from_cube
+            from fairweight.auditing.counts.count import count
+
+            return explained(result, [from_cube(count(aligned), aligned.baseline)], explain, report)
         tasks = [
             from_aligned(aligned, task, positive=_positive_of(asked, aligned))
             for task in tasks_of(aligned)
@@ -100,11 +110,15 @@ def _audit_aligned(
     aligned: Aligned, options: Any, asked: dict[str, Any], progress: Progress
 ) -> AuditResult:
     from fairweight.auditing.counts.count import count, has_scores, training_table
+    from fairweight.auditing.counts.fingerprint import of_cells, of_rows
     from fairweight.auditing.pipeline import Request, run
     from fairweight.tables.sources import provenance
 
     progress("counting", 0, 1)
     cube = count(aligned)
+    known = None
+    if options.confirmatory or aligned.n_rows <= FINGERPRINT_ROWS:
+        known = of_rows(aligned) or of_cells(cube)
     scored = count(aligned, scores=True) if has_scores(aligned) else None
     request = Request(
         baseline=aligned.baseline,
@@ -113,13 +127,14 @@ def _audit_aligned(
         options=options,
         notes=aligned.notes,
         inputs=provenance(aligned.inputs),
+        test_set=known,
         **asked,
     )
     return run(
         cube,
         request,
         scored=scored,
-        training=training_table(aligned),
+        training=training_table(aligned, cube.label_classes),
         variants_table=aligned.variants_table,
         progress=progress,
     )
@@ -135,6 +150,8 @@ def _audit_cubes(
     progress: Progress,
     explain: Asked | None,
 ) -> AuditResult:
+    from fairweight.auditing.counts.fingerprint import of_cells
+    from fairweight.auditing.counts.groupings import chosen_groupings
     from fairweight.auditing.counts.store import read_cubes
     from fairweight.auditing.pipeline import Request, run
     from fairweight.errors import UnknownNameError
@@ -142,12 +159,12 @@ def _audit_cubes(
     from fairweight.tables.sources import Source, provenance
 
     cube, stored_baseline, groupings = read_cubes(paths)
-    chosen = baseline or stored_baseline
+    chosen = canonical(baseline) or stored_baseline
     names = list(dict.fromkeys(member.variant for member in cube.members))
     if chosen not in names:
         raise UnknownNameError("The baseline", chosen, names)
     if groups is not None:
-        groupings = (groups,) if isinstance(groups, str) else tuple(groups)
+        groupings = chosen_groupings(cube, groups)
     table, beside = (None, []) if models is None else (models[0], [models[1]])
     stray = stray_note(parents(table), ((m.variant, m.seed) for m in cube.members))
     inputs = [Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths]
@@ -158,6 +175,7 @@ def _audit_cubes(
         options=options,
         notes=() if stray is None else (stray,),
         inputs=provenance([*inputs, *beside]),
+        test_set=of_cells(cube),
         **asked,
     )
     result = run(cube, request, variants_table=table, progress=progress)
@@ -234,6 +252,7 @@ def _options(**given: Any) -> Any:
     need(number(given["alpha"], 0, 1), "alpha", "give a level between 0 and 1, such as 0.05")
     need(whole(given["n_boot"], 20), "n_boot", "give a whole number of at least 20")
     need(given["correction"] in ("holm", "bh", "none"), "correction", "use holm, bh or none")
+    need(given["members"] in ("retrained", "repeated"), "members", "use retrained or repeated")
     need(whole(given["min_group"], 1), "min_group", "give a whole number of at least 1")
     need(whole(seed, 0), "random_state", "give a whole number of at least 0")
     policies = ", ".join(ZERO_BASELINE_POLICIES)
@@ -241,7 +260,7 @@ def _options(**given: Any) -> Any:
         given["zero_baseline"] in ZERO_BASELINE_POLICIES, "zero_baseline", f"use one of {policies}"
     )
     points = given["margin"]
-    hint = f"; did you mean {points / 100:g}?" if number(points, 0.999, 100) else ""
+    hint = f" (did you mean {points / 100:g}?)" if number(points, 0.999, 100) else ""
     need(number(points, 0, 1), "margin", f"give a fraction between 0 and 1, such as 0.02{hint}")
     need(
         given["group_error"] == 0 or number(given["group_error"], 0, 0.5),

@@ -6,12 +6,11 @@ number: every step is a call into the module that does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+import shlex
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from fairweight.auditing.compare.bounds import bounds_frame
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
@@ -24,12 +23,14 @@ from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.cube import Cube
-from fairweight.auditing.counts.frames import confusion, data_table
+from fairweight.auditing.counts.frames import confusion, data_table, left_out_table
 from fairweight.auditing.counts.groupings import level_name
 from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.auditing.result import AuditResult, Provenance
-from fairweight.errors import InputError, UnknownNameError
+from fairweight.auditing.vocabulary import of_cube, some
+from fairweight.errors import UnknownNameError
 from fairweight.tables.canonical import canonical
+from fairweight.tables.names import known_group, split_grouping
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,9 +53,11 @@ class Request:
     positive: Any = None
     filters: bool = True  # the skip rules of bias amplification
     fixed_side: str | None = None  # the level whose side is always watched (backdoors)
+    force: bool = False  # audit labels and predictions that do not look like classes
     command: str | None = None
     notes: tuple[str, ...] = ()
     inputs: tuple[dict[str, Any], ...] = field(default_factory=tuple)
+    test_set: str | None = None  # its fingerprint, where it was asked for
 
 
 def run(
@@ -71,13 +74,16 @@ def run(
 
     from fairweight import __version__
     from fairweight.tables.leaks import leak_notes, leaks
+    from fairweight.tables.members import left_out_note
     from fairweight.tables.parents import parents
 
     lineage = parents(variants_table)
     # A leak comes first: the terminal shows only some notes.
-    notes = [*leak_notes(leaks(variants_table, request.variants)), *request.notes, *cube.notes]
-    check_answers(cube, notes)
-    _check_fixed_side(cube, request.fixed_side)
+    notes = leak_notes(leaks(variants_table, request.variants))
+    notes += [*_member_notes(cube, request, variants_table), *request.notes, *cube.notes]
+    notes += left_out_note(cube.left_out)  # of a cube; tables have said so already
+    notes += of_cube(cube).check(request.baseline, force=request.force)
+    request = replace(request, fixed_side=_fixed_side(cube, request.fixed_side))
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.positive)
     train = None if training is None else Training(training)
@@ -139,9 +145,7 @@ def run(
         positive=_named_positive(cube, positive),
         tasks=cube.tasks,
         groupings=request.groupings,
-        single_columns=tuple(
-            name for name in request.groupings if name in {c.name for c in cube.columns}
-        ),
+        single_columns=tuple(name for name in request.groupings if len(split_grouping(name)) == 1),
         n_examples=cube.n_examples,
         results=results,
         per_seed=per_seed([(part.members, part.blocks) for part in made], request.baseline),
@@ -163,6 +167,8 @@ def run(
         variants_table=variants_table,
         bounds=bounds_frame(blocks),
         lead=lead_table(made, signs, request.options.alpha),
+        left_out=left_out_table(cube, request.groupings),
+        test_set=request.test_set,
         pairing={
             variant: part.pairing
             for variant, part in zip(request.variants * len(tasks), made, strict=True)
@@ -265,52 +271,42 @@ def _named_positive(cube: Cube, positive: dict[str | None, int | None]) -> str |
     return None
 
 
-def check_answers(cube: Cube, notes: list[str]) -> None:
-    """Predictions must speak the labels' language; those that do not are reported."""
-    n_labels = len(cube.label_classes)
-    for m, member in enumerate(cube.members):
-        prediction = cube.prediction[:, m]
-        answered = prediction >= 0
-        known = answered & (prediction < n_labels)
-        if answered.any() and not known.any():
-            raise InputError(
-                f"No prediction of '{member.variant}' is equal to any label, so their names or "
-                f"types differ: labels are {_some(cube.label_classes)}, predictions are "
-                f"{_some(cube.other_classes)}. Map one to the other before the audit."
-            )
-        strange = answered & ~known
-        if strange.any():
-            names = [cube.classes[i] for i in np.unique(prediction[strange])]
-            notes.append(
-                f"{int(cube.count[strange].sum()):,} predictions of '{member.variant}' are classes "
-                f"that no example has as its label ({_some(names)}); they count as wrong."
-            )
-        silent_ones = int(cube.count[~answered].sum())
-        if silent_ones:
-            notes.append(
-                f"'{member.variant}' abstains on {silent_ones:,} examples; they count as not right."
-            )
-
-
-def _check_fixed_side(cube: Cube, level: str | None) -> None:
+def _fixed_side(cube: Cube, level: str | None) -> str | None:
     """The level whose side is always watched must exist; else nothing would be watched."""
     if level is None:
-        return
+        return None
     levels = [
         level_name(column.name, value)
         for column in cube.columns
         for value in column.values
         if value is not None
     ]
-    if level not in levels:
+    found = known_group(level, levels)
+    if found is None:
         raise UnknownNameError(
             "In --fixed-side (fixed_side=), the level", level, levels, remedy="Write COLUMN=LEVEL."
         )
+    return found
 
 
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in list(names)[:5])
-    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+def _member_notes(cube: Cube, request: Request, variants_table: pd.DataFrame | None) -> list[str]:
+    """What members are taken to be, where nothing but the user's word says it."""
+    from fairweight.tables.parents import members_in
+
+    if len({member.variant for member in cube.members}) == len(cube.members):
+        return []
+    if request.options.members == "repeated":
+        return [
+            "Members are runs of the same models (--members repeated): what is said beyond these "
+            "runs is about running the models again, not about training or compressing again."
+        ]
+    if {(m.variant, m.seed) for m in cube.members} <= members_in(variants_table):
+        return []
+    return [
+        "Several members of a variant (seeds) are taken to be models that were trained again. If "
+        "they are runs of one model (decoding repeats, checkpoints), use --members repeated "
+        "(members='repeated'); a variants table that names every member confirms them."
+    ]
 
 
 def _general_notes(
@@ -320,15 +316,15 @@ def _general_notes(
     if len(request.variants) > 1:
         notes.append(
             f"{len(request.variants)} compressed variants were audited on the same examples; "
-            "corrections hold within a variant, so the best of them looks better than it is."
+            "the best of several looks better than it is, so confirm it on others."
         )
     for task, index in positive.items():
         part = cube.of_task(task)
         if index is None and len(part.label_classes) == 2:
             notes.append(
                 "Metrics of a positive class are not estimable: the labels are "
-                f"{_some(part.label_classes)}, and none is named as positive. Name it: --positive "
-                f"{part.label_classes[-1]} (positive=)."
+                f"{some(part.label_classes)}, and none is named as positive. Name it: --positive "
+                f"{shlex.quote(part.label_classes[-1])} (positive=)."
             )
             break
     for column in cube.columns:
@@ -406,12 +402,12 @@ def _sign_notes(
     absent = [
         name
         for name in request.groupings
-        if any(column not in training for column in name.split("*"))
+        if any(column not in training for column in split_grouping(name))
     ]
     if not absent:
         return []
     return [
-        f"The training table has no column for {_some(absent)}: there the sign of bias "
+        f"The training table has no column for {some(absent)}: there the sign of bias "
         "amplification comes from the test labels."
     ]
 

@@ -31,9 +31,15 @@ TEXT_COLUMNS: frozenset[str] = frozenset(
 # The gate's limits: one-sided errors of GATE_ALPHA / j, for Holm's steps down to j of DIVISORS.
 GATE_ALPHA = 0.05
 DIVISORS: tuple[int, ...] = (1, 2, 3, 4, 6, 10, 20, 50, 200, 1000)
+# Status of limits that are no interval but one bound; what it rests on follows.
+BOUNDED = "bound: "
 BOUND_COLUMNS: tuple[str, ...] = (
     "variant", "task", "metric", "by", "kind", "group", "class", "n", "quantity", "estimate",
     "status", *(f"{side}_{j}" for j in DIVISORS for side in ("low", "high")),
+)  # fmt: skip
+
+LEFT_OUT_COLUMNS: tuple[str, ...] = (
+    "task", "kind", "group", "class", "lacks", "n", "n_weighted",
 )  # fmt: skip
 
 INTEGER_COLUMNS: frozenset[str] = frozenset(
@@ -82,6 +88,9 @@ class AuditResult:
                    that hold for all of them, and all variants, at once
     bounds         BOUND_COLUMNS: one-sided limits of what a gate can ask for, scope `model`;
                    quantity is "shift" (compressed − baseline) or "value" (of the compressed)
+    left_out       LEFT_OUT_COLUMNS: examples that some variant lacks (--missing drop), in every row
+                   that they would be in; lacks names the variants, n_weighted counts them in
+                   examples of that row's mean weight. A row may have no examples but these.
     group_error    variant, task, group, error, excess_shift, corrected_low, corrected_high
                    (only with a declared error of the group labels; else empty)
     """
@@ -106,6 +115,8 @@ class AuditResult:
     variants_table: pd.DataFrame | None = None
     bounds: pd.DataFrame = field(default_factory=lambda: empty_frame(BOUND_COLUMNS))
     lead: pd.DataFrame = field(default_factory=lambda: empty_frame(LEAD_COLUMNS))
+    left_out: pd.DataFrame = field(default_factory=lambda: empty_frame(LEFT_OUT_COLUMNS))
+    test_set: str | None = None  # the fingerprint of its examples, where it was made
     pairing: dict[str, str] = field(default_factory=dict)  # variant → parent, seed, independent, …
     single_columns: tuple[str, ...] = ()  # the groupings that are one column: "sex", "age"
     # Exemplars and explanations by the name of the table; see auditing/explain/tables.py.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing.decide.levels import column_of
 from fairweight.auditing.result import BOOLEAN_COLUMNS, INTEGER_COLUMNS, TEXT_COLUMNS, AuditResult
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     """
     import pandas as pd
 
-    hidden = _hidden_names(result.data, result.single_columns, least)
+    hidden = _hidden_names(result.data, result.groupings, least)
     rows = result.results.copy()
     small = (rows["n"] < least).fillna(False).to_numpy(dtype=bool)
     away = small | _named(rows, hidden)
@@ -69,6 +70,7 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
         group_error=shown(result.group_error, None),
         bounds=bounds,
         lead=lead[~unsaid].reset_index(drop=True),
+        left_out=_left_out(result.left_out, hidden, least),
         explanations={},  # of single examples, individuals and small slices
         notes=(
             *result.notes,
@@ -78,13 +80,27 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     )
 
 
+def _left_out(
+    frame: pd.DataFrame, hidden: set[tuple[str | None, str | None]], least: int
+) -> pd.DataFrame:
+    """Small numbers of examples left out become unknown; their rows stay, so that a gate sees."""
+    import pandas as pd
+
+    kept = frame.copy()
+    away = (kept["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(kept, hidden)
+    kept.loc[away, "n"] = pd.NA
+    kept.loc[away, "n_weighted"] = np.nan
+    return kept
+
+
 def _hidden_names(
-    data: pd.DataFrame, single_columns: tuple[str, ...], least: int
+    data: pd.DataFrame, groupings: tuple[str, ...], least: int
 ) -> set[tuple[str | None, str | None]]:
     """(group, class) pairs to hide: the small ones, and one more where a lone one would show."""
     hidden: set[tuple[str | None, str | None]] = set()
     test = data[(data["split"] == "test") & data["by"].isin(["class", "group", "group*class"])]
-    columns = [_column_of(group, single_columns) for group in test["group"]]
+    # Of classes there is one list; of groups one for each column and intersection.
+    columns = [column_of(_text(group) or "", groupings) or "" for group in test["group"]]
     keys: list[Any] = [test["task"].fillna("").to_numpy(), test["by"].to_numpy(), columns]
     crossed = test["by"] == "group*class"
     keys.append(np.where(crossed, test["group"].fillna(""), ""))
@@ -95,17 +111,6 @@ def _hidden_names(
             away = part.nsmallest(2, "n")
         hidden |= set(zip(away["group"], away["class"], strict=True))
     return {(_text(group), _text(cls)) for group, cls in hidden}
-
-
-def _column_of(group: object, single_columns: tuple[str, ...]) -> str:
-    """The column (or intersection) that a level belongs to; '' for classes."""
-    text = _text(group)
-    if text is None:
-        return ""
-    owners = [name for name in single_columns if text.startswith(f"{name}=")]
-    if " & " not in text and owners:
-        return max(owners, key=len)
-    return "*".join(part.split("=")[0] for part in text.split(" & "))
 
 
 def _named(frame: pd.DataFrame, hidden: set[tuple[str | None, str | None]]) -> NDArray[np.bool_]:

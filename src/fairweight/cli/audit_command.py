@@ -26,15 +26,18 @@ def audit(
     task: o.Task = None,
     cluster: o.Cluster = None,
     weight: o.Weight = None,
+    count: o.Count = None,
     variant_column: o.VariantColumn = "variant",
     seed_column: o.SeedColumn = "seed",
     prediction_column: o.PredictionColumn = "prediction",
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     alpha: Annotated[
         float, typer.Option(help="Level of intervals and tests.", rich_help_panel=o.STATISTICS)
     ] = 0.05,
+    members: o.Members = "retrained",
     n_boot: o.NBoot = 2000,
     correction: Annotated[
         str,
@@ -55,12 +58,14 @@ def audit(
     margin: Annotated[
         float,
         typer.Option(
-            help="The loss that matters, as a fraction: is it ruled out, and with how many "
-            "examples would it be?",
+            help="The loss that matters, as a fraction (0.02 is 2 points). The report says for "
+            "whom it is ruled out, and how many examples that takes.",
             rich_help_panel=o.STATISTICS,
         ),
     ] = 0.02,
-    reference_shift: Annotated[float | None, typer.Option(hidden=True)] = None,
+    reference_shift: Annotated[
+        float | None, typer.Option(hidden=True, help="The older name of --margin.")
+    ] = None,
     group_error: Annotated[
         float,
         typer.Option(
@@ -128,6 +133,10 @@ def audit(
 
         fairweight audit preds.parquet --examples people.csv --cluster person
 
+    A counted table, one row per combination and the number of its examples:
+
+        fairweight audit pairs.csv --count n --groups sex
+
     A population: several seeds of each variant (a column `seed`, or a NAME that
     is given again), and a table of which model each was made from:
 
@@ -154,6 +163,7 @@ def audit(
             positive=positive,
             score_classes=o.split_names(score_classes, "--score-classes"),
             alpha=alpha,
+            members=members,
             n_boot=n_boot,
             correction=correction,
             min_group=min_group,
@@ -165,6 +175,7 @@ def audit(
             zero_baseline=zero_baseline,
             fixed_side=fixed_side,
             filters=not no_filters,
+            force=force,
             confirmatory=asked.confirmatory() if asked else (),
             command=o.shell_command(context),
             progress=progress,

@@ -89,12 +89,14 @@ def choose(
             "--weight-column", metavar="COL", help="Sampling weight.", rich_help_panel=o.COLUMNS
         ),
     ] = None,
+    count: o.Count = None,
     variant_column: o.VariantColumn = "variant",
     seed_column: o.SeedColumn = "seed",
     prediction_column: o.PredictionColumn = "prediction",
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     n_boot: o.NBoot = 2000,
     min_group: o.MinGroup = 10,
     random_state: o.RandomState = 0,
@@ -149,6 +151,7 @@ def choose(
             positive=positive,
             confirm=confirm,
             confirm_share=confirm_share,
+            force=force,
             progress=progress,
         )
         if out is not None:

@@ -33,10 +33,12 @@ def count(
     task: o.Task = None,
     cluster: o.Cluster = None,
     weight: o.Weight = None,
+    count: o.Count = None,
     variant_column: o.VariantColumn = "variant",
     seed_column: o.SeedColumn = "seed",
     prediction_column: o.PredictionColumn = "prediction",
     score_column: o.ScoreColumn = "score",
+    force: o.Force = False,
     suppress_small: Annotated[
         bool,
         typer.Option(
@@ -89,6 +91,10 @@ def count(
 
         fairweight count 'predictions/*/*.parquet' --groups sex --parts 64 --out cube.parquet
 
+    A table that is counted already (`GROUP BY ..., count(*) AS n`) becomes a cube too:
+
+        fairweight count pairs.csv --count n --groups sex --out cube.parquet
+
     Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
     or with several tasks, a column `unit` tells clusters or examples apart by digests.
     """
@@ -97,6 +103,7 @@ def count(
 
     from fairweight.auditing.counts.count import count as count_view
     from fairweight.auditing.counts.store import write_cube
+    from fairweight.auditing.vocabulary import of_cube
     from fairweight.cli.progress import bar
     from fairweight.tables.align import align
     from fairweight.tables.write import check_writable
@@ -104,7 +111,9 @@ def count(
     check_writable(Path(out).parent if out.strip() else out)
     options = o.table_options(values)
     if parts != 1 or ray is not None:
-        _count_in_parts(files, options, out, parts, workers, ray, suppress_small, unit_key, quiet)
+        _count_in_parts(
+            files, options, out, parts, workers, ray, suppress_small, unit_key, force, quiet
+        )
         return
     with (
         bar() as progress,
@@ -112,6 +121,7 @@ def count(
     ):
         progress("counting", 0, 1)
         cube = count_view(aligned)
+        of_cube(cube).check(aligned.baseline, force=force)
         left_out = write_cube(
             cube,
             out,
@@ -133,11 +143,13 @@ def _count_in_parts(
     ray: str | None,
     suppress_small: bool,
     unit_key: str,
+    force: bool,
     quiet: bool,
 ) -> None:
     import shutil
 
     from fairweight.auditing.counts.store import read_cubes, write_cube
+    from fairweight.auditing.vocabulary import of_cube
     from fairweight.cli.progress import bar
     from fairweight.errors import InputError
     from fairweight.runs.counting import count_in_parts
@@ -157,6 +169,7 @@ def _count_in_parts(
             progress=progress,
         )
         cube, baseline, groupings = read_cubes([str(path) for path in cubes])
+        of_cube(cube).check(baseline, force=force)
         left_out = write_cube(
             cube,
             out,

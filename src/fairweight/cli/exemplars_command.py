@@ -46,6 +46,7 @@ def exemplars(
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     variant: Annotated[
         str | None,
         typer.Option(
@@ -146,6 +147,7 @@ def exemplars(
     from fairweight.auditing.answers import from_aligned, tasks_of
     from fairweight.auditing.exemplars.find import find
     from fairweight.auditing.exemplars.result import join
+    from fairweight.auditing.vocabulary import Vocabulary, joined, of_answers
     from fairweight.cli.assignments import assignments
     from fairweight.cli.progress import bar
     from fairweight.report.exemplar_images import choose
@@ -182,11 +184,14 @@ def exemplars(
         ) as aligned,
     ):
         names = tasks_of(aligned)
+        spoken: list[Vocabulary] = []
+        named = None if aligned.has_task else positive
         parts: list[Exemplars] = []
         shown: list[Shown] = []
         for number, name in enumerate(names):
             progress("finding exemplars", number, len(names))
-            answers = _only(from_aligned(aligned, name, positive=positive), variant)
+            answers = _only(from_aligned(aligned, name, positive=named), variant)
+            spoken.append(of_answers(answers))
             parts.append(find(answers, **asked))
             if images is not None:
                 shown += [
@@ -200,6 +205,7 @@ def exemplars(
                     )
                     for v in answers.variants
                 ]
+        joined(spoken).check(aligned.baseline, force=force)
         found = join(parts)
         if images is not None:
             options = assignments(dataset_option, "--dataset-option")

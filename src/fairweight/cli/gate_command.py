@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,9 +18,21 @@ if TYPE_CHECKING:
     from fairweight.specs.policy import Policy
 
 POLICY = "Policy"
+FEWEST_BOOT = 20
 # Options that are about the verdict; all others are about making the audit.
 _OF_THE_GATE = frozenset(
-    {"files", "policy", "require", "init", "json_file", "junit", "markdown", "quiet"}
+    {
+        "files",
+        "policy",
+        "require",
+        "init",
+        "looks",
+        "log",
+        "json_file",
+        "junit",
+        "markdown",
+        "quiet",
+    }
 )
 
 
@@ -49,9 +62,26 @@ def gate(
     init: Annotated[
         bool,
         typer.Option(
-            "--init", help="Print a policy to start from, and nothing else.", rich_help_panel=POLICY
+            "--init",
+            help="Print a policy to start from, and nothing else; with FILE, for the groups and "
+            "sizes that are found there.",
+            rich_help_panel=POLICY,
         ),
     ] = False,
+    looks: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="How often these examples may be gated in all; each time errs with 5 % / N.",
+            rich_help_panel=POLICY,
+        ),
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Where looks are counted (JSON lines).", rich_help_panel=POLICY
+        ),
+    ] = None,
     baseline: o.Baseline = None,
     examples: o.Examples = None,
     train: o.Train = None,
@@ -65,12 +95,15 @@ def gate(
     task: o.Task = None,
     cluster: o.Cluster = None,
     weight: o.Weight = None,
+    count: o.Count = None,
     variant_column: o.VariantColumn = "variant",
     seed_column: o.SeedColumn = "seed",
     prediction_column: o.PredictionColumn = "prediction",
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
+    members: o.Members = "retrained",
     n_boot: o.NBoot = 2000,
     min_group: o.MinGroup = 10,
     random_state: o.RandomState = 0,
@@ -96,12 +129,12 @@ def gate(
     ] = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Hold compressed models against a policy: pass, fail, or cannot tell.
+    """Check compressed models against a policy: pass, fail, or cannot tell.
 
     A policy to start from, then a verdict on predictions, or on an audit that
     was made:
 
-        fairweight gate --init > policy.toml
+        fairweight gate --init dense.csv int8.csv --groups sex,age > policy.toml
 
         fairweight gate dense.csv int8.csv --groups sex,age --policy policy.toml
 
@@ -109,15 +142,19 @@ def gate(
 
     Pass: for every row that the policy names, a loss of its margin is excluded
     with 95 % confidence. Fail: a larger loss is shown, corrected for the number
-    of rows. Small groups are never a pass. Of several seeds the mean is judged.
+    of rows. Small groups are never a pass, and neither is what is absent: missing
+    group values are a group of their own, and examples that were left out
+    (`--missing drop`) count as errors. Of several seeds the mean is judged.
+
+    To gate one test set several times, say how often beforehand:
+
+        fairweight gate dense.csv int8.csv --policy policy.toml --looks 5 --log looks.jsonl
 
     Exit code 0 pass, 1 fail, 2 bad input, 3 cannot tell.
     """
     values = dict(locals())
     if init:
-        from fairweight.auditing.decide.starter import starter_policy
-
-        typer.echo(starter_policy(), nl=False)
+        _print_starter(context, files or [], values)
         return
     if policy is None:
         raise InputError("--policy is missing; fairweight gate --init > policy.toml writes one.")
@@ -127,24 +164,49 @@ def gate(
         raise InputError(
             "No FILE was given; give predictions as for fairweight audit, or audit.json."
         )
+    from fairweight.auditing.decide.looks import check_looks
     from fairweight.cli.verdict import checked_policy, leave
     from fairweight.tables.write import check_writable
 
     for target in (json_file, junit, markdown):
         if target is not None:
             check_writable(Path(target).parent if target.strip() else target)
+    check_looks(looks, log)
     asked = checked_policy(policy)
+    made = _made(context, files, values, asked.confirmatory())
+    verdict = made.gate(asked, require="all" if require == "all" else "any", looks=looks, log=log)
+    _write(verdict, asked, json_file=json_file, junit=junit, markdown=markdown)
+    leave(verdict, quiet=quiet)
+
+
+def _print_starter(context: typer.Context, files: list[str], values: dict[str, Any]) -> None:
+    """A policy to start from: for any table, or for the one that is given."""
+    from fairweight.auditing.decide.starter import starter_policy
+
+    if not files:
+        typer.echo(starter_policy(), nl=False)
+        return
+    made = _made(context, files, values | {"n_boot": FEWEST_BOOT})  # it needs no replicates
+    words = [word for word in shlex.split(o.shell_command(context)) if word != "--init"]
+    typer.echo(
+        starter_policy(made.result, shlex.join([*words, "--policy", "policy.toml"])), nl=False
+    )
+
+
+def _made(
+    context: typer.Context,
+    files: list[str],
+    values: dict[str, Any],
+    confirmatory: tuple[tuple[str, str], ...] = (),
+) -> Audit:
+    """The audit that was given, or that of the predictions that were given."""
     stored = _stored_audit(files)
     if stored is not None:
         from fairweight.api import load
 
         _refuse_table_options(context)
-        made = load(stored)
-    else:
-        made = _audited(files, values, asked)
-    verdict = made.gate(asked, require="all" if require == "all" else "any")
-    _write(verdict, asked, json_file=json_file, junit=junit, markdown=markdown)
-    leave(verdict, quiet=quiet)
+        return load(stored)
+    return _audited(files, values, confirmatory)
 
 
 def _stored_audit(files: list[str]) -> Path | None:
@@ -183,7 +245,9 @@ def _refuse_table_options(context: typer.Context) -> None:
             )
 
 
-def _audited(files: list[str], values: dict[str, Any], policy: Policy) -> Audit:
+def _audited(
+    files: list[str], values: dict[str, Any], confirmatory: tuple[tuple[str, str], ...]
+) -> Audit:
     from fairweight.api import audit_table
     from fairweight.cli.progress import bar
 
@@ -193,10 +257,12 @@ def _audited(files: list[str], values: dict[str, Any], policy: Policy) -> Audit:
             **o.table_options(values),
             positive=values["positive"],
             score_classes=o.split_names(values["score_classes"], "--score-classes"),
+            members=values["members"],
             n_boot=values["n_boot"],
             min_group=values["min_group"],
             random_state=values["random_state"],
-            confirmatory=policy.confirmatory(),
+            force=values["force"],
+            confirmatory=confirmatory,
             progress=progress,
         )
 

@@ -55,7 +55,9 @@ def cascade(
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     alpha: m.Alpha = 0.05,
+    members: o.Members = "retrained",
     n_boot: o.NBoot = 2000,
     min_group: o.MinGroup = 10,
     random_state: o.RandomState = 0,
@@ -123,9 +125,11 @@ def cascade(
             else:
                 choosing = m.read_tasks(validation, values)
                 chosen_variants(choosing[0], names, "In the validation rows, the variant")
-            refuse_overlap(rows_seen(choosing), rows_seen(tasks), "The thresholds")
+            seen = rows_seen(choosing)
+            notes += refuse_overlap(seen, rows_seen(tasks, seen), m.FITTED)
         else:
-            notes += refuse_overlap(held.fitted_on, rows_seen(tasks), "The thresholds")
+            seen = held.fitted_on
+            notes += refuse_overlap(seen, rows_seen(tasks, seen), m.FITTED)
         held, curve = _curves(choosing, tasks, names, held, values, progress)
         by_variant = [apply_cascade(held.thresholds[name], tasks, name) for name in names]
         made = Made(

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MITIGATION = "Mitigation"
+FITTED = "The thresholds would be judged on rows on which they were fitted"
 
 Validation: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE",
         help="Predictions on validation rows, in the layout of FILE; repeat it for one file per "
-        "model (`NAME=FILE`). No example or cluster may be in both.",
+        "model (`NAME=FILE`). No example or cluster may be in both, under whatever identity.",
         rich_help_panel=MITIGATION,
     ),
 ]
@@ -50,6 +51,7 @@ Alpha: TypeAlias = Annotated[
 def read_tasks(given: Sequence[str], values: dict[str, Any]) -> list[Answers]:
     """The answers of every task of these tables."""
     from fairweight.auditing.answers import from_aligned, tasks_of
+    from fairweight.auditing.vocabulary import joined, of_answers
     from fairweight.tables.align import align
 
     source = list(given) if len(given) > 1 else given[0]
@@ -58,7 +60,9 @@ def read_tasks(given: Sequence[str], values: dict[str, Any]) -> list[Answers]:
     }
     with closing(align(source, **options)) as aligned:
         positive = None if aligned.has_task else values["positive"]
-        return [from_aligned(aligned, task, positive=positive) for task in tasks_of(aligned)]
+        tasks = [from_aligned(aligned, task, positive=positive) for task in tasks_of(aligned)]
+    joined(map(of_answers, tasks)).check(tasks[0].baseline, force=values["force"])
+    return tasks
 
 
 def read_rule(path: str, kind: str, from_json: Callable[[dict[str, Any]], T]) -> T:

@@ -62,7 +62,10 @@ def judge_and_write(
         positive=values["positive"],
         train=training_rows(made.tasks),
         variants=models,
-        options={name: values[name] for name in ("alpha", "n_boot", "min_group", "random_state")},
+        options={
+            name: values[name]
+            for name in ("alpha", "members", "n_boot", "min_group", "random_state")
+        },
         command=o.shell_command(context),
         explanations=made.explanations,
         progress=progress,

@@ -64,7 +64,9 @@ def overrides(
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     alpha: m.Alpha = 0.05,
+    members: o.Members = "retrained",
     n_boot: o.NBoot = 2000,
     min_group: o.MinGroup = 10,
     random_state: o.RandomState = 0,
@@ -128,8 +130,8 @@ def overrides(
         annotated = None if labels is None else read_labels(labels, id_, tasks)
         curves, notes, files_beside = {}, [], {}
         if table is None:
-            chosen, note = _chosen(tasks, validation, values)
-            notes.append(note)
+            chosen, said = _chosen(tasks, validation, values)
+            notes += said
             if annotated is not None:  # people look at some attributes only
                 chosen = [answers for answers in chosen if answers.task in annotated] or chosen
             table = override_table(chosen, budget, annotated)
@@ -170,8 +172,8 @@ def overrides(
 
 def _chosen(
     tasks: Sequence[Answers], validation: list[str] | None, values: dict[str, object]
-) -> tuple[list[Answers], str]:
-    """The tasks to be overridden, and a sentence on how they were chosen."""
+) -> tuple[list[Answers], list[str]]:
+    """The tasks to be overridden, and sentences on how they were chosen."""
     from fairweight.auditing.mitigate.overrides import amplified_tasks
     from fairweight.auditing.mitigate.rows_seen import refuse_overlap, rows_seen
     from fairweight.errors import InputError, UnknownNameError
@@ -181,12 +183,17 @@ def _chosen(
     if identity is not None and identity not in columns:
         raise UnknownNameError("--identity", str(identity), columns)
     if validation is None:
-        return list(tasks), (
+        return list(tasks), [
             "Every attribute is overridden: there are no validation rows (--validation) to choose "
             "those in which the dense model amplifies bias."
-        )
+        ]
     apart = m.read_tasks(validation, values)
-    refuse_overlap(rows_seen(apart), rows_seen(tasks), "The attributes")
+    seen = rows_seen(apart)
+    notes = refuse_overlap(
+        seen,
+        rows_seen(tasks, seen),
+        "The attributes would be judged on rows on which they were chosen",
+    )
     amplified = amplified_tasks(
         apart, None if identity is None else str(identity), int(str(values["min_group"]))
     )
@@ -196,7 +203,8 @@ def _chosen(
             "On the validation rows the dense model amplifies bias in no attribute, so there is "
             "nothing to override; leave --validation out to override all the same."
         )
-    return chosen, (
+    told = (
         f"{len(chosen)} of {len(tasks)} attributes are overridden: those in which the dense model "
         "amplifies bias on the validation rows."
     )
+    return chosen, [told, *notes]

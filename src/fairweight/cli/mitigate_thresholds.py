@@ -43,7 +43,9 @@ def thresholds(
     score_column: o.ScoreColumn = "score",
     positive: o.Positive = None,
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     alpha: m.Alpha = 0.05,
+    members: o.Members = "retrained",
     n_boot: o.NBoot = 2000,
     min_group: o.MinGroup = 10,
     random_state: o.RandomState = 0,
@@ -99,7 +101,8 @@ def thresholds(
             fitted = m.read_tasks(validation or [], values)
             chosen_variants(fitted[0], names, "In the validation rows, the variant")
             held = fit_thresholds(fitted, names, smooth=smooth)
-        note = refuse_overlap(held.fitted_on, rows_seen(tasks), "The thresholds")
+        seen = held.fitted_on
+        note = refuse_overlap(seen, rows_seen(tasks, seen), m.FITTED)
         made = Made(
             KIND,
             held.as_json(),

@@ -85,7 +85,8 @@ Groups: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="a,b,a*b",
-        help="Group columns and intersections; by default every column that looks like one.",
+        help="Group columns and intersections; by default every column that looks like one. "
+        "A name with a comma or a star is quoted: '\"age, years\",sex'.",
         rich_help_panel=COLUMNS,
     ),
 ]
@@ -105,6 +106,22 @@ Cluster: TypeAlias = Annotated[
 ]
 Weight: TypeAlias = Annotated[
     str | None, typer.Option(metavar="COL", help="Sampling weight.", rich_help_panel=COLUMNS)
+]
+Count: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COL",
+        help="How many examples a row stands for (`GROUP BY ..., count(*)`); by default one.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Force: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Take labels and predictions that do not look like classes as they are.",
+        rich_help_panel=COLUMNS,
+    ),
 ]
 VariantColumn: TypeAlias = Annotated[
     str,
@@ -138,6 +155,15 @@ ScoreClasses: TypeAlias = Annotated[
         rich_help_panel=COLUMNS,
     ),
 ]
+Members: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="retrained|repeated",
+        help="What several seeds are: models trained again, or the same model run again "
+        "(decoding repeats, checkpoints).",
+        rich_help_panel=STATISTICS,
+    ),
+]
 NBoot: TypeAlias = Annotated[
     int, typer.Option(help="Bootstrap replicates.", rich_help_panel=STATISTICS)
 ]
@@ -153,19 +179,26 @@ Quiet: TypeAlias = Annotated[
 
 
 def split_names(text: str | None, option: str) -> list[str] | None:
-    """`a,b,a*b` as names; a name with a comma is quoted: `"a,b"`.
+    """`a,b,c` as names; a name with a comma is quoted: `"a,b"`.
 
-    >>> split_names('sex, age,sex*age', "--groups"), split_names('"age, years",sex', "--groups")
-    (['sex', 'age', 'sex*age'], ['age, years', 'sex'])
+    >>> split_names('cat,"dog, small"', "--score-classes")
+    ['cat', 'dog, small']
     """
     if text is None:
         return None
-    import csv
+    from fairweight.tables.names import unquoted
 
-    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
-    if not any(names):
+    return [unquoted(item) for item in _items(text, option)]
+
+
+def _items(text: str, option: str) -> list[str]:
+    """The items of a list as they are written; an empty list is refused."""
+    from fairweight.tables.names import split_list
+
+    items = split_list(text)
+    if not items:
         raise InputError(f"{option} {text!r} names nothing; write names with commas: a,b,c")
-    return [name for name in names if name]
+    return items
 
 
 def named_columns(given: list[str] | None, option: str) -> dict[str, list[str]] | None:
@@ -176,12 +209,14 @@ def named_columns(given: list[str] | None, option: str) -> dict[str, list[str]] 
     """
     if not given:
         return None
+    from fairweight.tables.names import split_pair
+
     found: dict[str, list[str]] = {}
     for item in given:
-        name, equals, column = item.partition("=")
-        if not (name and equals and column):
+        pair = split_pair(item)
+        if pair is None:
             raise InputError(f"{option} {item!r} is not of the form NAME=COLUMN.")
-        found.setdefault(name, []).append(column)
+        found.setdefault(pair[0], []).append(pair[1])
     return found
 
 
@@ -193,13 +228,14 @@ def table_options(values: dict[str, Any]) -> dict[str, Any]:
         "scores": named_columns(values["score"], "--score"),
         "label": values["label"],
         "id": values["id_"],
-        "groups": split_names(values["groups"], "--groups"),
+        "groups": None if values["groups"] is None else _items(values["groups"], "--groups"),
         "task": values["task"],
         "examples": values["examples"],
         "train": values["train"],
         "variants": values.get("variants"),  # `count` keeps nothing of it, so it has no such option
         "cluster": values["cluster"],
         "weight": values["weight"],
+        "count": values.get("count"),  # commands that look at single examples have no such option
         "missing": values["missing"],
         "variant": values["variant_column"],
         "seed": values["seed_column"],

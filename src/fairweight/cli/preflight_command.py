@@ -43,6 +43,7 @@ def preflight(
     prediction_column: o.PredictionColumn = "prediction",
     score_column: o.ScoreColumn = "score",
     score_classes: o.ScoreClasses = None,
+    force: o.Force = False,
     alpha: Annotated[
         float, typer.Option(help="Level of intervals.", rich_help_panel=o.STATISTICS)
     ] = 0.05,
@@ -92,7 +93,7 @@ def preflight(
         "score_classes": o.split_names(score_classes, "--score-classes")
     }
     evidence = read_evidence()
-    tasks, notes = _answers(given, options)
+    tasks, notes = _answers(given, options, force)
     found = check(tasks, evidence, alpha=alpha, min_group=min_group)
     if out is not None:
         _write(found, evidence, Path(out))
@@ -101,10 +102,11 @@ def preflight(
             _show(found, [*notes, *found.notes], Console(highlight=False), out)
 
 
-def _answers(given: Any, options: dict[str, Any]) -> tuple[list[Any], list[str]]:
+def _answers(given: Any, options: dict[str, Any], force: bool) -> tuple[list[Any], list[str]]:
     from contextlib import closing
 
     from fairweight.auditing.answers import from_aligned, tasks_of
+    from fairweight.auditing.vocabulary import joined, of_answers
     from fairweight.tables.align import align
 
     with closing(align(given, alone=True, **options)) as aligned:
@@ -116,7 +118,8 @@ def _answers(given: Any, options: dict[str, Any]) -> tuple[list[Any], list[str]]
                 f"Only the baseline '{aligned.baseline}' was looked at; not used: {shown}. "
                 "Seeds of one model share a NAME: dense=a.csv dense=b.csv."
             )
-    return tasks, notes
+    said = joined(map(of_answers, tasks)).check(tasks[0].baseline, force=force)
+    return tasks, [*notes, *said]
 
 
 def _write(found: Preflight, evidence: pd.DataFrame, folder: Path) -> None:

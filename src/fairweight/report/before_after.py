@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.compare.reliability import if_calibrated
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     NOTHING,
     count,
@@ -37,7 +37,7 @@ _GROUPING = ("worst_group", "group_gap")
 
 def before_after(result: AuditResult, finding: Finding) -> PageTable | None:
     """Headline metrics of baseline and variant with their shift in every scope."""
-    sides = [verdict.scope for verdict in finding.verdicts]
+    sides = [verdict.scope for verdict in finding.families]
     shifts = {side: _shifts(result, finding.variant, side) for side in sides}
     rows = _rows(result, finding.variant, "model")
     if not rows:
@@ -45,13 +45,15 @@ def before_after(result: AuditResult, finding: Finding) -> PageTable | None:
     groups = any(not missing(row["group"]) for row in rows)
     floors = any(not missing(row["noise_floor"]) for row in rows)
     several = len(sides) > 1
+    members = finding.members.kind
+    names = [worded(SIDES[side], members).lower() for side in sides]
     headings = (
         "metric",
         *(["of"] if groups else []),
         shown(result.baseline),
         shown(finding.variant),
-        *(f"shift{', ' + SIDES[s].lower() if several else ''} [interval]" for s in sides),
-        *(["retraining alone, up to"] if floors else []),
+        *(f"shift{', ' + name if several else ''} [interval]" for name in names),
+        *([worded("retraining alone, up to", members)] if floors else []),
     )
     cells = tuple(
         (
@@ -69,9 +71,11 @@ def before_after(result: AuditResult, finding: Finding) -> PageTable | None:
 
 def calibration(result: AuditResult, finding: Finding) -> PageTable | None:
     """Calibration error beside that of a calibrated model, and the gap, by group."""
+    from fairweight.auditing.compare.reliability import if_calibrated
+
     expected = if_calibrated(result.reliability)
     baseline, variant = result.baseline, finding.variant
-    cells = []
+    cells: list[tuple[Cell, ...]] = []
     for definition, by in product(("ece", "ece_top_label"), ("overall", "group")):
         if cells and by == "overall":
             break  # binary labels: the probability of the positive class says it all

@@ -13,6 +13,7 @@ from fairweight.report.card_metadata import RELATIONS, metadata, to_yaml, varian
 from fairweight.report.finding import Finding, find
 from fairweight.report.gate.markdown import escaped
 from fairweight.report.lead_sentences import beyond_retraining, facts, headline
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     NOTHING,
     count,
@@ -24,7 +25,7 @@ from fairweight.report.numbers import (
     shown,
     size_in_points,
 )
-from fairweight.report.sentences import SIDES, named, scope, sentences
+from fairweight.report.sentences import SIDES, named, reading, scope, sentences
 from fairweight.report.verdict import Payer
 
 if TYPE_CHECKING:
@@ -96,8 +97,10 @@ def _body(result: AuditResult, finding: Finding, base_model: str | None) -> Iter
     yield ""
     several = len(finding.verdicts) > 1
     for said in sentences(finding):
-        if said.topic in ("leak", "groups", "classes", "cannot tell"):
-            side = f"{SIDES[said.scope]}: " if several and said.scope is not None else ""
+        if said.topic in ("leak", "pays more", "ruled out", "columns", "cannot tell"):
+            side = ""
+            if several and said.scope is not None:
+                side = f"{worded(SIDES[said.scope], finding.members.kind)}: "
             yield f"- {escaped(side + said.text)}"
     yield ""
     yield from (f"{escaped(line)}\n" for line in scope(finding))
@@ -108,17 +111,16 @@ def _body(result: AuditResult, finding: Finding, base_model: str | None) -> Iter
     yield from _table(finding)
     yield ""
     yield (
-        f"Made with fairweight {escaped(result.provenance.version)}; limits hold for all groups, "
-        "or all classes, at once. Shifts are associations in these data, not causes."
+        f"Made with fairweight {escaped(result.provenance.version)}. {escaped(reading(finding))}"
     )
 
 
 def _table(finding: Finding) -> Iterator[str]:
     shifts = finding.model.shifts
     floors = any(not missing(payer.context.noise_floor) for payer in shifts)
-    heads = ["", "n", "baseline", "this model", "shift [simultaneous limits]"]
-    heads += ["retraining alone, up to"] if floors else []
-    yield _row([*heads, "more than the others"])
+    heads = ["", "n", "baseline", "this model", "shift [limits]"]
+    heads += [worded("retraining alone, up to", finding.members.kind)] if floors else []
+    yield _row([*heads, "more than the rest?"])
     yield "|" + "---|" * (len(heads) + 1)
     excess = {payer.key: payer for payer in finding.model.excesses}
     for payer in shifts[:ROWS]:

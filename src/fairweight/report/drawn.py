@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairweight.report.figures import Figure, Spec, draw
+from fairweight.report.members import members_of, worded
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -29,10 +30,12 @@ def drawn(
 ) -> DrawnFigure:
     """Draw one figure; its specification is added to those of the page."""
     drawing = draw(figure.id, result, variant)
-    alt = figure.title
+    members = members_of(result)
+    title = worded(figure.title, members)
+    alt = title
     if drawing.spec is not None:
         alt = drawing.spec["description"]
         specs[anchor] = drawing.spec
     return DrawnFigure(
-        anchor, figure.id, figure.title, figure.caption, alt, drawing.reason, figure.more
+        anchor, figure.id, title, worded(figure.caption, members), alt, drawing.reason, figure.more
     )

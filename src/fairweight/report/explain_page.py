@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairweight.report.drawn import DrawnFigure, drawn
 from fairweight.report.explain_sentences import sentences_by_variant
 from fairweight.report.figures import Figure, Spec, figures
+from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import count, missing, number, p_value, percent, points, shown
 from fairweight.report.page_tables import Cell, PageTable, finite, name_cell
 from fairweight.report.rows import records
@@ -130,7 +131,7 @@ def _tables(result: AuditResult) -> Iterator[PageTable]:
         yield PageTable(
             f"explanation-{name.replace('_', '-')}",
             TITLES.get(name, name.replace("_", " ")),
-            tuple(column.replace("_", " ") for column in kept),
+            tuple(worded(column.replace("_", " "), members_of(result)) for column in kept),
             rows,
             len(frame),
             f"tables/{name}.parquet",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fairweight.auditing.explain.slices import UNSEARCHED
 from fairweight.report.figures.explained import at_cut, cut_name, cuts, noted, untold, usual_cut
 from fairweight.report.figures.individual_points import in_words
+from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
     bracket,
     count,
@@ -55,13 +56,14 @@ def explanation_sentences(result: AuditResult) -> list[str]:
 def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
     """The same by variant; under None what is said of all models together."""
     alpha = float(result.provenance.options.get("alpha", 0.05))
+    members = members_of(result)
     said: dict[str | None, list[str]] = {}
     for variant in result.variants:
         tables = {name: _own(frame, variant) for name, frame in result.explanations.items()}
         said[variant] = [
-            *_exemplars(tables, alpha),
+            *_exemplars(tables, alpha, members),
             *_accuracy(tables),
-            *_enrichment(tables, alpha),
+            *_enrichment(tables, alpha, members),
             *_risk(tables),
             *_slices(tables, variant, result.notes),
             *_individuals(tables),
@@ -88,7 +90,7 @@ def _limits(low: Any, high: Any) -> str:
     return f" [{number(real(low))}, {number(real(high))}]"
 
 
-def _exemplars(tables: dict[str, pd.DataFrame], alpha: float) -> Iterator[str]:
+def _exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str) -> Iterator[str]:
     frame = tables.get("exemplar_counts")
     for task, rows in [] if frame is None else _tasks(frame):
         way = cuts(rows)[0]
@@ -104,12 +106,14 @@ def _exemplars(tables: dict[str, pd.DataFrame], alpha: float) -> Iterator[str]:
         if missing(floor):
             why = noted(row)
             more = "" if why is None else f" ({shown(why)})"
-            yield f"{said}; how many retraining alone gives is not known{more}."
+            unknown = worded("how many retraining alone gives is not known", members)
+            yield f"{said}; {unknown}{more}."
             continue
         alone = f"{percent(floor)}{_percents(row['floor_low'], row['floor_high'])}"
         yield (
             f"{said}; in splits with fewer members compression gives {percent(matched)} and "
-            f"retraining alone {alone}{_told(real(row['p_retraining']), alpha)}."
+            f"{worded('retraining alone', members)} "
+            f"{alone}{_told(real(row['p_retraining']), alpha, members)}."
         )
 
 
@@ -118,11 +122,11 @@ def _percents(low: Any, high: Any) -> str:
     return "" if missing(low) or missing(high) else f" [{ends[0]}, {ends[1]}]"
 
 
-def _told(p: float, alpha: float) -> str:
+def _told(p: float, alpha: float, members: str) -> str:
     if missing(p):
         return ""
     word = "more than retraining" if p <= alpha else "no evidence of more than retraining"
-    return f"; {word} ({p_value(p)})"
+    return f"; {worded(word, members)} ({p_value(p)})"
 
 
 def _accuracy(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
@@ -144,7 +148,7 @@ def _shift(row: dict[str, Any]) -> str:
     return points_interval(real(row["shift"]), real(row["shift_low"]), real(row["shift_high"]))
 
 
-def _enrichment(tables: dict[str, pd.DataFrame], alpha: float) -> Iterator[str]:
+def _enrichment(tables: dict[str, pd.DataFrame], alpha: float, members: str) -> Iterator[str]:
     frame = tables.get("enrichment")
     for task, every in [] if frame is None else _tasks(frame):
         for by in dict.fromkeys(every["by"]):
@@ -155,33 +159,35 @@ def _enrichment(tables: dict[str, pd.DataFrame], alpha: float) -> Iterator[str]:
                 "groups" if by == "group" else "classes",
                 f"among exemplars ({cut_name(*way)}){task}",
                 alpha,
+                members,
             )
 
 
 def _over_indexed(
-    rows: list[dict[str, Any]], words: str, among: str, alpha: float
+    rows: list[dict[str, Any]], words: str, among: str, alpha: float, members: str
 ) -> Iterator[str]:
+    alone = worded("retraining alone", members)
     known = [row for row in rows if not missing(row["p_adjusted"]) and untold(row) is None]
     if not known:
         reasons = [reason for row in rows if (reason := _reason(row))]
         why = f" ({shown(reasons[0])})" if reasons else ""
         yield (
-            f"{words} {among} cannot be compared with retraining alone{why}; their shares may "
+            f"{words} {among} cannot be compared with {alone}{why}; their shares may "
             "reflect difficulty alone."
         )
         return
     beyond = [row for row in known if real(row["p_adjusted"]) <= alpha]
     if not beyond:
-        yield f"{words} {among}: as with retraining alone."
+        yield f"{words} {among}: as with {alone}."
     for row in sorted(beyond, key=lambda row: real(row["p_adjusted"]))[:SOME]:
         more = "more" if real(row["ratio"]) > 1 else "less"
         name = row["group"] if words == "groups" else f"class {row['class']}"
         odds = f"{number(real(row['odds_ratio']))}{_limits(row['or_low'], row['or_high'])}"
         ratio = f"{number(real(row['ratio']))}{_limits(row['ratio_low'], row['ratio_high'])}"
         yield (
-            f"{shown(name, 80)} is {more} common {among} than with retraining alone: odds ratio "
-            f"{odds}; at equal numbers of members {ratio} times that of retraining "
-            f"({number(real(row['retraining_odds_ratio']))}), "
+            f"{shown(name, 80)} is {more} common {among} than with {alone}: odds ratio "
+            f"{odds}; at equal numbers of members {ratio} times that of "
+            f"{worded('retraining', members)} ({number(real(row['retraining_odds_ratio']))}), "
             f"{p_value(real(row['p_adjusted']))} corrected."
         )
     yield from _more(len(beyond), "enrichment")

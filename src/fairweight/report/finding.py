@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fairweight.auditing.compare.per_seed import Members as RunValues
-from fairweight.auditing.compare.per_seed import members_of
+from fairweight.report.members import RETRAINED, members_of
 from fairweight.report.numbers import text, whole
 from fairweight.report.rows import at_task, of_scope, records, select, variant_of
 from fairweight.report.unseen import Blind, RuledOut, Small, blind, ruled_out, small
@@ -17,6 +16,7 @@ from fairweight.report.verdict import Verdict, lead_verdict, verdict
 from fairweight.tables.leaks import leaks
 
 if TYPE_CHECKING:
+    from fairweight.auditing.compare.per_seed import Members as RunValues
     from fairweight.auditing.result import AuditResult
 
 
@@ -37,6 +37,7 @@ class Members:
     baseline: int
     compressed: int
     pairing: str | None  # parent, seed, independent, single
+    kind: str = RETRAINED  # or repeated: what they are (report/members.py)
 
     @property
     def population(self) -> bool:
@@ -57,6 +58,7 @@ class Finding:
     model: Verdict  # these models, as they are; with the limits of the lead
     method: Verdict | None  # beyond retraining; None for one pair
     families: tuple[Verdict, ...]  # both scopes with the limits of their families, for tables
+    one_rate: bool  # whether the limits of the lead hold for all variants at once
     ruled_out: RuledOut | None
     blind: tuple[Blind, ...]
     n_watched: int  # classes and groups whose power is known
@@ -82,12 +84,15 @@ def findings(result: AuditResult) -> tuple[Finding, ...]:
 
 def find(result: AuditResult, variant: str | None = None) -> Finding:
     """The finding about one variant (the first one by default)."""
+    from fairweight.auditing.compare.per_seed import members_of as values_of
+
     name = variant_of(result, variant)
     options = result.provenance.options
     alpha = float(options.get("alpha", 0.05))
     own = result.results[result.results["variant"] == name]
     has_method = bool(of_scope(own, "method").any())
     unseen, n_watched = blind(result, name)
+    model = lead_verdict(result, name, "model", alpha)
     return Finding(
         variant=name,
         baseline=result.baseline,
@@ -96,10 +101,11 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         alpha=alpha,
         correction=str(options.get("correction", "holm")),
         members=_members(result, name),
-        model=lead_verdict(result, name, "model", alpha),
+        model=model,
         method=_method(result, name, alpha) if has_method else None,
         families=_families(result, name, alpha, has_method),
-        ruled_out=ruled_out(result, name),
+        one_rate=bool(len(result.lead)),
+        ruled_out=ruled_out(result, model),
         blind=unseen,
         n_watched=n_watched,
         small=small(result, name),
@@ -107,7 +113,7 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         label_error=float(options.get("group_error") or 0.0),
         allowed=_allowed(result, name),
         leak=leaks(result.variants_table, (name,)).get(name),
-        runs=tuple(members_of(result.per_seed, side) for side in (result.baseline, name)),
+        runs=tuple(values_of(result.per_seed, side) for side in (result.baseline, name)),
     )
 
 
@@ -139,7 +145,7 @@ def _members(result: AuditResult, variant: str) -> Members:
         (whole(row["n_seeds_baseline"]) or 1, whole(row["n_seeds_compressed"]) or 1)
         for row in records(rows, ("n_seeds_baseline", "n_seeds_compressed"))
     ] or [(1, 1)]
-    return Members(*sides[0], result.pairing.get(variant))
+    return Members(*sides[0], result.pairing.get(variant), members_of(result))
 
 
 def _allowed(result: AuditResult, variant: str) -> tuple[Allowed, ...]:

@@ -7,6 +7,7 @@ from fairweight.auditing.result import (
     BOUND_COLUMNS,
     INTEGER_COLUMNS,
     LEAD_COLUMNS,
+    LEFT_OUT_COLUMNS,
     RESULT_COLUMNS,
     TEXT_COLUMNS,
 )
@@ -34,12 +35,13 @@ FRAMES: dict[str, tuple[str, ...]] = {
     ),
     "bounds": BOUND_COLUMNS,
     "lead": LEAD_COLUMNS,
+    "left_out": LEFT_OUT_COLUMNS,
 }  # fmt: skip
 TEXT = (
     TEXT_COLUMNS
     | {"seed", "label", "prediction", "definition", "split", "column", "part"}
-    | {"kind", "quantity"}
+    | {"kind", "quantity", "lacks"}
 )
 INTEGER = INTEGER_COLUMNS | {"bin", "n_tests"}
 BOOLEAN = BOOLEAN_COLUMNS
-LATER = frozenset({"lead"})  # frames that audits of version 0.1.0 do not have
+LATER = frozenset({"lead", "left_out"})  # frames that audits of version 0.1.0 do not have

@@ -14,6 +14,7 @@ from fairweight.report.numbers import missing, number
 from fairweight.report.rows import records
 from fairweight.tables.annotations.csv_file import COLUMNS
 from fairweight.tables.annotations.verdict import KEYS, VERDICTS, WITHOUT_LABEL
+from fairweight.tables.names import split_grouping
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,7 +168,7 @@ def _card(result: AuditResult, key: Key, own: Mapping[str, Row], image: str | No
     first = next(iter(own.values()))
     groups = {
         name: "—" if missing(first[name]) else str(first[name])
-        for name in result.single_columns
+        for name in (split_grouping(grouping)[0] for grouping in result.single_columns)
         if name in first
     }
     return Card(

@@ -1,6 +1,6 @@
 """The report: one page that holds everything it needs and loads nothing.
 
-The finding comes first, then who pays most, what cannot be told, why, what helps and what to ship;
+The finding comes first, then who pays, what cannot be told, why, what helps and what to ship;
 every variant, the figures and all tables follow, folded. A Content-Security-Policy inside the page
 forbids every connection and every script but the page's own, by their checksums: a name in the data
 can never become code.
@@ -20,6 +20,7 @@ from fairweight.report.figures import Spec
 from fairweight.report.figures.theme import CONFIG
 from fairweight.report.finding import findings
 from fairweight.report.gallery import gallery, gallery_scripts, gallery_style
+from fairweight.report.members import members_of, worded
 from fairweight.report.next_steps import figure_command
 from fairweight.report.numbers import shown
 from fairweight.report.page_answers import answers
@@ -71,6 +72,7 @@ def render(result: AuditResult, verdict: Verdict | None = None) -> str:
     pictures = gallery(result)
     scripts += gallery_scripts(pictures)
     lead = page_lead(result, found)
+    members = members_of(result)
     template = environment.get_template("report.html.j2")
     return template.render(
         result=result,
@@ -86,7 +88,8 @@ def render(result: AuditResult, verdict: Verdict | None = None) -> str:
         leaks=leak_notes(leaks(result.variants_table, result.variants)),
         reading=reading(found[0]),
         scope=list(dict.fromkeys(line for section in sections for line in section.scope)),
-        headings=HEADINGS,
+        headings={topic: worded(name, members) for topic, name in HEADINGS.items()},
+        worded=lambda text: worded(text, members),
         examples=examples,
         gallery=pictures,
         tables=detail_tables(result),

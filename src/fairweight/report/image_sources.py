@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.sql import quote
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def images_in_dataset(images: Images, wanted: Sequence[str]) -> dict[str, bytes]
 
     from fairweight.data.png import png
 
-    place = {str(name): row for row, name in enumerate(images.example_id)}
+    place = {canonical(name): row for row, name in enumerate(images.example_id)}
     found = {}
     for name in wanted:
         if name not in place:
@@ -76,9 +77,9 @@ def _column(table: Source) -> str | None:
 def _read(
     aligned: Aligned, table: Source, id: str, column: str, wanted: Sequence[str]
 ) -> dict[str, bytes]:
+    name = canonical_sql(quote(id), table.columns[id])
     rows = aligned.connection.execute(
-        f"SELECT CAST({quote(id)} AS VARCHAR), {quote(column)} FROM {quote(table.view)} "
-        f"WHERE list_contains(?, CAST({quote(id)} AS VARCHAR))",
+        f"SELECT {name}, {quote(column)} FROM {quote(table.view)} WHERE list_contains(?, {name})",
         [list(wanted)],
     )
     found: dict[str, bytes] = {}

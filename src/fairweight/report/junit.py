@@ -1,7 +1,7 @@
 """An audit as JUnit XML without a policy: one test per class and group of every variant.
 
-A shown loss is a failure; what cannot be told is skipped, with what it would take. The margins of a
-policy are the gate's business: `report.gate.junit`.
+A shown loss is a failure; who has too few examples is skipped, with how many it takes. The margins
+of a policy are the gate's business: `report.gate.junit`.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ def _cases(finding: Finding) -> Iterator[Case]:
             yield Case(
                 name,
                 "skipped",
-                f"{said}: a loss of {100 * blind.reference:g} points could have gone unseen"
-                + (f"{needed} examples are needed" if needed else ""),
+                f"{said}: too few examples to find a {100 * blind.reference:g}-point loss "
+                f"reliably{f'{needed} needed' if needed else ''}",
             )
         else:
             yield Case(name, "passed", said)
     for small in finding.small:
         word = "class " if small.kind == "class" else ""
-        why = f"without a verdict: {shown(small.reason)}, n = {count(small.n)}"
+        why = f"not tested: {shown(small.reason)}, n = {count(small.n)}"
         yield Case(f"{word}{shown(small.name)}", "skipped", why)

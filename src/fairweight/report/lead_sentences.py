@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     count,
     missing,
@@ -19,7 +20,8 @@ from fairweight.report.numbers import (
     size_in_points,
 )
 from fairweight.report.ranking import Standing, ranked
-from fairweight.report.sentences import named
+from fairweight.report.sentences import by_how_much, named
+from fairweight.report.verdict import Payer
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -38,7 +40,8 @@ def beyond_retraining(found: Sequence[Finding]) -> str | None:
     if not standings:
         return None
     said = _said(standings, len(standings))
-    return f"Beyond retraining (the method): {_lowered(said)}"
+    begin = worded("Beyond retraining (the method)", found[0].members.kind)
+    return f"{begin}: {_lowered(said)}"
 
 
 def facts(result: AuditResult, found: Sequence[Finding]) -> str:
@@ -61,57 +64,57 @@ def facts(result: AuditResult, found: Sequence[Finding]) -> str:
 
 
 def _said(standings: Sequence[Standing], n_variants: int) -> str:
-    paying = [s for s in standings if s.verdict.most is not None]
-    if paying:
-        said = _pays(paying[0], n_variants)
+    first = standings[0]
+    if first.verdict.pays_more:
+        said = _pays(first, n_variants)
+    elif first.loses_overall or first.verdict.loses:
+        said = _uniform(first)
     else:
-        losing = [s for s in standings if _loses_overall(s) or s.verdict.loses]
-        said = _uniform(losing[0], n_variants) if losing else _nobody(standings, n_variants)
+        said = _nobody(standings, n_variants)
     if n_variants > 1:
         return f"{said}{_variants(standings, n_variants)}."
-    return f"{said}{_ruled_out(standings[0])}."
+    return f"{said}{_ruled_out(first)}."
 
 
 def _pays(standing: Standing, n_variants: int) -> str:
-    payer, change = standing.verdict.most, standing.verdict.overall
-    assert payer is not None
-    who = named(payer, _NAME)
-    who = who.replace("class ", "Class ", 1) if payer.kind == "class" else who
-    everyone = "" if change is None or missing(change.shift) else _overall(change.shift)
-    more = len(standing.verdict.pays_more) - 1
-    also = f"; {count(more)} more {_lose(more)} more than the rest" if more > 0 else ""
-    return (
-        f"{who} loses most: {points_interval(payer.shift, payer.low, payer.high)} in "
-        f"{_variant(standing)}{everyone}{also if n_variants == 1 else ''}"
-    )
+    """Who loses most, or does worse than the rest where no loss of its own is shown."""
+    verdict, where = standing.verdict, f" in {_variant(standing)}"
+    payer, change = verdict.most, verdict.overall
+    if payer is not None:
+        size = points_interval(payer.shift, payer.low, payer.high)
+        said = f"{_begun(payer)} loses most: {size}{where}"
+        if change is not None and not missing(change.shift):
+            said += f", against {points(change.shift).removesuffix(' points')} overall"
+    else:
+        payer = verdict.pays_more[0]
+        said = f"{_begun(payer)} does worse than the rest, by {by_how_much(payer)}{where}"
+        said += "; a loss of its own is not shown"
+    more = len(verdict.pays_more) - 1
+    if more > 0 and n_variants == 1:
+        others = "other class or group does" if more == 1 else "other classes and groups do"
+        said += f"; {count(more)} {others} worse than the rest"
+    return said
 
 
-def _lose(number: int) -> str:
-    return "loses" if number == 1 else "lose"
+def _begun(payer: Payer) -> str:
+    """A name at the beginning of a sentence."""
+    name = named(payer, _NAME)
+    return f"C{name[1:]}" if payer.kind == "class" else name
 
 
-def _overall(shift: float) -> str:
-    return f", against {points(shift).removesuffix(' points')} overall"
-
-
-def _loses_overall(standing: Standing) -> bool:
-    change = standing.verdict.overall
-    return change is not None and not missing(change.high) and change.high < 0
-
-
-def _uniform(standing: Standing, n_variants: int) -> str:
+def _uniform(standing: Standing) -> str:
     """A loss without anybody who is shown to lose more than the rest."""
     change, where = standing.verdict.overall, f" in {_variant(standing)}"
-    if change is not None and _loses_overall(standing):
+    if change is not None and standing.loses_overall:
         found = points_interval(change.shift, change.low, change.high)
         return f"Overall {found}{where}; no class or group is shown to lose more than the rest"
-    number = len(standing.verdict.loses)
-    first = min(standing.verdict.loses, key=lambda payer: payer.shift)
-    found = points_interval(first.shift, first.low, first.high)
-    who = named(first, _NAME) if number == 1 else f"{count(number)} classes and groups"
-    detail = f" {found}" if number == 1 else ""
-    said = f"{who} {_lose(number)}{detail}{where}, but nobody is shown to lose more than the rest"
-    return said.replace("class ", "Class ", 1) if said.startswith("class ") else said
+    losing = standing.verdict.loses
+    if len(losing) > 1:
+        said = f"{count(len(losing))} classes and groups lose{where}"
+    else:
+        found = points_interval(losing[0].shift, losing[0].low, losing[0].high)
+        said = f"{_begun(losing[0])} loses{where}: {found}"
+    return f"{said}; nobody is shown to lose more than the rest"
 
 
 def _nobody(standings: Sequence[Standing], n_variants: int) -> str:
@@ -129,23 +132,31 @@ def _ruled_out(standing: Standing) -> str:
     if found is None or standing.verdict.scope == "method":
         return ""
     said = f"; a loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
-    if not found.open or missing(found.open[0].largest):
+    left = found.of - found.number
+    if not left or missing(found.largest):
         return said
-    others = "the other one" if len(found.open) == 1 else "the others"
-    others = "which" if not found.number else others
-    return f"{said}, {others} may lose up to {size_in_points(found.open[0].largest)}"
+    others = "which" if left == found.of else "the other one" if left == 1 else "the others"
+    return f"{said}, {others} may lose up to {size_in_points(found.largest)}"
 
 
 def _variants(standings: Sequence[Standing], n_variants: int) -> str:
-    """In how many variants somebody loses, and loses more than the rest."""
-    losing = sum(1 for s in standings if _loses_overall(s) or s.verdict.loses)
+    """In how many variants somebody loses, loses more than the rest, or a loss is ruled out."""
+    losing = sum(1 for s in standings if s.loses_overall or s.verdict.loses)
     paying = sum(1 for s in standings if s.verdict.pays_more)
-    if not losing:
-        return ""
-    said = f"; a loss is shown in {count(losing)} of {count(n_variants)} variants"
-    if not paying:
-        return said
-    return f"{said}, and in {count(paying)} somebody loses more than the rest"
+    said = ""
+    if losing:
+        said = f"; a loss is shown in {count(losing)} of {count(n_variants)} variants"
+        said += f", and in {count(paying)} somebody does worse than the rest" if paying else ""
+    elif paying:
+        said = f"; in {count(paying)} of {count(n_variants)} variants somebody does"
+    certain = [s.finding.ruled_out for s in standings if s.verdict.scope == "model"]
+    every = [found for found in certain if found is not None and found.number == found.of]
+    if every:
+        said += (
+            f"; in {count(len(every))} a loss beyond {100 * every[0].margin:g} points is ruled out "
+            "for every class and group"
+        )
+    return said
 
 
 def _variant(standing: Standing) -> str:

@@ -36,6 +36,7 @@ def to_json(result: AuditResult) -> str:
         "groupings": list(result.groupings),
         "single_columns": list(result.single_columns),
         "n_examples": result.n_examples,
+        "test_set": result.test_set,
         "pairing": result.pairing,
         "notes": list(result.notes),
         "provenance": asdict(result.provenance),
@@ -140,6 +141,7 @@ def from_json(text: str) -> AuditResult:
             groupings=tuple(document["groupings"]),
             single_columns=tuple(document["single_columns"]),
             n_examples=document["n_examples"],
+            test_set=document.get("test_set"),
             pairing=document["pairing"],
             notes=tuple(document["notes"]),
             provenance=Provenance(
@@ -152,9 +154,7 @@ def from_json(text: str) -> AuditResult:
             variants_table=_table(document["variants_table"]),
             explanations=_explanations(document.get("explanations", {})),
             **{
-                name: _frame(
-                    document[name] if name not in LATER else document.get(name, []), columns
-                )
+                name: _frame(document.get(name, []) if name in LATER else document[name], columns)
                 for name, columns in FRAMES.items()
             },
         )

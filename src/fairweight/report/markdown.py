@@ -9,6 +9,7 @@ from fairweight.report.finding import findings
 from fairweight.report.gate.markdown import escaped
 from fairweight.report.gate.words import headline as gate_headline
 from fairweight.report.gate.words import standing
+from fairweight.report.members import worded
 from fairweight.report.numbers import count
 from fairweight.report.page_lead import Lead, page_lead
 from fairweight.report.page_unseen import page_unseen
@@ -40,7 +41,7 @@ def to_markdown(result: AuditResult, verdict: Verdict | None = None) -> str:
     unseen = page_unseen(found)
     if unseen is not None and unseen.rows:
         lines += [
-            f"**What cannot be told**: a loss of {unseen.reference} could have gone unseen in",
+            f"**Too few examples** to find a loss of {unseen.reference} reliably:",
             "",
             *(
                 f"- {escaped(row.who)}: {row.n} examples, {row.needed} needed"
@@ -69,14 +70,14 @@ def _some(lines: list[str]) -> list[str]:
 
 def _summary(lead: Lead) -> Iterator[str]:
     method = lead.method
-    heads = ["variant", "accuracy", "shift in points", "hit hardest", "lose"]
-    heads += ["… beyond retraining"] if method else []
-    heads += ["pay more", "cannot be told"]
+    heads = ["variant", "accuracy", "shift in points", "loses most", "lose"]
+    heads += [worded("… beyond retraining", lead.members)] if method else []
+    heads += ["pay more", f"loss beyond {lead.reference} ruled out", "too few examples"]
     yield from _head(heads)
     for row in lead.summary[:VARIANTS]:
-        cells = [row.variant, row.accuracy, row.shift, row.hit_hardest, row.loses]
+        cells = [row.variant, row.accuracy, row.shift, row.most, row.loses]
         cells += [row.method_loses] if method else []
-        yield _row([*cells, row.pays_more, row.unseen])
+        yield _row([*cells, row.pays_more, row.ruled_out, row.unseen])
     left = len(lead.summary) - VARIANTS
     if left > 0:
         yield f"\n… and {count(left)} more variants."
@@ -86,15 +87,16 @@ def _payers(lead: Lead) -> Iterator[str]:
     rows = [row for group in lead.payers for row in group.rows]
     if not rows:
         return
-    heads = ["who pays most", "variant", "n", "before → after", "shift in points [limits]"]
-    heads += ["retraining alone, up to"] if lead.floors else []
-    yield from _head([*heads, "more than the others?"])
+    heads = ["who pays", "variant", "n", "before → after", "shift in points [limits]"]
+    heads += [worded("retraining alone, up to", lead.members)] if lead.floors else []
+    yield from _head([*heads, "more than the rest?"])
     for row in rows:
         cells = [row.who, row.variant, row.n, row.before_after, row.said]
         yield _row([*cells, *([row.floor] if lead.floors else []), row.excess])
     for group in lead.payers:
         if group.note is not None:
-            yield f"\n{escaped(group.note)}"
+            names = ", ".join(row.who for row in group.rows)
+            yield f"\n{escaped(f'{group.note} {names}.')}"
     yield ""
 
 

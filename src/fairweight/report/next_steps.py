@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from fairweight.tables.names import written_list
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
-# About the tables: `audit`, `explain`, `mitigate` and `choose` all take these.
+# About the tables: `audit`, `explain` and `mitigate` all take these; `choose` has a few otherwise.
 SHARED = frozenset((
     "--baseline", "--examples", "--train", "--variants", "--missing", "--id", "--label",
-    "--prediction", "--score", "--groups", "--task", "--cluster", "--variant-column",
+    "--prediction", "--score", "--groups", "--task", "--cluster", "--weight", "--variant-column",
     "--seed-column", "--prediction-column", "--score-column", "--positive", "--score-classes",
+    "--count", "--members",
 ))  # fmt: skip
-FLAGS = frozenset(("--exact", "--no-filters", "--suppress-small", "--quiet"))  # without a value
+IN_CHOOSE = {"--weight": "--weight-column", "--members": None}  # None: has no such option
+FLAGS = frozenset(("--exact", "--no-filters", "--suppress-small", "--quiet", "-q"))  # no value
 FOLDER = "fairweight-audit"  # where `audit` writes unless told
 
 
@@ -26,6 +32,8 @@ def explain_command(result: AuditResult) -> str:
 def mitigate_commands(result: AuditResult) -> tuple[str, ...]:
     """What may help; each is audited again on rows that it was not fitted on."""
     tables = shlex.join(_tables(result))
+    if "--count" in tables:  # rules are fitted on single examples, which counts do not have
+        tables = "PREDICTIONS"
     return (
         f"fairweight mitigate thresholds {tables} --validation VALIDATION",
         f"fairweight mitigate cascade {tables} --validation VALIDATION",
@@ -43,7 +51,8 @@ def ship_commands(result: AuditResult) -> tuple[str, ...]:
     if len(result.variants) < 2:
         return gate
     kept = ["--require", "worst_group_shift>=-0.02"] if result.groupings else []
-    chosen = ["fairweight", "choose", *_tables(result), "--objective", "accuracy", *kept]
+    tables = _tables(result, IN_CHOOSE)
+    chosen = ["fairweight", "choose", *tables, "--objective", "accuracy", *kept]
     return (*gate, shlex.join(chosen))
 
 
@@ -61,18 +70,27 @@ def _words(result: AuditResult) -> list[str]:
     return words[2:] if words[:2] == ["fairweight", "audit"] else []
 
 
-def _tables(result: AuditResult) -> list[str]:
+def _tables(
+    result: AuditResult, renamed: Mapping[str, str | None] = MappingProxyType({})
+) -> list[str]:
     """The files that were audited and the options that say how they are read."""
     kept: list[str] = []
     words = iter(_words(result))
     for word in words:
-        name, equals, _ = word.partition("=")
-        if not word.startswith("-"):
+        name, equals, given = word.partition("=")
+        if not word.startswith("-") or word == "--force":
             kept.append(word)
         elif name not in FLAGS:
-            value = [] if equals else [next(words, "")]
-            kept += [word, *value] if name in SHARED else []
-    return kept or ["PREDICTIONS"]
+            value = given if equals else next(words, "")
+            option = renamed.get(name, name) if name in SHARED else None
+            kept += [] if option is None else [option, value]
+    if kept:
+        return kept
+    # Made in Python: which tables is not known, which groups is.
+    return [
+        "PREDICTIONS",
+        *(["--groups", written_list(result.groupings)] if result.groupings else []),
+    ]
 
 
 def _folder(result: AuditResult) -> str:

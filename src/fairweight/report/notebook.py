@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from fairweight.report.finding import Finding, findings
+from fairweight.report.members import worded
 from fairweight.report.numbers import count
 from fairweight.report.page_lead import Lead, page_lead
 from fairweight.report.ranking import ranked
@@ -53,14 +54,14 @@ def fragment(result: AuditResult) -> str:
 def _summary(lead: Lead) -> str:
     """One row per variant, the clearest loss first."""
     method = lead.method
-    heads = ["variant", "accuracy", "shift in points", "hit hardest", "lose"]
-    heads += ["… beyond retraining"] if method else []
-    heads += ["pay more", "cannot be told"]
+    heads = ["variant", "accuracy", "shift in points", "loses most", "lose"]
+    heads += [worded("… beyond retraining", lead.members)] if method else []
+    heads += ["pay more", f"loss beyond {lead.reference} ruled out", "too few examples"]
     rows = ["".join(f"<th {_LEFT}>{escape(head)}</th>" for head in heads)]
     for row in lead.summary[:MAX_ROWS]:
-        cells = [row.variant, row.accuracy, row.shift, row.hit_hardest, row.loses]
+        cells = [row.variant, row.accuracy, row.shift, row.most, row.loses]
         cells += [row.method_loses] if method else []
-        cells += [row.pays_more, row.unseen]
+        cells += [row.pays_more, row.ruled_out, row.unseen]
         rows.append("".join(f"<td {_LEFT}>{escape(cell)}</td>" for cell in cells))
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
@@ -68,18 +69,20 @@ def _summary(lead: Lead) -> str:
 def _table(finding: Finding, said: tuple[Sentence, ...]) -> str:
     """One row per topic; both scopes beside each other where there are two."""
     sides = [verdict.scope for verdict in finding.verdicts]
+    members = finding.members.kind
     rows = []
     if len(sides) > 1:
         heads = "".join(
-            f"<th {_LEFT}>{escape(SIDES[side])}: "
-            f"<span style='font-weight:normal'>{escape(QUESTIONS[side])}</span></th>"
+            f"<th {_LEFT}>{escape(worded(SIDES[side], members))}: "
+            f"<span style='font-weight:normal'>{escape(worded(QUESTIONS[side], members))}</span>"
+            "</th>"
             for side in sides
         )
         rows.append(f"<tr><th></th>{heads}</tr>")
     for topic, heading in HEADINGS.items():
         own = [s for s in said if s.topic == topic]
         if own:
-            name = f"<th {_LEFT}>{escape(heading)}</th>"
+            name = f"<th {_LEFT}>{escape(worded(heading, members))}</th>"
             rows.append(f"<tr>{name}{_cells(own, sides)}</tr>")
     return f"<table>{''.join(rows)}</table>"
 

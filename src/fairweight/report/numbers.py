@@ -203,7 +203,7 @@ def p_value(p: float, *, bare: bool = False) -> str:
         return NOTHING
     if p < 0.001:
         return "< 0.001" if bare else "p < 0.001"
-    body = "1" if p >= 0.9995 else f"{p:.2g}" if p < 0.0995 else f"{p:.2f}"
+    body = "1" if p >= 0.995 else f"{p:.2g}" if p < 0.0995 else f"{p:.2f}"
     return body if bare else f"p = {body}"
 
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from fairweight.report.explain_page import begun
 from fairweight.report.explain_sentences import sentences_by_variant
-from fairweight.report.gate.words import headline, how_to_read, passing, standing
+from fairweight.report.gate.words import (
+    endpoints,
+    headline,
+    how_to_read,
+    passing,
+    standing,
+    with_interval,
+)
 from fairweight.report.mitigation_sentences import mitigation_sentences
 from fairweight.report.next_steps import explain_command, mitigate_commands, ship_commands
 from fairweight.report.numbers import count, missing, percent, real, shown
@@ -49,8 +56,8 @@ def _why(result: AuditResult, found: Sequence[Finding], lead: Lead) -> Answer:
     said = sentences_by_variant(result)
     if not said:
         return Answer(
-            "why", "Why", (), asking="Nobody asked in this audit. Exemplars, slices, properties "
-            "and individuals are found by:", commands=(explain_command(result),),
+            "why", "Why", (), asking="Not computed yet. To see which examples and slices lose, "
+            "run:", commands=(explain_command(result),),
         )  # fmt: skip
     order: list[str | None] = [None, *(s.finding.variant for s in ranked(found))]
     every = [
@@ -68,8 +75,8 @@ def _helps(result: AuditResult) -> Answer:
     table = result.explanations.get("mitigation")
     if table is None or table.empty:
         return Answer(
-            "helps", "What helps", (), asking="No mitigation was tried in this audit. These are "
-            "fitted on some rows and audited on others:", commands=mitigate_commands(result),
+            "helps", "What helps", (), asking="No mitigation was tried yet. These are fitted on "
+            "some rows and audited on others:", commands=mitigate_commands(result),
         )  # fmt: skip
     lines = mitigation_sentences(table, _kind(result))
     left = len(lines) - MOST
@@ -89,7 +96,9 @@ def _ship(result: AuditResult, verdict: Verdict | None) -> Answer:
     lines: list[str] = []
     if verdict is not None:
         lines += [f"Gate: {headline(verdict)}.", *filter(None, [passing(verdict)])]
-        lines += [f"{standing(verdict, name)}." for name in list(verdict.variants)[:MOST]]
+        for name in list(verdict.variants)[:MOST]:
+            lines.append(f"{standing(verdict, name)}.")
+            lines += [f"{with_interval(row)}." for row in endpoints(verdict, name)[:MOST]]
         lines.append(how_to_read(verdict))
     choice = result.explanations.get("choice")
     if choice is not None:
@@ -97,8 +106,8 @@ def _ship(result: AuditResult, verdict: Verdict | None) -> Answer:
     if lines:
         return Answer("ship", "What to ship", tuple(lines))
     return Answer(
-        "ship", "What to ship", (), asking="This audit describes; it was held against no policy. "
-        "A verdict with an exit code, and a choice among variants:",
+        "ship", "What to ship", (), asking="No policy was given, so there is no verdict. To get "
+        "one, and to choose among variants, run:",
         commands=ship_commands(result),
     )  # fmt: skip
 

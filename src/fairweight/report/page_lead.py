@@ -1,4 +1,4 @@
-"""What the page leads with: the finding, who pays most, what cannot be told.
+"""What the page leads with: the finding, who pays, what is ruled out, what cannot be told.
 
 Rows as the template needs them; every number is one of the tables below, every sentence one of
 `report.sentences` and its neighbours.
@@ -15,6 +15,7 @@ from fairweight.report.explain_sentences import sentences_by_variant
 from fairweight.report.finding import Finding
 from fairweight.report.interval_mark import Mark, Scale, scale_of
 from fairweight.report.lead_sentences import beyond_retraining, facts, headline
+from fairweight.report.members import RETRAINED, members_of
 from fairweight.report.numbers import NOTHING, count, missing, shown
 from fairweight.report.page_payers import (
     KINDS,
@@ -23,12 +24,13 @@ from fairweight.report.page_payers import (
     bare,
     before_after,
     chosen_payers,
+    interval_mark,
     payer_group,
-    payer_mark,
 )
 from fairweight.report.ranking import Standing, ranked
 from fairweight.report.sentences import confidence, named
-from fairweight.report.verdict import Payer
+from fairweight.report.unseen import margin_of
+from fairweight.report.verdict import Change, Payer
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -48,15 +50,16 @@ class SummaryRow:
     loses: str
     pays_more: str
     method_loses: str
-    who: str
-    hit: str
-    hit_mark: Mark | None
+    who: str  # loses most, which takes an excess; or that nobody is shown to
+    size: str
+    mark: Mark | None  # of whoever loses most, else of all examples together
+    ruled_out: str
     unseen: str
 
     @property
-    def hit_hardest(self) -> str:
-        """Who, and by how much, in one cell."""
-        return NOTHING if self.who == NOTHING else f"{self.who} {self.hit}"
+    def most(self) -> str:
+        """Who loses most, and how much, in one cell."""
+        return f"{self.who} {self.size}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,9 @@ class Lead:
     method: bool  # whether any variant has a verdict beyond retraining
     floors: bool
     limits: str
-    reference: str  # the loss that the examples needed are about
+    reference: str  # the loss that matters
+    one_rate: bool  # whether limits hold for all variants at once
+    members: str = RETRAINED  # what they are: retrained or repeated
 
 
 def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
@@ -82,13 +87,12 @@ def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
     standings = ranked(found)
     methods = {s.place: s for s in ranked(found, "method")}
     chosen = {kind: chosen_payers(standings, kind) for kind in KINDS}
-    hits = [s.hardest for s in standings if s.hardest is not None]
+    leading = [item for s in standings if (item := s.verdict.most or s.verdict.overall) is not None]
     rows = [payer for group in chosen.values() for _, payer in group]
-    ends = [v for payer in (*hits, *rows) for v in _ends(payer)]
+    ends = [v for item in (*leading, *rows) for v in _ends(item)]
     drawn = scale_of([*ends, *(s.overall for s in standings)])
     payers = [payer_group(kind, group, drawn, methods) for kind, group in chosen.items()]
     several = len(found) > 1
-    options = result.provenance.options
     return Lead(
         headline=headline(found),
         beyond=beyond_retraining(found),
@@ -101,7 +105,9 @@ def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
         method=bool(methods),
         floors=any(not missing(payer.context.noise_floor) for payer in rows),
         limits=confidence(found[0]),
-        reference=f"{100 * float(options.get('reference_shift', 0.02)):g} points",
+        reference=f"{100 * margin_of(result):g} points",
+        one_rate=found[0].one_rate,
+        members=members_of(result),
     )
 
 
@@ -125,14 +131,15 @@ def _examples(result: AuditResult, standings: Sequence[Standing]) -> tuple[str, 
     )
 
 
-def _ends(payer: Payer) -> Iterable[float]:
-    floor = payer.context.noise_floor
-    return payer.shift, payer.low, payer.high, floor, -floor
+def _ends(item: Change | Payer) -> Iterable[float]:
+    floor = item.context.noise_floor
+    return item.shift, item.low, item.high, floor, -floor
 
 
 def _summary(standing: Standing, method: Standing | None, drawn: Scale) -> SummaryRow:
-    verdict, finding, hardest = standing.verdict, standing.finding, standing.hardest
-    change = verdict.overall
+    verdict, finding = standing.verdict, standing.finding
+    most, change, certain = verdict.most, verdict.overall, finding.ruled_out
+    drawn_first = most or change
     return SummaryRow(
         anchor=f"variant-{standing.place}",
         variant=shown(finding.variant, NAME),
@@ -143,9 +150,10 @@ def _summary(standing: Standing, method: Standing | None, drawn: Scale) -> Summa
         method_loses=NOTHING
         if method is None
         else _of(len(method.verdict.loses), len(method.verdict.shifts)),
-        who=NOTHING if hardest is None else named(hardest, NAME),
-        hit=NOTHING if hardest is None else bare(hardest),
-        hit_mark=None if hardest is None else payer_mark(drawn, hardest, standing.overall),
+        who="nobody shown" if most is None else named(most, NAME),
+        size="" if most is None else bare(most),
+        mark=None if drawn_first is None else interval_mark(drawn, drawn_first, standing.overall),
+        ruled_out=NOTHING if certain is None else _of(certain.number, certain.of),
         unseen=_of(len(finding.blind), finding.n_watched),
     )
 

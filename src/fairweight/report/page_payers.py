@@ -1,4 +1,4 @@
-"""Who pays most over all variants: a few groups and classes, with limits and noise floors."""
+"""Who pays over all variants: a few groups and classes, with limits and noise floors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairweight.report.numbers import (
     size_in_points,
 )
 from fairweight.report.ranking import Standing
-from fairweight.report.sentences import named
+from fairweight.report.sentences import by_how_much, named
 from fairweight.report.verdict import Change, Kind, Payer
 
 MOST = 4  # classes, and groups, that are named
@@ -27,7 +27,7 @@ KINDS: tuple[Kind, ...] = ("group", "class")
 
 @dataclass(frozen=True)
 class PayerRow:
-    """A class or group that pays most."""
+    """A class or group that pays."""
 
     who: str
     variant: str
@@ -42,7 +42,7 @@ class PayerRow:
 
 @dataclass(frozen=True)
 class PayerGroup:
-    """Groups, or classes, with what is said where none of them is shown to lose."""
+    """Groups, or classes, with what is said where none is shown to lose more than the rest."""
 
     title: str
     rows: tuple[PayerRow, ...]
@@ -61,18 +61,22 @@ def bare(item: Change | Payer) -> str:
     return points_interval(item.shift, item.low, item.high).replace(" points", "")
 
 
-def payer_mark(scale: Scale, payer: Payer, overall: float) -> Mark | None:
-    floor = payer.context.noise_floor
-    return mark(scale, payer.shift, payer.low, payer.high, floor, overall)
+def interval_mark(scale: Scale, item: Change | Payer, overall: float) -> Mark | None:
+    floor = item.context.noise_floor
+    return mark(scale, item.shift, item.low, item.high, floor, overall)
 
 
 def chosen_payers(standings: Sequence[Standing], kind: Kind) -> list[tuple[Standing, Payer]]:
-    """Who of this kind loses most over all variants; else the largest fall alone."""
-    losing = [(s, p) for s in standings for p in s.verdict.loses if p.kind == kind]
-    if losing:
-        return sorted(losing, key=lambda pair: pair[1].shift)[:MOST]
-    every = [(s, p) for s in standings for p in s.verdict.shifts if p.kind == kind and p.shift < 0]
-    return sorted(every, key=lambda pair: pair[1].shift)[:1]
+    """Who of this kind loses more than the rest, over all variants, the largest loss first.
+
+    Where nobody does, who loses; where nobody is shown to, the largest fall alone.
+    """
+    more = {(s.place, p.key) for s in standings for p in s.verdict.pays_more}
+    falls = [(s, p) for s in standings for p in s.verdict.shifts if p.kind == kind and p.shift < 0]
+    falls.sort(key=lambda pair: pair[1].shift)
+    paying = [(s, p) for s, p in falls if (s.place, p.key) in more]
+    losing = [(s, p) for s, p in falls if p.high < 0]
+    return (paying or losing)[:MOST] or falls[:1]
 
 
 def payer_group(
@@ -84,11 +88,18 @@ def payer_group(
     if not chosen:
         return None
     word = "group" if kind == "group" else "class"
-    told = any(payer.high < 0 for _, payer in chosen)
+    first, payer = chosen[0]
+    note = None
+    if payer.key not in {other.key for other in first.verdict.pays_more}:
+        note = (
+            f"No {word} is shown to lose more than the rest. Shown to lose:"
+            if payer.high < 0
+            else f"No {word} is shown to lose. The largest fall:"
+        )
     return PayerGroup(
         title="Groups" if kind == "group" else "Classes",
         rows=tuple(_row(s, payer, scale, methods.get(s.place)) for s, payer in chosen),
-        note=None if told else f"No {word} is shown to lose; this is the largest fall.",
+        note=note,
     )
 
 
@@ -100,7 +111,7 @@ def _row(standing: Standing, payer: Payer, scale: Scale, method: Standing | None
         n=count(payer.n),
         before_after=before_after(payer),
         said=bare(payer),
-        mark=payer_mark(scale, payer, standing.overall),
+        mark=interval_mark(scale, payer, standing.overall),
         excess=_excess(standing, payer),
         method=NOTHING if method is None else _in_method(method, payer),
         floor=NOTHING if missing(floor) else size_in_points(floor).removesuffix(" points"),
@@ -108,13 +119,15 @@ def _row(standing: Standing, payer: Payer, scale: Scale, method: Standing | None
 
 
 def _excess(standing: Standing, payer: Payer) -> str:
-    """Whether it pays more than the others, with the excess and its p."""
+    """Whether it loses more than the rest, with the excess and its p."""
     own = next((p for p in standing.verdict.excesses if p.key == payer.key), None)
     if own is None or missing(own.shift):
         return NOTHING
     if missing(own.p) or own.p > standing.verdict.alpha:
         return f"not shown ({p_value(own.p)})"
-    return f"{'yes' if own.shift < 0 else 'no, less'}: {bare(own)}"
+    if own.shift < 0:
+        return f"yes, by {by_how_much(own).replace(' points', '')}"
+    return f"no, less by {bare(own).replace('+', '')}"
 
 
 def _in_method(method: Standing, payer: Payer) -> str:

@@ -10,6 +10,7 @@ from fairweight.report.before_after import before_after, calibration
 from fairweight.report.drawn import DrawnFigure, drawn
 from fairweight.report.figures import Spec, figures
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.page_tables import PageTable
 from fairweight.report.payer_tables import blind_table, payer_table, small_table
 from fairweight.report.rows import Scope
@@ -17,6 +18,12 @@ from fairweight.report.sentences import HEADINGS, QUESTIONS, SIDES, Sentence, To
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
+
+IN_FAMILY = (
+    "Limits and p-values hold for all classes, or all groups, of this variant at once; the "
+    "finding above holds for everything at once and may name fewer."
+)
+CHURN = "Churn: the share of predictions that became wrong or right."
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ def section(
         finding=finding,
         pair=" ".join(s.text for s in said if s.topic == "pair"),
         lines=_by_topic(s for s in said if s.scope is None or not several),
-        sides=tuple(_side(said, scope) for scope in scopes) if several else (),
+        sides=tuple(_side(said, scope, finding.members.kind) for scope in scopes if several),
         scope=[s.text for s in said if s.topic == "scope"],
         parts=tuple(_parts(result, finding, f"variant-{i}")),
         figures=tuple(_drawn(result, finding.variant, i, specs)) if draws else (),
@@ -79,30 +86,31 @@ def _by_topic(said: Iterable[Sentence]) -> dict[Topic, list[str]]:
     return lines
 
 
-def _side(said: tuple[Sentence, ...], scope: Scope) -> Side:
-    return Side(SIDES[scope], QUESTIONS[scope], _by_topic(s for s in said if s.scope == scope))
+def _side(said: tuple[Sentence, ...], scope: Scope, members: str) -> Side:
+    title, question = worded(SIDES[scope], members), worded(QUESTIONS[scope], members)
+    return Side(title, question, _by_topic(s for s in said if s.scope == scope))
 
 
 def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]:
     several = len(finding.families) > 1
-    correction = "not corrected" if finding.correction == "none" else "corrected in the family"
     pays_more, loses = payer_table(finding, "pays more"), payer_table(finding, "loses")
     if pays_more is not None:
-        strong = f" Strong: at most {finding.alpha:g}." if several else ""
-        title = f"Who pays more than the others ({pays_more.total})"
-        note = f"p-values of the excess are {correction}.{strong}"
+        strong = f" Strong: p of at most {finding.alpha:g}." if several else ""
+        title = f"Who loses more than the rest ({pays_more.total})"
+        note = f"{IN_FAMILY} {CHURN}{strong}"
         yield Part(f"{anchor}-pays-more", title, pays_more, True, note)
     if loses is not None:
         strong = " Strong: limits below 0." if several else ""
-        note = f"p-values are {correction}.{strong}"
+        corrected = " p-values are not corrected." if finding.correction == "none" else ""
+        note = f"{IN_FAMILY}{corrected}{strong}"
         yield Part(f"{anchor}-loses", f"Who loses ({loses.total})", loses, True, note)
     blind = blind_table(finding.blind)
     if blind is not None:
         of = f"{blind.total} of {finding.n_watched} classes and groups"
-        yield Part(f"{anchor}-unseen", f"What cannot be told ({of})", blind, False)
+        yield Part(f"{anchor}-unseen", f"Too few examples ({of})", blind, False)
     small = small_table(finding.small)
     if small is not None:
-        yield Part(f"{anchor}-small", f"Without a verdict ({small.total})", small, False)
+        yield Part(f"{anchor}-small", f"Not tested ({small.total})", small, False)
     numbers = before_after(result, finding)
     if numbers is not None:
         yield Part(f"{anchor}-numbers", "Baseline and compressed numbers", numbers, True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
     NOTHING,
     count,
@@ -81,7 +82,8 @@ def detail_tables(result: AuditResult) -> list[PageTable]:
         ("by-group-and-class", "By group and class", frame["by"] == "group*class"),
         ("groupings", "Group columns as a whole", frame["by"] == "grouping"),
     )
-    tables = [results_table(anchor, title, frame[keep]) for anchor, title, keep in parts]
+    members = members_of(result)
+    tables = [results_table(anchor, title, frame[keep], members) for anchor, title, keep in parts]
     if (frame["n_seeds_baseline"].fillna(1) > 1).any() or (frame["n_seeds_compressed"] > 1).any():
         tables.append(_members(result.per_seed))
     tables += [_plain(result, name, *how) for name, how in _PLAIN.items()]
@@ -142,12 +144,23 @@ def _span(low: str, high: str) -> _Show:
 
 
 def _limits(row: dict[str, Any], key: str) -> Cell:
-    """Simultaneous limits without the shift that stands beside them."""
-    low, high = real(row["sim_low"]), real(row["sim_high"])
+    """Simultaneous limits without the shift, or excess, that stands beside them."""
+    low, high = real(row[key]), real(row[key.replace("_low", "_high")])
     if missing(low) and missing(high):
         return Cell(NOTHING, None)
     said = shift_of(str(row["metric"]), low, low, high)
     return Cell(said[said.index("[") :], finite(high))
+
+
+def _yes(row: dict[str, Any], key: str) -> Cell:
+    """Whether something is shown; what is not shown is open."""
+    said = NOTHING if missing(row[key]) else "yes" if row[key] else "open"
+    return Cell(said, said)
+
+
+def _share(row: dict[str, Any], key: str) -> Cell:
+    value = real(row[key])
+    return Cell(NOTHING if missing(value) else percent(value), finite(value))
 
 
 def _p(row: dict[str, Any], key: str) -> Cell:
@@ -187,8 +200,12 @@ _RESULTS: tuple[tuple[str, str, _Show], ...] = (
     ("sim_low", "simultaneous limits", _limits),
     ("p_value", "p", _p),
     ("p_adjusted", "p, corrected", _p),
+    ("loss_ruled_out", "loss that matters ruled out", _yes),
     ("excess_shift", "excess over the others", _span("excess_low", "excess_high")),
+    ("excess_sim_low", "simultaneous limits of the excess", _limits),
     ("excess_p", "p of the excess", _p),
+    ("excess_p_adjusted", "p of the excess, corrected", _p),
+    ("churn", "churn", _share),
     ("debiased", "corrected for noise", _value),
     ("matched", "retraining with compression", _shift_size),
     ("noise_floor", "retraining alone, up to", _shift_size),
@@ -197,8 +214,8 @@ _RESULTS: tuple[tuple[str, str, _Show], ...] = (
 )
 
 
-def results_table(anchor: str, title: str, frame: pd.DataFrame) -> PageTable:
-    columns = _RESULTS
+def results_table(anchor: str, title: str, frame: pd.DataFrame, members: str) -> PageTable:
+    columns = tuple((key, worded(heading, members), show) for key, heading, show in _RESULTS)
     if frame["scope"].nunique() < 2:
         columns = tuple(c for c in columns if c[0] != "scope")
     return _shown(anchor, title, frame, columns, "tables/results.csv")
@@ -246,7 +263,8 @@ _PLAIN: dict[str, tuple[str, frozenset[str]]] = {
     "power": ("What could have been found", frozenset(("discordance",))),
     "data": ("Data", frozenset(("share",))),
 }  # fmt: skip
-_LOSSES = frozenset(("min_detectable_shift", "reference_shift"))  # sizes of losses, without a sign
+# Sizes of losses, without a sign.
+_LOSSES = frozenset(("min_detectable_shift", "reference_shift", "largest_loss"))
 _POINTS = frozenset(("excess_shift", "corrected_low", "corrected_high"))
 
 

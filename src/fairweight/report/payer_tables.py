@@ -1,4 +1,4 @@
-"""Tables of the finding: who loses, who pays more, what cannot be told."""
+"""Tables of the finding: who loses, who loses more than the rest, who has too few examples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     NOTHING,
     count,
@@ -25,12 +26,13 @@ RESULTS = "tables/results.csv"
 
 
 def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTable | None:
-    """Who loses (simultaneous limits) or pays more, in every scope in which it can be told.
+    """Who loses, or loses more than the rest, in every scope in which it can be told.
 
-    Whoever does so in one scope stands here with the numbers of both; those that say it are
-    strong.
+    By the limits of their family, not by those of the lead: more may stand here than the lead
+    names. Whoever does so in one scope stands here with the numbers of both; those that say it
+    are strong.
     """
-    sides = [_Side(verdict, what) for verdict in finding.families]
+    sides = [_Side(verdict, what, finding.members.kind) for verdict in finding.families]
     listed = {payer.key: payer for side in reversed(sides) for payer in side.told}
     order = dict.fromkeys(payer.key for side in sides for payer in side.told)
     payers = [listed[key] for key in order]
@@ -53,7 +55,7 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
         for payer in payers[:LIMIT]
     ]
     limits = "simultaneous limits"
-    quantity = "excess over the others in points" if what == "pays more" else "shift in points"
+    quantity = "excess over the rest in points" if what == "pays more" else "shift in points"
     several = len(sides) > 1
     headings = (
         "who",
@@ -70,7 +72,7 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
                 f"p{', ' + side.name if several else ''}",
             )
         ),
-        *(["retraining alone, up to"] if floors else []),
+        *([worded("retraining alone, up to", finding.members.kind)] if floors else []),
     )
     return PageTable(
         "", what, headings, tuple(rows), len(payers), RESULTS, "with the largest shift"
@@ -80,8 +82,8 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
 class _Side:
     """The rows of one scope, found by whom they speak of."""
 
-    def __init__(self, verdict: Verdict, what: Literal["loses", "pays more"]) -> None:
-        self.name = SIDES[verdict.scope].lower()
+    def __init__(self, verdict: Verdict, what: Literal["loses", "pays more"], members: str) -> None:
+        self.name = worded(SIDES[verdict.scope], members).lower()
         self.told = verdict.loses if what == "loses" else verdict.pays_more
         every = verdict.shifts if what == "loses" else verdict.excesses
         self._rows = {payer.key: payer for payer in every}
@@ -112,7 +114,7 @@ def _floor(payer: Payer) -> Cell:
 
 
 def blind_table(blind: Sequence[Blind]) -> PageTable | None:
-    """Where a loss of the reference size could have gone unseen."""
+    """Who has too few examples to find a loss of the size that matters."""
     if not blind:
         return None
     tasks = any(b.task is not None for b in blind)
@@ -138,12 +140,12 @@ def blind_table(blind: Sequence[Blind]) -> PageTable | None:
         "least loss found with 80 % power",
         reference,
     )
-    title, order = "cannot be told", "with the smallest n"
+    title, order = "too few examples", "with the smallest n"
     return PageTable("", title, headings, tuple(rows), len(blind), "tables/power.csv", order)
 
 
 def small_table(small: Sequence[Small]) -> PageTable | None:
-    """Classes and groups without a verdict."""
+    """Classes and groups that were not tested."""
     if not small:
         return None
     rows = [
@@ -151,5 +153,5 @@ def small_table(small: Sequence[Small]) -> PageTable | None:
         for s in small[:LIMIT]
     ]
     headings = ("who", "n", "why")
-    title, order = "without a verdict", "that come first"
+    title, order = "not tested", "that come first"
     return PageTable("", title, headings, tuple(rows), len(small), RESULTS, order)

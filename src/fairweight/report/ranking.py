@@ -1,4 +1,4 @@
-"""Variants side by side: who is hit hardest in each, the clearest loss first."""
+"""Variants side by side: who loses most in each, the clearest loss first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fairweight.report.finding import Finding
 from fairweight.report.numbers import missing
 from fairweight.report.rows import Scope
-from fairweight.report.verdict import Payer, Verdict
+from fairweight.report.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,10 @@ class Standing:
     verdict: Verdict
 
     @property
-    def hardest(self) -> Payer | None:
-        """Who loses most; where nobody is shown to lose, the largest fall."""
-        if self.verdict.loses:
-            return self.verdict.loses[0]
-        falls = [payer for payer in self.verdict.shifts if payer.shift < 0]
-        return min(falls, key=lambda payer: payer.shift, default=None)
+    def loses_overall(self) -> bool:
+        """Whether accuracy is shown to fall."""
+        change = self.verdict.overall
+        return change is not None and not missing(change.high) and change.high < 0
 
     @property
     def overall(self) -> float:
@@ -35,7 +33,9 @@ class Standing:
 
 
 def ranked(found: Sequence[Finding], scope: Scope = "model") -> tuple[Standing, ...]:
-    """Variants with a shown loss first, by its size; then the others by their accuracy.
+    """Variants in which somebody loses most first, then those with another shown loss.
+
+    Each by the size of that loss; then the others by their accuracy.
 
     In scope `method` only those of which it can be told.
     """
@@ -48,6 +48,12 @@ def ranked(found: Sequence[Finding], scope: Scope = "model") -> tuple[Standing, 
     return tuple(sorted(standings, key=_order))
 
 
-def _order(standing: Standing) -> tuple[bool, float]:
-    loses = standing.verdict.loses
-    return not loses, loses[0].shift if loses else standing.overall
+def _order(standing: Standing) -> tuple[int, float]:
+    verdict = standing.verdict
+    if verdict.most is not None:
+        return 0, verdict.most.shift
+    if standing.loses_overall or verdict.loses:
+        return 1, standing.overall
+    if verdict.pays_more:
+        return 2, verdict.pays_more[0].shift
+    return 3, standing.overall

@@ -1,7 +1,7 @@
 """A finding in words: the same sentences for the terminal, the page and the notebook.
 
-They speak of association, never of cause; of a loss only where simultaneous limits exclude 0; and
-of what the data cannot tell as plainly as of what they can.
+They speak of association, never of cause; of a loss only where limits that hold for everything at
+once exclude 0; and of what the data cannot show as plainly as of what they can.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from fairweight.report.finding import Finding
+from fairweight.report.members import worded
 from fairweight.report.numbers import (
     count,
     missing,
@@ -26,8 +27,8 @@ from fairweight.report.unseen import Blind, Open, Small
 from fairweight.report.verdict import Change, Column, Payer, Verdict
 
 Topic = Literal[
-    "pair", "leak", "accuracy", "most", "pays more", "loses", "ruled out", "groups", "classes",
-    "labels", "gains", "retraining", "cannot tell", "scope",
+    "pair", "leak", "accuracy", "most", "pays more", "loses", "ruled out", "columns", "labels",
+    "gains", "retraining", "cannot tell", "scope",
 ]  # fmt: skip
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 
@@ -38,8 +39,7 @@ HEADINGS: dict[Topic, str] = {
     "pays more": "More than the rest",
     "loses": "Loses",
     "ruled out": "Ruled out",
-    "groups": "By group",
-    "classes": "By class",
+    "columns": "Differences",
     "labels": "Group labels",
     "gains": "Gains",
     "retraining": "For scale",
@@ -83,8 +83,7 @@ PAIRED = {
 MOST_RUNS = 10  # members per side that are listed one by one
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 FEW_MEMBERS = 5  # up to so many members a side the method's tests have little power
-ALPHA_WITHIN = 0.05
-CHANCE = 6.5  # per cent: unchanged models that got any line, at most, in simulations
+CHANCE = 6.5  # per cent of unchanged models got any line at alpha = 0.05, at most (simulations)
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,7 @@ def said(finding: Finding, verdict: Verdict, limit: int = 5) -> dict[Topic, list
         "most": most(verdict),
         "pays more": pays_more(verdict, limit),
         "loses": loses(verdict, limit),
-        "groups": columns(verdict, "group") or ["No group column was given."],
-        "classes": columns(verdict, "class"),
+        "columns": columns(verdict),
         "gains": gains(verdict, limit),
     }
 
@@ -181,30 +179,48 @@ def runs(finding: Finding) -> list[str]:
         ]
         sides.append(f"{shown(side.variant)} {', '.join(values)}")
     return [
-        f"Accuracy of each member, in %: {'; '.join(sides)}. Limits about the method assume that "
-        "no run fails: if runs sometimes fail, more members are needed."
+        f"Accuracy of each member, in %: {'; '.join(sides)}. "
+        + worded("Limits about the method assume", finding.members.kind)
+        + " that no run fails: if runs sometimes fail, more members are needed."
     ]
 
 
-def columns(verdict: Verdict, kind: str) -> list[str]:
-    """Whether the change differs between groups (one line per column) or classes."""
-    return [_column(column) for column in verdict.columns if column.kind == kind]
+def columns(verdict: Verdict) -> list[str]:
+    """Whether the change differs between groups (one line per column) and between classes."""
+    lines = [_column(column, verdict) for column in verdict.columns]
+    if any(column.kind == "group" for column in verdict.columns):
+        return lines
+    return ["No group column was given.", *lines]
 
 
-def _column(column: Column) -> str:
+def _column(column: Column, verdict: Verdict) -> str:
     name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
     name += f" ({shown(column.task)})" if column.task is not None else ""
     if column.differs is None:
         return f"{name}: cannot be tested ({column.reason})."
     if not column.differs:
         return f"{name}: no difference shown ({p_value(column.p)})."
-    said = f"{name}: the change differs ({p_value(column.p)})"
+    said = f"{name}: the change differs ({p_value(column.p)}){_better(column, verdict)}"
     if missing(column.within_p):
         return f"{said}."
     within = p_value(column.within_p)
-    if column.within_p <= ALPHA_WITHIN:
+    if column.within_p <= verdict.alpha:
         return f"{said}, also among examples of one class ({within})."
-    return f"{said}; among examples of one class no difference is shown ({within})."
+    return (
+        f"{said}; among examples of one class no difference is shown ({within}), so the mix of "
+        "classes may explain it."
+    )
+
+
+def _better(column: Column, verdict: Verdict) -> str:
+    """Who makes a difference where nobody in the column loses more than the rest."""
+    apart = verdict.apart(column)
+    paying = {payer.key for payer in verdict.pays_more}
+    if not apart or any(payer.key in paying for payer in apart):
+        return ""
+    first = next((payer for payer in apart if payer.shift > 0), apart[0])
+    did = "did better" if first.shift > 0 else "gained less"
+    return f": {named(first)} {did} than the rest, by {size_in_points(first.shift)}"
 
 
 def named(item: Payer | Blind | Open, limit: int = 80) -> str:
@@ -238,9 +254,16 @@ def most(verdict: Verdict) -> list[str]:
 
 def loses(verdict: Verdict, limit: int = 5) -> list[str]:
     """Who loses: limits below 0, accuracy of groups and recall of classes."""
-    if not verdict.loses:
+    losing, every = verdict.loses, len(verdict.shifts)
+    if not losing:
         return ["No class or group is shown to lose."]
-    rest = [payer for payer in verdict.loses if payer != verdict.most]
+    if len(losing) == every > 1 and not verdict.pays_more:
+        sizes = [100 * abs(payer.shift) for payer in losing]
+        return [
+            f"All {count(every)} classes and groups, by {min(sizes):.1f} to {max(sizes):.1f} "
+            "points."
+        ]
+    rest = [payer for payer in losing if payer != verdict.most]
     lines = [f"{named(payer)}: {described(payer)}." for payer in rest[:limit]]
     return lines + _and_more(len(rest), limit)
 
@@ -249,13 +272,18 @@ def pays_more(verdict: Verdict, limit: int = 5) -> list[str]:
     """Who loses more than all others in the same column: the excess over their change."""
     if not verdict.pays_more:
         return ["No class or group is shown to lose more than the rest."]
+    losing = {payer.key for payer in verdict.loses}
     lines = [
-        f"{named(payer)}: by {size_in_points(abs(payer.shift))} "
-        f"[{size_in_points(-payer.high).removesuffix(' points')} to "
-        f"{size_in_points(-payer.low).removesuffix(' points')}], {p_value(payer.p)}."
+        f"{named(payer)}: by {by_how_much(payer)}, {p_value(payer.p)}"
+        + ("." if payer.key in losing else "; a loss of its own is not shown.")
         for payer in verdict.pays_more[:limit]
     ]
     return lines + _and_more(len(verdict.pays_more), limit)
+
+
+def by_how_much(payer: Payer) -> str:
+    """A harmful excess as a size: how much more somebody loses than the rest."""
+    return points_interval(-payer.shift, -payer.high, -payer.low).replace("+", "")
 
 
 def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
@@ -264,6 +292,8 @@ def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
     if found is None:
         return []
     said = f"A loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+    if found.shown:
+        said += f" and shown for {count(found.shown)}"
     if not found.open:
         return [f"{said}."]
     names = ", ".join(_open(o) for o in found.open[:limit])
@@ -308,15 +338,15 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     if not known and (overall is None or missing(overall.context.noise_floor)):
         given = _members(members.baseline)
         return [
-            f"What retraining alone moves is not known: {given} of the baseline; "
-            f"{FLOOR_MEMBERS} are needed."
+            f"{worded('What retraining alone moves is not known', members.kind)}: {given} of the "
+            f"baseline; {FLOOR_MEMBERS} are needed."
         ]
     lines = []
     if overall is not None and not missing(overall.context.noise_floor):
         size = min(members.baseline // 2, members.compressed)
         lines.append(
-            f"Retraining the dense model moves accuracy by {_moved(overall)}, {_members(size)} "
-            f"against {count(size)}."
+            f"{worded('Retraining the dense model', members.kind)} moves accuracy by "
+            f"{_moved(overall)}, {_members(size)} against {count(size)}."
         )
     losing = {payer.key for verdict in finding.verdicts for payer in verdict.loses}
     told = [payer for payer in known if payer.key in losing]
@@ -324,7 +354,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
         some = "; ".join(f"{named(payer)} by {_moved(payer)}" for payer in told[:limit])
         more = len(told) - limit
         lines.append(
-            f"Of those who lose, retraining moves {some}"
+            f"{worded('Of those who lose, retraining moves', members.kind)} {some}"
             + (f"; … and {count(more)} more." if more > 0 else ".")
         )
     if known:
@@ -345,10 +375,13 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
     """Where a loss could have gone unseen, how many examples it would take, who is too small."""
     lines = []
     if finding.method is not None and finding.method.reason is not None:
+        tables = "; the tables have its limits" if len(finding.families) > 1 else ""
         lines.append(
-            "Nothing is said here about the method "
-            f"({shown(finding.method.reason)}): that takes at least 4 members a side, from "
-            "different dense models."
+            worded("Nothing is said here about the method", finding.members.kind)
+            + f" ({shown(finding.method.reason)}{tables}): that takes "
+            + worded(
+                "at least 4 members a side, from different dense models.", finding.members.kind
+            )
         )
     if finding.blind:
         reference = 100 * finding.blind[0].reference
@@ -389,19 +422,29 @@ def scope(finding: Finding) -> list[str]:
     lines = [TWO_SIDES if len(finding.verdicts) > 1 else ONE_PAIR]
     fewest = min(finding.members.baseline, finding.members.compressed)
     if len(finding.verdicts) > 1 and fewest <= FEW_MEMBERS:
-        lines.append("Under “the method”: few members, so only large differences can be shown.")
+        few = "Under “the method”: few members, so only large differences can be shown."
+        lines.append(worded(few, finding.members.kind))
     if len(finding.verdicts) > 1 and finding.members.pairing in PAIRED:
         lines.append(PAIRED[finding.members.pairing])
     if any(not missing(p.context.noise_floor) for p in finding.model.shifts):
         lines.append(NO_VETO)
+    lines = [worded(line, finding.members.kind) for line in lines]
     return lines if finding.clustered else [*lines, INDEPENDENT]
 
 
 def reading(finding: Finding) -> str:
-    """How to read the limits and p-values above."""
+    """How to read the limits and p-values of a finding."""
+    changes = "Changes are compressed minus baseline: associations in these data, not causes."
+    if not finding.one_rate:  # an audit of version 0.1.0
+        return (
+            "Limits and p-values of the finding hold for all classes, or all groups, of one "
+            f"variant at once, not for all variants. {changes}"
+        )
+    chance = (
+        f"at most {CHANCE:g} %" if finding.alpha == 0.05 else f"about {100 * finding.alpha:g} %"
+    )
     return (
-        f"Limits and p-values above hold for all classes, groups and variants at once: of models "
-        f"that did not change, at most {CHANCE:g} % get any line about a loss or a difference. "
-        "“Ruled out” holds for all classes, or all groups, of one variant at once. Changes are "
-        "compressed minus baseline: associations in these data, not causes."
+        "Limits and p-values of the finding hold for all classes, groups and variants at once: of "
+        f"models that did not change, {chance} get any line about a loss or a difference. “Ruled "
+        f"out” holds for all classes, or all groups, of one variant at once. {changes}"
     )

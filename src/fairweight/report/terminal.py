@@ -7,6 +7,7 @@ from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING
 
 from fairweight.report.finding import findings
+from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import count, shown
 from fairweight.report.rows import Scope
 from fairweight.report.sentences import (
@@ -57,9 +58,10 @@ def summary(
     found = findings(result)
     parts: list[RenderableType] = []
     shared: list[str] = []
+    members = members_of(result)
     for finding in found[:max_variants]:
         said = sentences(finding, limit=limit)
-        parts.append(_panel(said))
+        parts.append(_panel(said, members))
         shared += [s.text for s in said if s.topic == "scope" and s.text not in shared]
     if len(found) > max_variants:
         parts.append(Text(_left_out(len(found) - max_variants, "variant")))
@@ -81,7 +83,7 @@ def _left_out(number: int, what: str) -> str:
     return f"{count(number)} more {what}" + (" is" if number == 1 else "s are") + " in the report."
 
 
-def _panel(said: tuple[Sentence, ...]) -> RenderableType:
+def _panel(said: tuple[Sentence, ...], members: str) -> RenderableType:
     from rich.console import Group
     from rich.panel import Panel
     from rich.text import Text
@@ -90,11 +92,12 @@ def _panel(said: tuple[Sentence, ...]) -> RenderableType:
     told = [s for s in said if s.topic in HEADINGS]
     indent = max(len(HEADINGS[s.topic]) for s in told)
     if any(s.scope == "method" for s in told):
-        sides = _Sides(tuple(s for s in told if s.scope is not None), indent)
+        sides = _Sides(tuple(s for s in told if s.scope is not None), indent, members)
         both = [s for s in told if s.scope is None]
-        body: RenderableType = Group(sides, Text(""), _grid(both, indent)) if both else sides
+        rest = _grid(both, indent, members)
+        body: RenderableType = Group(sides, Text(""), rest) if both else sides
     else:
-        body = _grid(told, indent)
+        body = _grid(told, indent, members)
     return Panel(body, title=Text(title, style="bold"), title_align="left", expand=True)
 
 
@@ -113,19 +116,19 @@ def _table(columns: int, indent: int) -> Table:
     return grid
 
 
-def _grid(said: list[Sentence], indent: int) -> Table:
+def _grid(said: list[Sentence], indent: int, members: str) -> Table:
     grid = _table(1, indent)
     for topic, lines in _topics(said).items():
-        _add(grid, topic, [lines])
+        _add(grid, topic, [lines], members)
     return grid
 
 
-def _add(grid: Table, topic: Topic, columns: list[list[str]]) -> None:
+def _add(grid: Table, topic: Topic, columns: list[list[str]], members: str) -> None:
     """A topic with the lines of each column, the heading beside the first."""
     from rich.text import Text
 
     style = _STYLES.get(topic, "")
-    heading = Text(HEADINGS[topic], style="cyan")
+    heading = Text(worded(HEADINGS[topic], members), style="cyan")
     for lines in zip_longest(*columns, fillvalue=""):
         grid.add_row(heading, *(Text(line, style=style) for line in lines))
         heading = Text("")
@@ -137,6 +140,7 @@ class _Sides:
 
     said: tuple[Sentence, ...]
     indent: int
+    members: str
     least_width: int = 72
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -145,17 +149,20 @@ class _Sides:
         scopes: tuple[Scope, Scope] = ("model", "method")
         own = [[s for s in self.said if s.scope == scope] for scope in scopes]
         heads = [
-            Text.assemble((f"{SIDES[scope]}: ", "bold"), (QUESTIONS[scope], "dim"))
+            Text.assemble(
+                (f"{worded(SIDES[scope], self.members)}: ", "bold"),
+                (worded(QUESTIONS[scope], self.members), "dim"),
+            )
             for scope in scopes
         ]
         if options.max_width < self.least_width:
             for head, said in zip(heads, own, strict=True):
                 yield head
-                yield _grid(said, self.indent)
+                yield _grid(said, self.indent, self.members)
             return
         grid = _table(2, self.indent)
         grid.add_row("", *heads)
         model, method = (_topics(said) for said in own)
         for topic in (t for t in HEADINGS if t in model or t in method):
-            _add(grid, topic, [model.get(topic, []), method.get(topic, [])])
+            _add(grid, topic, [model.get(topic, []), method.get(topic, [])], self.members)
         yield grid

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairweight.report.numbers import missing, real, text, whole
 from fairweight.report.rows import is_ok, records, select
-from fairweight.report.verdict import CONFIRMATORY, Kind, reason_of
+from fairweight.report.verdict import CONFIRMATORY, Kind, Verdict, reason_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,18 +51,20 @@ class Open:
 
 @dataclass(frozen=True)
 class RuledOut:
-    """For how many classes and groups a loss beyond the margin is ruled out, and the others."""
+    """For how many classes and groups a loss beyond the margin is ruled out, or shown, or open."""
 
     margin: float
     number: int
     of: int
+    shown: int
     open: tuple[Open, ...]  # the largest possible loss first
+    largest: float  # the largest loss that is not ruled out anywhere; NaN where it is not known
 
     @property
     def whom(self) -> str:
         """For how many, in words.
 
-        >>> [RuledOut(0.02, n, 11, ()).whom for n in (0, 4, 11)]
+        >>> [RuledOut(0.02, n, 11, 0, (), 0.1).whom for n in (0, 4, 11)]
         ['none of 11 classes and groups', '4 of 11 classes and groups', 'all 11 classes and groups']
         """
         many = f"{self.of:,} classes and groups"
@@ -71,17 +73,27 @@ class RuledOut:
         return f"{f'{self.number:,}' if self.number else 'none'} of {many}"
 
 
-def ruled_out(result: AuditResult, variant: str) -> RuledOut | None:
-    """From the one-sided limits of each family; None where the audit has none."""
-    number, of = 0, 0
+def margin_of(result: AuditResult) -> float:
+    """The loss that matters, as a fraction; version 0.1.0 called it the reference shift."""
+    options = result.provenance.options
+    return float(options.get("margin", options.get("reference_shift", 0.02)))
+
+
+def ruled_out(result: AuditResult, model: Verdict) -> RuledOut | None:
+    """By the one-sided limits of each family; None where the audit has none.
+
+    A loss beyond the margin is shown where the limits of the lead (`model`) lie below it.
+    """
+    number, of, margin = 0, 0, margin_of(result)
+    beyond = {payer.key for payer in model.shifts if payer.high < -margin}
     left: list[Open] = []
     for metric, kind in CONFIRMATORY:
-        rows = select(result, variant, metric, kind)
+        rows = select(result, model.variant, metric, kind)
         rows = rows[is_ok(rows) & rows["family"].notna() & rows["loss_ruled_out"].notna()]
         of += len(rows)
         number += int(rows["loss_ruled_out"].sum())
         power = result.power
-        power = power[(power["variant"] == variant) & (power["metric"] == metric)]
+        power = power[(power["variant"] == model.variant) & (power["metric"] == metric)]
         reach = {
             (text(row["task"]), str(row[kind])): real(row.get("largest_loss"))
             for row in records(power[power["by"] == kind])
@@ -92,9 +104,10 @@ def ruled_out(result: AuditResult, variant: str) -> RuledOut | None:
             left.append(Open(kind, name, task, whole(row["n"]), largest))
     if not of:
         return None
-    margin = float(result.provenance.options.get("margin", 0.02))
     left.sort(key=lambda o: 0.0 if missing(o.largest) else -o.largest)
-    return RuledOut(margin, number, of, tuple(left))
+    still = tuple(o for o in left if (o.kind, o.name, o.task) not in beyond)
+    largest = left[0].largest if left else float("nan")
+    return RuledOut(margin, number, of, len(left) - len(still), still, largest)
 
 
 def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
@@ -134,8 +147,9 @@ def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
 
 
 def _settled(rows: pd.DataFrame, kind: Kind, reference: float) -> set[tuple[str | None, str]]:
-    """Rows that are told: limits beside 0, or above a loss of the reference size."""
-    found = rows[(rows["sim_high"] < 0) | (rows["sim_low"] >= -abs(reference))]
+    """Rows that are told: limits beside 0, or a loss of the reference size is ruled out."""
+    above = rows["loss_ruled_out"].fillna(False).astype(bool)
+    found = rows[(rows["sim_high"] < 0) | (rows["sim_low"] >= -abs(reference)) | above]
     return {(text(task), str(name)) for task, name in zip(found["task"], found[kind], strict=True)}
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.report.numbers import missing, real, text, whole
 from fairweight.report.rows import Scope, at_task, is_ok, records, select
+from fairweight.tables.names import split_group
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Change:
-    """A metric before and after, with the pointwise interval of its shift."""
+    """A metric before and after, with the interval of its shift."""
 
     metric: str
     task: str | None
@@ -66,6 +67,7 @@ class Payer:
     n_family: int | None
     context: Context
     churn: float = float("nan")  # share of predictions that became wrong or right
+    column: str | None = None  # of a group in the lead: its group column, or columns
 
     @property
     def key(self) -> tuple[Kind, str, str | None]:
@@ -94,6 +96,7 @@ class Verdict:
     missing values), those of intersections behind, and the larger first.
     """
 
+    variant: str
     scope: Scope
     alpha: float
     overall: Change | None
@@ -129,12 +132,24 @@ class Verdict:
         paying = {payer.key for payer in self.pays_more}
         return min((p for p in self.loses if p.key in paying), key=lambda p: p.shift, default=None)
 
+    def apart(self, column: Column) -> tuple[Payer, ...]:
+        """Whose change is shown to differ from the rest of this column, the clearest first."""
+        own = [
+            p
+            for p in self.excesses
+            if p.p <= self.alpha
+            and (p.kind, p.task) == (column.kind, column.task)
+            and (p.kind == "class" or p.column == column.name)
+        ]
+        return tuple(sorted(own, key=lambda p: (p.p, -abs(p.shift))))
+
 
 def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Verdict:
     """What the rows of one scope say."""
     overall = at_task(select(result, variant, "accuracy", "overall", scope), result, None)
     status = text(overall["status"].iloc[0]) if len(overall) else None
     return Verdict(
+        variant=variant,
         scope=scope,
         alpha=alpha,
         overall=_overall(records(overall)),
@@ -169,7 +184,8 @@ def lead_verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) 
             own = found.get((quantity, payer.kind, payer.name, payer.task))
             if own is not None:
                 low, high, p = (real(own[name]) for name in ("low", "high", "p_lead"))
-                made.append(replace(payer, low=low, high=high, p=p))
+                column = text(own["column"])
+                made.append(replace(payer, low=low, high=high, p=p, column=column))
         return tuple(made)
 
     shifts, excesses = held(tables.shifts, "shift"), held(tables.excesses, "excess")
@@ -310,17 +326,9 @@ def _payer(row: dict[str, Any], kind: Kind, shift: str, low: str, high: str, p: 
 
 def _in_order(payers: list[Payer], result: AuditResult) -> tuple[Payer, ...]:
     """The larger shift first; intersections behind the columns that they are made of."""
-    crossed = [
-        (f"{columns[0]}=", [f" & {column}=" for column in columns[1:]])
-        for columns in (grouping.split("*") for grouping in result.groupings)
-        if len(columns) > 1
-    ]
 
     def place(payer: Payer) -> tuple[bool, float]:
-        inside = payer.kind == "group" and any(
-            payer.name.startswith(first) and all(part in payer.name for part in rest)
-            for first, rest in crossed
-        )
+        inside = payer.kind == "group" and len(split_group(payer.name)) > 1
         return inside, -abs(payer.shift)
 
     return tuple(sorted(payers, key=place))

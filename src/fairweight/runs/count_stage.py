@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from fairweight.errors import InputError
 from fairweight.runs.context import Context
 
 CUBE = "cube.parquet"
@@ -19,15 +20,25 @@ def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context
     from fairweight.auditing.counts.count import count
     from fairweight.auditing.counts.store import write_cube
     from fairweight.tables.align import align
+    from fairweight.tables.canonical import canonical_sql
+    from fairweight.tables.sql import literal, quote
 
-    files = ", ".join("'" + name.replace("'", "''") + "'" for name in spec["files"])
-    id_column = '"' + spec["options"]["id"].replace('"', '""') + '"'
+    files = ", ".join(literal(name) for name in spec["files"])
+    table = f"read_parquet([{files}], union_by_name=true)"
+    id_column = spec["options"]["id"]
     with duckdb.connect() as connection:
-        # By text, so that a file that holds ids as numbers falls into the same parts.
+        described = connection.execute(f"DESCRIBE FROM {table}").fetchall()
+        kind = next((str(row[1]) for row in described if row[0] == id_column), "VARCHAR")
+        # By canonical text, so that an id is in one part however it is written.
         rows = connection.sql(
-            f"SELECT * FROM read_parquet([{files}], union_by_name=true) "
-            f"WHERE hash(CAST({id_column} AS VARCHAR)) % {int(spec['parts'])} = {int(spec['part'])}"
+            f"SELECT * FROM {table} WHERE hash({canonical_sql(quote(id_column), kind)}) "
+            f"% {int(spec['parts'])} = {int(spec['part'])}"
         )
+        if not rows.limit(1).fetchall():
+            raise InputError(
+                f"Part {spec['part'] + 1} of {spec['parts']} has no example; count in fewer parts "
+                "(--parts)."
+            )
         with closing(align(rows, **spec["options"])) as aligned:
             write_cube(
                 count(aligned),

@@ -52,6 +52,12 @@ def count_in_parts(
             "columns: --groups sex,age"
         )
     files = [str(Path(path).resolve()) for name in sources for path in _files(name)]
+    for name in files:
+        if options["id"] not in _columns(name):
+            raise InputError(
+                f"'{name}' has no column '{options['id']}', and parts are made by the examples' "
+                "ids; name their column with --id, or leave --parts out."
+            )
     held = [[name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns] for name in files]
     shared = {"files": files, "options": dict(options), "parts": parts, "unit_key": unit_key}
     stages = []
@@ -73,6 +79,20 @@ def count_in_parts(
         last = str(room.failed()[key]["traceback"]).strip().splitlines()[-1]
         raise InputError(last.partition(": ")[2] or last)
     return [room.read(stage.key) / CUBE for stage in stages]
+
+
+def _columns(name: str) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names: list[str] = pq.read_schema(name).names
+    except (OSError, pa.ArrowException):
+        raise InputError(
+            f"'{name}' is not a complete Parquet file (cut off, or still being written); write or "
+            "copy it again."
+        ) from None
+    return names
 
 
 def _files(name: str) -> list[str]:

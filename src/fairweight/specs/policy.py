@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 Kind: TypeAlias = Literal["overall", "class", "group", "intersection", "grouping"]
-Criterion: TypeAlias = Literal["margin", "min", "max"]
-CRITERIA: tuple[Criterion, ...] = ("margin", "min", "max")
+Criterion: TypeAlias = Literal["margin", "recovery", "min", "max"]
+CRITERIA: tuple[Criterion, ...] = ("margin", "recovery", "min", "max")
 
 # Which filters mean something for which rows: a class has no column, a gap no level.
 FILTERS: dict[str, tuple[str, ...]] = {
@@ -47,6 +47,8 @@ class Rule:
         Which rows: overall, every class, every group, every intersection, every group column.
     margin
         The largest tolerated loss against the baseline, in the metric's own unit.
+    recovery
+        The least share of the baseline's value that must be kept, such as 0.99.
     min, max
         The least or the largest tolerated value of the compressed model itself.
     groups, classes, columns, tasks
@@ -56,6 +58,7 @@ class Rule:
     metric: str
     by: Kind
     margin: Annotated[Number, Field(ge=0)] | None = None
+    recovery: Annotated[Number, Field(gt=0, le=1)] | None = None
     min: Number | None = None
     max: Number | None = None
     groups: Names | None = None
@@ -66,7 +69,7 @@ class Rule:
     @model_validator(mode="after")
     def _asks_something(self) -> Rule:
         if not self.criteria():
-            raise ValueError("asks for nothing; give a margin, a min or a max")
+            raise ValueError("asks for nothing; give a margin, a recovery, a min or a max")
         for name in ("groups", "classes", "columns"):
             if getattr(self, name) is not None and name not in FILTERS[self.by]:
                 raise ValueError(
@@ -80,7 +83,7 @@ class Rule:
         return self
 
     def criteria(self) -> tuple[tuple[Criterion, float], ...]:
-        """What is asked of each row: (margin | min | max, its limit)."""
+        """What is asked of each row: (margin | recovery | min | max, its limit)."""
         given = ((name, getattr(self, name)) for name in CRITERIA)
         return tuple((name, float(limit)) for name, limit in given if limit is not None)
 

@@ -25,6 +25,8 @@ REMEDIES = {
     "metric": 'give the name of a metric, such as "accuracy" (fairweight metrics lists them)',
     "by": 'use "overall", "class", "group", "intersection" or "grouping"',
     "margin": "give the largest tolerated loss as a number of at least 0, such as 0.02 (2 points)",
+    "recovery": "give the share of the baseline that must be kept as a number above 0 and at most "
+    "1, such as 0.99 (99 %)",
     "min": "give the least tolerated value as a number, such as 0.8",
     "max": "give the largest tolerated value as a number, such as 0.1",
     "groups": _NAMES,

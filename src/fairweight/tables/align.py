@@ -2,9 +2,9 @@
 
 The view's columns are named by role: `example_id, task, label, weight, cluster, g0 ...` (groups),
 `x0 ...` (further columns, if asked for), `p0 ...` (predictions), `s0 ...` (score), `v0 ...`
-(scores), `r0 ...` (label_rank). Identities were checked: no duplicate, no example missing from a
-member, one label per example. Values are as given; text with few values may be an ENUM, whole
-numbers may be narrower than in the file.
+(scores), `r0 ...` (label_rank), `count` (how many examples a row stands for). Identities were
+checked: no duplicate, no example missing from a member, one label per example. Values are as given;
+text with few values may be an ENUM, whole numbers may be narrower than in the file.
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairweight.errors import InputError
-from fairweight.tables.attributes import Attribute, Compact, Identity, same_text
-from fairweight.tables.canonical import canonical
-from fairweight.tables.checks import Checked, check_values, double, probability
+from fairweight.tables.attributes import OF_EXAMPLES, Attribute, Compact, Identity, same_text
+from fairweight.tables.canonical import canonical, canonical_sql
+from fairweight.tables.checks import (
+    Checked,
+    check_values,
+    double,
+    probability,
+    require_plain,
+)
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
 from fairweight.tables.examples import check_examples
@@ -27,7 +33,7 @@ from fairweight.tables.groups import (
 )
 from fairweight.tables.identity import check_unique
 from fairweight.tables.layout import Columns, Layout, Names, Part, recognise
-from fairweight.tables.members import Assembled, Assembly
+from fairweight.tables.members import Assembly, LeftOut, left_out_note
 from fairweight.tables.parents import parents, stray_note
 from fairweight.tables.roles import (
     Request,
@@ -36,6 +42,7 @@ from fairweight.tables.roles import (
     find_identity,
     further_columns,
     order_members,
+    taken_columns,
     without_varying,
 )
 from fairweight.tables.sources import Source, open_source
@@ -75,15 +82,20 @@ class Aligned:
     has_task: bool
     has_weight: bool
     has_cluster: bool
+    has_id: bool  # False: example_id is the number of the row
+    has_count: bool  # rows stand for `count` examples each; else for one
     score_classes: tuple[str, ...] | None
     n_examples: int
-    n_rows: int
+    n_rows: int  # of the view
     notes: tuple[str, ...]
     inputs: tuple[Source, ...]
     train: Training | None
     variants_table: pd.DataFrame | None
     release: Callable[[], None] = field(repr=False, compare=False)
     further_columns: tuple[str, ...] = ()  # names shown; x0, x1, ... in this order
+    left_out: tuple[LeftOut, ...] = ()  # what --missing drop left out
+    # SQL for FROM: id, task and label of every row of the baseline; None without ids.
+    identified: str | None = None
 
     def members_of(self, variant: str) -> tuple[Member, ...]:
         """The members of one variant, in the order of their seeds."""
@@ -116,6 +128,7 @@ def align(
     groups: str | Sequence[str] | None = None,
     weight: str | None = None,
     cluster: str | None = None,
+    count: str | None = None,
     examples: Any = None,
     train: Any = None,
     variants: Any = None,
@@ -138,6 +151,8 @@ def align(
         For wide tables: variant to column, or to one column per seed.
     label, id, variant, seed, prediction, score, task, weight, cluster
         Names of the columns. `task` and `weight` are used by default where they exist.
+    count
+        The column that says how many examples a row stands for; without it each row is one.
     groups
         Columns and intersections (`"sex*age"`); by default every column that looks like a group.
     examples, train, variants
@@ -153,7 +168,7 @@ def align(
     """
     if missing not in ("error", "drop"):
         raise InputError(f"missing= must be 'error' or 'drop'; given was {missing!r}.")
-    names = Names(label, id, variant, seed, prediction, score)
+    names = Names(label, id, variant, seed, prediction, score, count=count)
     workspace = Workspace()
     try:
         request = Request(
@@ -198,23 +213,28 @@ def _aligned(
         "weight": find_column(everywhere, request.weight, "--weight (weight=)", True)
         or find_column(everywhere, "weight", "", False),
         "cluster": find_column(everywhere, request.cluster, "--cluster (cluster=)", True),
+        "count": request.names.count,
     }
     choice = choose_groups(request, layout, identity, tables, examples, columns)
+    _require_plain(everywhere, parts, columns, choice)
     attributes = [Attribute(role, column) for role, column in columns.items() if column]
     attributes += [Attribute(f"c{i}", column) for i, column in enumerate(choice.columns)]
     further: tuple[str, ...] = ()
     if request.further:
         further = further_columns(layout, identity, tables, examples, columns, choice)
         attributes += [Attribute(f"x{i}", column) for i, column in enumerate(further)]
+    left_out: tuple[LeftOut, ...] = ()
     if layout.kind == "wide":
         rows, kinds, varying = _wide(request, parts, identity, attributes, examples)
+        everyone = rows
     else:
         compact = Compact(request.workspace)
         assembly = Assembly(request.workspace, identity, attributes, compact, request.drop)
         found = assembly.run(parts, examples)
         rows, kinds, varying = found.rows, found.kinds, found.varying
-        _note_dropped(found, notes)
-    _check_examples_label(request, identity, tables, examples, rows)
+        everyone, left_out = found.everyone, found.left_out
+        notes.extend(left_out_note(left_out))
+    _check_examples_label(request, identity, tables, examples, rows, kinds["label"])
     choice = without_varying(choice, varying, request.groups is not None)
     further = tuple(c for i, c in enumerate(further) if f"x{i}" not in varying)
     view, kinds = _role_view(request, rows, kinds, identity, parts, choice, further, attributes)
@@ -227,7 +247,9 @@ def _aligned(
         columns=_shown_columns(parts, columns),
     )
     members = _members(parts, checked, notes)
-    _say_groups(request, choice, everywhere, notes)
+    taken = taken_columns(layout, identity, columns) | {*choice.columns}
+    free = [c for table in everywhere for c in table.columns if c not in taken]
+    _say_groups(request, choice, free, notes)
     has_task = identity.task is not None
     training, models = beside["train"], beside["variants"]
     described = (
@@ -242,8 +264,13 @@ def _aligned(
     )
     stray = stray_note(parents(described_models), ((m.variant, str(m.seed)) for m in members))
     notes.extend([stray] if stray is not None else [])
-    n_examples = _count_examples(request, view) if has_task else checked.rows
-    _say_tables(examples, tables, choice, described, n_examples, notes)
+    n_named = _count_examples(request, view) if has_task else checked.rows
+    _say_tables(examples, tables, choice, described, n_named, notes)
+    if columns["count"] is not None:
+        notes.append(
+            f"Each row stands for as many examples as '{columns['count']}' says: "
+            f"{checked.examples:,} in {counted(checked.rows, 'row')}."
+        )
     inputs = (*layout.inputs, *(table for table in beside.values() if table is not None))
     return Aligned(
         connection=request.connection,
@@ -256,8 +283,10 @@ def _aligned(
         has_task=has_task,
         has_weight=columns["weight"] is not None,
         has_cluster=columns["cluster"] is not None,
+        has_id=identity.column is not None,
+        has_count=columns["count"] is not None,
         score_classes=_score_classes(layout, score_classes, checked),
-        n_examples=n_examples,
+        n_examples=n_named if has_task else checked.examples,
         n_rows=checked.rows,
         notes=tuple(notes),
         inputs=inputs,
@@ -265,6 +294,8 @@ def _aligned(
         variants_table=described_models,
         release=request.workspace.close,
         further_columns=further,
+        left_out=left_out,
+        identified=None if identity.column is None else everyone,
     )
 
 
@@ -281,10 +312,7 @@ def _wide(
 ) -> tuple[str, dict[str, str], dict[str, str]]:
     """The rows of a wide table as they are: nothing is copied, a projection over the file."""
     table = parts[0].source
-    selected = [
-        f"{identity.example(table, 't.')} AS example_id"
-        + (f", t.{quote(identity.task)} AS task" if identity.task is not None else "")
-    ]
+    selected = [identity.select(table, "t.")]
     kinds: dict[str, str] = {}
     if identity.column is not None:
         keys = request.workspace.name("keys")
@@ -295,7 +323,7 @@ def _wide(
         check_unique(
             request.connection,
             keys,
-            "VARCHAR" if identity.as_text else table.columns[identity.column],
+            identity.kind(table),
             has_task=identity.task is not None,
             rows=table.rows,
             where=table.shown,
@@ -303,15 +331,19 @@ def _wide(
         )
         if examples is not None:
             check_examples(request.workspace, identity, examples, keys)
+
+    def select(role: str, column: str, holder: Source, prefix: str, numeric: bool) -> None:
+        value = holder.number(column, prefix) if numeric else prefix + quote(column)
+        selected.append(f"{value} AS {role}")
+        kinds[role] = holder.kind(column) if numeric else holder.columns[column]
+
     for attribute in attributes:
         prefix, holder = ("t.", table) if attribute.column in table.columns else ("e.", examples)
         assert holder is not None
-        selected.append(f"{prefix}{quote(attribute.column)} AS {attribute.role}")
-        kinds[attribute.role] = holder.columns[attribute.column]
+        select(attribute.role, attribute.column, holder, prefix, attribute.numeric)
     for number, part in enumerate(parts):
         for short, column in _values(part):
-            selected.append(f"t.{quote(column)} AS {short}{number}")
-            kinds[f"{short}{number}"] = table.columns[column]
+            select(f"{short}{number}", column, table, "t.", short != "p")
     joined = f"{quote(table.view)} AS t"
     if examples is not None:
         joined += (
@@ -331,19 +363,13 @@ def _values(part: Part) -> list[tuple[str, str]]:
     return [(short, column) for short, column in held if column is not None]
 
 
-def _note_dropped(found: Assembled, notes: list[str]) -> None:
-    if found.dropped:
-        notes.append(
-            f"{found.dropped:,} examples that some variant lacks were left out (--missing drop)."
-        )
-
-
 def _check_examples_label(
     request: Request,
     identity: Identity,
     tables: Sequence[Source],
     examples: Source | None,
     rows: str,
+    kind: str,
 ) -> None:
     """Labels that stand in the predictions and in the examples table must agree."""
     label = request.names.label
@@ -351,12 +377,15 @@ def _check_examples_label(
         return
     if not any(label in table.columns for table in tables):
         return
+    given = canonical_sql("theirs", examples.columns[label])
     pairs = request.connection.execute(
-        f"SELECT a.label, e.{quote(label)}, count(*), min(a.example_id) FROM "
-        f"(SELECT example_id, label FROM {rows}) AS a JOIN {quote(examples.view)} AS e ON "
-        f"a.example_id = {identity.example(examples, 'e.')} GROUP BY ALL"
+        f"SELECT mine, theirs, n, first, {canonical_sql('mine', kind)}, {given} FROM ("
+        f"SELECT a.label AS mine, e.{quote(label)} AS theirs, count(*) AS n, "
+        f"min(a.example_id) AS first FROM (SELECT example_id, label FROM {rows}) AS a "
+        f"JOIN {quote(examples.view)} AS e ON "
+        f"a.example_id = {identity.example(examples, 'e.')} GROUP BY ALL)"
     ).fetchall()
-    differing = [row for row in pairs if None not in row[:2] and not same_text(row[0], row[1])]
+    differing = [row for row in pairs if None not in row[4:] and not same_text(row[4], row[5])]
     if differing and identity.task is None:
         first = differing[0]
         raise InputError(
@@ -378,8 +407,10 @@ def _role_view(
 ) -> tuple[str, dict[str, str]]:
     """The final view, with columns named by role, and their types."""
     selected = ["example_id"] + (["task"] if identity.task is not None else [])
-    held = {a.column: a.role for a in attributes if a.role not in ("label", "weight", "cluster")}
+    held = {a.column: a.role for a in attributes if a.role not in OF_EXAMPLES}
     selected.append("label")
+    if "count" in kinds:
+        selected.append('CAST("count" AS BIGINT) AS "count"')
     if "weight" in kinds:
         column = next(a.column for a in attributes if a.role == "weight")
         _require_numbers(kinds["weight"], column, "weight")
@@ -394,6 +425,9 @@ def _role_view(
             if short == "s":
                 _require_numbers(kind, column, "score")
                 selected.append(f"{probability(name, kind)} AS {name}")
+            elif short == "r":
+                _require_numbers(kind, column, "label rank")
+                selected.append(name)
             elif short == "v":
                 if not is_list(kind) and kind != "VARCHAR":
                     raise InputError(
@@ -402,6 +436,8 @@ def _role_view(
                     )
                 selected.append(f"CAST({name} AS DOUBLE[]) AS {name}")
             else:
+                if short == "r":
+                    _require_numbers(kind, column, "label_rank")
                 selected.append(name)
     view = request.workspace.name("aligned")
     request.connection.execute(
@@ -417,6 +453,22 @@ def _require_numbers(kind: str, column: str, role: str) -> None:
             f"The {role} column '{column}' must hold numbers; it holds "
             f"{'text' if kind == 'VARCHAR' else kind.lower()}."
         )
+
+
+def _require_plain(
+    tables: Sequence[Source],
+    parts: Sequence[Part],
+    columns: Mapping[str, str | None],
+    choice: Choice,
+) -> None:
+    roles = [(column, role) for role, column in columns.items() if column]
+    roles += [(column, "group") for column in choice.columns]
+    for table in tables:
+        for column, role in roles:
+            if column in table.columns:
+                require_plain(table, column, role)
+    for part in parts:
+        require_plain(part.source, part.prediction, "prediction")
 
 
 def _shown_columns(parts: Sequence[Part], columns: Mapping[str, str | None]) -> dict[str, str]:
@@ -447,16 +499,13 @@ def _members(parts: Sequence[Part], checked: Checked, notes: list[str]) -> tuple
     return tuple(members)
 
 
-def _say_groups(
-    request: Request, choice: Choice, tables: Sequence[Source], notes: list[str]
-) -> None:
+def _say_groups(request: Request, choice: Choice, free: Sequence[str], notes: list[str]) -> None:
     notes.extend(choice.notes)
     unused = unused_note(choice.unused)
     if unused is not None:
         notes.append(unused)
     if request.cluster is None:
-        columns = list(dict.fromkeys(c for table in tables for c in table.columns))
-        suggestion = cluster_suggestion(columns)
+        suggestion = cluster_suggestion(free)
         if suggestion is not None:
             notes.append(suggestion)
 
@@ -466,7 +515,7 @@ def _say_tables(
     tables: Sequence[Source],
     choice: Choice,
     training: Training | None,
-    n_examples: int,
+    n_named: int,
     notes: list[str],
 ) -> None:
     """What of the tables beside the predictions was not used."""
@@ -474,9 +523,9 @@ def _say_tables(
         notes.append(f"{training.n_unlabelled:,} training rows without a label were not counted.")
     if examples is None:
         return
-    if examples.rows > n_examples:
+    if examples.rows > n_named:
         notes.append(
-            f"{examples.rows - n_examples:,} examples of the examples table {examples.shown} "
+            f"{examples.rows - n_named:,} examples of the examples table {examples.shown} "
             "have no predictions and were not used."
         )
     held = {column for table in tables for column in table.columns}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -108,12 +111,32 @@ def _in_one_order(*inputs: Any) -> tuple[Any, ...]:
     return tuple(ordered(given) for given in inputs)
 
 
+def as_array(values: Any) -> NDArray[Any]:
+    """An array that leaves the values of a list what they are.
+
+    By itself numpy makes text of a missing value beside text, and rounds whole numbers of twenty
+    digits that stand beside negative ones or fractions.
+
+    >>> as_array([12345678901234567890, -1]).tolist(), as_array([1, 2.5]).tolist()
+    ([12345678901234567890, -1], [1.0, 2.5])
+    """
+    import numpy as np
+
+    array = np.asarray(values)
+    if not isinstance(values, list | tuple):
+        return array
+    rounded = array.dtype.kind == "f" and any(
+        isinstance(value, int) and abs(value) > 2**53 for value in values
+    )
+    return np.asarray(values, dtype=object) if rounded or array.dtype.kind in "US" else array
+
+
 def _one_dimensional(given: Any, name: str) -> Any:
     import numpy as np
 
     if hasattr(given, "to_numpy") and getattr(given, "ndim", 1) == 1:
         return given  # a Series keeps its dtype: categories, nullable integers
-    array = np.asarray(given, dtype=object if _has_none(given) else None)
+    array = np.asarray(given, dtype=object) if _has_none(given) else as_array(given)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairweight.tables.canonical import canonical
+from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.connection import Workspace
 from fairweight.tables.groups import LOOK_ROWS, MAX_TEXT_VALUES
 from fairweight.tables.sources import Source
-from fairweight.tables.sql import is_float, is_integer, is_text, one_row, quote
+from fairweight.tables.sql import is_integer, one_row, quote
 
+OF_EXAMPLES = ("label", "weight", "cluster", "count")  # an example has one value of each
 _WIDTHS = (("UTINYINT", 0, 2**8), ("SMALLINT", -(2**15), 2**15), ("INTEGER", -(2**31), 2**31))
 
 
@@ -22,6 +22,11 @@ class Attribute:
     role: str
     column: str
 
+    @property
+    def numeric(self) -> bool:
+        """Whether the role is one of numbers: a weight, or a further column, if it has numbers."""
+        return self.role == "weight" or self.role.startswith("x")
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -29,13 +34,17 @@ class Identity:
 
     column: str | None  # None: the row number
     task: str | None = None
-    as_text: bool = False  # tables write the identity in different types
+    as_text: bool = True  # False: whole numbers in every table, compared as they are
+    task_as_text: bool = True
 
-    def select(self, source: Source) -> str:
+    def select(self, source: Source, prefix: str = "") -> str:
         """SQL for the key columns of a source."""
-        return f"{self.example(source)} AS example_id" + (
-            f", {quote(self.task)} AS task" if self.task is not None else ""
-        )
+        selected = f"{self.example(source, prefix)} AS example_id"
+        if self.task is None:
+            return selected
+        task = prefix + quote(self.task)
+        kind = source.columns[self.task]
+        return f"{selected}, {canonical_sql(task, kind) if self.task_as_text else task} AS task"
 
     def example(self, source: Source, prefix: str = "") -> str:
         """SQL for the example's identity alone."""
@@ -43,31 +52,15 @@ class Identity:
             # A window over all rows runs before every count; a counter of the reader is free.
             return prefix + source.row_number if source.row_number else "row_number() OVER ()"
         name = prefix + quote(self.column)
-        if not self.as_text:
-            return name
-        plain = f"CAST({name} AS VARCHAR)"
-        if not is_float(source.columns[self.column]):
-            return plain
-        # 7.0 in one table is 7 in another.
-        return f"CASE WHEN {name} = trunc({name}) THEN CAST({name} AS DECIMAL(38, 0))::VARCHAR" + (
-            f" ELSE {plain} END"
-        )
+        return canonical_sql(name, source.columns[self.column]) if self.as_text else name
+
+    def kind(self, source: Source) -> str:
+        """The type of the example's identity."""
+        return "VARCHAR" if self.as_text else source.columns[self.column or ""]
 
     @property
     def keys(self) -> tuple[str, ...]:
         return ("example_id",) if self.task is None else ("example_id", "task")
-
-
-def same_kind_of_id(kinds: Iterable[str]) -> bool:
-    """Whether identities of these types can be compared as they are.
-
-    >>> same_kind_of_id(["BIGINT", "INTEGER"]), same_kind_of_id(["BIGINT", "VARCHAR"])
-    (True, False)
-    """
-    families = {
-        "integer" if is_integer(kind) else "text" if is_text(kind) else kind for kind in kinds
-    }
-    return len(families) == 1
 
 
 def same_text(one: Any, other: Any) -> bool:
@@ -92,16 +85,19 @@ class Compact:
     workspace: Workspace
     _known: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def kind(self, source: Source, column: str) -> str:
-        """The type to store this column in."""
+    def kind(self, source: Source, column: str, *, numeric: bool = False) -> str:
+        """The type to store this column in; `numeric`: in a role of numbers."""
+        if numeric and column in source.guessed:
+            return source.kind(column)
         key = (source.view, column)
         if key not in self._known:
             self._known[key] = self._find(source.view, column, source.columns[column])
         return self._known[key]
 
-    def select(self, source: Source, column: str, role: str) -> str:
+    def select(self, source: Source, column: str, role: str, *, numeric: bool = False) -> str:
         """SQL for the column in its compact type, under the name of its role."""
-        return f"CAST({quote(column)} AS {self.kind(source, column)}) AS {quote(role)}"
+        kind = self.kind(source, column, numeric=numeric)
+        return f"CAST({quote(column)} AS {kind}) AS {quote(role)}"
 
     def _find(self, view: str, column: str, kind: str) -> str:
         connection = self.workspace.connection

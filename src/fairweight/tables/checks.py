@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
 from fairweight.tables.identity import SHOWN_EXAMPLES, named
-from fairweight.tables.sql import is_float, missing, one_row, quote
-from fairweight.tables.words import counted, have
+from fairweight.tables.sources import Source
+from fairweight.tables.sql import is_float, is_list, is_nested, missing, one_row, quote
+from fairweight.tables.words import are, counted, have
 
 if TYPE_CHECKING:
     import duckdb
 
 # Probabilities from single-precision softmax exceed 1 by rounding.
 SCORE_TOLERANCE = 1e-6
+LEAST_WEIGHT, MOST_WEIGHT = 1e-50, 1e50  # fourth powers are still numbers
+MOST_EXAMPLES = 10**9 - 1  # numpy draws hypergeometric numbers of no more
+SHOWN_TYPE = 60  # characters of a type in a message
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Checked:
     """How many rows there are, and which optional columns hold nothing at all."""
 
     rows: int
+    examples: int  # rows, or what they count
     empty: frozenset[str]
     list_length: int | None  # entries of the class-probability lists
 
@@ -42,14 +47,19 @@ def check_values(
     score and weight columns for messages.
     """
     asked = {"rows": "count(*)", "label": f"count(*) FILTER ({missing('label', kinds['label'])})"}
+    asked["examples"] = 'sum("count")' if "count" in kinds else "count(*)"
     bad: dict[str, str] = {}
     if "weight" in kinds:
         bad["weight"] = "(weight IS NULL OR isnan(weight) OR weight < 0 OR isinf(weight))"
         asked["weight"] = f"count(*) FILTER ({bad['weight']})"
-        asked["total_weight"] = "sum(weight) FILTER (NOT isnan(weight))"
+        asked["least_weight"] = "min(weight) FILTER (weight > 0)"
+        asked["most_weight"] = "max(weight) FILTER (weight > 0)"
     for number in numbers:
         predicted = f"NOT {missing(f'p{number}', kinds[f'p{number}'])}"
-        score, scores = f"s{number}", f"v{number}"
+        score, scores, rank = f"s{number}", f"v{number}", f"r{number}"
+        if rank in kinds:
+            bad[rank] = f"({rank} < 1 OR {rank} <> trunc({rank}))"
+            asked[rank] = f"count(*) FILTER ({bad[rank]})"
         if score in kinds:
             absent = f"({score} IS NULL OR isnan({score}))"
             bad[score] = (
@@ -62,7 +72,8 @@ def check_values(
         if scores in kinds:
             bad[scores] = (
                 f"(list_min({scores}) < {-SCORE_TOLERANCE} OR "
-                f"list_max({scores}) > {1 + SCORE_TOLERANCE})"
+                f"list_max({scores}) > {1 + SCORE_TOLERANCE} OR "
+                f"list_count({scores}) < len({scores}))"
             )
             asked[scores] = f"count(*) FILTER ({bad[scores]})"
             asked[f"{scores}_absent"] = f"count(*) FILTER ({scores} IS NULL AND {predicted})"
@@ -84,6 +95,7 @@ def check_values(
         raise InputError(
             "No example is left: the variants have no example in common; check the example ids."
         )
+    refuse_too_many(int(result["examples"]))
     if result["label"]:
         examples = some(missing("label", kinds["label"]))
         raise InputError(
@@ -94,6 +106,13 @@ def check_values(
     empty: set[str] = set()
     lengths: set[int] = set()
     for number in numbers:
+        rank = f"r{number}"
+        if result.get(rank):
+            raise InputError(
+                f"The column '{columns[rank]}' has {counted(result[rank], 'value')} that "
+                f"{are(result[rank])} no place, such as {some(bad[rank])}; it says which place the "
+                "true label has among the predictions: 1, 2, 3 ..."
+            )
         for name in (f"s{number}", f"v{number}"):
             if name not in kinds:
                 continue
@@ -101,9 +120,14 @@ def check_values(
                 empty.add(name)
                 continue
             if result[name]:
+                held = (
+                    f"{counted(result[name], 'value')} outside [0, 1]"
+                    if name[0] == "s"
+                    else f"{counted(result[name], 'list')} with an entry outside [0, 1] or empty"
+                )
                 raise InputError(
-                    f"The score column '{columns[name]}' has {counted(result[name], 'value')} "
-                    f"outside [0, 1], such as {some(bad[name])}; give probabilities, not logits."
+                    f"The score column '{columns[name]}' has {held}, such as {some(bad[name])}; "
+                    "give probabilities, not logits."
                 )
             if result[f"{name}_absent"]:
                 gap = "IS NULL" if name[0] == "v" else f"IS NULL OR isnan({name})"
@@ -120,7 +144,12 @@ def check_values(
             f"The lists of class probabilities have different lengths ({min(lengths)} to "
             f"{max(lengths)}); give one probability per class, in one order."
         )
-    return Checked(int(result["rows"]), frozenset(empty), lengths.pop() if lengths else None)
+    return Checked(
+        rows=int(result["rows"]),
+        examples=int(result["examples"]),
+        empty=frozenset(empty),
+        list_length=lengths.pop() if lengths else None,
+    )
 
 
 def _check_weights(
@@ -132,12 +161,41 @@ def _check_weights(
         raise InputError(
             f"The weight column '{columns['weight']}' is negative, infinite or missing in "
             f"{counted(result['weight'], 'row')}, such as {some(bad['weight'])}; "
-            "weights are numbers of at least 0."
+            "correct them: weights are numbers of at least 0."
         )
-    if not result["total_weight"]:
+    least, most = result["least_weight"], result["most_weight"]
+    if most is None:
         raise InputError(
-            f"The weight column '{columns['weight']}' is zero everywhere; nothing can be weighed."
+            f"The weight column '{columns['weight']}' is zero everywhere; give weights above 0, "
+            "or leave the column out."
         )
+    if least < LEAST_WEIGHT or most > MOST_WEIGHT:
+        raise InputError(
+            f"The weight column '{columns['weight']}' has weights from {least:g} to {most:g}, "
+            "whose squares cannot be computed with; divide all weights by their mean."
+        )
+
+
+def refuse_too_many(examples: int) -> None:
+    """An error where there are more examples than can be resampled."""
+    if examples > MOST_EXAMPLES:
+        raise InputError(
+            f"There are {examples:,} examples, and at most {MOST_EXAMPLES:,} can be audited; take "
+            "a random part of them."
+        )
+
+
+def require_plain(table: Source, column: str, role: str) -> None:
+    """An error where a column holds lists, structures or maps: its rows have no single value."""
+    kind = table.columns[column]
+    if not is_nested(kind):
+        return
+    what, part = ("lists", "entry") if is_list(kind) else ("structures", "field")
+    shown = kind if len(kind) <= SHOWN_TYPE else f"{kind[:SHOWN_TYPE]}…"
+    raise InputError(
+        f"The {role} column '{column}' of {table.shown} holds {what} (type {shown}), and each row "
+        f"needs one value; make a column of the {part} that is meant, and name that."
+    )
 
 
 def double(expression: str, kind: str) -> str:

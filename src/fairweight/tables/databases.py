@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 50_000
+LARGE = f"typeof({{0}}) = 'integer' AND abs({{0}}) > {2**53}"  # a double would round them
 _SELECT = re.compile(r"\s*(select|with|from|values)\b", re.IGNORECASE)
 
 
@@ -117,12 +118,13 @@ def _sqlite_schema(file: sqlite3.Connection, query: str) -> pa.Schema:
     import pyarrow as pa
 
     names = [item[0] for item in file.execute(f"SELECT * FROM ({query}) LIMIT 0").description]
-    kinds = ("integer", "real", "text", "blob")
-    asked = ", ".join(f"max(typeof({quote(name)}) = '{kind}')" for name in names for kind in kinds)
+    kinds = ("integer", "real", "text", "blob", "large")
+    conditions = [*(f"typeof({{0}}) = '{kind}'" for kind in kinds[:4]), LARGE]
+    asked = ", ".join(f"max({c.format(quote(name))})" for name in names for c in conditions)
     found = file.execute(f"SELECT {asked} FROM ({query})").fetchone()
     fields = []
     for position, name in enumerate(names):
-        flags = found[position * 4 : position * 4 + 4]
+        flags = found[position * len(kinds) : (position + 1) * len(kinds)]
         present = {kind for kind, there in zip(kinds, flags, strict=True) if there}
         fields.append(pa.field(name, _arrow_type(present)))
     return pa.schema(fields)
@@ -133,9 +135,9 @@ def _arrow_type(present: set[str]) -> pa.DataType:
 
     if not present:
         return pa.string()
-    if present == {"integer"}:
+    if present <= {"integer", "large"}:
         return pa.int64()
-    if present <= {"integer", "real"}:
+    if present <= {"integer", "real"}:  # with large ones beside fractions it is text
         return pa.float64()
     return pa.binary() if present == {"blob"} else pa.string()
 

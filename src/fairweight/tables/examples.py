@@ -19,11 +19,10 @@ def check_examples(workspace: Workspace, identity: Identity, examples: Source, v
         f"CREATE TEMP VIEW {quote(keys)} AS SELECT {identity.example(examples)} AS example_id "
         f"FROM {quote(examples.view)}"
     )
-    kind = "VARCHAR" if identity.as_text else examples.columns[identity.column or ""]
     check_unique(
         connection,
         keys,
-        kind,
+        identity.kind(examples),
         has_task=False,
         rows=examples.rows,
         where=f"The examples table {examples.shown}",

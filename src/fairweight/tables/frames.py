@@ -62,23 +62,27 @@ def _pandas_columns(frame: Any) -> Iterable[tuple[str, Any]]:
 
 def _polars_columns(frame: Any) -> Iterable[tuple[str, Any]]:
     for column in frame.get_columns():
-        held = column.to_list() if str(column.dtype) == "Object" else column.to_arrow()
-        yield str(column.name), held
+        kind = str(column.dtype)
+        if kind in ("Int128", "UInt128"):  # Arrow has no such type; the text is the same number
+            from polars import String
+
+            column = column.cast(String)
+        yield str(column.name), column.to_list() if kind == "Object" else column.to_arrow()
 
 
 def _plain(table: pa.Table, name: str) -> pa.Table:
-    _check_names(table.column_names, name)
+    check_names(table.column_names, name)
     return table
 
 
 def _table(columns: Iterable[tuple[str, Any]], name: str) -> pa.Table:
     import pyarrow as pa
 
-    arrays: dict[str, Any] = {}
-    for label, values in columns:
-        if label in arrays:
-            _check_names([label, label], name)
-        arrays[label] = column_to_arrow(values, f"column '{label}' of {name}")
+    held = list(columns)
+    check_names((label for label, _ in held), name)
+    arrays = {
+        label: column_to_arrow(values, f"column '{label}' of {name}") for label, values in held
+    }
     lengths = {label: len(array) for label, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"'{label}' has {length:,}" for label, length in lengths.items())
@@ -87,12 +91,26 @@ def _table(columns: Iterable[tuple[str, Any]], name: str) -> pa.Table:
     return table
 
 
-def _check_names(names: Iterable[str], name: str) -> None:
-    seen: set[str] = set()
+def check_names(names: Iterable[str], name: str) -> None:
+    """Raise where two columns have one name; DuckDB takes `Sex` and `sex` for one, too.
+
+    >>> check_names(["sex", "Sex"], "'a.csv'")
+    Traceback (most recent call last):
+    ...
+    fairweight.errors.InputError: 'a.csv' has the columns 'sex' and 'Sex', which differ in upper
+    and lower case alone; rename one of them.
+    """
+    seen: dict[str, str] = {}
     for label in names:
-        if label in seen:
+        other = seen.get(label.lower())
+        if other == label:
             raise InputError(f"{name} has two columns named '{label}'; rename one of them.")
-        seen.add(label)
+        if other is not None:
+            raise InputError(
+                f"{name} has the columns '{other}' and '{label}', which differ in upper and lower "
+                "case alone; rename one of them."
+            )
+        seen[label.lower()] = label
 
 
 def column_to_arrow(values: Any, name: str) -> pa.Array | pa.ChunkedArray:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.canonical import canonical_sql
+from fairweight.tables.names import grouping_columns, grouping_name
 from fairweight.tables.sql import is_float, is_integer, is_text, one_row, quote
 
 if TYPE_CHECKING:
@@ -26,7 +28,8 @@ class Offer:
     """A column that could be a group: where it is, of which type, and for how many examples."""
 
     view: str
-    kind: str
+    held: str  # the type that the view has it in
+    kind: str  # the type that its values have: numbers in a text file too
     examples: float
 
 
@@ -49,21 +52,12 @@ def chosen_groups(
     columns: dict[str, None] = {}
     groupings: dict[str, None] = {}
     for given in [asked] if isinstance(asked, str) else asked:
-        name = str(given).strip()
-        parts = [name] if name in offers else [part.strip() for part in name.split("*")]
-        if not name or not all(parts):
-            raise InputError(f"groups= has an empty name in {given!r}; write 'sex' or 'sex*age'.")
-        if len(set(parts)) < len(parts):
-            raise InputError(f"The grouping '{name}' names a column twice; name each once.")
-        for part in parts:
-            if part not in offers:
-                raise UnknownNameError("In --groups (groups=), the column", part, offers)
-            columns[part] = None
-        groupings["*".join(parts)] = None
+        parts = grouping_columns(str(given), offers, "--groups (groups=)")
+        columns |= dict.fromkeys(parts)
+        groupings[grouping_name(parts)] = None
     notes = []
     for column in columns:
-        offer = offers[column]
-        values = _count_values(connection, offer.view, column)
+        values = _count_values(connection, column, offers[column])
         if values > MAX_TEXT_VALUES:
             notes.append(
                 f"The group column '{column}' has {values:,} values; all are in the tables, "
@@ -86,7 +80,7 @@ def default_groups(
             columns.append(column)
         else:
             unused[column] = reason
-    return Choice(tuple(columns), tuple(columns), unused)
+    return Choice(tuple(columns), tuple(grouping_name([c]) for c in columns), unused)
 
 
 def unused_note(unused: Mapping[str, str]) -> str | None:
@@ -98,7 +92,7 @@ def unused_note(unused: Mapping[str, str]) -> str | None:
 
 
 def cluster_suggestion(columns: Sequence[str]) -> str | None:
-    """A hint where a column seems to say which examples belong together.
+    """A hint where one of the columns without a role seems to say which examples belong together.
 
     >>> cluster_suggestion(["sex", "writer_id"])[:52]
     "Examples assumed independent, but the column 'writer"
@@ -110,7 +104,7 @@ def cluster_suggestion(columns: Sequence[str]) -> str | None:
         if CLUSTER_WORDS & set(re.split(r"[^a-z]+", words)):
             return (
                 f"Examples assumed independent, but the column '{column}' seems to say which "
-                f"belong together; if so, use --cluster {column!r}."
+                f"belong together; if so, use --cluster {shlex.quote(column)}."
             )
     return None
 
@@ -124,11 +118,11 @@ def _unfit(connection: duckdb.DuckDBPyConnection, column: str, offer: Offer) -> 
         most = MAX_TEXT_VALUES
     else:
         return f"type {offer.kind.partition('(')[0].lower()}"
-    seen = _count_values(connection, offer.view, column, LOOK_ROWS)
+    seen = _count_values(connection, column, offer, LOOK_ROWS)
     if seen > most:
         # The first rows have too many already; the exact number would need every row.
         return f"more than {most:,} values"
-    seen = _count_values(connection, offer.view, column)
+    seen = _count_values(connection, column, offer)
     if seen > most:
         return f"{seen:,} values"
     if seen > FEW_VALUES and seen > offer.examples / 2:
@@ -139,13 +133,14 @@ def _unfit(connection: duckdb.DuckDBPyConnection, column: str, offer: Offer) -> 
 
 
 def _count_values(
-    connection: duckdb.DuckDBPyConnection, view: str, column: str, rows: int | None = None
+    connection: duckdb.DuckDBPyConnection, column: str, offer: Offer, rows: int | None = None
 ) -> int:
     """Distinct values; a missing value is one of them where others are there too."""
     some = f" LIMIT {rows}" if rows is not None else ""
+    text = canonical_sql("value", offer.held)
     total, present = one_row(
         connection,
-        "SELECT count(*), count(value) FROM (SELECT DISTINCT value FROM "
-        f"(SELECT {quote(column)} AS value FROM {quote(view)}{some}))",
+        f"SELECT count(*), count(text) FROM (SELECT DISTINCT {text} AS text FROM "
+        f"(SELECT DISTINCT {quote(column)} AS value FROM (FROM {quote(offer.view)}{some})))",
     )
     return int(total) if present else 0

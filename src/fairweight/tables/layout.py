@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.tables.canonical import canonical
+from fairweight.tables.canonical import canonical, canonical_sql, is_whole
+from fairweight.tables.checks import require_plain
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
+from fairweight.tables.frequencies import read_counts
 from fairweight.tables.given import named_sources
 from fairweight.tables.sources import Source, open_source
-from fairweight.tables.sql import is_list, literal, quote
+from fairweight.tables.sql import is_integer, is_list, is_number, is_text, literal, quote
 
 ALONE = "dense"  # what a model is called that nobody named
 
@@ -38,6 +40,7 @@ class Names:
     score: str = "score"
     scores: str = "scores"
     label_rank: str = "label_rank"
+    count: str | None = None  # how many examples a row stands for; None: one
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,8 @@ def recognise(
         (name, open_source(workspace, item, name=None if isinstance(item, str | Path) else name))
         for name, item in given
     ]
+    if names.count is not None:
+        opened = [(name, read_counts(workspace, table, names.count)) for name, table in opened]
     if len(opened) == 1:
         name, table = opened[0]
         if alone and predictions is None and _one_model(table, names):
@@ -113,16 +118,45 @@ def _one_model(table: Source, names: Names) -> bool:
 
 
 def _union(workspace: Workspace, tables: Sequence[Source]) -> Source:
+    """The parts as one table; a column that they hold in different types is text in it."""
     view = workspace.name("union")
-    parts = " UNION ALL BY NAME ".join(f"SELECT * FROM {quote(t.view)}" for t in tables)
+    names = dict.fromkeys(column for table in tables for column in table.columns)
+    guessed: dict[str, str] = {}
+    as_text: set[str] = set()
+    for column in names:
+        holders = [table for table in tables if column in table.columns]
+        held = {table.columns[column] for table in holders}
+        looks = [table.kind(column) for table in holders]
+        # As whole numbers beside floats, or as one of these beside text, values would be changed.
+        mixed = len(held) > 1 and not all(is_integer(kind) for kind in held)
+        if mixed and all(is_number(kind) or is_text(kind) for kind in held):
+            as_text.add(column)
+        if (column in as_text or held == {"VARCHAR"}) and all(map(is_number, looks)):
+            guessed[column] = "BIGINT" if all(map(is_integer, looks)) else "DOUBLE"
+
+    def selected(table: Source) -> str:
+        return ", ".join(
+            f"{canonical_sql(quote(c), kind)} AS {quote(c)}" if c in as_text else quote(c)
+            for c, kind in table.columns.items()
+        )
+
+    parts = " UNION ALL BY NAME ".join(f"SELECT {selected(t)} FROM {quote(t.view)}" for t in tables)
     name = ", ".join(table.name for table in tables)
     with reading(f"the parts ({name})"):
         workspace.connection.execute(f"CREATE TEMP VIEW {quote(view)} AS {parts}")
         rows = workspace.connection.execute(f"DESCRIBE {quote(view)}").fetchall()
     columns = {str(row[0]): str(row[1]) for row in rows}
     files = tuple(file for table in tables for file in table.files)
-    total = sum(table.rows for table in tables)
-    return Source(name, view, columns, total, files, tables[0].score_classes)
+    return Source(
+        name,
+        view,
+        columns,
+        rows=sum(table.rows for table in tables),
+        files=files,
+        score_classes=tables[0].score_classes,
+        total=sum(table.n_examples for table in tables),
+        guessed=guessed,
+    )
 
 
 def require(source: Source, column: str, option: str) -> str:
@@ -176,18 +210,22 @@ def _single(
 
 def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names: Names) -> Layout:
     has_seed = names.seed in table.columns
+    for column, role in ((names.variant, "variant"), (names.seed, "seed")):
+        if column in table.columns:
+            require_plain(table, column, role)
     seed = quote(names.seed) if has_seed else "NULL"
     with reading(table.shown):
         rows = workspace.connection.execute(
+            f"SELECT variant, seed, {canonical_sql('variant', table.columns[names.variant])}, "
+            f"{canonical_sql('seed', table.columns[names.seed]) if has_seed else seed} FROM ("
             f"SELECT variant, seed, min(position) AS first FROM (SELECT {quote(names.variant)} "
             f"AS variant, {seed} AS seed, row_number() OVER () AS position "
-            f"FROM {quote(table.view)}) GROUP BY ALL ORDER BY first"
+            f"FROM {quote(table.view)}) GROUP BY ALL) ORDER BY first"
         ).fetchall()
     if not has_seed and names.seed != "seed":
         require(table, names.seed, "--seed-column (seed=)")
     conditions: dict[tuple[str, str | int], list[str]] = {}
-    for variant, seed_value, _ in rows:
-        name = canonical(variant)
+    for variant, seed_value, name, member in rows:
         if name is None:
             raise InputError(
                 f"{table.shown} has rows without a value in '{names.variant}'; "
@@ -196,7 +234,7 @@ def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names
         where = f"{quote(names.variant)} IS NOT DISTINCT FROM {literal(variant)}"
         if has_seed:
             where += f" AND {quote(names.seed)} IS NOT DISTINCT FROM {_seed_literal(seed_value)}"
-        conditions.setdefault((name, seed_of(seed_value)), []).append(f"({where})")
+        conditions.setdefault((name, seed_of(member)), []).append(f"({where})")
     parts = tuple(
         Part(
             variant=name,
@@ -217,17 +255,15 @@ def _seed_literal(value: Any) -> str:
 
 
 def seed_of(value: Any) -> str | int:
-    """A seed as given; 0 where there is none.
+    """A seed by its canonical text, a whole number where it is one; 0 where there is none.
 
-    >>> [seed_of(v) for v in (None, 3, 3.0, "a")]
-    [0, 3, 3, 'a']
+    >>> [seed_of(v) for v in (None, 3, 3.0, "3", "03", "a")]
+    [0, 3, 3, 3, '03', 'a']
     """
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
     text = canonical(value)
     if text is None:
         return 0
-    return int(text) if isinstance(value, float) and text.lstrip("-").isdigit() else text
+    return int(text) if is_whole(text) else text
 
 
 def _score_columns(table: Source, names: Names) -> dict[str, str | None]:
@@ -258,14 +294,11 @@ def _match(column: str, role: str) -> tuple[str, str | int] | None:
     for stem in _STEMS[role]:
         colon = re.fullmatch(rf"{stem}:(.+?)(?::([^:]+))?", column, re.DOTALL)
         if colon:
-            seed = colon.group(2)
-            return colon.group(1), (
-                0 if seed is None else int(seed) if re.fullmatch(r"-?\d+", seed) else seed
-            )
+            return canonical(colon.group(1)) or "", seed_of(colon.group(2))
         for pattern in (rf"{stem}[_ ](.+)", rf"(.+)[_ ]{stem}"):
             found = re.fullmatch(pattern, column, re.DOTALL)
             if found:
-                return found.group(1), 0
+                return canonical(found.group(1)) or "", 0
     return None
 
 
@@ -297,7 +330,7 @@ def _given(table: Source, columns: Columns, option: str) -> dict[tuple[str, str 
                 "give every member a column of its own."
             )
         for seed, column in enumerate(listed):
-            found[str(variant), seed] = require(table, column, option)
+            found[canonical(variant) or "", seed] = require(table, column, option)
     return found
 
 
@@ -360,7 +393,7 @@ def _files(
     parts: list[Part] = []
     for name, table in opened:
         require(table, names.prediction, "--prediction-column (prediction=)")
-        variant = name
+        variant = canonical(name)
         if variant is None:
             variant = _stem(table)
             if variant in stems:
@@ -425,7 +458,7 @@ def _as_variant(workspace: Workspace, table: Source, variant: str, names: Names)
         f"{quote(names.variant)} FROM {quote(table.view)}"
     )
     columns = {**table.columns, names.variant: "VARCHAR"}
-    return Source(table.name, view, columns, table.rows, table.files, table.score_classes)
+    return replace(table, view=view, columns=columns, row_number=None)
 
 
 def _stem(table: Source) -> str:
@@ -436,4 +469,4 @@ def _stem(table: Source) -> str:
     name = Path(table.name.partition("::")[0]).name
     for packed in (".gz", ".zst", ".bz2"):
         name = name.removesuffix(packed)
-    return Path(name).stem
+    return canonical(Path(name).stem) or ""

@@ -8,12 +8,14 @@ models take 2 s and 0.4 GB this way, against 5-7 s and 2.5 GB for one hash aggre
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fairweight.errors import InputError
-from fairweight.tables.attributes import Attribute, Compact, Identity, same_text
+from fairweight.tables.attributes import OF_EXAMPLES, Attribute, Compact, Identity, same_text
+from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.connection import Workspace
 from fairweight.tables.examples import check_examples
 from fairweight.tables.identity import SHOWN_EXAMPLES, check_unique, named
@@ -29,6 +31,34 @@ MEMBERS_APART = (
 _VALUE_ROLES = (("p", "prediction"), ("s", "score"), ("v", "scores"), ("r", "label_rank"))
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Equal examples that `--missing drop` left out: what is known of them, and who lacks them."""
+
+    task: str | None
+    label: str | None  # None: no table that has them says it
+    groups: dict[str, str | None]  # column -> value; a column that no such table has is not in it
+    lacks: tuple[str, ...]  # variants
+    n: int
+    weight: float  # the sum of their weights; n where there are none
+
+
+def left_out_note(left_out: Sequence[LeftOut]) -> list[str]:
+    """How many examples some variant lacks, and which; nothing where there are none."""
+    by_side: dict[str, int] = {}
+    for part in left_out:
+        if part.lacks:
+            side = " and ".join(f"'{name}'" for name in part.lacks)
+            by_side[side] = by_side.get(side, 0) + part.n
+    if not by_side:
+        return []
+    sides = ", ".join(f"{n:,} missing from {side}" for side, n in by_side.items())
+    return [
+        f"{sum(by_side.values()):,} examples that some variant lacks were left out "
+        f"(--missing drop): {sides}."
+    ]
+
+
 @dataclass
 class Assembled:
     """The tables laid side by side, and what was found while doing so."""
@@ -38,13 +68,20 @@ class Assembled:
     owners: dict[str, str] = field(default_factory=dict)  # role -> table that holds it
     kinds: dict[str, str] = field(default_factory=dict)  # role -> type it is stored in
     varying: dict[str, str] = field(default_factory=dict)  # role -> why it is not of the example
-    dropped: int = 0
+    partial: dict[str, int] = field(default_factory=dict)  # tables that lack rows -> their member
+    left_out: tuple[LeftOut, ...] = ()
+
+    @property
+    def everyone(self) -> str:
+        """SQL for FROM: all tables side by side, with every row that the baseline has."""
+        return " POSITIONAL JOIN ".join(quote(table) for table in self.tables)
 
     @property
     def rows(self) -> str:
-        """SQL for FROM: all tables side by side, without the rows that are to be left out."""
-        joined = " POSITIONAL JOIN ".join(quote(table) for table in self.tables)
-        return joined + (f" WHERE {' AND '.join(self.conditions)}" if self.conditions else "")
+        """The same without the rows that are to be left out."""
+        return self.everyone + (
+            f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+        )
 
 
 @dataclass(frozen=True)
@@ -60,7 +97,7 @@ class Assembly:
     def run(self, parts: Sequence[Part], examples: Source | None) -> Assembled:
         """Copy, verify and join every member; the first one decides the order of rows."""
         found = Assembled()
-        extras: list[str] = []
+        extras: dict[int, str] = {}  # which members have rows that the first lacks, and where
         for number, part in enumerate(parts):
             table = self._copy(number, part, found)
             if number == 0:
@@ -68,12 +105,15 @@ class Assembly:
                 found.tables.append(table)
                 self._own(found, table, part.source)
                 continue
-            table = self._beside(found, table, part, parts, extras)
+            table = self._beside(found, table, number, parts, extras)
             self._compare(found, table, part, parts)
             self._slim(found, table, number, part)
         if examples is not None:
             self._join_examples(found, examples)
-        found.dropped = self._count_dropped(found, extras)
+        if self.drop_missing and found.conditions:
+            lacked = self._lacked_by_others(found, parts)
+            lacked += self._lacked_by_the_first(extras, parts, examples)
+            found.left_out = tuple(sorted(lacked, key=str))  # in an order of their own
         return found
 
     def _execute(self, sql: str) -> Any:
@@ -82,6 +122,14 @@ class Assembly:
     def _count(self, sql: str) -> int:
         return int(one_row(self.workspace.connection, sql)[0])
 
+    def _kind(self, source: Source, attribute: Attribute) -> str:
+        return self.compact.kind(source, attribute.column, numeric=attribute.numeric)
+
+    def _select(self, source: Source, attribute: Attribute) -> str:
+        return self.compact.select(
+            source, attribute.column, attribute.role, numeric=attribute.numeric
+        )
+
     def _held(self, source: Source) -> list[Attribute]:
         return [a for a in self.attributes if a.column in source.columns]
 
@@ -89,7 +137,7 @@ class Assembly:
         table = self.workspace.name("member")
         selected = [self.identity.select(part.source)]
         for attribute in self._held(part.source):
-            selected.append(self.compact.select(part.source, attribute.column, attribute.role))
+            selected.append(self._select(part.source, attribute))
         for short, role in _VALUE_ROLES:
             column = getattr(part, role)
             if column is None:
@@ -99,8 +147,8 @@ class Assembly:
                 selected.append(self.compact.select(part.source, column, name))
                 found.kinds[name] = self.compact.kind(part.source, column)
             else:
-                selected.append(f"{quote(column)} AS {quote(name)}")
-                found.kinds[name] = part.source.columns[column]
+                selected.append(f"{part.source.number(column)} AS {quote(name)}")
+                found.kinds[name] = part.source.kind(column)
         where = f" WHERE {part.where}" if part.where is not None else ""
         self._execute(
             f"CREATE TEMP TABLE {quote(table)} AS SELECT {', '.join(selected)} "
@@ -111,15 +159,13 @@ class Assembly:
     def _check_unique(self, table: str, part: Part, parts: Sequence[Part]) -> None:
         alone = not _in_population(part, parts)
         member = f"variant '{part.variant}'" + ("" if alone else f", seed {part.seed}")
-        column = self.identity.column or ""
-        kind = "VARCHAR" if self.identity.as_text else part.source.columns[column]
-        keys = [column, "variant", "seed"]
+        keys = [self.identity.column or "", "variant", "seed"]
         if self.identity.task is not None:
             keys.append(self.identity.task)
         check_unique(
             self.workspace.connection,
             table,
-            kind,
+            self.identity.kind(part.source),
             has_task=self.identity.task is not None,
             rows=self._count(f"SELECT count(*) FROM {quote(table)}"),
             where=f"{part.source.shown}, {member}",
@@ -131,7 +177,7 @@ class Assembly:
         for attribute in self._held(source):
             if attribute.role not in found.owners:
                 found.owners[attribute.role] = table
-                found.kinds[attribute.role] = self.compact.kind(source, attribute.column)
+                found.kinds[attribute.role] = self._kind(source, attribute)
 
     def _same_order(self, base: str, table: str, keys: Sequence[str]) -> bool:
         counts = [self._count(f"SELECT count(*) FROM {quote(t)}") for t in (base, table)]
@@ -147,12 +193,12 @@ class Assembly:
         self,
         found: Assembled,
         table: str,
-        part: Part,
+        number: int,
         parts: Sequence[Part],
-        extras: list[str],
+        extras: dict[int, str],
     ) -> str:
         """The member's table in the order of the first member."""
-        base, keys = found.tables[0], self.identity.keys
+        part, base, keys = parts[number], found.tables[0], self.identity.keys
         if self._same_order(base, table, keys):
             return table
         self._check_unique(table, part, parts)
@@ -163,7 +209,7 @@ class Assembly:
             # Both have every identity once, so as many matches as rows leave nothing out.
             self._execute(f"ALTER TABLE {quote(placed)} DROP COLUMN present")
         elif self.drop_missing:
-            extras.append(self._beyond(table, base))
+            extras[number] = self._beyond(table, base)
         else:
             self._refuse_missing(base, table, _shown(parts[0], parts), _shown(part, parts))
         self._execute(f"DROP TABLE {quote(table)}")
@@ -181,11 +227,11 @@ class Assembly:
         return placed
 
     def _beyond(self, table: str, base: str) -> str:
-        """The keys of a table that the base does not have."""
+        """The rows of a table that the base does not have."""
         extra = self.workspace.name("extra")
         key = ", ".join(self.identity.keys)
         self._execute(
-            f"CREATE TEMP TABLE {quote(extra)} AS SELECT {key} FROM {quote(table)} "
+            f"CREATE TEMP TABLE {quote(extra)} AS SELECT * FROM {quote(table)} "
             f"ANTI JOIN {quote(base)} USING ({key})"
         )
         return extra
@@ -218,7 +264,7 @@ class Assembly:
             owner = found.owners.get(role)
             if owner is None or role in found.varying:
                 continue
-            conflict = self._conflict(found, owner, table, role, part, attribute.column)
+            conflict = self._conflict(found, owner, table, attribute, part)
             if conflict is None:
                 continue
             total, example, values = conflict
@@ -233,14 +279,14 @@ class Assembly:
                     f"{counted(total, 'row')} {have(total)} no label ('{attribute.column}'), "
                     f"such as {named([example])}; fill the labels or leave those examples out."
                 )
-            if role in ("label", "weight", "cluster"):
+            if role in OF_EXAMPLES:
                 raise InputError(f"{told}; an example has one {role}: correct the tables.")
             found.varying[role] = "differs between variants of one example"
 
     def _conflict(
-        self, found: Assembled, owner: str, table: str, role: str, part: Part, column: str
+        self, found: Assembled, owner: str, table: str, attribute: Attribute, part: Part
     ) -> tuple[int, Any, tuple[Any, Any]] | None:
-        name = quote(role)
+        name = quote(attribute.role)
         joined = f"{quote(owner)} AS a POSITIONAL JOIN {quote(table)} AS b"
         base = found.tables[0]
         if owner != base:
@@ -249,17 +295,19 @@ class Assembly:
         there = " AND b.present" if self._has_present(table) else ""
         if owner != base and self._has_present(owner):
             there += " AND a.present"
-        if found.kinds[role] == self.compact.kind(part.source, column) and not self._count(
+        kinds = (found.kinds[attribute.role], self._kind(part.source, attribute))
+        if kinds[0] == kinds[1] and not self._count(
             f"SELECT count(*) FROM {joined} WHERE a.{name} IS DISTINCT FROM b.{name}{there}"
         ):
             return None
         # Types or spellings may differ (1, 1.0 and "1"): the few distinct pairs are compared by
         # their canonical text.
         pairs = self._execute(
-            f"SELECT a.{name}, b.{name}, count(*), min({key}) FROM {joined} "
-            f"WHERE true{there} GROUP BY ALL ORDER BY 4"
+            f"SELECT {canonical_sql('one', kinds[0])}, {canonical_sql('other', kinds[1])}, * FROM ("
+            f"SELECT a.{name} AS one, b.{name} AS other, count(*), min({key}) AS first "
+            f"FROM {joined} WHERE true{there} GROUP BY ALL) ORDER BY first"
         ).fetchall()
-        differing = [row for row in pairs if not same_text(row[0], row[1])]
+        differing = [row[2:] for row in pairs if not same_text(row[0], row[1])]
         if not differing:
             return None
         first = differing[0]
@@ -278,6 +326,7 @@ class Assembly:
         if self._has_present(table):
             selected.append(f"present AS present{number}")
             found.conditions.append(f"present{number}")
+            found.partial[slim] = number
         self._execute(
             f"CREATE TEMP TABLE {quote(slim)} AS SELECT {', '.join(selected)} FROM {quote(table)}"
         )
@@ -293,7 +342,7 @@ class Assembly:
             return
         table = self.workspace.name("examples")
         selected = [f"{self.identity.example(examples)} AS example_id"]
-        selected += [self.compact.select(examples, a.column, a.role) for a in wanted]
+        selected += [self._select(examples, a) for a in wanted]
         self._execute(
             f"CREATE TEMP TABLE {quote(table)} AS SELECT {', '.join(selected)} "
             f"FROM {quote(examples.view)}"
@@ -303,18 +352,93 @@ class Assembly:
         self._execute(f"DROP TABLE {quote(table)}")
         for attribute in wanted:
             found.owners[attribute.role] = placed
-            found.kinds[attribute.role] = self.compact.kind(examples, attribute.column)
+            found.kinds[attribute.role] = self._kind(examples, attribute)
         found.tables.append(placed)
 
-    def _count_dropped(self, found: Assembled, extras: Sequence[str]) -> int:
-        if not self.drop_missing or not found.conditions:
-            return 0
-        joined = " POSITIONAL JOIN ".join(quote(table) for table in found.tables)
-        lost = self._count(
-            f"SELECT count(*) FROM {joined} WHERE NOT ({' AND '.join(found.conditions)})"
+    def _lacked_by_others(self, found: Assembled, parts: Sequence[Part]) -> list[LeftOut]:
+        """Rows of the first member that another one does not have."""
+        roles = [role for role in self._counted_by() if role in found.owners]
+        names = [*self.identity.keys[1:], *roles, *found.conditions]
+        # What is no number is refused later, with a sentence of its own.
+        weight = "sum(TRY_CAST(weight AS DOUBLE))" if "weight" in found.owners else "count(*)"
+        rows = self._execute(
+            f"SELECT {', '.join(map(quote, names))}, count(*), {weight} FROM {found.everyone} "
+            f"WHERE NOT ({' AND '.join(found.conditions)}) GROUP BY ALL"
+        ).fetchall()
+        made = []
+        for *values, n, total in rows:
+            row = dict(zip(names, values, strict=True))
+            absent = {table: m for table, m in found.partial.items() if not row[f"present{m}"]}
+            known = {role: row[role] for role in roles if found.owners[role] not in absent}
+            lacks = [parts[m].variant for m in absent.values()]
+            made.append(self._left_out(known, row.get("task"), lacks, n, total))
+        return made
+
+    def _lacked_by_the_first(
+        self, extras: dict[int, str], parts: Sequence[Part], examples: Source | None
+    ) -> list[LeftOut]:
+        """Rows that other members have and the first does not, each once."""
+        if not extras:
+            return []
+        columns = {a.role: a.column for a in self.attributes}
+        asked = [role for role in (*self._counted_by(), "weight") if role in columns]
+        beside = [r for r in asked if examples is not None and columns[r] in examples.columns]
+        held = {m: [r for r in asked if columns[r] in parts[m].source.columns] for m in extras}
+        keys = self.identity.keys
+        # As text: members may write one column in different types.
+        stacked = " UNION ALL BY NAME ".join(
+            f"SELECT {', '.join([*keys, *(f'CAST({r} AS VARCHAR) AS {r}' for r in held[m])])}, "
+            f"{m} AS member FROM {quote(extra)}"
+            for m, extra in extras.items()
         )
-        union = " UNION ".join(f"SELECT * FROM {quote(table)}" for table in extras)
-        return lost + (self._count(f"SELECT count(*) FROM ({union})") if union else 0)
+        told = [r for r in asked if any(r in of for of in held.values())]
+        once = (
+            f"SELECT {', '.join([*keys, *(f'any_value({r}) AS {r}' for r in told)])}, "
+            f"list_sort(list(member)) AS members FROM ({stacked}) GROUP BY {', '.join(keys)}"
+        )
+        joined, value = f"({once}) AS m", {r: f"m.{r}" for r in told}
+        if beside and examples is not None:
+            said = ", ".join(f"CAST({quote(columns[r])} AS VARCHAR) AS {r}" for r in beside)
+            joined += (
+                f" LEFT JOIN (SELECT {self.identity.example(examples)} AS example_id, {said} "
+                f"FROM {quote(examples.view)}) AS e ON m.example_id = e.example_id"
+            )
+            value |= {r: f"coalesce({value[r]}, e.{r})" if r in told else f"e.{r}" for r in beside}
+        roles = [r for r in value if r != "weight"]
+        selected = [*(f"m.{key}" for key in keys[1:]), *(f"{value[r]} AS {r}" for r in roles)]
+        weight = f"sum(TRY_CAST({value['weight']} AS DOUBLE))" if "weight" in value else "count(*)"
+        rows = self._execute(
+            f"SELECT {', '.join([*selected, 'm.members'])}, count(*), {weight} FROM {joined} "
+            "GROUP BY ALL"
+        ).fetchall()
+        made = []
+        for *values, members, n, total in rows:
+            row = dict(zip([*keys[1:], *roles], values, strict=True))
+            known = {r: row[r] for r in roles if r in beside or any(r in held[m] for m in members)}
+            lacks = [part.variant for m, part in enumerate(parts) if m not in members]
+            made.append(self._left_out(known, row.get("task"), lacks, n, total))
+        return made
+
+    def _counted_by(self) -> list[str]:
+        """The roles by which examples that were left out are counted: label and groups."""
+        roles = (a.role for a in self.attributes)
+        return [role for role in roles if role == "label" or re.fullmatch(r"c\d+", role)]
+
+    def _left_out(
+        self, known: dict[str, Any], task: Any, lacks: Sequence[str], n: int, weight: float | None
+    ) -> LeftOut:
+        return LeftOut(
+            task=canonical(task),
+            label=canonical(known.get("label")),
+            groups={
+                a.column: canonical(known[a.role])
+                for a in self.attributes
+                if a.role != "label" and a.role in known
+            },
+            lacks=tuple(dict.fromkeys(lacks)),
+            n=n,
+            weight=float(n if weight is None else weight),
+        )
 
 
 def _in_population(part: Part, parts: Sequence[Part]) -> bool:

@@ -45,6 +45,13 @@ def parents(variants_table: pd.DataFrame | None) -> dict[Member, Member]:
     return found
 
 
+def members_in(variants_table: pd.DataFrame | None) -> frozenset[Member]:
+    """The members that the variants table speaks of: with a row, or as somebody's parent."""
+    if variants_table is None:
+        return frozenset()
+    return frozenset((*_members(variants_table), *parents(variants_table).values()))
+
+
 def stray_note(parents: Mapping[Member, Member], members: Iterable[Member]) -> str | None:
     """What to say of members whose parents cannot be found; None if all can.
 

@@ -81,10 +81,10 @@ def find_files(text: str) -> Place:
 def _missing_file(given: Path, text: str) -> str:
     folder = given.parent
     if not folder.is_dir():
-        return f"The file '{text}' does not exist: there is no folder '{folder}'."
+        return f"The file '{text}' does not exist: there is no folder '{folder}'; check the path."
     near = difflib.get_close_matches(given.name, [f.name for f in folder.iterdir()], 1, 0.6)
-    hint = f" Did you mean '{folder / near[0]}'?" if near else ""
-    return f"The file '{text}' does not exist.{hint}"
+    hint = f". Did you mean '{folder / near[0]}'?" if near else "; check the path."
+    return f"The file '{text}' does not exist{hint}"
 
 
 def _suffix(path: Path) -> str:

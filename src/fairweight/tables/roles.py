@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.tables.attributes import Identity, same_kind_of_id
-from fairweight.tables.canonical import class_order
+from fairweight.tables.attributes import Identity
+from fairweight.tables.canonical import canonical, class_order
+from fairweight.tables.checks import require_plain
 from fairweight.tables.connection import Workspace
+from fairweight.tables.frequencies import likely_counts, refuse_counts
 from fairweight.tables.groups import Choice, Offer, chosen_groups, default_groups
 from fairweight.tables.layout import Layout, Names, Part, require
+from fairweight.tables.names import grouping_name
 from fairweight.tables.sources import Source
-from fairweight.tables.sql import is_number, is_text
+from fairweight.tables.sql import is_integer, is_number, is_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -38,6 +42,13 @@ class Request:
     further: bool = False  # columns that are no groups are wanted too
 
     @property
+    def named_columns(self) -> frozenset[str]:
+        """Columns whose role the user has named, other than that of a weight."""
+        groups = [self.groups] if isinstance(self.groups, str) else self.groups or ()
+        named = {part.strip() for name in groups for part in (str(name), *str(name).split("*"))}
+        return frozenset(named | {self.names.label, *filter(None, (self.cluster, self.task))})
+
+    @property
     def connection(self) -> duckdb.DuckDBPyConnection:
         return self.workspace.connection
 
@@ -56,14 +67,14 @@ def order_members(
         if layout.kind == "files" and likely is not None and likely != baseline:
             notes.append(
                 f"The first table, '{baseline}', is the baseline although one is named "
-                f"'{likely}'; to change it: --baseline {likely}."
+                f"'{likely}'; to change it: --baseline {shlex.quote(likely)}."
             )
         elif layout.kind != "files" and likely is None:
             notes.append(
                 f"The first variant, '{baseline}', is taken as the baseline; "
                 "to change it: --baseline NAME."
             )
-    baseline = str(baseline)
+    baseline = canonical(baseline) or ""
     if baseline not in variants:
         raise UnknownNameError("The baseline", baseline, variants)
     if len(variants) < 2 and not alone:
@@ -110,22 +121,62 @@ def find_identity(
             require(table, task, "--task (task=)")
     elif all("task" in table.columns for table in tables):
         task = "task"
-    first = tables[0]
+    first, count = tables[0], request.names.count
+    if task is not None:
+        for table in tables:
+            require_plain(table, task, "task")
+        if count is not None:
+            raise InputError(
+                f"--count {count} (count=) cannot be used with tasks (the column '{task}'): counts "
+                "do not say which rows of two tasks are the same examples. Audit each task on its "
+                "own, without that column, or give one row per example and task."
+            )
     if layout.kind == "wide" and column == "example_id" and column not in first.columns:
         close = difflib.get_close_matches(column, first.columns, n=1, cutoff=0.8)
         if not close and task is None and examples is None:
-            notes.append(
-                "There is no 'example_id' column: each row is taken as one example "
-                "(name the column with --id)."
-            )
+            if count is None:
+                declared = {*layout.used, *request.named_columns}
+                refuse_counts(
+                    request.workspace,
+                    layout.inputs,
+                    declared=declared,
+                    weight=request.weight,
+                    id=column,
+                )
+                notes.append(
+                    "There is no 'example_id' column: each row is taken as one example "
+                    "(name the column with --id)."
+                )
             return Identity(None)
+    if layout.kind != "wide" and not all(column in table.columns for table in tables):
+        _refuse_unpaired_counts(request, layout, first)
     joined = [*tables, examples] if examples is not None else list(tables)
     for table in joined:
         if column not in table.columns and len(joined) > 1:
             option = "--id COLUMN (id=); tables are joined on it, never on the order of rows"
         require(table, column, option)
-    same = same_kind_of_id(table.columns[column] for table in joined)
-    return Identity(column, task, as_text=not same)
+        require_plain(table, column, "id")
+    return Identity(
+        column,
+        task,
+        as_text=not all(is_integer(table.columns[column]) for table in joined),
+        task_as_text=task is not None and not all(is_integer(t.columns[task]) for t in tables),
+    )
+
+
+def _refuse_unpaired_counts(request: Request, layout: Layout, table: Source) -> None:
+    """Counts of each variant alone do not say what the others predicted on those examples."""
+    declared = {*layout.used, *request.named_columns}
+    given = request.names.count
+    likely = [given] if given else likely_counts(request.connection, table, declared)
+    for column in likely[:1]:
+        raise InputError(
+            f"{table.shown} has no '{request.names.id}', and each row is of one variant, so "
+            "predictions of two variants cannot be paired. If "
+            f"'{column}' counts examples, count the pairs instead: one prediction column per "
+            "variant (SELECT label, pred_dense, pred_int8, count(*) AS n ... GROUP BY ALL), and "
+            "--count n (count='n'). If it does not, name the id of the examples with --id COLUMN."
+        )
 
 
 def choose_groups(
@@ -144,7 +195,7 @@ def choose_groups(
             if column not in layout.used and column != identity.column
         }
         return chosen_groups(request.connection, allowed, request.groups)
-    return default_groups(request.connection, offers, _taken(layout, identity, columns))
+    return default_groups(request.connection, offers, taken_columns(layout, identity, columns))
 
 
 def further_columns(
@@ -156,7 +207,7 @@ def further_columns(
     choice: Choice,
 ) -> tuple[str, ...]:
     """Numbers and texts that describe examples and are no groups, such as measurements."""
-    taken = {*_taken(layout, identity, columns), *choice.columns, "image"}
+    taken = {*taken_columns(layout, identity, columns), *choice.columns, "image"}
     return tuple(
         column
         for column, offer in _offers(layout, tables, examples).items()
@@ -169,12 +220,16 @@ def _offers(layout: Layout, tables: Sequence[Source], examples: Source | None) -
     offers: dict[str, Offer] = {}
     for table in (*tables, *([examples] if examples is not None else [])):
         sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
-        for column, kind in table.columns.items():
-            offers.setdefault(column, Offer(table.view, kind, table.rows / max(sharing, 1)))
+        examples_here = table.n_examples / max(sharing, 1)
+        for column, held in table.columns.items():
+            offers.setdefault(column, Offer(table.view, held, table.kind(column), examples_here))
     return offers
 
 
-def _taken(layout: Layout, identity: Identity, columns: Mapping[str, str | None]) -> frozenset[str]:
+def taken_columns(
+    layout: Layout, identity: Identity, columns: Mapping[str, str | None]
+) -> frozenset[str]:
+    """Columns that have a role other than a group's."""
     taken = set(layout.used) | {column for column in columns.values() if column}
     return frozenset(taken | {column for column in (identity.column, identity.task) if column})
 
@@ -188,7 +243,8 @@ def without_varying(choice: Choice, varying: Mapping[str, str], asked: bool) -> 
         column = next(iter(unfit))
         raise InputError(
             f"The column '{column}' {unfit[column]}, so it cannot be a group; "
-            "a group is a property of the example."
+            "a group is a property of the example: correct the tables, or leave it out of --groups."
         )
     kept = tuple(column for column in choice.columns if column not in unfit)
-    return Choice(kept, kept, {**choice.unused, **unfit}, choice.notes)
+    names = tuple(grouping_name([column]) for column in kept)
+    return Choice(kept, names, {**choice.unused, **unfit}, choice.notes)

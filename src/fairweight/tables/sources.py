@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fairweight.errors import InputError
 from fairweight.tables.complaints import first_line, reading
 from fairweight.tables.connection import Workspace
-from fairweight.tables.frames import kind_of_frame, to_arrow
+from fairweight.tables.delimited import empty_nan, read_delimited
+from fairweight.tables.frames import check_names, kind_of_frame, to_arrow
 from fairweight.tables.paths import Place, file_list, find_files, kind_of_file
-from fairweight.tables.sql import one_row, quote
+from fairweight.tables.sql import (
+    is_float,
+    is_integer,
+    is_nested,
+    is_number,
+    literal,
+    one_row,
+    quote,
+)
 
 CUBE_KEY = b"fairweight_cube"
 CLASSES_KEYS = (b"fairweight_classes", b"score_classes")
@@ -29,7 +39,11 @@ BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Source:
-    """One input: a view on the connection, and what is needed to say where it came from."""
+    """One input: a view on the connection, and what is needed to say where it came from.
+
+    Text files have text columns, also where every value is a number: a label or an id is its
+    text. `number` is such a column in a role of numbers, `kind` what it looks like.
+    """
 
     name: str  # as the user wrote it
     view: str
@@ -38,10 +52,27 @@ class Source:
     files: tuple[Path, ...] = ()  # () for frames
     score_classes: tuple[str, ...] | None = None
     row_number: str | None = None  # a hidden column of the view that counts its rows
+    guessed: Mapping[str, str] = field(default_factory=dict)  # text column -> type of its values
+    total: int | None = None  # examples that its rows stand for, where a column counts them
+
+    @property
+    def n_examples(self) -> int:
+        """Rows, or what they count."""
+        return self.rows if self.total is None else self.total
 
     @property
     def shown(self) -> str:
         return f"'{self.name}'" if self.files else f"the {self.name}"
+
+    def kind(self, column: str) -> str:
+        """The type of a column; of a text column the type that all its values have."""
+        return self.guessed.get(column, self.columns[column])
+
+    def number(self, column: str, prefix: str = "") -> str:
+        """SQL for a column in a role of numbers: a score, a weight, a measurement."""
+        name = prefix + quote(column)
+        guess = self.guessed.get(column)
+        return name if guess is None or not is_number(guess) else f"CAST({name} AS {guess})"
 
 
 def open_source(workspace: Workspace, given: Any, *, name: str | None = None) -> Source:
@@ -68,7 +99,7 @@ def open_source(workspace: Workspace, given: Any, *, name: str | None = None) ->
         else _open_frame(workspace, given, name)
     )
     if source.rows == 0:
-        raise InputError(f"{_capital(source.shown)} has no rows; nothing can be audited.")
+        raise InputError(f"{_capital(source.shown)} has no rows; give a table with examples.")
     return source
 
 
@@ -104,18 +135,24 @@ def is_cube(path: Any) -> bool:
     return bool(files) and all(CUBE_KEY in _parquet_metadata(file) for file in files)
 
 
-def _parquet_metadata(path: Path) -> Mapping[bytes, bytes]:
+def _parquet_schema(path: Path) -> Any:
+    """The schema of a Parquet file, with its metadata; None where the file is none."""
     import pyarrow as pa
 
     try:
         with path.open("rb") as stream:
             if stream.read(4) != b"PAR1":
-                return {}
+                return None
         import pyarrow.parquet as pq
 
-        return pq.read_metadata(path).metadata or {}
+        return pq.read_schema(path)
     except (OSError, pa.ArrowException):
-        return {}
+        return None
+
+
+def _parquet_metadata(path: Path) -> Mapping[bytes, bytes]:
+    schema = _parquet_schema(path)
+    return {} if schema is None else schema.metadata or {}
 
 
 def _classes_in(metadata: Mapping[bytes, bytes] | None) -> tuple[str, ...] | None:
@@ -157,7 +194,7 @@ def _open_frame(workspace: Workspace, given: Any, name: str | None) -> Source:
         held = given.attrs.get("score_classes")
         classes = tuple(str(item) for item in held) if held is not None else None
     if table.num_columns == 0:
-        raise InputError(f"The {shown} has no columns; nothing can be audited.")
+        raise InputError(f"The {shown} has no columns; give a table with examples.")
     return _registered(workspace, table, shown, (), classes)
 
 
@@ -191,12 +228,13 @@ def _described(
     files: tuple[Path, ...],
     classes: tuple[str, ...] | None = None,
     row_number: str | None = None,
+    guessed: Mapping[str, str] | None = None,
 ) -> Source:
     connection = workspace.connection
     described = connection.execute(f"DESCRIBE {quote(view)}").fetchall()
     columns = {str(row[0]): str(row[1]) for row in described if row[0] != row_number}
     rows = one_row(connection, f"SELECT count(*) FROM {quote(view)}")[0]
-    return Source(name, view, columns, int(rows), files, classes, row_number)
+    return Source(name, view, columns, int(rows), files, classes, row_number, guessed or {})
 
 
 # --- files -------------------------------------------------------------------------------------
@@ -208,7 +246,7 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
     for file in place.files:
         with reading(f"'{file}'"):
             if file.stat().st_size == 0:
-                raise InputError(f"'{file}' is empty (0 bytes); nothing can be audited.")
+                raise InputError(f"'{file}' is empty (0 bytes); write or copy it again.")
     kind = kind_of_file(place)
     if place.query is not None and kind not in ("duckdb", "sqlite"):
         raise InputError(
@@ -219,10 +257,8 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
         if kind == "parquet":
             return _open_parquet(workspace, place, shown)
         if kind == "csv":
-            from fairweight.tables.delimited import read_delimited
-
-            view = read_delimited(workspace, place.files, file_list(place.files))
-            return _described(workspace, view, shown, place.files)
+            view, guessed = read_delimited(workspace, place.files, file_list(place.files))
+            return _described(workspace, view, shown, place.files, guessed=guessed)
         if kind == "json":
             return _open_json(workspace, place, shown)
         if kind == "arrow":
@@ -235,24 +271,32 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
 
 
 def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
+    connection = workspace.connection
     view = workspace.name("source")
-    hive = "true" if place.hive else "false"
     by_name = "true" if len(place.files) > 1 else "false"
     reader = (
-        f"read_parquet({file_list(place.files)}, hive_partitioning = {hive}, "
-        f"union_by_name = {by_name})"
+        f"read_parquet({file_list(place.files)}, union_by_name = {by_name}, "
+        f"hive_partitioning = {'true' if place.hive else 'false'}, hive_types_autocast = {{}})"
     )
-    described = workspace.connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
+    # Values in the names of folders are text, as in a text file.
+    looks, held = (
+        {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE FROM {sql}").fetchall()}
+        for sql in (reader.format("true"), reader.format("false"))
+    )
+    for file in place.files:
+        schema = _parquet_schema(file)
+        check_names([] if schema is None else schema.names, f"'{file}'")
     # Rows can be counted while they stream, but only within one file.
     hidden = {"file_row_number", ROW_NUMBER}
-    countable = len(place.files) == 1 and hidden.isdisjoint(row[0].lower() for row in described)
+    countable = len(place.files) == 1 and hidden.isdisjoint(column.lower() for column in held)
     counting = f", file_row_number AS {ROW_NUMBER}" if countable else ""
-    workspace.connection.execute(
-        f"CREATE TEMP VIEW {quote(view)} AS SELECT *{counting} FROM {reader}"
+    connection.execute(
+        f"CREATE TEMP VIEW {quote(view)} AS SELECT *{counting} FROM {reader.format('false')}"
     )
     classes = _classes_in(_parquet_metadata(place.files[0]))
     counted = ROW_NUMBER if countable else None
-    return _described(workspace, view, name, place.files, classes, counted)
+    guessed = {column: kind for column, kind in looks.items() if kind != held[column]}
+    return _described(workspace, view, name, place.files, classes, counted, guessed)
 
 
 def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
@@ -265,13 +309,29 @@ def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
     described = connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
     if [row[0] for row in described] == ["json"]:
         raise InputError(f"'{name}' has no columns: every line must be one JSON object.")
-    # A column of mixed types arrives as JSON, with its quotes; `->> '$'` is its plain text.
-    picked = ", ".join(
-        f"{quote(row[0])} ->> '$' AS {quote(row[0])}" if row[1] == "JSON" else quote(row[0])
-        for row in described
+    # Text keeps what a number was written as. Whole numbers and truth values lose nothing.
+    looks = {str(row[0]): str(row[1]) for row in described}
+    if any(re.fullmatch(r".+_[0-9]+", column, re.DOTALL) for column in looks):
+        # Of two names that differ in case alone, DuckDB would call the second one NAME_1.
+        keys = connection.execute(
+            "SELECT DISTINCT unnest(json_keys(json)) FROM "
+            f"read_json_objects({file_list(place.files)}) ORDER BY 1"
+        ).fetchall()
+        check_names((str(key) for (key,) in keys), f"'{name}'")
+    typed = {c for c, kind in looks.items() if is_integer(kind) or kind == "BOOLEAN"}
+    typed |= {c for c, kind in looks.items() if is_nested(kind)}
+    types = ", ".join(
+        f"{literal(column)}: {literal(kind if column in typed else 'VARCHAR')}"
+        for column, kind in looks.items()
     )
-    connection.execute(f"CREATE TEMP TABLE {quote(table)} AS SELECT {picked} FROM {reader}")
-    return _described(workspace, table, name, place.files)
+    connection.execute(
+        f"CREATE TEMP TABLE {quote(table)} AS SELECT * FROM {reader[:-1]}, columns = {{{types}}})"
+    )
+    for column in (c for c, kind in looks.items() if is_float(kind)):
+        empty_nan(workspace, table, column)
+    # A column of several types looks like JSON: it is text.
+    guessed = {c: kind for c, kind in looks.items() if c not in typed and kind != "JSON"}
+    return _described(workspace, table, name, place.files, guessed=guessed)
 
 
 def _open_arrow(workspace: Workspace, place: Place, name: str) -> Source:
@@ -282,15 +342,20 @@ def _open_arrow(workspace: Workspace, place: Place, name: str) -> Source:
         with place.files[0].open("rb") as stream:
             is_file_format = stream.read(6) == b"ARROW1"
         if is_file_format:
+            for file in place.files:
+                with pa.OSFile(str(file)) as opened:
+                    check_names(pa.ipc.open_file(opened).schema.names, f"'{file}'")
             dataset = ds.dataset([str(file) for file in place.files], format="ipc")
             return _registered(
                 workspace, dataset, name, place.files, _classes_in(dataset.schema.metadata)
             )
         tables = [pa.ipc.open_stream(file.read_bytes()).read_all() for file in place.files]
+        for part in tables:
+            check_names(part.column_names, f"'{name}'")
         table = pa.concat_tables(tables)
     except (pa.ArrowException, OSError) as error:
         raise InputError(
-            f"'{name}' is not a complete Arrow file (cut off, or of another kind): "
-            f"{first_line(str(error))}"
+            f"'{name}' is not a complete Arrow file (cut off, or of another kind: "
+            f"{first_line(str(error)).rstrip('.')}); write or copy it again."
         ) from error
     return _registered(workspace, table, name, place.files, _classes_in(table.schema.metadata))

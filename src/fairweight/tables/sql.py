@@ -58,8 +58,8 @@ def is_number(kind: str) -> bool:
 
 
 def is_text(kind: str) -> bool:
-    """Whether a DuckDB type holds text."""
-    return kind == "VARCHAR" or kind.startswith("ENUM(")
+    """Whether a DuckDB type holds text; types with a name in quotes are enumerations of ours."""
+    return kind == "VARCHAR" or kind.startswith(("ENUM(", '"'))
 
 
 def is_list(kind: str) -> bool:
@@ -69,6 +69,15 @@ def is_list(kind: str) -> bool:
     (True, True, False)
     """
     return kind.endswith("]")
+
+
+def is_nested(kind: str) -> bool:
+    """Whether a DuckDB type holds several values per row.
+
+    >>> [is_nested(k) for k in ("INTEGER[]", "STRUCT(a INTEGER)", "MAP(VARCHAR, INTEGER)", "DATE")]
+    [True, True, True, False]
+    """
+    return is_list(kind) or kind.startswith(("STRUCT(", "MAP(", "UNION("))
 
 
 def missing(expression: str, kind: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.checks import require_plain
 from fairweight.tables.complaints import reading
 from fairweight.tables.connection import Workspace
 from fairweight.tables.sources import Source
@@ -40,31 +41,44 @@ def count_training(
             table.columns,
             remedy="It must be named as in the predictions.",
         )
+    require_plain(table, label, "label")
     held = [(name, f"g{i}") for i, name in enumerate(groups) if name in table.columns]
+    for name, _ in held:
+        require_plain(table, name, "group")
     has_task = task is not None and task in table.columns
+    if has_task:
+        require_plain(table, str(task), "task")
     keys = [f"{quote(label)} AS label"]
     if has_task:
         keys.append(f"{quote(str(task))} AS task")
     keys += [f"{quote(name)} AS {column}" for name, column in held]
     counted = next((c for c in COUNT_NAMES if c in table.columns and c not in groups), None)
-    if counted is not None and not is_number(table.columns[counted]):
+    if counted is not None and not is_number(table.kind(counted)):
         raise InputError(
             f"The column '{counted}' of the training table {table.shown} holds no numbers; "
             "it is read as the number of training examples."
         )
-    number = "count(*)" if counted is None else f"sum({quote(counted)})"
+    number = "1::DOUBLE" if counted is None else f"CAST({table.number(counted)} AS DOUBLE)"
     view = workspace.name("training")
     with reading(f"the training table {table.shown}"):
         workspace.connection.execute(
             f"CREATE TEMP TABLE {quote(view)} AS SELECT {', '.join(keys)}, "
-            f"CAST({number} AS DOUBLE) AS n FROM {quote(table.view)} "
+            f"sum({number}) AS n FROM {quote(table.view)} "
             f"WHERE {quote(label)} IS NOT NULL GROUP BY ALL"
         )
         total, least = one_row(workspace.connection, f"SELECT sum(n), min(n) FROM {quote(view)}")
-        unlabelled = one_row(
+        unlabelled, unknown = one_row(
             workspace.connection,
-            f"SELECT count(*) FROM {quote(table.view)} WHERE {quote(label)} IS NULL",
-        )[0]
+            f"SELECT count(*) FILTER ({quote(label)} IS NULL), count(*) FILTER ({quote(label)} IS "
+            f"NOT NULL AND ({number} IS NULL OR isnan({number}) OR isinf({number}))) "
+            f"FROM {quote(table.view)}",
+        )
+    if unknown:
+        raise InputError(
+            f"The column '{counted}' of the training table {table.shown} is missing or infinite in "
+            f"{unknown:,} rows; it is read as the number of training examples, so give counts of "
+            "at least 0."
+        )
     if not total or least < 0:
         raise InputError(
             f"The training table {table.shown} counts no examples"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairweight.report.numbers import text
+from fairweight.tables.names import MISSING, split_group
 from fairweight.web.rendering import link
 
 
@@ -47,7 +48,5 @@ def group_filters(name: str) -> dict[str, str] | None:
     >>> group_filters("sex=Female & age=old")
     {'group.sex': 'Female', 'group.age': 'old'}
     """
-    parts = [part.partition("=") for part in name.split(" & ")]
-    if not all(column and sign for column, sign, _ in parts):
-        return None
-    return {f"group.{column}": level for column, _, level in parts}
+    levels = split_group(name)
+    return {f"group.{c}": MISSING if v is None else v for c, v in levels} if levels else None

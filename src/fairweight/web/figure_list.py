@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairweight.report.figures import Figure, figures
+from fairweight.report.members import worded
 from fairweight.web.addresses import of_item
 
 
@@ -20,21 +21,21 @@ class Offered:
     source: str
 
 
-def offered(key: str, variant: str | None, task: str | None = None) -> list[Offered]:
+def offered(key: str, variant: str | None, members: str) -> list[Offered]:
     """Figures of one variant; without one, those that show all variants together."""
     return [
-        _offered(figure, key, variant, task)
+        _offered(figure, key, variant, members)
         for figure in figures()
         if figure.once == (variant is None)
     ]
 
 
-def _offered(figure: Figure, key: str, variant: str | None, task: str | None) -> Offered:
-    query = {"id": figure.id, "variant": variant, "task": task}
+def _offered(figure: Figure, key: str, variant: str | None, members: str) -> Offered:
+    query = {"id": figure.id, "variant": variant}
     return Offered(
         figure.id,
-        figure.title,
-        figure.caption,
+        worded(figure.title, members),
+        worded(figure.caption, members),
         figure.more or figure.explains,
         of_item(key, "figure", **query),
         of_item(key, "figure.json", **query),

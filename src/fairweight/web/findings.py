@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fairweight.report.finding import Finding, find
+from fairweight.report.members import worded
 from fairweight.report.payer_tables import blind_table, payer_table, small_table
 from fairweight.report.sentences import HEADINGS, QUESTIONS, SIDES, Sentence, reading, sentences
 from fairweight.report.verdict import Payer
@@ -50,19 +51,24 @@ class Section:
 
 
 def section(result: AuditResult, key: str, variant: str, most: int | None = None) -> Section:
-    """The finding with who pays more, who loses, and what cannot be told (`most` rows of each)."""
+    """The finding with who loses, who loses more, and what is too small (`most` rows of each)."""
     finding = find(result, variant)
     told = sentences(finding)
     scopes = [verdict.scope for verdict in finding.verdicts]
     several = len(scopes) > 1
+    members = finding.members.kind
     return Section(
         variant=variant,
         baseline=finding.baseline,
         link=of_variant(key, variant),
         pair=" ".join(s.text for s in told if s.topic == "pair"),
-        said=_by_heading(s for s in told if s.scope is None or not several),
+        said=_by_heading((s for s in told if s.scope is None or not several), members),
         sides=[
-            Side(SIDES[scope], QUESTIONS[scope], _by_heading(s for s in told if s.scope == scope))
+            Side(
+                worded(SIDES[scope], members),
+                worded(QUESTIONS[scope], members),
+                _by_heading((s for s in told if s.scope == scope), members),
+            )
             for scope in scopes
             if several
         ],
@@ -72,17 +78,21 @@ def section(result: AuditResult, key: str, variant: str, most: int | None = None
     )
 
 
-def _by_heading(told: Iterable[Sentence]) -> list[Said]:
+def _by_heading(told: Iterable[Sentence], members: str) -> list[Said]:
     lines: dict[str, list[str]] = {}
     for sentence in told:
         if sentence.topic in HEADINGS:
-            lines.setdefault(HEADINGS[sentence.topic], []).append(sentence.text)
-    return [Said(heading, lines[heading]) for heading in HEADINGS.values() if heading in lines]
+            lines.setdefault(sentence.topic, []).append(sentence.text)
+    return [
+        Said(worded(heading, members), lines[topic])
+        for topic, heading in HEADINGS.items()
+        if topic in lines
+    ]
 
 
 def _tables(finding: Finding, key: str, most: int | None) -> Iterator[Table]:
     titles: tuple[tuple[Literal["pays more", "loses"], str], ...] = (
-        ("pays more", "Who pays more than the others"),
+        ("pays more", "Who loses more than the rest"),
         ("loses", "Who loses"),
     )
     for what, title in titles:
@@ -94,10 +104,10 @@ def _tables(finding: Finding, key: str, most: int | None) -> Iterator[Table]:
     blind = blind_table(finding.blind)
     if blind is not None:
         links = [of_level(key, b.kind, b.name, b.task) for b in finding.blind]
-        yield first_cells_linked(converted(blind, "What cannot be told", most=most), links)
+        yield first_cells_linked(converted(blind, "Too few examples", most=most), links)
     small = small_table(finding.small)
     if small is not None:
-        yield converted(small, "Without a verdict", most=most)
+        yield converted(small, "Not tested", most=most)
 
 
 def _told(finding: Finding, what: Literal["pays more", "loses"]) -> list[Payer]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairweight.tables.names import split_list, split_names, split_pair
+
 HEAD = 1_000_000  # characters in which provenance is found: it stands before the results
 MARK = '"provenance":'
 
@@ -20,6 +22,7 @@ COLUMNS = {
     "--task": "task",
     "--cluster": "cluster",
     "--weight": "weight",
+    "--count": "count",
     "--missing": "missing",
     "--variant-column": "variant",
     "--seed-column": "seed",
@@ -27,8 +30,8 @@ COLUMNS = {
     "--score-column": "score",
 }
 PAIRS = {"--prediction": "predictions", "--score": "scores"}
-LISTS = {"--groups": "groups", "--score-classes": "score_classes"}
-FLAGS = frozenset({"--exact", "--no-filters", "--suppress-small", "--quiet", "-q"})
+LISTS = {"--groups": ("groups", split_list), "--score-classes": ("score_classes", split_names)}
+FLAGS = frozenset({"--exact", "--no-filters", "--suppress-small", "--quiet", "-q", "--force"})
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,10 @@ def recorded(command: str | None) -> Recorded:
         elif option in COLUMNS:
             columns[COLUMNS[option]] = value
         elif option in LISTS:
-            columns[LISTS[option]] = [name.strip() for name in value.split(",") if name.strip()]
-        elif option in PAIRS and "=" in value:
-            name, _, column = value.partition("=")
+            name, split = LISTS[option]
+            columns[name] = split(value)
+        elif option in PAIRS and (pair := split_pair(value)):
+            name, column = pair
             columns.setdefault(PAIRS[option], {}).setdefault(name, []).append(column)
     return Recorded(tuple(predictions), files, columns, positive)
 

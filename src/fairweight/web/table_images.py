@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.report.image_sources import BYTES, PATH
+from fairweight.tables.canonical import canonical_sql
 from fairweight.tables.sql import quote
 from fairweight.web.item import Item
 
@@ -25,7 +26,7 @@ class StoredImages:
         import pyarrow.parquet as pq
 
         self._file = pq.ParquetFile(path)
-        self._ids = _as_text(self._file.read(columns=[id]).column(0))
+        self._ids = _columns(str(path), id).column(0)
         self._rows = lru_cache(maxsize=8)(self._read)
 
     def file(self, example_id: str) -> bytes | None:
@@ -49,7 +50,7 @@ class NamedImages:
     """Image files that a table names, of the study's own folder or the given one."""
 
     def __init__(self, table: str, id: str, item: Item) -> None:
-        found = _columns(table, id)
+        found = _columns(table, id, PATH)
         self._ids, self._paths = found.column(0), found.column(1)
         self._beside = Path(table).resolve().parent
         roots = [item.folder, *([] if item.data is None else [item.data])]
@@ -100,26 +101,22 @@ def _names(table: str) -> list[str]:
         workspace.close()
 
 
-def _columns(table: str, id: str) -> pa.Table:
-    """Identities and paths, both as text, each example once."""
+def _columns(table: str, id: str, path: str | None = None) -> pa.Table:
+    """Identities as text, row by row; with a column of paths each example once, and its path."""
     from fairweight.tables.connection import Workspace
     from fairweight.tables.sources import open_source
 
     workspace = Workspace()
     try:
-        view = open_source(workspace, table).view
-        return workspace.connection.sql(
-            f"SELECT CAST({quote(id)} AS VARCHAR), any_value(CAST({quote(PATH)} AS VARCHAR)) "
-            f"FROM {quote(view)} GROUP BY 1"
-        ).to_arrow_table()
+        source = open_source(workspace, table)
+        ids = canonical_sql(quote(id), source.columns[id])
+        rows = f"FROM {quote(source.view)}"
+        sql = f"SELECT {ids} {rows}"
+        if path is not None:
+            sql = f"SELECT {ids}, any_value(CAST({quote(path)} AS VARCHAR)) {rows} GROUP BY 1"
+        return workspace.connection.sql(sql).to_arrow_table()
     finally:
         workspace.close()
-
-
-def _as_text(column: Any) -> Any:
-    import pyarrow as pa
-
-    return column.cast(pa.string())
 
 
 def _place(ids: Any, example_id: str) -> int | None:

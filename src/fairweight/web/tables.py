@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fairweight.report import page_tables
+from fairweight.report.members import worded
 from fairweight.report.rows import records
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ class Table:
 
 # A noise floor is read beside the shift: what may stand behind it.
 _BEHIND = (
-    "simultaneous limits", "p", "p, corrected", "excess over the others", "p of the excess",
-    "corrected for noise", "p against retraining", "status",
+    "simultaneous limits", "p", "p, corrected", "loss that matters ruled out",
+    "excess over the others", "simultaneous limits of the excess", "p of the excess",
+    "p of the excess, corrected", "churn", "corrected for noise", "p against retraining", "status",
 )  # fmt: skip
 LinkOf = Callable[[dict[str, Any], str], str | None]  # (row, heading) → address
 
@@ -61,7 +63,12 @@ def _first(n: int, total: int) -> str:
 
 
 def of_results(
-    title: str, frame: pd.DataFrame, link_of: LinkOf, without: Sequence[str] = ()
+    title: str,
+    frame: pd.DataFrame,
+    link_of: LinkOf,
+    without: Sequence[str] = (),
+    *,
+    members: str,
 ) -> Table | None:
     """Rows of the results, with names that lead further; None where there are none.
 
@@ -70,8 +77,9 @@ def of_results(
     if frame.empty:
         return None
     kept = page_tables.largest(frame)
-    made = converted(page_tables.results_table("", title, kept), title)
-    order = sorted(made.headings, key=lambda heading: heading in _BEHIND)
+    made = converted(page_tables.results_table("", title, kept, members), title)
+    behind = {worded(heading, members) for heading in _BEHIND}
+    order = sorted(made.headings, key=lambda heading: heading in behind)
     places = [made.headings.index(heading) for heading in order if heading not in without]
     made = replace(made, headings=[made.headings[i] for i in places])
     rows = [

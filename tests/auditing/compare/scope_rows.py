@@ -23,7 +23,7 @@ def rates(results: pd.DataFrame, scope: str = "method") -> pd.DataFrame:
     chosen = results[
         (results["scope"] == scope)
         & results["metric"].isin(RATES)
-        & results["interval"].astype(object).fillna("").str.startswith(("two-way t", "linearised"))
+        & results["interval"].astype(object).fillna("").str.contains("two-way t|linearised t")
         & ~results["interval"].astype(object).fillna("").str.contains("bootstrap")
     ]
     # By the mean over classes rates are bootstrapped values: overall and by group.

@@ -188,8 +188,11 @@ def test_other_names_change_no_estimate_and_no_closed_form(table: Predictions, s
     assert list(first.index) == list(second.index)
     np.testing.assert_allclose(first[ESTIMATES], second[ESTIMATES], rtol=1e-12, atol=1e-12)
     mine, theirs = (keyed(closed(f.reset_index())) for f in (first, second))
+    # Names order the cells, and the order decides which sign a cell gets.
+    plain = [c for c in CLOSED_COLUMNS if c not in SIGNED]
+    drawn = mine.index.get_level_values("metric") == "worst_group_shift"
     np.testing.assert_allclose(
-        mine[CLOSED_COLUMNS].astype(float), theirs[CLOSED_COLUMNS].astype(float), atol=1e-10
+        mine.loc[~drawn, plain].astype(float), theirs.loc[~drawn, plain].astype(float), atol=1e-10
     )
 
 
@@ -283,9 +286,11 @@ def test_the_random_state_is_all_that_is_random() -> None:
     table = random_table(3, 200)
     first, again, other = (audited(table, n_boot=60, random_state=s).results for s in (7, 7, 8))
     pd.testing.assert_frame_equal(first, again)
-    pd.testing.assert_frame_equal(
-        closed(first).drop(columns=SIGNED), closed(other).drop(columns=SIGNED)
+    mine, theirs = (
+        closed(f)[lambda f: f["metric"] != "worst_group_shift"].drop(columns=SIGNED)
+        for f in (first, other)
     )
+    pd.testing.assert_frame_equal(mine, theirs)
     drawn = first.index.difference(closed(first).index)
     assert (first.loc[drawn, "ci_low"] - other.loc[drawn, "ci_low"]).abs().sum() > 0
     pd.testing.assert_frame_equal(first[ESTIMATES], other[ESTIMATES])
@@ -314,6 +319,7 @@ def test_other_variants_do_not_change_a_variants_results() -> None:
         # Signs belong to examples and so to all variants at once: alike up to their randomness.
         signed = [*SIGNED, "p_value", "p_adjusted"]
         tests = alone["metric"].str.startswith("heterogeneity")
+        tests |= alone["metric"].isin(["worst_group_shift", "excess_shift_standardised"])
         plain = [c for c in alone if c not in SIGNED]
         pd.testing.assert_frame_equal(alone.loc[~tests, plain], beside.loc[~tests, plain])
         np.testing.assert_allclose(

@@ -62,12 +62,13 @@ def test_cluster_intervals_by_hand(weighted: bool) -> None:
             if group is None
             else row(results, "accuracy", "group", group=f"sex={group}")
         )
-        np.testing.assert_allclose(
-            [found["shift"], found["ci_low"], found["ci_high"]], expected[:3], rtol=0, atol=1e-12
-        )
+        # the limits themselves, wider of these and Tango's: test_linear.py
+        assert found["shift"] == pytest.approx(expected[0], abs=1e-12)
+        assert found["ci_low"] <= expected[1] + 1e-12
+        assert found["ci_high"] >= expected[2] - 1e-12
         assert found["n_clusters"] == expected[3]
         assert found["n"] == here.sum()
-        assert found["interval"] == "linearised t over clusters"
+        assert found["interval"] == "wider of linearised t over clusters and Tango on n_eff"
     # one side's own rate: recall of class 0
     here = t["label"] == "0"
     right = (t["small"] == t["label"]) * weight
@@ -96,8 +97,8 @@ def test_cluster_excess_against_a_cluster_bootstrap() -> None:
     ]
     reach = (found["excess_high"] - found["excess_low"]) / 2
     # standard error of a bootstrap standard error of 1,000 draws: 2 %; t against z: 3 %; the
-    # two differ by O(1/clusters) besides
-    assert reach / (1.96 * np.std(draws)) == pytest.approx(1.0, abs=0.12)
+    # two differ by O(1/clusters) besides, and MOVER's limits may be the wider ones
+    assert 0.88 < reach / (1.96 * np.std(draws)) < 1.2
 
 
 def test_cluster_shift_against_a_cluster_bootstrap() -> None:
@@ -159,7 +160,8 @@ def test_weights_count_like_copies() -> None:
     weight = np.random.default_rng(0).integers(1, 4, 120)
     copies = {name: np.repeat(values, weight) for name, values in t.items()}
     weighted, copied = keyed(audit(t, sample_weight=weight * 1.0)), keyed(audit(copies))
-    skipped = {"heterogeneity", "bias", "bias_amplification", "worst_case_bias_amplification"}
+    skipped = {"heterogeneity", "heterogeneity_within_classes", "bias", "bias_amplification",
+               "worst_case_bias_amplification"}  # fmt: skip
     both = weighted.index.intersection(copied.index)
     keep = [k for k in both if k[1] not in skipped]
     ok = (weighted.loc[keep, "status"] == "ok") & (copied.loc[keep, "status"] == "ok")
@@ -183,14 +185,16 @@ def test_weighted_intervals_say_what_they_are() -> None:
     t = arrays(27, 200)
     results = audit(t, sample_weight=t["weight"])
     rates = results[results["metric"].isin(["accuracy", "recall", "fpr"])]
-    named = rates["interval"].dropna().unique()
-    assert not any("tango" in name or "wilson" in name for name in named)
+    name = "wider of linearised t over examples and Tango on n_eff"
+    assert set(rates["interval"].dropna()) <= {
+        name, "percentile bootstrap (100 replicates)", "none: too few changes",
+    }  # fmt: skip
     found = row(results, "accuracy")
     change = ((t["small"] == t["label"]) * 1.0 - (t["dense"] == t["label"])) * t["weight"]
     expected = linearised_by_hand(change, t["weight"], np.arange(200))
-    np.testing.assert_allclose(
-        [found["shift"], found["ci_low"], found["ci_high"]], expected[:3], rtol=0, atol=1e-12
-    )
+    assert found["shift"] == pytest.approx(expected[0], abs=1e-12)
+    assert found["ci_low"] <= expected[1] + 1e-12
+    assert found["ci_high"] >= expected[2] - 1e-12
 
 
 def test_n_counts_examples_not_weight() -> None:
@@ -342,9 +346,12 @@ def test_closed_forms_hold_within_a_task(tasks: pd.DataFrame) -> None:
     ).results  # fmt: skip
     inside = tasks[tasks["task"] == "hat"].assign(task=None).reset_index(drop=True)
     mine, theirs = keyed(closed(inside)), keyed(closed(alone))
-    pd.testing.assert_frame_equal(
-        mine.drop(columns="level"), theirs.drop(columns="level"), check_dtype=False
-    )
+    # Signs belong to examples with all their tasks.
+    signed = ["sim_low", "sim_high", "excess_sim_low", "excess_sim_high", "excess_p_adjusted",
+              "equivalent", "loss_ruled_out"]  # fmt: skip
+    worst = mine.index.get_level_values("metric") == "worst_group_shift"
+    mine, theirs = (f[~worst].drop(columns=["level", *signed]) for f in (mine, theirs))
+    pd.testing.assert_frame_equal(mine, theirs, check_dtype=False)
 
 
 @pytest.mark.slow

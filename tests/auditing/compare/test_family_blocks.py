@@ -161,3 +161,46 @@ def test_power_uses_the_family_and_never_the_rows_own_result() -> None:
     assert (by_n == 1).all()
     large = power[power["by"] == "overall"].iloc[0]
     assert large["min_detectable_shift"] < sites["min_detectable_shift"].min()
+
+
+CONSTANT = {
+    "weights": {"weight": "w"},
+    "clusters": {"cluster": "person"},
+    "weights and clusters": {"weight": "w", "cluster": "person"},
+    "tasks": {"task": "attribute"},
+    "nothing more": {},
+}
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+@pytest.mark.parametrize("more", CONSTANT)
+def test_one_label_alone(seeds: int, more: str) -> None:
+    """Every example is a 1: dense errs on every 10th of 120, int8 on every 4th, 90 − 108 = −15 %.
+
+    There are no negatives, so FPR has no denominator anywhere and not one row by group and class.
+    """
+    i = np.arange(120)
+    parts = [
+        pd.DataFrame(
+            {"example_id": i, "label": 1, "variant": variant, "seed": seed,
+             "prediction": np.where((i + seed) % every == 0, 0, 1),
+             "sex": np.where(i % 2 == 0, "F", "M"), "person": i // 4, "w": 1.0}
+        )
+        for variant, every in (("dense", 10), ("int8", 4))
+        for seed in range(seeds)
+    ]  # fmt: skip
+    table = pd.concat(parts)
+    if more == "tasks":  # the second one has two labels
+        other = table.assign(attribute="young", label=table["example_id"] // 60)
+        table = pd.concat([table.assign(attribute="smiling"), other])
+    made = fw.audit_table(table, groups=["sex"], n_boot=20, **CONSTANT[more]).results
+    own = made[made["task"] == "smiling"] if more == "tasks" else made
+    overall = own[(own["by"] == "overall") & (own["metric"] == "accuracy")]
+    assert overall["shift"].to_numpy() == pytest.approx(-0.15, abs=1e-12)
+    false_positives = own[own["metric"] == "fpr"]
+    assert len(false_positives)
+    assert "group*class" not in set(false_positives["by"])
+    assert false_positives["shift"].isna().all()
+    assert false_positives["status"].str.startswith("not_estimable: ").all()
+    crossed = own[(own["metric"] == "recall") & (own["by"] == "group*class")]
+    assert set(crossed["group"]) == {"sex=F", "sex=M"}

@@ -68,12 +68,17 @@ def test_other_names_of_groups_change_nothing() -> None:
     back = {f"site={new}": f"site={old}" for old, new in names.items()}
     other = audit(renamed).results
     other = other.assign(group=other["group"].replace(back))
-    for scope in ("model", "method"):
-        same(rates(audited.results, scope), rates(other, scope), CLOSED)
+    # Names order the cells, and the order decides which sign a cell gets (scope `model`).
+    plain = [column for column in CLOSED if not column.startswith("sim_")]
+    for scope, columns in (("model", plain), ("method", CLOSED)):
+        same(rates(audited.results, scope), rates(other, scope), columns)
 
 
 def test_every_example_twice() -> None:
-    """Estimates stay; members vary as before and examples by half, so limits narrow by less."""
+    """Estimates stay; members vary as before and examples by half, so limits narrow by less.
+
+    By how much less depends on the degrees of freedom too: more of them where examples vary less.
+    """
     made, audited = paired_population()
     twice = audit(made.examples(np.tile(np.arange(90), 2)), sample_id=np.arange(180))
     same(
@@ -85,7 +90,7 @@ def test_every_example_twice() -> None:
         row(results, "accuracy", scope="method") for results in (twice.results, audited.results)
     )
     width, was = (one["ci_high"] - one["ci_low"] for one in (found, before))
-    assert was / np.sqrt(2) < width < was
+    assert 0.6 * was < width < was
     assert found["n"] == 180
 
 
@@ -96,9 +101,15 @@ def test_clusters_of_one_example_are_examples(which: Any) -> None:
     mine, other = rates(audited.results), rates(clustered)
     enough = other["n_clusters"] >= 20
     assert enough.sum() > 20
-    assert (other["interval"] == "two-way t over members and clusters").all()
-    columns = [*ESTIMATES, "baseline_low", "baseline_high", "ci_low", "ci_high", "p_value"]
-    same(mine[enough.to_numpy()], other[enough], columns)
+    name = "wider of two-way t over members and clusters and Tango on n_eff"
+    assert other["interval"].str.startswith(name).all()
+    mine, other = mine[enough.to_numpy()], other[enough]
+    same(mine, other, [*ESTIMATES, "baseline_low", "baseline_high"])
+    # Tango's quantile is normal for members, and of t with n − 1 degrees of freedom for clusters
+    for column in ("ci_low", "ci_high"):
+        reach, wider = ((frame[column] - frame["shift"]).abs() for frame in (mine, other))
+        assert (wider >= reach - 1e-12).all()
+        assert (wider <= 1.15 * reach + 1e-12).all()  # (t(19) / z)² = 1.14
     # below 20 clusters nothing is said about precision, flips included
     few = clustered[clustered["status"].str.contains("clusters")]
     assert len(few)

@@ -187,9 +187,7 @@ def test_every_row_has_its_context_in_both_scopes() -> None:
     assert ok[["matched", "noise_floor"]].notna().all(axis=None)
     tested = ok[~ok["metric"].isin(["flips", "harmful_flips", "helpful_flips", "concentration"])]
     assert tested["p_retraining"].notna().all()
-    # Errors of the excesses, which `heterogeneity` holds fixed, are those of either scope.
-    alike = ~results["metric"].isin(["class_impact", "heterogeneity"])
-    frame = results[alike].fillna({"group": "", "class": ""})
+    frame = results[results["metric"] != "class_impact"].fillna({"group": "", "class": ""})
     model, method = (
         frame[frame["scope"] == scope]
         .set_index(["metric", "by", "group", "class"])[CONTEXT]

@@ -148,3 +148,53 @@ def test_the_file_is_plain_parquet(tmp_path: Path) -> None:
     right = table["count"][table["label"] == table["prediction:1"]].sum()
     assert right == (frame["label"] == frame["small"]).sum()
     assert table["count"].to_numpy().dtype == np.int64
+
+
+def _with(path: Path, **columns: Any) -> Path:
+    """The cube with other values in some of its columns, and with its metadata."""
+    table = parquet.read_table(path)
+    for name, value in columns.items():
+        held = pa.array([value] * table.num_rows)
+        place = table.schema.get_field_index(name.replace("_", ":"))
+        table = table.set_column(place, name.replace("_", ":"), held)
+    parquet.write_table(table, path.with_name("changed.parquet"))
+    return path.with_name("changed.parquet")
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"label": None}, "not a readable cube|cells without a label"),
+        ({"label": ["a"]}, "not a readable cube"),
+        ({"prediction_1": {"a": 1}}, "not a readable cube"),
+        ({"unit": ""}, None),
+        ({"weight": float("nan")}, "weights that are negative, no numbers"),
+        ({"weight": -1.0}, "weights that are negative"),
+        ({"weight": 1e300}, "beyond what can be computed with"),
+        ({"weight": 0.0}, "All weights of the cubes are 0"),
+        ({"weight": "heavy"}, "not a readable cube"),
+        ({"count": 0.5}, "negative or not whole"),
+        ({"count": None}, "negative or not whole"),
+        ({"count": 10**9}, "examples, and at most 999,999,999 can be audited"),
+        ({"group_sex": 3}, None),
+        ({"label": 1}, None),
+    ],
+    ids=str,
+)
+def test_a_cube_that_somebody_changed(
+    tmp_path: Path, columns: dict[str, Any], sentence: str | None
+) -> None:
+    path = tmp_path / "c.parquet"
+    frame = pd.DataFrame(
+        {"example_id": range(40), "label": ["0", "1"] * 20, "pred_dense": ["0", "1"] * 20,
+         "pred_int8": ["0", "0"] * 20, "sex": ["F", "M"] * 20, "w": [1.0, 2.0] * 20,
+         "who": [f"p{i // 4}" for i in range(40)]}
+    )  # fmt: skip
+    with align(frame, groups=["sex"], weight="w", cluster="who") as aligned:
+        write_cube(count(aligned), path, groupings=["sex"], baseline="dense")
+    changed = _with(path, **columns)
+    if sentence is None:
+        assert read_cubes([changed])[0].n_examples == 40
+        return
+    with pytest.raises(InputError, match=sentence):
+        read_cubes([changed])

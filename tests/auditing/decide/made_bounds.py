@@ -68,13 +68,19 @@ def made_audit(
     *,
     groupings: tuple[str, ...] = ("sex", "age", "sex*age"),
     tasks: tuple[str, ...] = (),
+    baseline: float | None = None,
 ) -> AuditResult:
-    """An audit that holds these limits and nothing else."""
+    """An audit that holds these limits, and this value of the baseline in every row, if given."""
     kinds = {
         name: "str" if name in TEXT else "Int64" if name in INTEGER else "float64"
         for name in BOUND_COLUMNS
     }
     held = pd.DataFrame(list(rows), columns=list(BOUND_COLUMNS)).astype(kinds)
+    keys = ["variant", "task", "metric", "by", "group", "class"]
+    results = pd.DataFrame(columns=list(RESULT_COLUMNS))
+    if baseline is not None:
+        known = held.loc[held["quantity"] == "shift", keys].assign(scope="model", baseline=baseline)
+        results = known.reindex(columns=list(RESULT_COLUMNS))
     empty = {
         name: pd.DataFrame(columns=list(columns))
         for name, columns in FRAMES.items()
@@ -89,7 +95,7 @@ def made_audit(
         groupings=groupings,
         single_columns=tuple(name for name in groupings if "*" not in name),
         n_examples=1000,
-        results=pd.DataFrame(columns=list(RESULT_COLUMNS)),
+        results=results,
         notes=(),
         provenance=Provenance("0.1.0", None, "2026-11-03T10:20:30Z", (), {}),
         bounds=held,

@@ -77,6 +77,31 @@ def test_metrics_without_a_direction_or_unit_are_refused(
         assert refused(metric, by, **limits).endswith(f"use {instead}.")
 
 
+@pytest.mark.parametrize("metric", ["ece", "ece_top_label"])
+@pytest.mark.parametrize("limits", [{"margin": 0.02}, {"max": 0.1}])
+def test_calibration_errors_without_limits_are_refused_with_the_remedy(
+    metric: str, limits: dict[str, float]
+) -> None:
+    told = refused(metric, **limits)
+    assert told.endswith("use calibration_error_sq or calibration_gap.")
+
+
+def test_a_recovery_is_a_share_of_the_baselines_rate() -> None:
+    (demand,) = of("accuracy", recovery=0.99)
+    # per unit of the baseline: 0.99 − 1
+    assert (demand.quantity, demand.sign, demand.criterion) == ("shift", 1, "recovery")
+    assert demand.threshold == pytest.approx(-0.01)
+    assert of("recall", "class", recovery=0.99)
+    for metric in ("fnr", "kappa", "auc", "precision"):
+        told = refused(metric, recovery=0.99)
+        assert f"accuracy or recall or top5_accuracy, not of {metric}" in told
+
+
+def test_chance_is_a_random_guess_among_the_classes() -> None:
+    (accuracy,), (top5,) = of("accuracy", recovery=0.99), of("top5_accuracy", recovery=0.99)
+    assert (accuracy.chance(10), top5.chance(10), top5.chance(3)) == (0.1, 0.5, 1.0)
+
+
 def test_what_is_offered_instead_exists_and_is_accepted() -> None:
     known = {entry.name: entry for entry in metrics()}
     for name, instead in INSTEAD.items():
@@ -89,7 +114,9 @@ REFUSED = {
     "calibration_gap",
     "selection_rate", "bias", "bias_amplification", "tcb", "cev", "sde",
     "normalized_error_change", "normalized_fpr_change", "normalized_fnr_change", "helpful_flips",
-    "disparate_impact", "ppv_ratio", "heterogeneity", "concentration", "class_impact",
+    "disparate_impact", "ppv_ratio", "heterogeneity", "heterogeneity_within_classes",
+    "concentration", "class_impact",
+    "ece", "ece_top_label",
 }  # fmt: skip
 
 

@@ -11,7 +11,13 @@ import pytest
 
 from fairweight.auditing.decide.gate import Verdict, decide
 from fairweight.auditing.decide.judge import ROW_COLUMNS
-from fairweight.auditing.result import DIVISORS, AuditResult, empty_bounds
+from fairweight.auditing.result import (
+    BOUND_COLUMNS,
+    DIVISORS,
+    LEFT_OUT_COLUMNS,
+    AuditResult,
+    empty_frame,
+)
 from fairweight.errors import InputError
 from fairweight.specs.read_policy import read_policy
 
@@ -146,6 +152,177 @@ def test_equivalent_means_inside_the_margin_on_both_sides() -> None:
     assert only(gate(both))["equivalent"]
 
 
+# --- recovery ------------------------------------------------------------------------------------
+
+RECOVERY = policy({"recovery": 0.99})
+
+
+def recovered(rows: list[dict[str, Any]], baseline: float, asked: Any = RECOVERY) -> Any:
+    return only(decide(made_audit(rows, baseline=baseline), asked))
+
+
+def test_recovery_allows_a_share_of_the_baseline() -> None:
+    """1,000 answers, none lost: at most .0027. 1 % of .9 is .009, and 1 % of .2 is .002."""
+    row = recovered(answers(1000, 0, 0, **FEMALE), 0.9)
+    assert (row["decision"], row["criterion"], row["limit"]) == ("pass", "recovery", 0.99)
+    assert row["threshold"] == pytest.approx(-0.009)
+    assert row["ratio"] == 1.0
+    assert row["reason"] == (
+        "a loss of 0.009 (recovery 0.99 of 0.9) is excluded: it is at most 0.002698"
+    )
+    open_ = recovered(answers(1000, 0, 0, **FEMALE), 0.6, policy({"recovery": 0.996}))
+    # 0.4 % of .6 is .0024; the strictest share that is certain is 1 − .002698 / .6 = .9955
+    assert open_["decision"] == "cannot tell"
+    assert open_["certifiable"] == pytest.approx(1 - 0.002698 / 0.6, abs=1e-6)
+    assert open_["reason"].endswith("these data certify a recovery of 0.9955")
+    assert recovered(answers(1000, 0, 0, **FEMALE), 0.6, policy({"recovery": 0.9955}))[
+        "decision"
+    ] == "pass"  # fmt: skip
+
+
+def test_recovery_fails_where_the_upper_limit_is_below_it() -> None:
+    """30 of 1,000 lost: the upper limit is −.0223; 1 % of .9 is .009, 3 % of .9 is .027."""
+    row = recovered(answers(1000, 30, 0, **FEMALE), 0.9)
+    assert row["decision"] == "fail"
+    assert row["ratio"] == pytest.approx(1 - 0.03 / 0.9)
+    assert row["bound"] == pytest.approx(-0.022317, abs=1e-6)
+    open_ = recovered(answers(1000, 30, 0, **FEMALE), 0.9, policy({"recovery": 0.97}))
+    assert open_["decision"] == "cannot tell"
+
+
+def test_recovery_stands_beside_a_margin() -> None:
+    audit = made_audit(answers(1000, 0, 0, **FEMALE), baseline=0.9)
+    rows = decide(audit, policy({"margin": 0.02, "recovery": 0.99})).rows
+    assert rows["criterion"].tolist() == ["margin", "recovery"]
+    assert rows["ratio"].isna().tolist() == [True, False]
+
+
+def test_recovery_of_a_guess_is_refused() -> None:
+    """Two classes: half right is what a coin gives. Rows that are too small are not asked."""
+    rows = answers(1000, 0, 0, **FEMALE)
+    for baseline in (0.5, 0.3):
+        with pytest.raises(InputError, match=r"is not above chance \(0.5 with 2 classes\); use m"):
+            recovered(rows, baseline)
+    assert recovered(rows, 0.501)["decision"] == "pass"
+    assert recovered(answers(99, 0, 0, **FEMALE), 0.3)["decision"] == "cannot tell"
+
+
+def test_recovery_without_the_baselines_value_is_no_pass() -> None:
+    row = only(gate(answers(1000, 0, 0, **FEMALE), RECOVERY))
+    assert (row["decision"], row["reason"]) == (
+        "cannot tell", "the audit does not hold the baseline's value",
+    )  # fmt: skip
+
+
+def test_recovery_of_an_engines_audit() -> None:
+    """Dense right on 90 of 100 again and again; int8 loses 5 of 2,000 and gains 1."""
+    import fairweight as fw
+
+    label = np.arange(2000) % 2
+    dense = np.where(np.arange(2000) % 10 == 0, 1 - label, label)
+    int8 = dense.copy()
+    int8[[1, 2, 3, 4, 5, 10]] = 1 - int8[[1, 2, 3, 4, 5, 10]]
+    audit = fw.audit(label, {"dense": dense, "int8": int8}, n_boot=40)
+    rule = {"metric": "accuracy", "by": "overall", "recovery": 0.99}
+    (row,) = audit.gate({"rule": [rule]}).rows.to_dict("records")
+    assert row["threshold"] == pytest.approx(-0.01 * 0.9)
+    assert row["ratio"] == pytest.approx((1800 - 5 + 1) / 1800)
+    assert row["decision"] == "pass"
+
+
+# --- left out ------------------------------------------------------------------------------------
+
+
+def left_out(
+    rows: list[dict[str, Any]], *held: tuple[Any, ...], baseline: float | None = None
+) -> AuditResult:
+    """An audit from which these were left out: (task, kind, group, class, lacks, n)."""
+    table = pd.DataFrame(
+        [(*line, float(line[-1])) for line in held], columns=list(LEFT_OUT_COLUMNS), dtype=object
+    )
+    return replace(made_audit(rows, baseline=baseline), left_out=table)
+
+
+def of_women(n: int) -> tuple[Any, ...]:
+    return (None, "group", "sex=Female", None, "int8", n)
+
+
+def test_what_was_left_out_counts_as_errors() -> None:
+    """900 seen and identical: at most 2.7055 / 902.7 = .002997. With 10 errors more of 910:
+
+    (900 × .002997 + 10) / 910 = .01395 < .02; with 20 of 920: .02467.
+    """
+    rows = answers(900, 0, 0, **FEMALE)
+    z2 = 2.705543
+    few = only(decide(left_out(rows, of_women(10)), MARGIN))
+    assert few["decision"] == "pass"
+    assert few["bound"] == pytest.approx(-(900 * z2 / (900 + z2) + 10) / 910, rel=1e-6)
+    many = only(decide(left_out(rows, of_women(20)), MARGIN))
+    assert many["decision"] == "cannot tell"
+    assert many["reason"].startswith("it keeps 0.02 only without the examples that were left out; ")
+    assert "these data certify a margin of 0.0247" in many["reason"]
+    assert many["reason"].endswith(
+        "20 examples were left out (missing from int8) and are counted as errors of the compressed "
+        "model"
+    )
+
+
+def test_what_others_left_out_is_not_this_groups() -> None:
+    rows = [*answers(900, 0, 0, **FEMALE), *answers(900, 0, 0, **MALE)]
+    decisions = decide(left_out(rows, of_women(90)), MARGIN).rows["decision"].tolist()
+    assert decisions == ["cannot tell", "pass"]
+
+
+def test_a_loss_that_is_shown_stays_shown() -> None:
+    assert decide(left_out(answers(1000, 90, 0, **FEMALE), of_women(5)), MARGIN).outcome == "fail"
+
+
+def test_floors_and_lower_is_better_take_the_worst_too() -> None:
+    """Value: 990 of 1,000 are at least .983; with 100 errors more (1,000 × .983) / 1,100 = .894."""
+    floor = only(decide(left_out(answers(1000, 0, 0, right=990, **FEMALE), of_women(100)),
+                        policy({"min": 0.9})))  # fmt: skip
+    assert floor["decision"] == "cannot tell"
+    assert floor["bound"] == pytest.approx(floor["low"] * 1000 / 1100)
+    rise = spread("shift", 0.0, 0.001, metric="fnr", n=900, **FEMALE)
+    row = only(decide(left_out([rise], of_women(100)), policy({"metric": "fnr", "margin": 0.1})))
+    assert row["decision"] == "cannot tell"
+    # the upper end .001645 over 900, and 100 misses
+    assert row["bound"] == pytest.approx((900 * 0.0016449 + 100) / 1000, rel=1e-4)
+
+
+def test_a_recovery_counts_them_as_right_in_the_baseline() -> None:
+    """900 of which the baseline had .8, 10 left out: (720 + 10) / 910 of which 1 % may be lost."""
+    audit = left_out(answers(900, 0, 0, **FEMALE), of_women(10), baseline=0.8)
+    row = only(decide(audit, policy({"recovery": 0.99})))
+    assert row["threshold"] == pytest.approx(-0.01 * 730 / 910)
+    assert row["decision"] == "cannot tell"
+
+
+def test_a_level_of_which_nothing_is_left_is_an_endpoint() -> None:
+    audit = left_out(answers(900, 0, 0, **FEMALE), (None, "group", "sex=Other", None, "int8", 40))
+    verdict = decide(audit, MARGIN)
+    assert verdict.rows["group"].tolist() == ["sex=Female", "sex=Other"]
+    assert verdict.rows["decision"].tolist() == ["pass", "cannot tell"]
+    assert verdict.rows["reason"].iloc[1] == "not estimable: all of its examples were left out"
+
+
+def test_an_unknown_number_is_no_pass() -> None:
+    """A published audit hides small numbers; that some were left out stays known."""
+    audit = left_out(answers(900, 0, 0, **FEMALE), of_women(3))
+    hidden = replace(audit, left_out=audit.left_out.assign(n=pd.NA, n_weighted=np.nan))
+    row = only(decide(hidden, MARGIN))
+    assert row["decision"] == "cannot tell"
+    assert "an unknown number of examples were left out" in row["reason"]
+
+
+def test_of_the_mean_over_tasks_the_task_that_lacks_most_counts() -> None:
+    rows = [*answers(900, 0, 0, **FEMALE), *answers(900, 0, 0, task="a", **FEMALE)]
+    lines = [(task, "group", "sex=Female", None, "int8", n) for task, n in (("a", 5), ("b", 30))]
+    found = decide(left_out(rows, *lines), MARGIN).rows
+    assert found["decision"].tolist() == ["cannot tell", "pass"]
+    assert found["n_left_out"].tolist() == [30, 5]
+
+
 # --- Holm ----------------------------------------------------------------------------------------
 
 
@@ -277,11 +454,13 @@ def test_a_gap_that_looks_past_a_small_group_is_no_pass() -> None:
     assert row["reason"] == "sex=Male in it has fewer than min_group_size = 100 examples"
 
 
-def test_a_gap_is_not_held_up_by_missing_values() -> None:
+def test_a_gap_that_looks_past_missing_values_is_no_pass() -> None:
     gap = spread("shift", 0.0, 0.001, metric="group_gap", kind="grouping", group="sex")
     asked = policy({"metric": "group_gap", "by": "grouping", "margin": 0.03})
     rows = [gap, *answers(800, 0, 0, **FEMALE), *answers(4, 0, 0, group="sex=(missing)")]
-    assert gate(rows, asked).passed
+    row = only(gate(rows, asked))
+    assert row["decision"] == "cannot tell"
+    assert row["reason"] == "4 examples have no value of sex, and it looks past them"
 
 
 # --- which rows ----------------------------------------------------------------------------------
@@ -302,8 +481,8 @@ def everyone() -> AuditResult:
 @pytest.mark.parametrize(
     ("rule", "groups"),
     [
-        ({}, ["sex=Female", "sex=Male", "age=old", "age=young"]),
-        ({"columns": ["sex"]}, ["sex=Female", "sex=Male"]),
+        ({}, ["sex=Female", "sex=Male", "age=old", "age=young", "sex=(missing)"]),
+        ({"columns": ["sex"]}, ["sex=Female", "sex=Male", "sex=(missing)"]),
         ({"groups": ["age=old", "sex=Male"]}, ["sex=Male", "age=old"]),
         ({"groups": ["sex=(missing)"]}, ["sex=(missing)"]),
         ({"by": "intersection"}, ["sex=Female & age=old"]),
@@ -321,9 +500,17 @@ def test_rules_choose_classes() -> None:
     assert decide(everyone(), asked).rows["class"].tolist() == ["1"]
 
 
-def test_missing_values_are_passed_over_and_it_is_said() -> None:
-    (note,) = decide(everyone(), MARGIN).notes
-    assert "sex=(missing)" in note
+def test_missing_values_are_a_group_like_any_other() -> None:
+    assert decide(everyone(), MARGIN).passed
+    lost = [*answers(1000, 0, 0, **FEMALE), *answers(500, 40, 0, group="sex=(missing)")]
+    assert gate(lost).rows["decision"].tolist() == ["pass", "fail"]
+    few = [*answers(1000, 0, 0, **FEMALE), *answers(99, 0, 0, group="sex=(missing)")]
+    assert gate(few).rows["decision"].tolist() == ["pass", "cannot tell"]
+
+
+def test_missing_values_beside_groups_that_are_named_are_told_of() -> None:
+    (note,) = decide(everyone(), policy({"margin": 0.02, "groups": ["sex=Male"]})).notes
+    assert note == "Not judged, because the policy names its groups one by one: sex=(missing)."
     assert decide(everyone(), policy({"margin": 0.02, "columns": ["age"]})).notes == ()
     assert decide(everyone(), policy({"margin": 0.02, "groups": ["age=old"]})).notes == ()
 
@@ -388,7 +575,7 @@ def test_a_variant_without_the_row_is_bad_input_not_a_pass() -> None:
 
 
 def test_an_audit_without_limits_is_bad_input() -> None:
-    audit = replace(everyone(), bounds=empty_bounds())
+    audit = replace(everyone(), bounds=empty_frame(BOUND_COLUMNS))
     with pytest.raises(InputError, match="holds no limits for a gate"):
         decide(audit, MARGIN)
 
@@ -421,11 +608,11 @@ def test_require(outcomes: tuple[str, str], all_of_them: str, any_of_them: str) 
     assert gate(rows).variants == {"a": outcomes[0], "b": outcomes[1]}
 
 
-def test_choosing_among_variants_is_said_to_be_choosing() -> None:
-    (note,) = gate(variants(a="pass", b="fail"), require="any").notes
-    assert note.startswith("Selected on these data: the best of 2 variants")
-    assert gate(variants(a="pass"), require="any").notes == ()
-    assert gate(variants(a="pass", b="pass")).notes == ()
+@pytest.mark.parametrize("require", ["all", "any"])
+def test_choosing_among_variants_is_said_to_be_choosing(require: Any) -> None:
+    (note,) = gate(variants(a="pass", b="pass"), require=require).notes
+    assert note.startswith("Selected on these data: 2 variants were tried, and the best of them")
+    assert gate(variants(a="pass"), require=require).notes == ()
 
 
 def test_require_is_all_or_any() -> None:

@@ -130,3 +130,16 @@ def test_an_audit_without_a_variants_table_has_no_levels(audit: AuditResult) -> 
     assert bare["sparsity"].isna().all()
     assert set(bare["metric"]) >= {"accuracy", "auc", "ece", "uncertainty"}
     assert "interrelation" not in set(bare["metric"])
+
+
+def test_classes_without_bias_amplification_leave_the_overall_rows() -> None:
+    """Three classes have no positive one, so no group has a bias amplification."""
+    table = {
+        "example_id": [0, 0, 1, 1, 2, 2], "task": ["hat", "scarf"] * 3,
+        "label": ["a", "b", "c", "a", "b", "c"], "a=b": ["x", "x", "y", "y", "y", "y"],
+        "pred_dense": ["a", "b", "c", "a", "b", "a"], "pred_int8": ["a", "b", "c", "a", "a", "a"],
+    }  # fmt: skip
+    made = attribute_values(audited(table, {"groups": ["a=b"]}, {"n_boot": 20}, {}))
+    assert set(made["category"].dropna()) == set()
+    accuracy = made[(made["metric"] == "accuracy") & (made["variant"] == "dense")]
+    assert dict(zip(accuracy["task"], accuracy["value"], strict=True))["hat"] == 1.0

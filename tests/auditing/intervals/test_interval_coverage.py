@@ -87,16 +87,15 @@ def test_a_shift_with_80_per_cent_power_is_found(n, discordance):
 
 
 @pytest.mark.slow
-def test_heterogeneity_keeps_its_level():
+@pytest.mark.parametrize(("group", "churn", "loss"), measure.CHURN)
+def test_a_hard_group_is_not_called_a_loser(group, churn, loss):
     rng = np.random.default_rng(4)
-    assert 0.035 <= measure.heterogeneity_level(1_000, rng) <= 0.07
+    rejected, far = measure.churn_level(group, 3_000, churn, loss, 20_000, rng)
+    assert rejected <= 0.057
+    assert far <= 0.003
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sizes", "mixed"), [((20, 20), False), ((20, 100), False), ((20, 20), True)]
-)
-def test_heterogeneity_of_clusters_keeps_its_level(sizes, mixed):
+def test_a_hard_group_is_not_called_a_loser_quickly():
     rng = np.random.default_rng(5)
-    level = measure.heterogeneity_cluster_level(sizes, mixed=mixed, repeats=600, rng=rng)
-    assert 0.025 <= level <= 0.08
+    rejected, _ = measure.churn_level(300, 3_000, (0.30, 0.036), 0.0, 2_000, rng)
+    assert 0.03 <= rejected <= 0.066

@@ -90,11 +90,14 @@ def test_one_part_alone_has_its_own_degrees() -> None:
     assert (float(members.degrees), float(examples.degrees)) == pytest.approx((4.0, 1000.0))
 
 
-def test_degrees_do_not_fall_below_those_of_the_members() -> None:
-    """What is taken off must not make the degrees smaller than the fewest that were there."""
-    found = two_way(0.0, [(1.0, 2)], (1.0, 3), [(1.0, 6)])
-    # V = 1; 1 / (1/2 + 1/3 + 1/6) = 1 before the bound
-    assert float(found.degrees) == 2.0
+def test_degrees_do_not_fall_below_1() -> None:
+    """What is taken off counts with its own uncertainty, but t needs one degree of freedom."""
+    # V = 1; 1 / (1/4 + 1/3 + 1/12) = 1.5: below the four of the members
+    found = two_way(0.0, [(1.0, 4)], (1.0, 3), [(1.0, 12)])
+    assert float(found.degrees) == pytest.approx(1.5)
+    # V = 1; 1 / (1 + 1/3 + 1/3) = .6 before the bound
+    found = two_way(0.0, [(1.0, 1)], (1.0, 3), [(1.0, 3)])
+    assert float(found.degrees) == 1.0
 
 
 def test_p_and_limits_agree() -> None:

@@ -33,8 +33,8 @@ group_std disparate_impact ppv_ratio
 demographic_parity_difference equal_opportunity_difference equalized_odds_difference
 predictive_parity_difference
 flips harmful_flips helpful_flips worst_group_shift excess_shift_standardised heterogeneity
-heterogeneity_within_classes concentration abstention_rate cev sde cev_pp sde_pp normalized_error_change normalized_fpr_change
-normalized_fnr_change class_impact
+heterogeneity_within_classes concentration abstention_rate cev sde cev_pp sde_pp
+normalized_error_change normalized_fpr_change normalized_fnr_change class_impact
 """
 CONTRACT = _CONTRACT.split()
 GAPS = [

@@ -62,7 +62,13 @@ def test_the_terminal_leads_with_the_outcome_and_what_is_wrong(plain: Verdict) -
     lines = printed(plain).splitlines()
     assert lines[0] == "Gate: FAIL (1 variant tried)"
     assert lines[1] == "int8: fail (6 endpoints: 4 pass, 1 fail, 1 cannot tell; 1 equivalent)"
-    assert lines[2].startswith("  fail         accuracy of sex=Female, margin 0.02: −0.0900 [")
+    # Six endpoints: 90 of 1,000 lost is at least 0.0706 at 5 % / 6; of 120, one lost is at most
+    # 0.0364 and 119 right are at least 0.9637.
+    assert lines[2].split(": ")[1].startswith("loss is at least 7.0 points; limit 2.")
+    assert lines[3].startswith(
+        "  cannot tell  accuracy of sex=Male (n = 120): loss is at most 3.7 "
+    )
+    assert lines[7].split(": ")[1].startswith("at least 96.3 %; floor 60 %.")
     decisions = re.findall(r"^  (fail|cannot tell|pass)", "\n".join(lines), re.MULTILINE)
     assert decisions == ["fail", "cannot tell", "pass", "pass", "pass", "pass"]
 

@@ -10,6 +10,7 @@ from fairweight.auditing.choose.known import Asked
 from fairweight.auditing.choose.measured import Setting
 from fairweight.auditing.choose.objectives import needs_scores
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.canonical import canonical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,40 +29,50 @@ class Counted:
     notes: tuple[str, ...]
 
 
-def of_tables(aligned: Aligned, asked: Asked, options: Options, positive: Any) -> Counted:
+def of_tables(
+    aligned: Aligned, asked: Asked, options: Options, positive: Any, force: bool = False
+) -> Counted:
     """Count aligned tables, with scores where something that is wanted needs them."""
     from fairweight.auditing.compare.training import Training
     from fairweight.auditing.counts.count import count, has_scores, training_table
 
     scores = _wants_scores(asked, there=has_scores(aligned), where="the predictions")
-    training = training_table(aligned)
+    cube = count(aligned, scores=scores)
+    training = training_table(aligned, cube.label_classes)
     return _counted(
-        count(aligned, scores=scores),
+        cube,
         aligned.baseline,
         aligned.groupings,
         options,
         positive,
         None if training is None else Training(training),
         aligned.notes,
+        force,
     )
 
 
 def of_cubes(
-    paths: Sequence[str], tables: Mapping[str, Any], asked: Asked, options: Options, positive: Any
+    paths: Sequence[str],
+    tables: Mapping[str, Any],
+    asked: Asked,
+    options: Options,
+    positive: Any,
+    force: bool = False,
 ) -> Counted:
     """Read cubes that `fairweight count` wrote."""
+    from fairweight.auditing.counts.groupings import chosen_groupings
     from fairweight.auditing.counts.store import read_cubes
 
     _wants_scores(asked, there=False, where="cubes")
     cube, stored, groupings = read_cubes(paths)
-    baseline = tables.get("baseline") or stored
+    baseline = canonical(tables.get("baseline")) or stored
     names = list(dict.fromkeys(member.variant for member in cube.members))
     if baseline not in names:
         raise UnknownNameError("The baseline", baseline, names)
     groups = tables.get("groups")
     if groups is not None:
-        groupings = (groups,) if isinstance(groups, str) else tuple(groups)
-    return _counted(cube, baseline, groupings, options, positive, None, ())
+        groupings = chosen_groupings(cube, groups)
+    return _counted(cube, baseline, groupings, options, positive, None, (), force)
 
 
 def models_beside_cubes(tables: Mapping[str, Any]) -> pd.DataFrame | None:
@@ -83,11 +94,12 @@ def _counted(
     positive: Any,
     training: Any,
     notes: Sequence[str],
+    force: bool,
 ) -> Counted:
-    from fairweight.auditing.pipeline import check_answers, positives
+    from fairweight.auditing.pipeline import positives
+    from fairweight.auditing.vocabulary import of_cube
 
-    said = [*notes, *cube.notes]
-    check_answers(cube, said)
+    said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=force)]
     setting = Setting(
         baseline=baseline,
         groupings=tuple(groupings),

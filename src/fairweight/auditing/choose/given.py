@@ -68,6 +68,7 @@ def choice_from(
     positive: Any = None,
     confirm: Any = None,
     confirm_share: float | None = None,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> Choice:
     """Choose among the variants of prediction tables or cubes.
@@ -80,6 +81,8 @@ def choice_from(
         Predictions of the same variants on other examples.
     confirm_share
         Instead of another table: the share of the examples (clusters) held out to confirm on.
+    force
+        Take labels and predictions that do not look like classes as they are.
     """
     from fairweight.auditing.audited import cube_paths
 
@@ -94,14 +97,14 @@ def choice_from(
         if cubes:
             models = models_beside_cubes(tables)
             asked = read_wishes(wishes, models)
-            found = of_cubes(cubes, tables, asked, options, positive)
+            found = of_cubes(cubes, tables, asked, options, positive, force)
         else:
             from fairweight.tables.align import align
 
             aligned = opened.enter_context(align(source, **tables))
             models = aligned.variants_table
             asked = read_wishes(wishes, models)
-            found = of_tables(aligned, asked, options, positive)
+            found = of_tables(aligned, asked, options, positive, force)
         if (confirm is not None or confirm_share is not None) and not metrics_of(asked):
             raise InputError(
                 "--confirm and --confirm-share look at metrics again, and there is none among the "
@@ -114,7 +117,7 @@ def choice_from(
             other = opened.enter_context(align(confirm, **given))
             refuse_overlap(aligned, other)
             _same_variants(aligned, other)
-            held = of_tables(other, asked, options, positive)
+            held = of_tables(other, asked, options, positive, force)
         elif confirm_share is not None:
             rng = stream(options.random_state, "choose", "confirm")
             own, out = split(found.cube, confirm_share, rng)

@@ -53,7 +53,12 @@ def _part(cube: Cube, count: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) ->
 
 
 def refuse_overlap(chosen_on: Aligned, confirmed_on: Aligned) -> None:
-    """An error where an example or a cluster is in both tables."""
+    """An error where an example or a cluster is in both tables, or where nobody can tell."""
+    if not (chosen_on.has_id and confirmed_on.has_id):
+        raise InputError(
+            "--confirm needs the ids of examples, to see that none was chosen on, and a table has "
+            "none; name their column with --id, or hold out a share: --confirm-share 0.5."
+        )
     kinds = ["example_id"]
     kinds += ["cluster"] if chosen_on.has_cluster and confirmed_on.has_cluster else []
     for kind in kinds:

@@ -212,7 +212,10 @@ def _counted(
     for i, term in enumerate(terms):
         reasons = [m.reason for task in tasks for at, m in task.measures if at == i and m.reason]
         if len(reasons) == len(tasks):
-            raise InputError(f"'{term.name}' cannot be estimated: {reasons[0]}.")
+            raise InputError(
+                f"'{term.name}' cannot be estimated: {reasons[0]}; choose by something else "
+                "(--objective, --require)."
+            )
         n = int(counts[:, i].sum())
         if not n:
             raise InputError(

@@ -63,11 +63,14 @@ def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
 
 
 def _status(b: Block, quantity: str) -> Any:
-    """A row's status; limits that are withheld are told of here, where nothing else would."""
+    """A row's status; what its limits are instead of an interval is said here alone."""
     state = b["status"].copy()
     for i, how in enumerate(b.get("interval", ())):
         if state[i] == "ok" and isinstance(how, str) and how.startswith("none"):
             state[i] = f"not_estimable: {how}"
     if quantity == "value" and "value_known" in b:
         state[b["value_known"]] = "ok"  # whatever the shift lacks
+    for i, how in enumerate(b.get("bound_status", ()) if quantity == "shift" else ()):
+        if how is not None:  # a bound of the shift
+            state[i] = how
     return state

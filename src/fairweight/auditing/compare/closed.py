@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import Limits, RateEstimate
@@ -109,7 +110,7 @@ def _estimate(
 ) -> RateEstimate | None:
     from fairweight.auditing.intervals.excess import excess_interval, excess_test
     from fairweight.auditing.intervals.mcnemar import mcnemar
-    from fairweight.auditing.intervals.tango import tango
+    from fairweight.auditing.intervals.tango import tango, tango_test
     from fairweight.auditing.intervals.wilson import wilson
 
     if not slots:
@@ -144,6 +145,7 @@ def _estimate(
         compressed=rates[1],
         shift=shift,
         p_value=np.where(t.n > 0, p_value, np.nan),
+        zero_p=2 * ndtr(-np.abs(tango_test(t.n, t.baseline_only, t.compressed_only, 0.0))),
         excess=excess,
         excess_p=excess_test(*sides) if compared else nothing,
         discordance=discordance,

@@ -37,6 +37,7 @@ class Options:
     margin: float = 0.02  # the loss that matters: power and equivalence are stated for it
     group_error: float = 0.0  # share of wrong group labels, if the user declares one
     exact: bool = False  # exact instead of mid-p McNemar
+    members: str = "retrained"  # or "repeated": the same model run again
     confirmatory: tuple[tuple[str, str], ...] = ()  # (metric, kind) that a policy names
 
 
@@ -101,7 +102,12 @@ class Comparison:
     @property
     def closed_form(self) -> bool:
         """Whether examples are single yes-or-no trials: Wilson, Tango and McNemar apply."""
-        return self.one_pair and self.cube.weight is None and self.cube.unit is None
+        return self.one_pair and self.one_each
+
+    @property
+    def one_each(self) -> bool:
+        """Whether what is sampled are single examples of weight 1."""
+        return self.cube.weight is None and self.cube.unit is None
 
     @property
     def clustered(self) -> bool:

@@ -26,6 +26,7 @@ class RateEstimate:
     compressed: Floats
     shift: Floats
     p_value: Floats
+    zero_p: Floats  # the smallest level at which `limits` exclude 0
     excess: Floats
     excess_p: Floats
     discordance: Floats
@@ -69,6 +70,7 @@ def without_limits(e: RateEstimate) -> RateEstimate:
     return replace(
         e,
         p_value=nothing,
+        zero_p=nothing,
         excess_p=nothing,
         baseline_limits=no_limits,
         compressed_limits=no_limits,

@@ -19,15 +19,12 @@ from fairweight.auditing.compare.signs import adjusted
 from fairweight.auditing.compare.simultaneous import MeanFamily, Signs
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.intervals.correction import holm
-from fairweight.auditing.intervals.tango import falling_root
 from fairweight.auditing.result import LEAD_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairweight.auditing.compare.variant import Compared
-
-_LARGEST_Z = 37.0
 
 
 @dataclass(frozen=True)
@@ -103,9 +100,8 @@ def _of_rates(compared: Sequence[Compared]) -> Iterator[Tested]:
             nothing = np.full(len(slots), None, dtype=object)
             column = part.columns.get(slots.kind, nothing)[at]
 
-            p = e.p_value if table.scope == "method" else zero_p(e.shift, e.limits)
             both: list[tuple[str, Floats, Floats, Callable[[Any], Limits]]]
-            both = [("shift", e.shift, p, e.limits)]
+            both = [("shift", e.shift, e.zero_p, e.limits)]
             if slots.kind != "overall":
                 both.append(("excess", e.excess, e.excess_p, e.excess_limits))
             for quantity, estimate, p, limits in both:
@@ -123,27 +119,6 @@ def _at(limits: Callable[[Any], Limits], at: NDArray[np.intp]) -> Callable[[floa
         return low[at], high[at]
 
     return chosen
-
-
-def zero_p(estimate: Floats, limits: Callable[[Any], Limits]) -> Floats:
-    """The smallest level at which limits exclude 0, for every row."""
-
-    def distance(z: Floats) -> Floats:
-        low, high = limits(2 * ndtr(-z))
-        return np.where(estimate > 0, low, -high)
-
-    end = np.full_like(estimate, _LARGEST_Z)
-    at_end = distance(end)
-    beyond = at_end > 0
-    z = falling_root(
-        distance,
-        (np.zeros_like(estimate), np.abs(estimate)),
-        (end, np.where(beyond, -1.0, at_end)),
-        1e-9,
-        undefined=np.isnan(estimate + at_end),
-    )
-    p = np.where(estimate == 0, 1.0, 2 * ndtr(-np.where(beyond, _LARGEST_Z, z)))
-    return np.where(np.isnan(at_end), np.nan, p)
 
 
 def _of_means(signs: Signs) -> Iterator[Tested]:

@@ -100,6 +100,55 @@ def _distinct(key: NDArray[np.int64], largest: int) -> tuple[NDArray[np.int64], 
 
 
 @dataclass(frozen=True)
+class Totals:
+    """Sums over the units of every row, (rows,) or (rows, members), that a ratio is made of."""
+
+    a: Floats  # of values
+    d: Floats  # of sizes
+    aa: Floats  # of squares and products
+    ad: Floats
+    dd: Floats
+
+    @property
+    def rate(self) -> Floats:
+        return ratio(self.a, self.d)
+
+    def variance(self, units: Floats) -> Floats:
+        """Linearised, over so many units."""
+        from fairweight.auditing.intervals.linearised import linearised_variance
+
+        return linearised_variance(self.a, self.d, self.aa, self.ad, self.dd, units)
+
+    def others(self) -> Totals:
+        """For every row, the sums of all other rows."""
+        return Totals(*(p.sum(axis=0) - p for p in (self.a, self.d, self.aa, self.ad, self.dd)))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many units each row has, and the sums of their sizes."""
+
+    entries: Entries
+    units: Floats
+    d: Floats
+    dd: Floats
+
+    def totals(self, values: Floats) -> Totals:
+        e = self.entries
+        a = e.total(values)
+        ad = a if self.dd is self.d else e.total(values * e.size)
+        return Totals(a, self.d, e.total(values**2), ad, self.dd)
+
+
+def sizes_of(e: Entries, *, alike: bool) -> Sizes:
+    """`alike`: every unit is one example of weight 1."""
+    units = e.total(np.ones(len(e.row)))
+    if alike:
+        return Sizes(e, units, units, units)
+    return Sizes(e, units, e.total(e.size), e.total(e.size**2))
+
+
+@dataclass(frozen=True)
 class Sample:
     """What each row was measured on; of a row, or of all others."""
 
@@ -145,24 +194,26 @@ class Sample:
         return EffectiveCounts(n, self.churn(shift), shift)
 
 
-def sample_of(c: Comparison, part: EventRows, e: Entries) -> tuple[Sample, Sample]:
+def sample_of(c: Comparison, part: EventRows, s: Sizes) -> tuple[Sample, Sample]:
     """Every row, and all other rows of a partition."""
-    cube, n_rows = c.cube, part.n_rows
-    count = cube.count[part.cells].astype(float)
-    changed = c.pairing.changed(part.happens)
-    n = sums(part.row, count, n_rows)
-    weight, squared = n, n
+    cube, e = c.cube, s.entries
+    changed, count = c.pairing.changed(part.happens), cube.count[part.cells]
+    n, squared_weight, squared_sizes = s.units, s.dd, s.units
     if cube.weight is not None:
-        own = cube.weight[part.cells]
-        weight, squared = (sums(part.row, count * own**k, n_rows) for k in (1, 2))
-        changed = changed * own
+        weight = cube.weight[part.cells]
+        changed = changed * weight
+    if e.n_units is not None:
+        n, squared_sizes = e.total(e.number), e.total(e.number**2)
+        squared_weight = n
+        if cube.weight is not None:
+            squared_weight = sums(part.row, count * weight**2, part.n_rows)
     sample = Sample(
         n=n,
-        weight=weight,
-        squared_weight=squared,
-        changed=sums(part.row, count * changed, n_rows),
-        clusters=e.total(np.ones(len(e.row))),
-        squared_sizes=e.total(e.number**2),
+        weight=s.d,
+        squared_weight=squared_weight,
+        changed=sums(part.row, count * changed, part.n_rows),
+        clusters=s.units,
+        squared_sizes=squared_sizes,
         pairs=len(c.pairing.pairs),
     )
 
@@ -177,8 +228,8 @@ def sample_of(c: Comparison, part: EventRows, e: Entries) -> tuple[Sample, Sampl
         sizes = (whole**2).sum() - e.total(2 * own * e.number - e.number**2)
     rest = Sample(
         n=others(n),
-        weight=others(weight),
-        squared_weight=others(squared),
+        weight=others(sample.weight),
+        squared_weight=others(squared_weight),
         changed=others(sample.changed),
         clusters=clusters,
         squared_sizes=sizes,
@@ -273,24 +324,19 @@ def share_limits(
 ) -> Limits:
     """Limits of the mean of a share per cell (such as: flipped pairs of members) in each row."""
     e = entries_of(c, np.arange(c.cube.n_cells), row, n_rows)
+    s = sizes_of(e, alike=c.one_each)
     weighted = share if c.cube.weight is None else share * c.cube.weight
-    return _rate(c, e, e.summed(weighted))[1](alpha)
+    return _rate_limits(c, s.totals(e.summed(weighted)), s.units)(alpha)
 
 
-def _rate(
-    c: Comparison, e: Entries, values: Floats
-) -> tuple[Floats, Callable[[float | Floats], Limits]]:
-    """A rate of every row from its totals per entry, and its linearised limits."""
+def _rate_limits(c: Comparison, t: Totals, units: Floats) -> Callable[[float | Floats], Limits]:
+    """Linearised limits of a rate in every row."""
     from fairweight.auditing.intervals.linearised import linearised
 
-    units, size = e.total(np.ones(len(e.row))), e.total(e.size)
-    sums_of = e.total(values), size, e.total(values**2), e.total(values * e.size)
-    squared = e.total(e.size**2)
-
     def limits(alpha: float | Floats) -> Limits:
-        return linearised(*sums_of, squared, units, alpha)[:2]
+        return linearised(t.a, t.d, t.aa, t.ad, t.dd, units, alpha)[:2]
 
-    return ratio(sums_of[0], size), limits_where(enough_units(c, units), limits)
+    return limits_where(enough_units(c, units), limits)
 
 
 def enough_units(c: Comparison, units: Floats) -> NDArray[np.bool_]:
@@ -299,55 +345,47 @@ def enough_units(c: Comparison, units: Floats) -> NDArray[np.bool_]:
 
 def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
     from fairweight.auditing.intervals.effective_size import WiderShift
-    from fairweight.auditing.intervals.linearised import linearised_variance
     from fairweight.auditing.intervals.two_way import TwoWay
 
     e = entries_of(c, part.cells, part.row, part.n_rows)
-    weight = 1.0 if c.cube.weight is None else c.cube.weight[part.cells]
+    s = sizes_of(e, alike=c.one_each)
     k = c.n_baseline
-    baseline, compressed = (
-        e.summed(mean_of(side) * weight) for side in (part.happens[:, :k], part.happens[:, k:])
-    )
+    baseline, compressed = (mean_of(side) for side in (part.happens[:, :k], part.happens[:, k:]))
+    if c.cube.weight is not None:
+        weight = c.cube.weight[part.cells]
+        baseline, compressed = baseline * weight, compressed * weight
+    baseline, compressed = e.summed(baseline), e.summed(compressed)
     difference = compressed - baseline
-    sample, rest = sample_of(c, part, e)
+    before, after, change = (s.totals(x) for x in (baseline, compressed, difference))
+    sample, rest = sample_of(c, part, s)
     clumping = clumping_of(c)
-    units, size = sample.clusters, e.total(e.size)
-    base_rate, base_limits = _rate(c, e, baseline)
-    compressed_rate, compressed_limits = _rate(c, e, compressed)
-    shift = ratio(e.total(difference), size)
-    variance = linearised_variance(
-        e.total(difference),
-        size,
-        e.total(difference**2),
-        e.total(difference * e.size),
-        e.total(e.size**2),
-        units,
-    )
-    t = TwoWay(shift, variance, np.maximum(units - 1, 1))
+    shift, variance = change.rate, change.variance(s.units)
+    t = TwoWay(shift, variance, np.maximum(s.units - 1, 1))
     wider = WiderShift(t, sample.counts(shift, variance, clumping), tango_degrees(c, sample))
-    enough = enough_units(c, units)
+    enough = enough_units(c, s.units)
     nothing = np.full(part.n_rows, np.nan)
     excess: WiderExcess | None = None
     both = enough & enough_units(c, rest.clusters)
     if part.partition and kind in ("class", "group", "intersection"):
-        excess = _wider_excess(e, difference, sample, rest, clumping)
+        excess = _wider_excess(excess_of(s, difference, change), sample, rest, clumping)
     p_value = wider.p_value if e.n_units is None else _sign_flips(c, e, difference)
     # Never from the row's own result: what so many examples are worth where nothing is known of it.
     expected = sample.counts(shift, np.zeros(part.n_rows), clumping).n
     return RateEstimate(
         slots=part.slots,
         n=sample.n,
-        n_clusters=units if c.cube.unit_is_cluster else nothing,
-        baseline=base_rate,
-        compressed=compressed_rate,
+        n_clusters=s.units if c.cube.unit_is_cluster else nothing,
+        baseline=before.rate,
+        compressed=after.rate,
         shift=shift,
         p_value=np.where(enough, p_value, np.nan),
+        zero_p=np.where(enough, wider.p_value, np.nan),
         excess=nothing if excess is None else excess.t.estimate,
         excess_p=nothing if excess is None else np.where(both, excess.p_value, np.nan),
         discordance=ratio(sample.changed, sample.weight),
         design_effect=ratio(sample.n, expected),
-        baseline_limits=base_limits,
-        compressed_limits=compressed_limits,
+        baseline_limits=_rate_limits(c, before, s.units),
+        compressed_limits=_rate_limits(c, after, s.units),
         limits=limits_where(enough, wider.limits),
         excess_limits=limits_where(both, None if excess is None else excess.limits),
         interval=f"wider of linearised t over {'clusters' if c.clustered else 'examples'} "
@@ -370,14 +408,11 @@ def assumed_rows(sample: Sample, clumping: Clumping) -> NDArray[np.bool_]:
     return np.asarray((sample.changed == 0) & several & (sample.n > 0) & (not clumping.unknown))
 
 
-def _wider_excess(
-    e: Entries, difference: Floats, sample: Sample, rest: Sample, clumping: Clumping
-) -> WiderExcess:
+def _wider_excess(found: Excess, sample: Sample, rest: Sample, clumping: Clumping) -> WiderExcess:
     """Linearised t of the excess, or MOVER on both sides' effective counts."""
     from fairweight.auditing.intervals.effective_size import EffectiveCounts, WiderExcess
     from fairweight.auditing.intervals.two_way import TwoWay
 
-    found = excess_of(e, difference)
     fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
     degrees = np.maximum(fewest - 1, 1.0)
     iid = sample.iid_variance(found.shift) + rest.iid_variance(found.rest_shift)
@@ -416,50 +451,40 @@ class Excess:
         return self.shift - self.rest_shift
 
 
-def excess_of(e: Entries, difference: Floats) -> Excess:
-    """The excess of every row of a partition.
+def excess_of(s: Sizes, difference: Floats, change: Totals) -> Excess:
+    """The excess of every row of a partition, from differences by entry and their totals.
 
     The influence of a unit on the excess of row g is its part in g minus its part in the rest;
     units without a part in g enter through the rest alone. So groups may vary inside clusters.
     """
-    total_d, total_m = e.total(e.size), e.total(difference)
-    rest_d, rest_m = total_d.sum() - total_d, total_m.sum() - total_m
-    shift, rest_shift = ratio(total_m, total_d), ratio(rest_m, rest_d)
-    number = e.total(np.ones(len(e.row)))
+    e, rest = s.entries, change.others()
+    shift, rest_shift = change.rate, rest.rate
     if e.n_units is None:
-        own_m, own_d, n_units = difference, e.size, float(e.copies.sum())
-        everyone = _quadratic(e.copies, own_m, own_d)
-        rest_units = n_units - number
-    else:
-        unit_m = sums(e.unit, difference, e.n_units)
-        unit_d = sums(e.unit, e.size, e.n_units)
-        examples = sums(e.unit, e.number, e.n_units)
-        own_m, own_d, n_units = unit_m[e.unit], unit_d[e.unit], float((examples > 0).sum())
-        everyone = _quadratic(np.ones(e.n_units), unit_m, unit_d)
-        rest_units = n_units - e.total((examples[e.unit] == e.number).astype(float))
+        n_units = s.units.sum()
+        rest_variance = rest.variance(n_units - s.units)
+        squares = change.variance(s.units) * ratio(s.units - 1, s.units)
+        squares = squares + rest_variance * ratio(n_units - s.units - 1, n_units - s.units)
+        return Excess(shift, rest_shift, squares * n_units / (n_units - 1), rest_variance)
+    unit_m = sums(e.unit, difference, e.n_units)
+    unit_d = sums(e.unit, e.size, e.n_units)
+    examples = sums(e.unit, e.number, e.n_units)
+    own_m, own_d, n_units = unit_m[e.unit], unit_d[e.unit], float((examples > 0).sum())
+    rest_units = n_units - e.total((examples[e.unit] == e.number).astype(float))
+    mm, md, dd = (unit_m**2).sum(), (unit_m * unit_d).sum(), (unit_d**2).sum()
     g = e.row
     with np.errstate(invalid="ignore", divide="ignore"):
-        inside = (difference - shift[g] * e.size) / total_d[g]
-        outside = ((own_m - difference) - rest_shift[g] * (own_d - e.size)) / rest_d[g]
-        as_rest = (own_m - rest_shift[g] * own_d) / rest_d[g]
-        mm, md, dd = everyone
-        all_as_rest = (mm - 2 * rest_shift * md + rest_shift**2 * dd) / rest_d**2
+        inside = (difference - shift[g] * e.size) / change.d[g]
+        outside = ((own_m - difference) - rest_shift[g] * (own_d - e.size)) / rest.d[g]
+        as_rest = (own_m - rest_shift[g] * own_d) / rest.d[g]
+        all_as_rest = (mm - 2 * rest_shift * md + rest_shift**2 * dd) / rest.d**2
         elsewhere = np.maximum(all_as_rest - e.total(as_rest**2), 0)
         squares = elsewhere + e.total((inside - outside) ** 2)
         rest_squares = elsewhere + e.total(outside**2)
-        return Excess(
-            shift,
-            rest_shift,
-            squares * n_units / (n_units - 1),
-            rest_squares * ratio(rest_units, rest_units - 1),
-        )
-
-
-def _quadratic(copies: Floats, m: Floats, d: Floats) -> tuple[float, float, float]:
-    return (
-        float((copies * m * m).sum()),
-        float((copies * m * d).sum()),
-        float((copies * d * d).sum()),
+    return Excess(
+        shift,
+        rest_shift,
+        squares * (n_units / (n_units - 1) if n_units > 1 else np.nan),
+        rest_squares * ratio(rest_units, rest_units - 1),
     )
 
 
@@ -488,6 +513,7 @@ def joined_estimates(parts: list[RateEstimate], kind: str) -> RateEstimate:
         compressed=joined("compressed"),
         shift=joined("shift"),
         p_value=joined("p_value"),
+        zero_p=joined("zero_p"),
         excess=joined("excess"),
         excess_p=joined("excess_p"),
         discordance=joined("discordance"),

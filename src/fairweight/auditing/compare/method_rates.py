@@ -17,8 +17,10 @@ from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimate import Limits, RateEstimate, limits_where
 from fairweight.auditing.compare.events import EventRows
 from fairweight.auditing.compare.linear import (
-    Entries,
+    Excess,
     Sample,
+    Sizes,
+    Totals,
     assumed_rows,
     clumping_of,
     enough_units,
@@ -26,6 +28,7 @@ from fairweight.auditing.compare.linear import (
     excess_of,
     joined_estimates,
     sample_of,
+    sizes_of,
     tango_degrees,
 )
 from fairweight.auditing.counts.stats import Floats
@@ -52,19 +55,15 @@ def method_rates(c: Comparison, rows: Iterable[EventRows], kind: str) -> RateEst
 class Items:
     """What is sampled, with every member's values."""
 
-    entries: Entries
+    sizes: Sizes
     total: csr_array  # (rows, entries): sums entries by row, copies counted
     happened: Floats  # (entries, members): weight on which the event happens
-    number: Floats  # (rows,): items in each row
+    alike: bool  # every item is one example of weight 1
 
     @property
-    def weight(self) -> Floats:
-        return self.entries.size
-
-    @property
-    def alike(self) -> bool:
-        """Whether every item weighs 1."""
-        return bool((self.weight == 1).all())
+    def number(self) -> Floats:
+        """Items in each row."""
+        return self.sizes.units
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
         compared = [_side(items, second - first)]
     else:
         compared = [*sides, _side(items, (second.mean(axis=1) - first.mean(axis=1))[:, None])]
-    sample, rest = sample_of(c, part, items.entries)
+    sample, rest = sample_of(c, part, items.sizes)
     clumping = clumping_of(c)
     t = _difference([side.parts(items.number) for side in compared])
     counts = sample.counts(t.estimate, t.variance, clumping)
@@ -111,6 +110,7 @@ def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
         compressed=compressed.each.mean(axis=0),
         shift=t.estimate,
         p_value=np.where(enough, shift.p_value, np.nan),
+        zero_p=np.where(enough, shift.p_value, np.nan),
         excess=nothing if excess is None else excess.t.estimate,
         excess_p=nothing if excess is None else np.where(both, excess.p_value, np.nan),
         discordance=ratio(sample.changed, sample.weight),
@@ -120,7 +120,7 @@ def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
         limits=limits_where(enough, shift.limits),
         excess_limits=limits_where(both, None if excess is None else excess.limits),
         interval=f"wider of {interval_name(c)} and Tango on n_eff",
-        members=ratio((items.total @ items.happened).T, items.total @ items.weight),
+        members=ratio((items.total @ items.happened).T, items.sizes.d),
         assumed=assumed_rows(sample, clumping),
     )
 
@@ -183,7 +183,8 @@ def _items(
     happened = entries.summed(np.asarray(values, dtype=np.float64))
     where = (entries.row, np.arange(len(entries.row)))
     total = coo_array((entries.copies, where), shape=(n_rows, len(entries.row))).tocsr()
-    return Items(entries, total, happened, entries.total(np.ones(len(entries.row))))
+    sizes = sizes_of(entries, alike=c.one_each)
+    return Items(sizes, total, happened, c.one_each)
 
 
 def _averaged(happened: Floats, weights: Floats) -> Floats:
@@ -197,39 +198,13 @@ def _averaged(happened: Floats, weights: Floats) -> Floats:
     return made
 
 
-@dataclass(frozen=True)
-class Totals:
-    """Sums by row, (rows, units): of values, of weights, and what a ratio's variance needs."""
-
-    a: Floats
-    d: Floats
-    aa: Floats
-    ad: Floats
-    dd: Floats
-
-    def others(self) -> Totals:
-        """For every row, the sums of all other rows."""
-        return Totals(*(p.sum(axis=0) - p for p in (self.a, self.d, self.aa, self.ad, self.dd)))
-
-    def spread(self, number: Floats) -> tuple[Floats, Floats]:
-        """Ratio of every row and its variance over `number` items: linearised."""
-        rate = ratio(self.a, self.d)
-        residual = np.maximum(self.aa - 2 * rate * self.ad + rate**2 * self.dd, 0.0)
-        inflated = ratio(number, np.maximum(number - 1, 0))[:, None]
-        return rate, ratio(residual, self.d**2) * inflated
-
-
 def _totals(items: Items, values: Floats) -> Totals:
     # Squares of what happened or not are what happened: one product less.
     yes_or_no = items.alike and _whole(values)
     happened = items.total @ values
     squared = happened if yes_or_no else items.total @ values**2
-    weight = items.weight[:, None]
-    size = items.total @ weight
-    if items.alike:
-        return Totals(happened, size, squared, happened, size)
-    mixed, squares = items.total @ (values * weight), items.total @ weight**2
-    return Totals(happened, size, squared, mixed, squares)
+    mixed = happened if items.alike else items.total @ (values * items.sizes.entries.size[:, None])
+    return Totals(happened, items.sizes.d[:, None], squared, mixed, items.sizes.dd[:, None])
 
 
 def _whole(values: Floats) -> bool:
@@ -245,9 +220,7 @@ class Side:
     mean: Totals
 
     def parts(self, number: Floats) -> Parts:
-        rate, own = self.each.spread(number)
-        _, together = self.mean.spread(number)
-        return _combined(rate.T, own.sum(axis=1), together[:, 0], number)
+        return _parts(self.each, self.mean, number)
 
 
 def _side(items: Items, values: Floats) -> Side:
@@ -255,6 +228,12 @@ def _side(items: Items, values: Floats) -> Side:
     if values.shape[1] == 1:
         return Side(values, each, each)
     return Side(values, each, _totals(items, values.mean(axis=1)[:, None]))
+
+
+def _parts(each: Totals, mean: Totals, number: Floats) -> Parts:
+    """From the sums of units and of their mean, over `number` items."""
+    own, together = (totals.variance(number[:, None]) for totals in (each, mean))
+    return _combined(each.rate.T, own.sum(axis=1), together[:, 0], number)
 
 
 def _combined(each: Floats, own: Floats, together: Floats, number: Floats) -> Parts:
@@ -301,9 +280,7 @@ def _difference(compared: list[Parts]) -> TwoWay:
 def _contrast(items: Items, side: Side, rest_number: Floats) -> tuple[Parts, Parts]:
     """Of all other rows, and of each row's ratio minus theirs."""
     inside = side.parts(items.number)
-    each, own = side.each.others().spread(rest_number)
-    _, together = side.mean.others().spread(rest_number)
-    outside = _combined(each.T, own.sum(axis=1), together[:, 0], rest_number)
+    outside = _parts(side.each.others(), side.mean.others(), rest_number)
     difference = inside.each - outside.each
     return outside, Parts(
         difference,
@@ -317,8 +294,12 @@ def _clustered_contrast(
     items: Items, side: Side, rest_number: Floats, fewest: Floats
 ) -> tuple[Parts, Parts]:
     """The same where both sides of a cluster are one difference."""
-    found = [excess_of(items.entries, column) for column in side.values.T]
-    mean = excess_of(items.entries, side.values.mean(axis=1))
+
+    def excess(values: Floats) -> Excess:
+        return excess_of(items.sizes, values, items.sizes.totals(values))
+
+    found = [excess(column) for column in side.values.T]
+    mean = excess(side.values.mean(axis=1))
 
     def parts(value: str, variance: str, number: Floats) -> Parts:
         each = np.stack([getattr(one, value) for one in found])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,18 +50,26 @@ class Pairing:
     def means(self, happens: NDArray[np.bool_] | Floats) -> tuple[Floats, Floats]:
         """Mean of either side's members over the pairs, for values (…, members)."""
         if self.paired or self.how == "single":
-            first, second = np.array(self.pairs).T
-            return mean_of(happens[..., first]), mean_of(happens[..., second])
+            first, second = self._sides(happens)
+            return mean_of(first), mean_of(second)
         n_first = self.first.shape[1] - len(self.parent)
         return mean_of(happens[..., :n_first]), mean_of(happens[..., n_first:])
 
     def changed(self, happens: NDArray[np.bool_]) -> Floats:
         """Share of the pairs of which one side alone has the event, for values (…, members)."""
         if self.paired or self.how == "single":
-            first, second = np.array(self.pairs).T
-            return mean_of(happens[..., first] != happens[..., second])
+            first, second = self._sides(happens)
+            return mean_of(first != second)
         before, after = self.means(happens)
         return before + after - 2 * before * after  # of every pair of two sides
+
+    def _sides(self, happens: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Both sides of the pairs; views where members stand in the same order."""
+        n_first = self.first.shape[1] - len(self.parent)
+        second = happens[..., n_first:]
+        if np.array_equal(self.parent, np.arange(n_first)):
+            return happens[..., :n_first], second
+        return happens[..., self.parent], second
 
 
 def pair_members(

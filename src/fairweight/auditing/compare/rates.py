@@ -47,7 +47,8 @@ def rate_rows(c: Comparison, metrics: list[Metric]) -> Iterator[RateRows]:
             if kind == "group*class" and metric.name not in CROSSED:
                 continue
             estimate = rates(c, metric, kind)
-            if estimate is not None and len(estimate.n):
+            # With a single label there is nobody of another class: not one row of FPR.
+            if estimate is not None and (kind != "group*class" or estimate.n.any()):
                 assert metric.event is not None
                 yield from scopes(c, metric, estimate, event_rows(c, metric.event, kind))
 

@@ -97,10 +97,10 @@ def if_calibrated(table: pd.DataFrame) -> dict[tuple[str, str | None, str, str |
     keys = ["variant", "task", "definition", "group"]
     once = table.drop_duplicates([*keys, "seed"])
     means = once.groupby(keys, dropna=False, sort=False)["expected_if_calibrated"].mean()
-    return {
-        tuple(_named(part) for part in key): float(value)  # type: ignore[misc]
-        for key, value in means.items()
-    }
+    made: dict[Any, float] = {}
+    for key, value in zip(means.index.tolist(), means.tolist(), strict=True):
+        made[tuple(_named(part) for part in key)] = float(value)
+    return made
 
 
 def _named(value: Any) -> Any:

@@ -37,16 +37,31 @@ def heterogeneity_rows(c: Comparison, tables: Sequence[RateRows]) -> Iterator[Bl
 
     `tables` are the rows of accuracy by group and by intersection.
     """
-    for scope in ("model", "method"):
-        parts = [
-            _Column(c, table, grouping, place)
-            for table in tables
-            if table.scope == scope
-            for grouping, place in _places(c, table.estimate)
-        ]
-        if parts:
-            yield _heterogeneity(c, parts, scope)
-            yield _within_classes(c, parts, scope)
+    found: dict[str, list[_Column]] = {"model": [], "method": []}
+    for table in tables:
+        for grouping, place in _places(c, table.estimate):
+            found[table.scope].append(_Column(c, table, grouping, place))
+    if not found["model"]:
+        return
+    yield _heterogeneity(c, found["model"], found["model"], "model")
+    within = _within_classes(c, found["model"])
+    yield within
+    if found["method"]:
+        yield _heterogeneity(c, found["model"], found["method"], "method")
+        why = c.pairing.reason or "no test over members"
+        yield _without_test(within, f"not_estimable: {why}")
+
+
+def _without_test(rows: Block, why: str) -> Block:
+    """The same rows about the method, which this test says nothing about."""
+    nothing = np.full(len(rows["status"]), np.nan)
+    state = rows["status"].copy()
+    state[state == "ok"] = why
+    nobody = np.full(len(state), None, dtype=object)
+    return rows | {
+        "scope": np.full(len(state), "method", dtype=object), "status": state, "family": nobody,
+        "p_value": nothing, "p_adjusted": nothing, "n_family": nothing,
+    }  # fmt: skip
 
 
 class _Column:
@@ -88,22 +103,25 @@ def _places(c: Comparison, e: RateEstimate) -> Iterator[tuple[Grouping, NDArray[
         first += len(grouping.levels)
 
 
-def _heterogeneity(c: Comparison, parts: Sequence[_Column], scope: str) -> Block:
+def _heterogeneity(
+    c: Comparison, models: Sequence[_Column], parts: Sequence[_Column], scope: str
+) -> Block:
+    """Rows of one scope: the value is that of these models in both, the test that of the scope."""
     state = np.array([part.why or "ok" for part in parts], dtype=object)
     if scope == "method" and not c.has_method:
         state[state == "ok"] = f"not_estimable: {c.pairing.reason}"
     ok = state == "ok"
-    by_kind = {part.kind: part.draws for part in parts if part.draws is not None}
-    alone = {}
-    for kind, draws in by_kind.items():
-        own = [part for part in parts if part.kind == kind]
-        alone[kind] = draws.column_p(np.concatenate([part.p for part in own]))
-    p = [
-        alone[part.kind][part.order] if scope == "model" and part.kind in alone else part.bonferroni
-        for part in parts
+    alone: dict[str, Floats] = {}
+    if scope == "model":
+        by_kind = {part.kind: part.draws for part in parts if part.draws is not None}
+        for kind, draws in by_kind.items():
+            own = [part.p for part in parts if part.kind == kind]
+            alone[kind] = draws.column_p(np.concatenate(own))
+    p = [alone[part.kind][part.order] if part.kind in alone else part.bonferroni for part in parts]
+    adjusted = [
+        np.nanmin(part.adjusted) if np.isfinite(part.adjusted).any() else np.nan for part in parts
     ]
-    adjusted = [np.nanmin(part.adjusted) if np.isfinite(part.adjusted).any() else np.nan
-                for part in parts]  # fmt: skip
+    known = np.array([part.why is None for part in models])
     rows = block(
         c,
         "heterogeneity",
@@ -111,12 +129,12 @@ def _heterogeneity(c: Comparison, parts: Sequence[_Column], scope: str) -> Block
         scope=scope,
         aggregation="seeds_first",
         n=[part.n for part in parts],
-        compressed=np.where(ok, normal_z([part.least for part in parts]), np.nan),
+        compressed=np.where(known, normal_z([part.least for part in models]), np.nan),
         interval=None,
-        level=[_furthest(part.grouping, -part.p) for part in parts],
+        level=[_furthest(part.grouping, -part.p) for part in models],
         p_value=np.where(ok, p, np.nan),
         status=state,
-        **_heterogeneity_context(c, parts),
+        **_heterogeneity_context(c, models),
     )
     return rows | {
         "p_adjusted": np.where(ok, adjusted, np.nan),
@@ -135,31 +153,27 @@ def _furthest(grouping: Grouping, size: Floats) -> str | None:
     return grouping.levels[int(np.nanargmax(size))] if np.isfinite(size).any() else None
 
 
-def _within_classes(c: Comparison, parts: Sequence[_Column], scope: str) -> Block:
+def _within_classes(c: Comparison, parts: Sequence[_Column]) -> Block:
     """Does the change still differ by column among examples of the same class?"""
     n = len(parts)
     largest, p, adjusted = (np.full(n, np.nan) for _ in range(3))
     level: list[str | None] = [None] * n
     state = np.array([part.why or "ok" for part in parts], dtype=object)
     for i, part in enumerate(parts):
-        if part.draws is None or scope == "method":
+        if part.draws is None or state[i] != "ok":
             continue
         found = part.draws.within_p()
         largest[i], p[i], adjusted[i] = (values[part.order] for values in found)
         here = part.draws.column == part.order
         size = np.where(part.draws.inside, np.abs(part.draws.within_z), np.nan)[here]
         level[i] = _furthest(part.grouping, size)
-    if scope == "method":
-        state[state == "ok"] = "not_estimable: no test over members"
-    elif len(c.classes) == 1:
+    if len(c.classes) == 1:
         state[state == "ok"] = "not_estimable: one class"
-    else:
-        state[(state == "ok") & np.isnan(p)] = "not_estimable: classes and groups coincide"
+    state[(state == "ok") & np.isnan(p)] = "not_estimable: classes and groups coincide"
     rows = block(
         c,
         "heterogeneity_within_classes",
         join_slots([grouping_slots(c, part.grouping) for part in parts], "grouping"),
-        scope=scope,
         aggregation="seeds_first",
         n=[part.n for part in parts],
         compressed=largest,
@@ -168,7 +182,7 @@ def _within_classes(c: Comparison, parts: Sequence[_Column], scope: str) -> Bloc
         p_value=p,
         status=state,
     )
-    ok = np.isfinite(p)
+    ok = state == "ok"
     return rows | {
         "p_adjusted": adjusted,
         "family": _family_names("heterogeneity_within_classes", parts, ok),

@@ -21,6 +21,7 @@ from fairweight.auditing.compare.drawn import (
 )
 from fairweight.auditing.compare.estimate import Limits
 from fairweight.auditing.compare.families import corrected, family_size
+from fairweight.auditing.compare.few_changes import FEW_CHANGED, harmful_bounds
 from fairweight.auditing.compare.influence import Part
 from fairweight.auditing.compare.method_values import (
     about_method,
@@ -60,6 +61,7 @@ def family_blocks(c: Comparison, members: Sequence[Found]) -> Iterator[Block]:
     _simultaneous(model, members, change)
     if np.isfinite(model.get("shift", np.nan)).any():
         model["bounds_shift"] = _columns(change)
+        _bound_by_harm(c, members, model)
         value = _limits(c, members, levels, model_limits, "compressed", model)
         model["bounds_value"] = _columns(value)
         # The shift may have no limits where few predictions changed; the value has its own.
@@ -138,6 +140,29 @@ def _limits(
             low[:, here], high[:, here] = (np.where(known, side, np.nan) for side in made)
         at = here.stop
     return low, high
+
+
+def _bound_by_harm(c: Comparison, members: Sequence[Found], rows: Block) -> None:
+    """Put one-sided bounds in the place of the gate's limits where too few predictions changed."""
+    state = rows["status"].astype(str)
+    open_rows = np.char.find(state, FEW_CHANGED) >= 0
+    few = np.zeros(len(state), dtype=bool)
+    told = np.full(len(state), None, dtype=object)
+    at = 0
+    for quantity, found in members:
+        here = slice(at, at + len(quantity.slots))
+        at = here.stop
+        asked = open_rows[here] & np.isfinite(rows["shift"][here])
+        bounds = None if found is None else harmful_bounds(c, quantity, asked)
+        if bounds is None:
+            continue
+        few[here] = bounds.few
+        told[here][bounds.few] = bounds.status[bounds.few]
+        lower = metric(quantity.metric).better == "lower"
+        limits = np.full((len(quantity.slots), len(LEVELS), 2), np.nan)
+        limits[..., int(lower)] = bounds.loss if lower else -bounds.loss
+        rows["bounds_shift"][here][few[here]] = limits[few[here]]
+    rows["bound_status"] = told
 
 
 def _simultaneous(rows: Block, members: Sequence[Found], limits: Limits) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairweight.auditing.counts.positive import resolve_positive
 from fairweight.auditing.counts.stats import Counts, Floats
 from fairweight.errors import InputError
+from fairweight.tables.arrays import as_array
 from fairweight.tables.canonical import canonical, class_order
 
 MISSING_LEVEL = "(missing)"
@@ -35,10 +36,7 @@ class Coded:
 def column(values: ArrayLike, name: str) -> NDArray[Any]:
     """One-dimensional, not empty; a frame of one column counts as that column."""
     try:
-        array = np.asarray(values)
-        if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
-            # In a list, numpy would turn a missing value beside text into the text "nan".
-            array = np.asarray(values, dtype=object)
+        array = as_array(values)
     except ValueError as error:
         raise InputError(f"{name} is not one value per example; pass one column.") from error
     if array.ndim == 2 and array.shape[1] == 1:
@@ -79,7 +77,8 @@ def _kinds(array: NDArray[Any]) -> set[str]:
     if array.dtype.kind != "O":
         return {array.dtype.kind}
     # NaN is how a missing value looks in a column of objects, not a number beside booleans.
-    return {np.asarray(value).dtype.kind for value in set(array.tolist()) if value == value}
+    seen = dict.fromkeys((type(value), value) for value in array.tolist() if value == value)
+    return {np.asarray(value).dtype.kind for _, value in seen}
 
 
 def code(array: NDArray[Any], *, truth_as_number: bool = False) -> Coded:
@@ -92,12 +91,14 @@ def code(array: NDArray[Any], *, truth_as_number: bool = False) -> Coded:
     if array.dtype.kind == "O":
         listed = array.tolist()
         try:
-            distinct: list[Any] = list(dict.fromkeys(listed))
+            # With its type: Python holds True and 1 to be equal.
+            keys = dict.fromkeys((type(value), value) for value in listed)
         except TypeError as error:
             raise InputError(f"Values must be numbers or text: {error}.") from error
-        place = {value: i for i, value in enumerate(distinct)}
+        distinct: list[Any] = [value for _, value in keys]
+        place = {key: i for i, key in enumerate(keys)}
         # NaN is equal to nothing, itself included, but a dictionary finds the same object.
-        raw = np.fromiter((place[value] for value in listed), dtype=np.intp, count=len(listed))
+        raw = np.fromiter((place[type(v), v] for v in listed), dtype=np.intp, count=len(listed))
     else:
         values, raw = np.unique(array, return_inverse=True)
         distinct = list(values)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +18,17 @@ from fairweight.auditing.counts.cube import (
     compact,
     with_own_classes,
 )
-from fairweight.auditing.counts.encoded import encode, numbers, vector_classes, vectors
+from fairweight.auditing.counts.encoded import (
+    encode,
+    encode_answers,
+    numbers,
+    vector_classes,
+    vectors,
+)
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.units import unit_order
 from fairweight.errors import InputError
-from fairweight.tables.canonical import class_order
+from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.sql import one_row, quote
 
 if TYPE_CHECKING:
@@ -49,8 +57,9 @@ def count(aligned: Aligned, *, scores: bool = False) -> Cube:
     if scores:
         columns, bins = _score_columns(aligned)
         selected += columns
+    number = 'CAST(sum("count") AS BIGINT)' if aligned.has_count else "count(*)"
     table = aligned.connection.sql(
-        f"SELECT {', '.join(selected)}, count(*) AS n FROM {quote(aligned.view)} GROUP BY ALL"
+        f"SELECT {', '.join(selected)}, {number} AS n FROM {quote(aligned.view)} GROUP BY ALL"
     ).to_arrow_table()
     if table.num_rows == 0:
         raise InputError("The table has no rows, so there is nothing to audit.")
@@ -87,14 +96,7 @@ def _score_columns(aligned: Aligned) -> tuple[list[str], int | None]:
 def _from_arrow(
     table: pa.Table, aligned: Aligned, *, unit: str | None, bins: int | None, scores: bool
 ) -> Cube:
-    import pyarrow.types as kinds
-
-    answers = ["label", *(member.prediction for member in aligned.members)]
-    types = [table.schema.field(name).type for name in answers]
-    truth_as_number = any(kinds.is_boolean(t) for t in types) and any(
-        kinds.is_integer(t) or kinds.is_floating(t) for t in types
-    )
-    coded = {name: encode(table, name, truth_as_number=truth_as_number) for name in answers}
+    coded = encode_answers(table, ["label", *(member.prediction for member in aligned.members)])
     label_values, label_code = coded["label"]
     if any(v is None for v in label_values):
         raise InputError(
@@ -159,6 +161,10 @@ def _from_arrow(
         unit_names=unit_names,
         unit_is_cluster=aligned.has_cluster,
         scores=_scores(table, aligned, bins, labels) if scores else None,
+        left_out=tuple(
+            replace(part, label=canonical(part.label, truth_as_number={*labels} <= {"0", "1"}))
+            for part in aligned.left_out
+        ),
     )
     return compact(with_own_classes(cube))
 
@@ -180,8 +186,11 @@ def _scores(table: pa.Table, aligned: Aligned, bins: int | None, labels: tuple[s
     )
 
 
-def training_table(aligned: Aligned) -> pd.DataFrame | None:
-    """The training counts with canonical text and the user's column names; None without any."""
+def training_table(aligned: Aligned, labels: Collection[str]) -> pd.DataFrame | None:
+    """The training counts with canonical text and the user's column names; None without any.
+
+    `labels` are the classes of the audit: where they are 0 and 1, truth values are read as such.
+    """
     if aligned.train is None:
         return None
     train = aligned.train
@@ -191,7 +200,12 @@ def training_table(aligned: Aligned) -> pd.DataFrame | None:
     columns: dict[str, Any] = {}
     for column, name in shown.items():
         values, code = encode(table, column)
+        if column == "label" and not {*values} & {*labels}:
+            values, code = encode(table, column, truth_as_number=True)
         columns[name] = np.array(values, dtype=object)[code]
     import pandas as pd
 
-    return pd.DataFrame({**columns, "n": numbers(table, "n")}, dtype=object).astype({"n": float})
+    counted = pd.DataFrame({**columns, "n": numbers(table, "n")}, dtype=object).astype({"n": float})
+    # Rows that differed only in how they were written are one; pandas turns None into NaN.
+    merged = counted.groupby([*columns], sort=False, dropna=False)["n"].sum().reset_index()
+    return merged.astype(dict.fromkeys(columns, object)).where(merged.notna(), None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.units import unit_order
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
+
+if TYPE_CHECKING:
+    from fairweight.tables.members import LeftOut
 
 Codes = NDArray[np.int32]
 
@@ -68,6 +72,7 @@ class Cube:
     unit_is_cluster: bool = False
     scores: Scores | None = None
     notes: tuple[str, ...] = field(default_factory=tuple)
+    left_out: tuple[LeftOut, ...] = ()  # examples that are not in the cells, so that none can hide
 
     @property
     def n_cells(self) -> int:
@@ -262,6 +267,7 @@ def add(cubes: Sequence[Cube]) -> Cube:
             unit_names=unit_names,
             scores=None,
             notes=tuple(dict.fromkeys(note for c in cubes for note in c.notes)),
+            left_out=tuple(part for c in cubes for part in c.left_out),
         )
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,9 +32,27 @@ def encode(
     encoded = compute.dictionary_encode(column, null_encoding="encode").combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0)
-    raw: list[Any] = encoded.dictionary.to_pylist()
+    held = encoded.dictionary
+    raw: list[Any] = held.to_pylist()
+    if pa.types.is_float32(held.type) or pa.types.is_float16(held.type):
+        # As a Python float 0.1 in single precision would be 0.10000000149011612.
+        raw = [None if v is None else held.type.to_pandas_dtype()(v) for v in raw]
     values = [canonical(v, truth_as_number=truth_as_number) for v in raw]
     return values, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+
+
+def encode_answers(
+    table: pa.Table, names: Sequence[str]
+) -> dict[str, tuple[list[str | None], Codes]]:
+    """Labels and predictions, encoded alike: truth values beside 0 and 1 are 1 and 0 too."""
+    import pyarrow.types as kinds
+
+    coded = {name: encode(table, name) for name in names}
+    truths = [name for name in names if kinds.is_boolean(table.schema.field(name).type)]
+    others = {value for name in names if name not in truths for value in coded[name][0]}
+    if truths and others & {"0", "1"}:
+        return {name: encode(table, name, truth_as_number=True) for name in names}
+    return coded
 
 
 def numbers(table: pa.Table, name: str) -> Floats:

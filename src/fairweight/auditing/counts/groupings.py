@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.counts.cube import Codes, Cube
 from fairweight.errors import UnknownNameError
-
-MISSING = "(missing)"
+from fairweight.tables.names import AND, grouping_columns, grouping_name, split_grouping
+from fairweight.tables.names import MISSING as MISSING
+from fairweight.tables.names import level_name as level_name
 
 
 @dataclass(frozen=True)
 class Grouping:
     """A partition of the cells; `levels` are named as the results show them."""
 
-    name: str  # "sex", "sex*age"; "" for the whole
+    name: str  # "sex", "sex*age"; "" for the whole (tables/names.py)
     levels: tuple[str, ...]  # "sex=Female", "sex=Female & age=old"; ("",) for the whole
     code: Codes  # (cells,)
     missing: NDArray[np.bool_]  # (levels,): the level stands for missing values
@@ -35,14 +36,13 @@ def whole(cube: Cube) -> Grouping:
 
 
 def grouping(cube: Cube, name: str) -> Grouping:
-    """The grouping by one column, or by an intersection such as `sex*age`.
+    """The grouping by one column, or by an intersection such as `sex*age`, by its name.
 
     Only combinations that occur become levels, so ten thousand values of two columns cost what
     they hold, not their product.
     """
     known = [column.name for column in cube.columns]
-    # A column whose own name contains a star is found before the star is read as "and".
-    parts = [name] if name in known else [part.strip() for part in name.split("*")]
+    parts = split_grouping(name)
     for part in parts:
         if part not in known:
             raise UnknownNameError("Group column", part, known)
@@ -58,14 +58,17 @@ def grouping(cube: Cube, name: str) -> Grouping:
         rest, at = np.divmod(rest, len(column.values))
         texts.insert(0, [level_name(column.name, column.values[i]) for i in at])
         missing |= np.array([column.values[i] is None for i in at], dtype=bool)
-    levels = tuple(" & ".join(parts) for parts in zip(*texts, strict=True))
-    return Grouping(
-        "*".join(parts), levels, code.reshape(-1).astype(np.int32), missing, tuple(parts)
+    levels = tuple(AND.join(found) for found in zip(*texts, strict=True))
+    return Grouping(grouping_name(parts), levels, code.reshape(-1).astype(np.int32), missing, parts)
+
+
+def chosen_groupings(cube: Cube, asked: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of the groupings that a user asks of a cube."""
+    known = [column.name for column in cube.columns]
+    given = [asked] if isinstance(asked, str) else asked
+    return tuple(
+        grouping_name(grouping_columns(str(text), known, "--groups (groups=)")) for text in given
     )
-
-
-def level_name(column: str, value: str | None) -> str:
-    return f"{column}={MISSING if value is None else value}"
 
 
 def groupings(cube: Cube, names: Iterable[str]) -> tuple[Grouping, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.auditing.counts.cube import (
     Codes,
@@ -21,10 +23,14 @@ from fairweight.auditing.counts.cube import (
 from fairweight.auditing.counts.units import digest, unit_order
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
+from fairweight.tables.checks import LEAST_WEIGHT, MOST_WEIGHT, refuse_too_many
+from fairweight.tables.names import grouping_name, split_grouping
 from fairweight.tables.write import atomic_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from fairweight.tables.members import LeftOut
 
 KEY = b"fairweight_cube"
 SCHEMA = 1
@@ -85,10 +91,19 @@ def write_cube(
             *cube.notes,
             *([_suppressed(int((~keep).sum()), suppress)] if not keep.all() else []),
         ],
+        "left_out": [asdict(part) for part in (*cube.left_out, *_hidden(~keep, suppress))],
     }
     with atomic_file(Path(path), "wb") as file:
         parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(meta)}), file)
     return int((~keep).sum())
+
+
+def _hidden(away: NDArray[np.bool_], least: int) -> list[LeftOut]:
+    """Suppressed cells as examples of which nothing is known; no more of them than this."""
+    from fairweight.tables.members import LeftOut
+
+    most = int(away.sum()) * (least - 1)
+    return [LeftOut(None, None, {}, (), most, float(most))] if most else []
 
 
 def _suppressed(cells: int, least: int) -> str:
@@ -112,7 +127,11 @@ def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]
                     f"'{paths[0]}' was counted with the {what} {values[0]}, '{path}' with {value}; "
                     f"count all parts with the same {option}."
                 )
-    return add(cubes), baselines[0], groupings[0]
+    refuse_too_many(sum(int(cube.count.sum()) for cube in cubes))
+    whole = add(cubes)
+    if whole.weight is not None and not whole.weight.any():
+        raise InputError("All weights of the cubes are 0; nothing can be weighed.")
+    return whole, baselines[0], groupings[0]
 
 
 def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
@@ -127,10 +146,14 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         baseline, groupings = str(meta["baseline"]), tuple(map(str, meta["groupings"]))
         n_examples, clustered = int(meta["n_examples"]), bool(meta["unit_is_cluster"])
         notes = tuple(map(str, meta["notes"]))
+        left_out = tuple(_left_out(part) for part in meta.get("left_out", ()))
         answers = ("label", *(f"prediction:{m}" for m in range(len(members))))
+        if len(set(members)) < len(members) or (clustered and "unit" not in table.column_names):
+            raise ValueError("members or units are not those of the cube")
+        table = _typed(table)
         coded = {name: _codes(table, name) for name in answers}
-        count = table.column("count").to_numpy().astype(np.int64)
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowInvalid) as error:
+        counts = table.column("count").to_numpy()
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise InputError(
             f"'{path}' is not a readable cube; make one with: "
             "fairweight count FILE --out cube.parquet"
@@ -140,10 +163,22 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
             f"'{path}' is a cube of schema {schema!r}, and this version reads {SCHEMA}; count the "
             "data again with this version."
         )
-    if (count < 0).any() or not np.array_equal(count, table.column("count").to_numpy()):
+    if not (np.isfinite(counts) & (counts >= 0) & (counts == np.trunc(counts))).all():
         raise InputError(
             f"The cube '{path}' has counts that are negative or not whole; count the data again."
         )
+    count = counts.astype(np.int64)
+    for name in ("label", "task", "unit", "weight"):
+        if name in table.column_names and table.column(name).null_count:
+            raise InputError(f"The cube '{path}' has cells without a {name}; count the data again.")
+    if "weight" in table.column_names:
+        weight = table.column("weight").to_numpy()
+        held = weight[weight != 0]
+        if not ((held >= LEAST_WEIGHT) & (held <= MOST_WEIGHT)).all():
+            raise InputError(
+                f"The cube '{path}' has weights that are negative, no numbers, or beyond what can "
+                "be computed with; count the data again."
+            )
     if table.num_rows == 0:
         raise InputError(f"The cube '{path}' has no cells, so there is nothing to audit.")
     classes = class_order(v for values, _ in coded.values() for v in values if v is not None)
@@ -185,8 +220,40 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         unit_names=unit_names,
         unit_is_cluster=clustered,
         notes=notes,
+        left_out=left_out,
     )
-    return compact(with_own_classes(cube)), baseline, groupings
+    known = {column.name for column in columns}
+    # Version 0.1.0 did not quote a column whose own name has a star.
+    named = tuple(
+        grouping_name([name]) if name in known and not known >= {*split_grouping(name)} else name
+        for name in groupings
+    )
+    return compact(with_own_classes(cube)), baseline, named
+
+
+def _left_out(held: dict[str, Any]) -> LeftOut:
+    from fairweight.tables.members import LeftOut
+
+    def text(value: object) -> str | None:
+        return None if value is None else str(value)
+
+    return LeftOut(
+        task=text(held["task"]),
+        label=text(held["label"]),
+        groups={str(name): text(value) for name, value in dict(held["groups"]).items()},
+        lacks=tuple(map(str, held["lacks"])),
+        n=int(held["n"]),
+        weight=float(held["weight"]),
+    )
+
+
+def _typed(table: pa.Table) -> pa.Table:
+    """The table with the types that `write_cube` gives it; an error of Arrow's if it cannot be."""
+    import pyarrow as pa
+
+    kinds = {"count": pa.float64(), "weight": pa.float64()}
+    columns = [table.column(n).cast(kinds.get(n, pa.string())) for n in table.column_names]
+    return pa.table(columns, names=table.column_names)
 
 
 def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:

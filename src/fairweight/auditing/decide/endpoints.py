@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.decide.criteria import Demand
-from fairweight.auditing.decide.levels import column_of, is_missing
+from fairweight.auditing.decide.levels import column_of, is_missing, known_name
+from fairweight.auditing.result import BOUND_COLUMNS
 from fairweight.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fairweight.auditing.counts.stats import Floats
     from fairweight.auditing.result import AuditResult
     from fairweight.specs.policy import Policy, Rule
 
@@ -29,6 +32,7 @@ _REMEDIES = {
 
 _NO_SCORES = "no scores"
 _GIVE_SCORES = "give scores when auditing (a column score, or --score NAME=COL), or leave it out"
+_DROPPED = "were left out (--missing drop)"  # in the notes of audits, old ones too
 
 
 def endpoints(
@@ -37,18 +41,23 @@ def endpoints(
     """One line per variant, rule, criterion and row: its limits, and what keeps it from judgement.
 
     Columns of the bounds, and: rule, criterion, limit, sign, threshold and worst (`sign` ×
-    quantity must be above the threshold and cannot be below the worst), too_small (a reason, or
-    None).
+    quantity must be above the threshold and cannot be below the worst), baseline (its value, where
+    a recovery is asked), too_small (a reason, or None); n_left_out, lacks and share_left_out (of
+    examples that the row would have with those that were left out; NaN where what they do to the
+    metric has no bound).
     """
     if result.bounds.empty:
         raise InputError(
             "The audit holds no limits for a gate; make it again with this version of fairweight."
         )
     _check_required(result, policy)
-    keys = result.bounds[list(_KEYS)].reset_index(drop=True)
+    absences = Absences.of(result)
+    bounds = absences.with_absent_rows(result.bounds)
+    keys = bounds[list(_KEYS)].reset_index(drop=True)
     asked: list[Demand] = []  # beside them: which rows, and what keeps each from judgement
     places: list[NDArray[np.int_]] = []
     too_small: list[NDArray[np.object_]] = []
+    away: list[_Away] = []
     for variant in result.variants:
         rows = keys[keys["variant"] == variant]
         for rule, of_rule in zip(policy.rule, demands, strict=True):
@@ -57,9 +66,10 @@ def endpoints(
                 asked.append(demand)
                 places.append(chosen.index.to_numpy())
                 too_small.append(_too_small(chosen, rows, policy, result.groupings))
-    declared = result.bounds.iloc[np.concatenate(places)].reset_index(drop=True)
+                away += absences.away(chosen, demand, rule.by)
+    declared = bounds.iloc[np.concatenate(places)].reset_index(drop=True)
     of = np.repeat(np.arange(len(asked)), [len(place) for place in places])
-    return declared.assign(
+    declared = declared.assign(
         rule=np.array([demand.rule for demand in asked])[of],
         criterion=np.array([demand.criterion for demand in asked], dtype=object)[of],
         limit=np.array([demand.limit for demand in asked])[of],
@@ -67,19 +77,31 @@ def endpoints(
         threshold=np.array([demand.threshold for demand in asked])[of],
         worst=np.array([demand.worst for demand in asked], dtype=float)[of],
         too_small=np.concatenate(too_small),
+        n_left_out=[part.n for part in away],
+        lacks=np.array([part.lacks for part in away], dtype=object),
+        share_left_out=[part.share for part in away],
+        baseline=np.nan,
     )
+    recovery = (declared["criterion"] == "recovery").to_numpy()
+    if recovery.any():
+        known = _baselines(result, declared[recovery])
+        _check_chance(result, declared[recovery], known, [asked[i] for i in of[recovery]])
+        declared.loc[recovery, "baseline"] = known
+        declared.loc[recovery, "threshold"] *= known
+    return declared
 
 
 def unjudged_levels(result: AuditResult, policy: Policy) -> list[str]:
-    """Levels of missing values that a rule about all groups passes over."""
+    """Levels of missing values beside the groups that a rule names one by one."""
     bounds = result.bounds
     found: dict[str, None] = {}
     for rule in policy.rule:
-        if rule.by in ("group", "intersection") and rule.groups is None:
+        if rule.by in ("group", "intersection") and rule.groups is not None:
+            columns = {column_of(name, result.groupings) for name in rule.groups}
             rows = bounds[(bounds["metric"] == rule.metric) & (bounds["kind"] == rule.by)]
             for level in rows["group"].unique():
-                column = column_of(level, result.groupings)
-                if is_missing(level) and (rule.columns is None or column in rule.columns):
+                beside = column_of(level, result.groupings) in columns
+                if beside and is_missing(level) and level not in rule.groups:
                     found[level] = None
     return list(found)
 
@@ -88,7 +110,7 @@ def _check_required(result: AuditResult, policy: Policy) -> None:
     bounds = result.bounds
     known = bounds.loc[bounds["kind"].isin(["group", "intersection"]), "group"].unique().tolist()
     for name in policy.require_groups:
-        if name not in known:
+        if known_name("group", name, known) is None:
             raise UnknownNameError(
                 "The group that the policy requires (require_groups)", name, known
             )
@@ -119,14 +141,11 @@ def _rows(rows: pd.DataFrame, rule: Rule, demand: Demand, result: AuditResult) -
         if wanted is not None:
             held = _named(chosen, what, rule, result.groupings)
             known = held.unique().tolist()
-            for one in wanted:
-                if one not in known:
+            meant = [known_name(what, one, known) for one in wanted]
+            for one, found in zip(wanted, meant, strict=True):
+                if found is None:
                     raise UnknownNameError(f"{name}: the {what}", one, known)
-            chosen = chosen[held.isin(wanted)]
-    if rule.by in ("group", "intersection") and rule.groups is None:
-        chosen = chosen[~chosen["group"].map(is_missing).to_numpy(dtype=bool)]
-        if chosen.empty:
-            raise InputError(f"{name} speaks of no group at all; {_REMEDIES[rule.by]}.")
+            chosen = chosen[held.isin(meant)]
     return chosen
 
 
@@ -149,36 +168,198 @@ def _too_small(
     """Why a row is not judged: its own size, or a level that a gap or a worst group looks past."""
     least = policy.min_group_size
     found: list[str | None] = []
-    for n in chosen["n"].to_numpy(dtype=float, na_value=np.nan):
+    for n in _numbers(chosen["n"]):
         what = "its size is not known" if np.isnan(n) else "it has too few examples"
         found.append(None if n >= least else f"{what}: min_group_size is {least:,}")
     if (chosen["kind"] == "grouping").any():
-        few = _small_levels(rows, least, groupings)
+        unseen = _unseen_levels(rows, least, groupings)
         keys = zip(chosen["task"].fillna(TASK_MEAN), chosen["group"], strict=True)
         found = [
-            reason or few.get((str(task), str(column)))
+            reason or unseen.get((str(task), str(column)))
             for reason, (task, column) in zip(found, keys, strict=True)
         ]
     return np.array(found, dtype=object)
 
 
-def _small_levels(
+def _unseen_levels(
     rows: pd.DataFrame, least: int, groupings: tuple[str, ...]
 ) -> dict[tuple[str, str], str]:
-    """(task, column) → what its small levels are; levels of missing values are in no gap."""
+    """(task, column) → which of its levels are too small, or stand for missing values.
+
+    Gaps and worst groups are of the other levels, so whoever pays may be in these.
+    """
     levels = rows[
         (rows["metric"] == "accuracy")
         & (rows["quantity"] == "value")
         & rows["kind"].isin(["group", "intersection"])
     ]
     few: dict[tuple[str, str], list[str]] = {}
-    sizes = levels["n"].to_numpy(dtype=float, na_value=np.nan)
+    missing: dict[tuple[str, str], int] = {}
     tasks = levels["task"].fillna(TASK_MEAN)
-    for task, level, n in zip(tasks, levels["group"], sizes, strict=True):
-        if not n >= least and not is_missing(level):
-            few.setdefault((task, column_of(level, groupings) or ""), []).append(level)
-    return {
+    for task, level, n in zip(tasks, levels["group"], _numbers(levels["n"]), strict=True):
+        key = (task, column_of(level, groupings) or "")
+        if is_missing(level):
+            missing[key] = missing.get(key, 0) + (0 if np.isnan(n) else int(n))
+        elif not n >= least:
+            few.setdefault(key, []).append(level)
+    found = {
         key: f"{names[0]}{f' and {len(names) - 1} more levels' if len(names) > 1 else ''} in it "
         f"{'have' if len(names) > 1 else 'has'} fewer than min_group_size = {least:,} examples"
         for key, names in few.items()
     }
+    for (task, column), n in missing.items():
+        told = f"{n:,} examples have no value of {column}, and it looks past them"
+        found.setdefault((task, column), told)
+    return found
+
+
+def _baselines(result: AuditResult, declared: pd.DataFrame) -> Floats:
+    """The baseline's value in each row; NaN where the audit does not have it."""
+    keys = ["variant", "task", "metric", "by", "group", "class"]
+    rows = result.results[(result.results["scope"] == "model").to_numpy(dtype=bool)]
+    wanted = rows["metric"].isin(declared["metric"].unique()).to_numpy(dtype=bool)
+    named = rows.loc[wanted, [*keys, "baseline"]].astype(dict.fromkeys(keys, object))
+    known = {
+        tuple(None if value != value else value for value in row[:-1]): row[-1]
+        for row in named.itertuples(index=False)
+    }
+    asked = declared[keys].astype(object).itertuples(index=False)
+    values = [
+        known.get(tuple(None if value != value else value for value in row), np.nan)
+        for row in asked
+    ]
+    return np.array(values, dtype=float)
+
+
+def _check_chance(
+    result: AuditResult, declared: pd.DataFrame, baseline: Floats, demands: list[Demand]
+) -> None:
+    """A baseline that is no better than guessing has nothing to recover."""
+    of_tasks = _class_counts(result)
+    judged = declared["too_small"].isna()
+    rows = zip(declared["task"], declared["group"], declared["class"], judged, strict=True)
+    for (task, group, cls, here), value, demand in zip(rows, baseline, demands, strict=True):
+        # Of the mean over tasks the fewest classes count.
+        n_classes = of_tasks[task] if task in of_tasks else min(of_tasks.values())
+        chance = demand.chance(n_classes)
+        if here and value <= chance:
+            names = [name for name in (group, cls) if isinstance(name, str)]
+            raise InputError(
+                f"Rule {demand.rule} of the policy: recovery = {demand.limit:g} means nothing for "
+                f"{demand.metric.name} {'of ' + names[0] if names else 'overall'}: the baseline's "
+                f"{value:.3g} is not above chance ({chance:.3g} with {n_classes:,} classes); use "
+                "margin or min there."
+            )
+
+
+def _class_counts(result: AuditResult) -> dict[str | None, int]:
+    """Task → number of classes that occur as labels in it."""
+    data = result.data
+    if data.empty:
+        return {None: len(result.classes)}
+    rows = data[(data["split"] == "test") & (data["by"] == "class")]
+    counts = rows.groupby("task", dropna=False, sort=False)["class"].nunique()
+    return {task if isinstance(task, str) else None: int(n) for task, n in counts.items()}
+
+
+@dataclass(frozen=True)
+class _Away:
+    """How many examples a row lacks because they were left out, and who lacks them."""
+
+    n: float  # NaN: it is not known how many
+    lacks: str | None
+    share: float  # of the examples that the row would have; NaN where it does not bound the metric
+
+
+_NOBODY = _Away(0, None, 0.0)
+
+
+@dataclass(frozen=True)
+class Absences:
+    """Examples that an audit does not have because some variant lacks them."""
+
+    # (task, kind, group or class) → number, the same weighted, who lacks them
+    counts: dict[tuple[str | None, str, str | None], tuple[float, float, str]]
+    n_classes: int
+
+    @staticmethod
+    def of(result: AuditResult) -> Absences:
+        rows = result.left_out
+        if rows.empty and any(_DROPPED in note for note in result.notes):
+            raise InputError(
+                "The audit left examples out (--missing drop) and does not say of which groups; "
+                "make it again with this version of fairweight."
+            )
+        counts: dict[tuple[str | None, str, str | None], tuple[float, float, str]] = {}
+        names = (rows[name] for name in ("task", "kind", "group", "class", "lacks"))
+        for task, kind, group, cls, lacks, n, weighted in zip(
+            *names, _numbers(rows["n"]), _numbers(rows["n_weighted"]), strict=True
+        ):
+            key = (_text(task), str(kind), _text(cls) if kind == "class" else _text(group))
+            before = counts.get(key, (0.0, 0.0, ""))
+            told = ", ".join(filter(None, [before[2], str(lacks)]))
+            counts[key] = (before[0] + n, before[1] + weighted, told)
+        for (task, kind, name), held in list(counts.items()):
+            # The mean over tasks: no task lacks more than the one that lacks most.
+            if task is not None:
+                mean = counts.get((None, kind, name), (0.0, 0.0, ""))
+                counts[None, kind, name] = held if not held[1] <= mean[1] else mean
+        return Absences(counts, len(result.classes))
+
+    def with_absent_rows(self, bounds: pd.DataFrame) -> pd.DataFrame:
+        """The bounds, and a row without limits for every level that was left out entirely."""
+        import pandas as pd
+
+        made: list[pd.DataFrame] = []
+        for (task, kind, name), _ in self.counts.items():
+            if kind == "overall":
+                continue
+            part = "class" if kind == "class" else "group"
+            beside = bounds[
+                (bounds["kind"] == kind)
+                & (bounds["task"].isna() if task is None else bounds["task"] == task)
+            ]
+            if beside.empty or (beside[part] == name).any():
+                continue
+            once = beside.drop_duplicates(["variant", "metric", "quantity"])
+            empty = {column: np.nan for column in BOUND_COLUMNS if column.startswith(("low", "hi"))}
+            made.append(
+                once.assign(
+                    **{part: name, "n": 0, "estimate": np.nan, "status": _NONE_LEFT}, **empty
+                )
+            )
+        return bounds if not made else pd.concat([bounds, *made], ignore_index=True)
+
+    def away(self, chosen: pd.DataFrame, demand: Demand, by: str) -> list[_Away]:
+        """What each chosen row lacks."""
+        if not self.counts:
+            return [_NOBODY] * len(chosen)
+        event = demand.metric.event
+        within = by == "class" and event is not None and event.happens in ("correct", "wrong")
+        mean = demand.is_mean(by, self.n_classes)
+        found = []
+        names = (chosen[name] for name in ("task", "kind", "group", "class"))
+        for task, kind, group, cls, size in zip(*names, _numbers(chosen["n"]), strict=True):
+            # False positives of a class come from the others, and gaps from every level.
+            name = cls if within else group if kind in ("group", "intersection") else None
+            where = kind if name is not None else "overall"
+            held = self.counts.get((_text(task), where, _text(name)))
+            if held is None:
+                found.append(_NOBODY)
+                continue
+            number, weighted, lacks = held
+            share = weighted / (size + weighted) if mean else np.nan
+            found.append(_Away(number, lacks, float(share)))
+        return found
+
+
+_NONE_LEFT = "not_estimable: all of its examples were left out"
+
+
+def _numbers(column: pd.Series[float]) -> list[float]:
+    numbers: list[float] = column.to_numpy(dtype=float, na_value=np.nan).tolist()
+    return numbers
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

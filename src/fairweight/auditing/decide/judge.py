@@ -1,15 +1,23 @@
-"""The decision about every single endpoint, with its reason."""
+"""The decision about every single endpoint, with its reason in the unit that the policy uses.
+
+Pass: the lower limit is above the threshold, uncorrected. Fail: the upper limit is below it after
+Holm's step-down correction over the endpoints of the variant. Limits are known at a few levels
+only; the next wider one is taken, so nothing passes or fails too easily. With several looks at one
+test set every level is divided by their number once more.
+"""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.decide.holm import rejected
-from fairweight.auditing.decide.reasons import Limits, why_cannot_tell, why_fail, why_pass
-from fairweight.auditing.result import DIVISORS
+from fairweight.auditing.result import BOUNDED, DIVISORS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,60 +30,135 @@ FAIL: Outcome = "fail"
 CANNOT_TELL: Outcome = "cannot tell"
 
 NO_WIDTH = 1e-12
+MINUS = "\N{MINUS SIGN}"
 ROW_COLUMNS: tuple[str, ...] = (
     "variant", "task", "metric", "by", "group", "class", "n", "rule", "criterion", "limit",
-    "estimate", "low", "high", "decision", "equivalent", "certifiable", "reason",
+    "threshold", "estimate", "low", "high", "bound", "ratio", "n_left_out", "decision",
+    "equivalent", "certifiable", "reason",
 )  # fmt: skip
+NAMES = {"margin": "margin", "min": "floor", "max": "ceiling", "recovery": "recovery"}
 
 
-def judged(declared: pd.DataFrame) -> pd.DataFrame:
-    """The endpoints (as `endpoints` returns them) with their decisions: ROW_COLUMNS."""
+def divisor(endpoints: int) -> int | None:
+    """The least available divisor of α that is not below `endpoints`; None beyond the last.
+
+    A larger divisor means a wider limit, so rounding up never fails a model too easily.
+
+    >>> [divisor(m) for m in (1, 4, 5, 11, 1000, 1001)]
+    [1, 4, 6, 20, 1000, None]
+    """
+    at = bisect_left(DIVISORS, endpoints)
+    return DIVISORS[at] if at < len(DIVISORS) else None
+
+
+def rejected(strength: Sequence[int] | NDArray[np.int_], looks: int = 1) -> NDArray[np.int_]:
+    """At which divisor each endpoint is rejected by Holm's method; 0 where it is not.
+
+    Parameters
+    ----------
+    strength
+        The largest divisor of α at which the endpoint alone would be rejected; 0 for none. Every
+        endpoint counts, so those that cannot be rejected are in it with 0.
+    looks
+        How many looks share α.
+
+    Notes
+    -----
+    The i-th strongest of m is compared at (m − i + 1) × looks, and the first that does not hold
+    ends it.
+
+    Examples
+    --------
+    Three endpoints: 3 is needed first, then 2, then 1.
+
+    >>> rejected([2, 4, 0]).tolist(), rejected([2, 2, 2]).tolist()
+    ([2, 3, 0], [0, 0, 0])
+    """
+    found = np.zeros(len(strength), dtype=np.int_)
+    order = np.argsort(-np.asarray(strength), kind="stable")
+    for place, index in enumerate(order):
+        needed = divisor((len(order) - place) * looks)
+        if needed is None or strength[index] < needed:
+            break
+        found[index] = needed
+    return found
+
+
+def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) -> pd.DataFrame:
+    """The endpoints (as `endpoints` returns them) with their decisions: ROW_COLUMNS.
+
+    Parameters
+    ----------
+    looks
+        How many looks at this test set share α.
+    closed
+        Why nothing may be judged at all: then every endpoint is `cannot tell`, without numbers.
+    """
+    if closed is not None:
+        away = [name for name in declared.columns if name.startswith(("low_", "high_"))]
+        declared = declared.assign(**dict.fromkeys([*away, "estimate"], np.nan))
     sign, threshold = declared["sign"].to_numpy(), declared["threshold"].to_numpy(dtype=float)
     low, high = _oriented(declared, sign)
-    unsound = _unsound(declared, low[:, 0], high[:, 0])
+    at = DIVISORS.index(divisor(looks) or DIVISORS[-1])
+    least, needed, baseline = _with_left_out(declared, low[:, at])
+    unsound = _unsound(declared, low[:, at], high[:, at], closed)
     usable = np.array([reason is None for reason in unsound], dtype=bool)
     strength = np.where(usable, _strength(high, threshold), 0)
-    failed_at, looked_at = _failures(declared, strength)
-    stored = [DIVISORS.index(j) if j else 0 for j in failed_at.tolist()]
+    failed_at, looked_at = _failures(declared, strength, looks)
+    stored = [DIVISORS.index(j) if j else at for j in failed_at.tolist()]
     limits = [
         Limits(*of)
         for of in zip(
             declared["criterion"].tolist(),
             declared["limit"].tolist(),
-            low[:, 0].tolist(),
+            needed.tolist(),
+            baseline.tolist(),
+            least.tolist(),
             high[np.arange(len(high)), stored].tolist(),
             declared["worst"].tolist(),
             strict=True,
         )
     ]
-    above = usable & (low[:, 0] > threshold)
+    seen = usable & (low[:, at] > threshold)
+    above = seen & (least > needed)
+    absent = _told_left_out(declared)
+    how = [str(status).partition(BOUNDED)[2] for status in declared["status"]]
     decisions: list[Outcome] = []
     reasons: list[str] = []
     for i, (of, unusable) in enumerate(zip(limits, unsound, strict=True)):
+        aside = "".join(f"; {told}" for told in (how[i], absent[i]) if told)
         if unusable is not None:
             decisions.append(CANNOT_TELL)
             reasons.append(unusable)
         elif above[i]:
             decisions.append(PASS)
-            reasons.append(why_pass(of))
+            reasons.append(why_pass(of) + aside)
         elif failed_at[i]:
             decisions.append(FAIL)
             reasons.append(why_fail(of, int(looked_at[i])))
         else:
             decisions.append(CANNOT_TELL)
-            reasons.append(why_cannot_tell(of, int(looked_at[i]), alone=bool(strength[i])))
-    margin = declared["limit"].to_numpy(dtype=float)
-    bounded = above & (declared["criterion"] == "margin").to_numpy()
-    up = sign > 0
+            why = why_cannot_tell(
+                of, int(looked_at[i]), alone=bool(strength[i]), seen=bool(seen[i])
+            )
+            reasons.append(why + aside)
+    up, failed = sign > 0, failed_at > 0
+    deciding = np.array([of.high if f else of.low for of, f in zip(limits, failed, strict=True)])
+    certified = np.array([of.certifiable for of in limits])
+    of_margin = (declared["criterion"] == "margin").to_numpy()
+    with np.errstate(invalid="ignore"):
+        shift = declared["estimate"].to_numpy(dtype=float, na_value=np.nan)
+        ratio = 1 + shift / declared["baseline"].to_numpy(dtype=float)
     made = declared.assign(
         by=declared["kind"],
-        low=np.where(up, low[:, 0], -high[:, 0]),
-        high=np.where(up, high[:, 0], -low[:, 0]),
+        threshold=sign * needed,
+        low=np.where(up, low[:, at], -high[:, at]),
+        high=np.where(up, high[:, at], -low[:, at]),
+        bound=np.where(usable, sign * deciding, np.nan),
+        ratio=ratio,
         decision=decisions,
-        equivalent=bounded & (high[:, 0] < margin),
-        certifiable=[
-            of.certifiable if ok else np.nan for of, ok in zip(limits, usable, strict=True)
-        ],
+        equivalent=above & of_margin & (high[:, at] < declared["limit"].to_numpy(dtype=float)),
+        certifiable=np.where(usable, certified, np.nan),
         reason=reasons,
     )
     return made[list(ROW_COLUMNS)]
@@ -95,6 +178,24 @@ def _oriented(declared: pd.DataFrame, sign: NDArray[np.int_]) -> tuple[Floats, F
     return np.where(up, low, -high), np.where(up, high, -low)
 
 
+def _with_left_out(declared: pd.DataFrame, low: Floats) -> tuple[Floats, Floats, Floats]:
+    """Lower limit, what it must exceed, and the baseline's value, with what was left out counted.
+
+    Examples that were left out are errors of the compressed model alone: the baseline is right on
+    all of them. Without any, everything stays as it is; where their effect has no bound the limit
+    is NaN.
+    """
+    share = declared["share_left_out"].to_numpy(dtype=float)
+    worst = declared["worst"].to_numpy(dtype=float)
+    baseline = declared["baseline"].to_numpy(dtype=float)
+    threshold = declared["threshold"].to_numpy(dtype=float)
+    least = np.where(share == 0, low, (1 - share) * low + share * worst)
+    had = np.where(share == 0, baseline, (1 - share) * baseline + share)
+    of_baseline = (declared["criterion"] == "recovery").to_numpy()
+    limit = declared["limit"].to_numpy(dtype=float)
+    return least, np.where(of_baseline, (limit - 1) * had, threshold), had
+
+
 def _strength(high: Floats, threshold: Floats) -> NDArray[np.int_]:
     """The largest divisor up to which every upper limit is below the threshold; 0 for none."""
     holds = np.cumprod(high < threshold[:, None], axis=1).sum(axis=1)
@@ -103,7 +204,7 @@ def _strength(high: Floats, threshold: Floats) -> NDArray[np.int_]:
 
 
 def _failures(
-    declared: pd.DataFrame, strength: NDArray[np.int_]
+    declared: pd.DataFrame, strength: NDArray[np.int_], looks: int
 ) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
     """At which divisor each endpoint fails (0: not), among how many of its variant.
 
@@ -114,9 +215,42 @@ def _failures(
     variant = declared["variant"].to_numpy()
     for name in dict.fromkeys(variant):
         counted = np.flatnonzero(sized & (variant == name))
-        failed_at[counted] = rejected(strength[counted])
+        failed_at[counted] = rejected(strength[counted], looks)
         looked_at[counted] = len(counted)
     return failed_at, looked_at
+
+
+def _unsound(
+    declared: pd.DataFrame, low: Floats, high: Floats, closed: str | None
+) -> list[str | None]:
+    """Why an endpoint has no limits that could decide; None where it has."""
+    found: list[str | None] = []
+    for too_small, status, n, least, width, threshold in zip(
+        declared["too_small"],
+        declared["status"].astype(str),
+        declared["n"].to_numpy(dtype=float, na_value=np.nan),
+        low,
+        high - low,
+        declared["threshold"],
+        strict=True,
+    ):
+        one_sided = status.startswith(BOUNDED)
+        if closed is not None:
+            found.append(closed)
+        elif isinstance(too_small, str) and n != 0:
+            found.append(too_small)
+        elif status != "ok" and not one_sided:
+            found.append(_why_not(status))
+        elif np.isnan(threshold):
+            found.append("the audit does not hold the baseline's value")
+        elif not np.isfinite(least if one_sided else width):
+            found.append("it has no limits")
+        elif width <= NO_WIDTH:
+            # All replicates agree because no example differs: that is no knowledge of rare ones.
+            found.append("its interval has no width, because no example differs")
+        else:
+            found.append(None)
+    return found
 
 
 def _why_not(status: str) -> str:
@@ -130,21 +264,130 @@ def _why_not(status: str) -> str:
     return status.replace("not_estimable: none", "it has no limits").replace("_", " ")
 
 
-def _unsound(declared: pd.DataFrame, low: Floats, high: Floats) -> list[str | None]:
-    """Why an endpoint has no limits that could decide; None where it has."""
+def _told_left_out(declared: pd.DataFrame) -> list[str | None]:
+    """What was left out of each endpoint's row; None where nothing was."""
     found: list[str | None] = []
-    for too_small, status, width in zip(
-        declared["too_small"], declared["status"], high - low, strict=True
-    ):
-        if isinstance(too_small, str):
-            found.append(too_small)
-        elif status != "ok":
-            found.append(_why_not(str(status)))
-        elif not np.isfinite(width):
-            found.append("it has no limits")
-        elif width <= NO_WIDTH:
-            # All replicates agree because no example differs: that is no knowledge of rare ones.
-            found.append("its interval has no width, because no example differs")
-        else:
+    columns = ("n_left_out", "lacks", "share_left_out", "metric")
+    for n, lacks, share, metric in zip(*(declared[name] for name in columns), strict=True):
+        if n == 0:
             found.append(None)
+            continue
+        number = "an unknown number of" if np.isnan(n) else f"{n:,.0f}"
+        effect = (
+            f"and what they do to {metric} has no bound: give their predictions"
+            if np.isnan(share)
+            else "and are counted as errors of the compressed model"
+        )
+        found.append(f"{number} examples were left out (missing from {lacks}) {effect}")
     return found
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits on the scale on which more is better, and what they are compared with."""
+
+    criterion: str  # margin | min | max | recovery
+    limit: float  # as the policy has it
+    threshold: float  # what the lower limit must exceed
+    baseline: float  # its value, where a share of it must be kept
+    low: float  # uncorrected; what was left out is counted as errors
+    high: float  # corrected where the endpoint fails, else uncorrected
+    worst: float  # the least that is possible at all
+
+    @property
+    def certifiable(self) -> float:
+        """The strictest limit that these data certify; NaN if none.
+
+        A margin must be above it, a floor below it, a ceiling above it, a recovery below it.
+        """
+        if not self.low > self.worst:
+            return math.nan
+        if self.criterion == "margin":
+            return max(0.0, -self.low)
+        if self.criterion == "recovery":
+            return min(1.0, 1 + self.low / self.baseline)
+        return self.low if self.criterion == "min" else -self.low
+
+    @property
+    def asked(self) -> str:
+        """The limit in words; of a recovery, the loss that it allows."""
+        if self.criterion != "recovery":
+            return plain(self.limit)
+        return f"{plain(-self.threshold)} (recovery {plain(self.limit)} of {plain(self.baseline)})"
+
+
+def why_pass(of: Limits) -> str:
+    if of.criterion in ("margin", "recovery"):
+        most = f"it is at most {plain(-of.low)}" if of.low < 0 else "there is none"
+        return f"a loss of {of.asked} is excluded: {most}"
+    if of.criterion == "min":
+        return f"it is above {of.asked}: at least {plain(of.low)}"
+    return f"it is below {of.asked}: at most {plain(-of.low)}"
+
+
+def why_fail(of: Limits, endpoints: int) -> str:
+    corrected = f" (Holm, {endpoints:,} endpoints)" if endpoints > 1 else ""
+    if of.criterion in ("margin", "recovery"):
+        return f"a loss of more than {of.asked} is shown: at least {plain(-of.high)}{corrected}"
+    if of.criterion == "min":
+        return f"it is below {of.asked}: at most {plain(of.high)}{corrected}"
+    return f"it is above {of.asked}: at least {plain(-of.high)}{corrected}"
+
+
+def why_cannot_tell(of: Limits, endpoints: int, *, alone: bool, seen: bool) -> str:
+    """Why it is open.
+
+    `alone`: the row by itself would fail, but not among all that were looked at. `seen`: it would
+    pass, had nothing been left out.
+    """
+    what = {
+        "margin": f"a loss of {of.asked} is neither excluded nor shown",
+        "recovery": f"a loss of {of.asked} is neither excluded nor shown",
+        "min": f"it is neither above nor below {of.asked} for sure",
+        "max": f"it is neither below nor above {of.asked} for sure",
+    }[of.criterion]
+    if alone:
+        what = f"it misses {of.asked} by itself, but not after Holm over {endpoints:,} endpoints"
+    if seen:
+        what = f"it keeps {of.asked} only without the examples that were left out"
+    if math.isnan(of.certifiable):
+        return f"{what}; these data certify no {NAMES[of.criterion]} at all"
+    upwards = of.criterion in ("min", "recovery")
+    held = below(of.certifiable) if upwards else above(of.certifiable)
+    return f"{what}; these data certify a {NAMES[of.criterion]} of {held}"
+
+
+def plain(value: float) -> str:
+    """Four digits.
+
+    >>> plain(-0.0123456), plain(0.02)
+    ('−0.01235', '0.02')
+    """
+    return f"{value:.4g}".replace("-", MINUS)
+
+
+def above(value: float) -> str:
+    """The next number of four decimals (or digits) that is really larger, to copy into a policy.
+
+    >>> above(0.0312345), above(0.02), above(12.3456)
+    ('0.0313', '0.0201', '12.35')
+    """
+    step = _step(value)
+    return plain((math.floor(value / step + 1e-9) + 1) * step)
+
+
+def below(value: float) -> str:
+    """The same downwards.
+
+    >>> below(0.79996), below(0.8)
+    ('0.7999', '0.7999')
+    """
+    step = _step(value)
+    return plain((math.ceil(value / step - 1e-9) - 1) * step)
+
+
+def _step(value: float) -> float:
+    return float(10.0 ** (math.floor(math.log10(abs(value))) - 3)) if abs(value) >= 1 else 1e-4

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.result import AuditResult
+from fairweight.tables.names import grouping_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +81,7 @@ def _chosen(result: AuditResult) -> pd.DataFrame:
     rows = rows[rows["scope"].fillna("model") == "model"]
     whole = rows[(rows["by"] == "overall") & rows["metric"].isin(OVERALL)].assign(category=None)
     by = rows[(rows["by"] == "group") & (rows["metric"] == BY_CATEGORY)]
-    column = by["group"].astype(str).str.partition("=")[0]
+    column = by["group"].astype(str).map(grouping_of)
     by = by[column.isin(result.single_columns)]
     column = column[by.index]
     levels = by.groupby(column)["group"].nunique()

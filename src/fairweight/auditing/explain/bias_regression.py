@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.tables.names import grouping_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +78,7 @@ def _fit(rows: pd.DataFrame, alpha: float) -> dict[str, Any]:
 def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with both values and an attribute; of a binary column's two levels, the first."""
     usable = rows[rows[["baseline", "compressed"]].notna().all(axis=1) & rows["task"].notna()]
-    column = np.array([str(name).partition("=")[0] for name in usable["group"]], dtype=object)
+    column = np.array([grouping_of(str(name)) for name in usable["group"]], dtype=object)
     keys = [usable["task"].to_numpy(), column]
     size = usable.groupby(keys, sort=False)["group"].transform("size")
     # Both levels of a binary column stand on one watched side, so their values are the same.

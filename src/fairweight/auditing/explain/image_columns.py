@@ -12,6 +12,7 @@ from fairweight.auditing.answers import Answers
 from fairweight.data.dataset import ALL, Images
 from fairweight.data.image_properties import class_means, image_properties
 from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,7 @@ def places(answers: Answers, images: Images) -> NDArray[Any]:
             "A cube does not say which examples it counts, so their images cannot be measured; "
             "give the prediction tables."
         )
-    place = {str(name): row for row, name in enumerate(images.example_id.tolist())}
+    place = {canonical(name): row for row, name in enumerate(images.example_id.tolist())}
     wanted = [str(name) for name in answers.example_id.tolist()]
     absent = [name for name in wanted if name not in place]
     if absent:

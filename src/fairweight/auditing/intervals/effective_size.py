@@ -165,7 +165,7 @@ class EffectiveCounts:
     @property
     def touching(self) -> Floats:
         """The quantile at which these limits touch 0: McNemar's |gained − lost| / √changed."""
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             reached: Floats = np.abs(self.shift) * np.sqrt(self.n / self.churn)
         return np.where((self.shift == 0) & (self.churn == 0), 0.0 * self.n, reached)
 

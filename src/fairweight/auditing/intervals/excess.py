@@ -13,7 +13,7 @@ from fairweight.auditing.intervals.tango import falling_root, tango_at, tango_te
 
 _LARGEST_Z = 37.0  # beyond this p is no normal floating-point number
 _LARGEST_QUANTILE = 1e6
-_PRECISION = 1e-13  # of a quantile, relative to the largest that it can be
+_PRECISION = 1e-14  # of an angle
 _ROUNDING = 1e-12  # differences of shifts below this are rounding errors of 0
 
 
@@ -112,40 +112,39 @@ def mover(counts: Sequence[Floats], quantile: Floats) -> tuple[Floats, Floats]:
 
 
 def touching(counts: Sequence[Floats]) -> Floats:
-    """The quantile at which MOVER's limits touch 0; 0 where the shifts are equal."""
+    """The quantile at which MOVER's limits touch 0; 0 where the shifts are equal.
+
+    There the two distances a and b of Tango's limits from the shifts have a² + b² = excess², and
+    are reached at one quantile: with a = |excess| cos θ and b = |excess| sin θ, Tango's statistics
+    at shift + a of the lower side and at shift − b of the higher side are equal.
+    """
     n1, lost1, gained1, n2, lost2, gained2 = counts
     with np.errstate(invalid="ignore", divide="ignore"):
-        excess = (gained1 - lost1) / n1 - (gained2 - lost2) / n2
-    # Mirrored where the group did better, so that the upper limit is the one next to 0.
-    better = excess > 0
-    lost1, gained1 = np.where(better, gained1, lost1), np.where(better, lost1, gained1)
-    lost2, gained2 = np.where(better, gained2, lost2), np.where(better, lost2, gained2)
-    distance = np.abs(excess)
-    with np.errstate(invalid="ignore", divide="ignore"):
         shift1, shift2 = (gained1 - lost1) / n1, (gained2 - lost2) / n2
+    distance = np.abs(shift1 - shift2)
+    up = shift1 < shift2  # the first side is the lower one: its upper limit and the other's lower
 
-    def reached(share: float) -> Floats:
-        """The quantile at which Tango's limit of either side alone goes that share of the way."""
-        up = tango_test(n1, lost1, gained1, np.minimum(shift1 + share * distance, 1.0))
-        down = tango_test(n2, lost2, gained2, np.maximum(shift2 - share * distance, -1.0))
-        return np.minimum(np.abs(up), np.abs(down))
+    def reached(part: Floats) -> tuple[Floats, Floats]:
+        """The quantiles at which the limits lie that far from the two shifts."""
+        a, b = distance * np.cos(part), distance * np.sin(part)
+        first = tango_test(n1, lost1, gained1, np.where(up, shift1 + a, shift1 - a))
+        second = tango_test(n2, lost2, gained2, np.where(up, shift2 - b, shift2 + b))
+        return np.abs(first), np.abs(second)
 
-    # The root of two squares is between the larger distance and √2 of it.
-    furthest = np.minimum(reached(1.0), _LARGEST_QUANTILE)
-    nearest = np.minimum(reached(float(np.sqrt(0.5))), furthest)
+    def difference(part: Floats) -> Floats:
+        first, second = reached(part)
+        return np.minimum(first, _LARGEST_QUANTILE) - np.minimum(second, _LARGEST_QUANTILE)
 
-    def room(part: Floats) -> Floats:
-        """How far the upper limit lies below 0; it falls as the quantile grows."""
-        return -mover((n1, lost1, gained1, n2, lost2, gained2), part * furthest)[1]
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        start = np.where(furthest > 0, nearest / furthest, 0.0)
     same = distance <= _ROUNDING
-    undefined = np.isnan(excess) | same
-    one = np.ones_like(excess)
-    ends = np.maximum(room(start), 0.0), np.minimum(room(one), 0.0)
-    part = falling_root(room, (start, ends[0]), (one, ends[1]), _PRECISION, undefined=undefined)
-    return np.where(same, 0.0, part * furthest)
+    start, end = np.zeros_like(distance), np.full_like(distance, np.pi / 2)
+    ends = np.maximum(difference(start), 0.0), np.minimum(difference(end), 0.0)
+    part = falling_root(
+        difference, (start, ends[0]), (end, ends[1]), _PRECISION,
+        undefined=np.isnan(distance) | same,
+    )  # fmt: skip
+    first, second = reached(part)
+    found = np.where(part < np.pi / 4, first, second)  # of the longer side: the other may be 0
+    return np.where(same, 0.0, np.minimum(found, _LARGEST_QUANTILE))
 
 
 def normal_z(p: ArrayLike) -> Floats:

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from fairweight.auditing.counts.stats import Counts, Floats
+from fairweight.auditing.metrics.harm import (
+    Harm,
+    kappa_loss,
+    mean_recall_loss,
+    precision_loss,
+    summary_precision_loss,
+)
 from fairweight.auditing.metrics.rates import EVERYWHERE, recall
 from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import Event, register
@@ -21,6 +28,7 @@ from fairweight.auditing.metrics.summarise import mean_over_present
     undefined="the class is never predicted (then the mean over classes too); "
     "overall: binary labels without a positive class",
     per_class=True,
+    harm=Harm(summary_precision_loss, of_class=precision_loss),
     changed=Event("predicted"),
 )
 def precision(counts: Counts) -> Floats:
@@ -48,6 +56,7 @@ def precision(counts: Counts) -> Floats:
     source="standard (scikit-learn balanced_accuracy_score); binary: AUC of hard predictions, "
     "which an early version of the code of Iofinova et al. 2023 reports as AUC",
     undefined="no examples",
+    harm=Harm(mean_recall_loss, "correct"),
     changed=Event("correct", "label"),
 )
 def balanced_accuracy(counts: Counts) -> Floats:
@@ -72,6 +81,7 @@ def balanced_accuracy(counts: Counts) -> Floats:
     formula="(p_o - p_e) / (1 - p_e), p_o = accuracy, p_e = sum_c N(label = c) N(pred = c) / n^2",
     source="Cohen 1960; Sinha and Groover",
     undefined="no examples; labels and predictions are all one class (p_e = 1)",
+    harm=Harm(kappa_loss),
 )
 def kappa(counts: Counts) -> Floats:
     """Cohen's kappa of label and prediction, (p_o - p_e) / (1 - p_e).

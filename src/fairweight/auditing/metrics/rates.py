@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairweight.auditing.counts.stats import Counts, Floats
+from fairweight.auditing.metrics.harm import Harm, mean_fpr_loss, mean_recall_loss
 from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import Event, Level, register
 
@@ -71,6 +72,7 @@ def error_rate(counts: Counts) -> Floats:
     undefined="no examples of the class; overall: binary labels without a positive class",
     per_class=True,
     event=Event("correct", given="label"),
+    harm=Harm(mean_recall_loss, "correct"),
 )
 def recall(counts: Counts) -> Floats:
     """Of the examples of each class, the share predicted as it: TP / (TP + FN), (..., C).
@@ -96,6 +98,7 @@ def recall(counts: Counts) -> Floats:
     undefined="no examples of the class; overall: binary labels without a positive class",
     per_class=True,
     event=Event("wrong", given="label"),
+    harm=Harm(mean_recall_loss, "correct"),
 )
 def fnr(counts: Counts) -> Floats:
     """False negative rate per class, one-vs-rest: FN / (FN + TP), (..., C).
@@ -122,6 +125,7 @@ def fnr(counts: Counts) -> Floats:
     undefined="every example is of the class; overall: binary labels without a positive class",
     per_class=True,
     event=Event("predicted", given="not_label"),
+    harm=Harm(mean_fpr_loss),
 )
 def fpr(counts: Counts) -> Floats:
     """False positive rate per class, one-vs-rest: FP / (FP + TN), (..., C).

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
+from fairweight.auditing.metrics.harm import Harm
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.other_packages import load_entry_points
 
@@ -67,6 +68,7 @@ class Metric:
     rates_first: bool = False  # average rates over members, then compute (else the reverse)
     needs: frozenset[str] = field(default_factory=frozenset)  # positive, train, score, scores, ...
     level: Callable[..., Any] | None = None  # same input: index of the level that the value is of
+    harm: Harm | None = None  # the most that few changed predictions can cost it, for the gate
     changed: Event | None = None  # which changed predictions enter the value; None: all of them
     linear: bool = False  # t limits from what every example adds, not from draws
     no_limits: str | None = None  # why the value has neither limits nor a test

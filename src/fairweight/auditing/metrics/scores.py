@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.counts.sums import sums
+from fairweight.auditing.metrics.harm import Harm, auc_loss, brier_loss
 from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import register
 
@@ -129,6 +130,7 @@ def _in_slabs(weights: Floats, order: Integers, of_drawn: Callable[[Floats], Flo
     source="standard (scikit-learn roc_auc_score); Iofinova et al. 2023, Sinha and Groover",
     undefined="no positive or no negative examples",
     needs={"score", "positive"},
+    harm=Harm(auc_loss, "score"),
 )
 def auc(column: ScoreColumn, weights: Floats) -> Floats:
     """Probability that a positive's score exceeds a negative's, ties counted half: (R, S).
@@ -171,6 +173,7 @@ def _auc(column: ScoreColumn, drawn: Floats) -> Floats:
     source="Brier 1950; scikit-learn brier_score_loss",
     undefined="no examples",
     needs={"score", "positive"},
+    harm=Harm(brier_loss, "score"),
 )
 def brier(column: ScoreColumn, weights: Floats) -> Floats:
     """Mean squared difference of the score and the 0/1 outcome: (R, S).
@@ -335,7 +338,7 @@ def leave_one_out_gaps(
     summary="squared calibration error without the upward bias of ECE",
     formula="mean h_i, h_i = r_i x mean of r over the other examples in i's bin, "
     "r = score - outcome, 15 bins (lo, hi]",
-    source="the debiased squared error of Kumar et al. 2019, leave-one-out form",
+    source="the squared error corrected for bias of Kumar et al. 2019, leave-one-out form",
     undefined="no examples",
     needs={"score"},
     linear=True,

@@ -11,6 +11,7 @@ from fairweight.auditing.answers import Answers
 from fairweight.auditing.counts.cube import GroupColumn
 from fairweight.auditing.counts.stats import Counts, Floats
 from fairweight.auditing.metrics.amplification import Sides, sides_of
+from fairweight.tables.names import grouping_name
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ def columns_of(answers: Answers, min_group: int) -> tuple[Column, ...]:
     nobody = np.zeros(answers.n_examples, dtype=np.int64)
     found = [Column(None, nobody, ("",), np.ones(1, dtype=np.bool_), None)]
     for column in answers.columns:
-        if column.name not in answers.groupings:
+        if grouping_name([column.name]) not in answers.groupings:
             continue
         size = np.bincount(column.code, minlength=len(column.values))
         known = np.array([value is not None for value in column.values])

@@ -53,7 +53,10 @@ def save_figure(
         )
     drawing = draw(id, result, variant, task)
     if drawing.spec is None:
-        raise InputError(f"Figure '{id}' cannot be drawn: {drawing.reason}.")
+        raise InputError(
+            f"Figure '{id}' cannot be drawn: {drawing.reason}; `fairweight report figures DIR` "
+            "lists those that can."
+        )
     content = rendered(drawing.spec, suffix)
     with atomic_file(target, "wb") as stream:
         stream.write(content)

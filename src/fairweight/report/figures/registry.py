@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.report.members import members_of, worded, worded_spec
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -86,5 +87,5 @@ def draw(
     entry = _FIGURES[id]
     drawn = entry.function(result, variant, task)
     if isinstance(drawn, Absent):
-        return Drawing(entry, variant, None, drawn.reason)
-    return Drawing(entry, variant, finished(drawn), None)
+        return Drawing(entry, variant, None, worded(drawn.reason, members_of(result)))
+    return Drawing(entry, variant, worded_spec(finished(drawn), result), None)

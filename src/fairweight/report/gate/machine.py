@@ -25,6 +25,7 @@ def to_json(verdict: Verdict, policy: Policy) -> str:
         "variants_tried": len(verdict.variants),
         "variants": verdict.variants,
         "passing": [name for name, outcome in verdict.variants.items() if outcome == "pass"],
+        "look": None if verdict.look is None else asdict(verdict.look),
         "notes": list(verdict.notes),
         "policy": asdict(policy),
         "endpoints": records(verdict.rows),

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from fairweight.report.gate.words import (
+    confidence_of,
     endpoint_name,
     endpoints,
     headline,
@@ -28,7 +29,10 @@ def to_markdown(verdict: Verdict) -> str:
     lines += [] if named is None else [escaped(named), ""]
     for variant in verdict.variants:
         lines += [f"**{escaped(standing(verdict, variant))}**", ""]
-        lines += ["| | endpoint | n | estimate, 90 % interval | reason |", "|---|---|---|---|---|"]
+        lines += [
+            f"| | endpoint | n | estimate, {confidence_of(verdict)} interval | reason |",
+            "|---|---|---|---|---|",
+        ]
         for row in endpoints(verdict, variant):
             cells = (
                 row["decision"],

@@ -1,17 +1,17 @@
-"""A verdict on a terminal: the outcome, then every reason, what is wrong first."""
+"""A verdict on a terminal: the outcome, then one bound per row, what is wrong first."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fairweight.report.gate.words import (
-    endpoint_name,
+    deciding_bound,
     endpoints,
     headline,
-    how_to_read,
-    interval,
+    how_to_read_bounds,
     passing,
     standing,
+    subject,
 )
 from fairweight.report.numbers import count, shown
 
@@ -39,15 +39,12 @@ def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None
         grid.add_column(ratio=1, overflow="fold")
         rows = endpoints(verdict, variant)
         for row in rows[:limit]:
-            told = (
-                f"{endpoint_name(row)}: {interval(row)}, n = {count(row['n'])}; "
-                f"{shown(row['reason'])}."
-            )
+            told = f"{subject(row)} (n = {count(row['n'])}): {deciding_bound(row)}."
             decision = row["decision"]
             grid.add_row(Text(f"  {decision}", style=STYLES[decision]), Text(told))
         console.print(grid)
         if len(rows) > limit:
             console.print(Text(f"  {count(len(rows) - limit)} more (--json, --markdown)"))
-    console.print(Text(how_to_read(verdict), style="dim"))
+    console.print(Text(how_to_read_bounds(verdict), style="dim"))
     for note in verdict.notes:
         console.print(Text(f"Note: {shown(note)}", style="yellow"))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from fairweight.report.figures import draw
+from fairweight.report.members import members_of, worded
 from fairweight.web.addresses import of_item
 from fairweight.web.item import Item
 from fairweight.web.page import OfItem, OfSite, add_page
@@ -43,12 +44,14 @@ def figure(
 
 
 def _made(site: Site, item: Item, id: str, variant: str | None, task: str | None) -> FigurePage:
-    drawing = draw(id, site.audit(item), variant, task)
+    result = site.audit(item)
+    drawing, members = draw(id, result, variant, task), members_of(result)
     entry = drawing.figure
-    alt = entry.title if drawing.spec is None else str(drawing.spec["description"])
+    title, caption = worded(entry.title, members), worded(entry.caption, members)
+    alt = title if drawing.spec is None else str(drawing.spec["description"])
     source = of_item(item.key, "figure.json", id=id, variant=variant, task=task)
     return FigurePage(
-        item.key, entry.id, entry.title, entry.caption, variant, task, alt, drawing.reason,
+        item.key, entry.id, title, caption, variant, task, alt, drawing.reason,
         drawing.spec, source,
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from fastapi import APIRouter, Query
 
 from fairweight.errors import UnknownNameError
+from fairweight.report.members import members_of, worded
 from fairweight.report.rows import at_task
 from fairweight.web.addresses import group_filters, of_item, of_row
 from fairweight.web.item import Item
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 By = Literal["class", "group"]
 _METRIC: dict[By, str] = {"class": "recall", "group": "accuracy"}
+_READING = (
+    "A shift is compressed minus baseline, with its interval. “Retraining alone, up to” is the "
+    "noise floor: 95 % of pairs of retrained dense models move less. A dash is a number that "
+    "cannot be had; its reason is in the tooltip and the status."
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,7 @@ class LevelPage:
     metric: str
     tables: list[Table]
     gallery: list[Lead]
+    reading: str
 
 
 def level(
@@ -72,6 +79,7 @@ def _made(site: Site, item: Item, by: By, name: str | None, task: str | None) ->
         item.key, by, name, task, list(result.tasks), _METRIC[by],
         [table for table in tables if table is not None],
         [] if name is None or item.predictions is None else _leads(result, item, by, name, task),
+        worded(_READING, members_of(result)),
     )  # fmt: skip
 
 
@@ -86,6 +94,7 @@ def _all(result: AuditResult, item: Item, by: By, task: str | None) -> list[Tabl
             rows[rows["variant"] == variant].sort_values("shift", kind="stable"),
             lambda row, heading: of_row(item.key, row, heading),
             without=("variant", "metric"),
+            members=members_of(result),
         )
         for variant in result.variants
     ]
@@ -104,6 +113,7 @@ def _one(
             rows[rows["metric"] == metric],
             lambda row, heading: of_row(item.key, row, heading),
             without=(by, "metric"),
+            members=members_of(result),
         )
         for metric in metrics
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fastapi import APIRouter
 
 from fairweight.report.finding import Finding, find
+from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import NOTHING, count, missing, percent, points_interval, shown
 from fairweight.report.numbers import size_in_points as points_size
 from fairweight.report.page_tables import finite
@@ -43,7 +44,7 @@ class OverviewPage:
 
 
 def overview(site: OfSite, item: OfItem) -> OverviewPage:
-    """The finding of every variant, who pays most, and what cannot be told."""
+    """The finding of every variant, who pays, and what cannot be told."""
     return site.kept(item, "overview", lambda: _made(site, item))
 
 
@@ -62,23 +63,27 @@ def _made(site: Site, item: Item) -> OverviewPage:
         tasks=list(result.tasks),
         groupings=list(result.groupings),
         leaks=leak_notes(leaks(result.variants_table, result.variants)),
-        variants=_variants(item.key, found),
+        variants=_variants(item.key, found, members_of(result)),
         sections=[section(result, item.key, v, ROWS) for v in result.variants[:SECTIONS]],
-        figures=[f for f in offered(item.key, None) if not f.more]
-        + [f for v in result.variants[:1] for f in offered(item.key, v) if not f.more],
+        figures=[
+            figure
+            for name in (None, *result.variants[:1])
+            for figure in offered(item.key, name, members_of(result))
+            if not figure.more
+        ],
         notes=list(result.notes),
     )
 
 
 _HEADINGS = [
-    "variant", "accuracy, dense → compressed", "shift [interval]", "retraining alone, up to",
-    "pay more", "lose", "cannot be told",
+    "variant", "accuracy, dense → compressed", "shift [limits]", "retraining alone, up to",
+    "pay more", "lose", "too few examples",
 ]  # fmt: skip
 
 
-def _variants(key: str, found: list[Finding]) -> Table:
+def _variants(key: str, found: list[Finding], members: str) -> Table:
     rows = [_row(key, finding) for finding in found]
-    return Table("Variants", _HEADINGS, rows, len(rows))
+    return Table("Variants", [worded(heading, members) for heading in _HEADINGS], rows, len(rows))
 
 
 def _row(key: str, finding: Finding) -> list[Cell]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query
 
 from fairweight.errors import InputError
+from fairweight.report.members import members_of
 from fairweight.report.rows import at_task
 from fairweight.web.addresses import of_item, of_row
 from fairweight.web.item import Item
@@ -49,17 +50,19 @@ def task(
 
 
 def _made(result: AuditResult, item: Item, name: str | None) -> TaskPage:
-    frame = result.results
+    frame, members = result.results, members_of(result)
     if name is None:
         rows = frame[(frame["by"] == "overall") & (frame["metric"] == "accuracy")]
         tables = [
-            _table(variant, rows[(rows["variant"] == variant) & rows["task"].notna()], item)
+            _table(
+                variant, rows[(rows["variant"] == variant) & rows["task"].notna()], item, members
+            )
             for variant in result.variants
         ]
     else:
         own = frame[frame["task"] == name]
         tables = [
-            _table(title, own[(own["by"] == by) & (own["metric"] == metric)], item)
+            _table(title, own[(own["by"] == by) & (own["metric"] == metric)], item, members)
             for title, by, metric in _PARTS
         ]
     gallery = None if item.predictions is None else of_item(item.key, "examples", task=name)
@@ -67,9 +70,15 @@ def _made(result: AuditResult, item: Item, name: str | None) -> TaskPage:
     return TaskPage(item.key, name, list(result.tasks), held, gallery)
 
 
-def _table(title: str, rows: pd.DataFrame, item: Item) -> Table | None:
+def _table(title: str, rows: pd.DataFrame, item: Item, members: str) -> Table | None:
     ranked = rows.sort_values("shift", kind="stable")
-    return of_results(title, ranked, lambda row, name: of_row(item.key, row, name), ("metric",))
+    return of_results(
+        title,
+        ranked,
+        lambda row, name: of_row(item.key, row, name),
+        ("metric",),
+        members=members,
+    )
 
 
 router = APIRouter(tags=["audit"])

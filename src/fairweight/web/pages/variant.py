@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 
 from fairweight.report.before_after import before_after
 from fairweight.report.finding import find
+from fairweight.report.members import members_of
 from fairweight.report.rows import variant_of
 from fairweight.web.addresses import of_item, of_row
 from fairweight.web.figure_list import Offered, offered
@@ -61,7 +62,13 @@ def _made(site: Site, item: Item, name: str) -> VariantPage:
         keep = own["by"] == by
         rows = own[keep if metric is None else keep & (own["metric"] == metric)]
         said = ("variant",) if metric is None else ("variant", "metric")
-        made = of_results(title, rows, lambda row, name: of_row(item.key, row, name), said)
+        made = of_results(
+            title,
+            rows,
+            lambda row, name: of_row(item.key, row, name),
+            said,
+            members=members_of(result),
+        )
         tables += [] if made is None else [made]
     gallery = None if item.predictions is None else of_item(item.key, "examples", variant=name)
     return VariantPage(
@@ -70,7 +77,7 @@ def _made(site: Site, item: Item, name: str) -> VariantPage:
         list(result.variants),
         section(result, item.key, name),
         tables,
-        offered(item.key, name),
+        offered(item.key, name, members_of(result)),
         gallery,
     )
 

@@ -26,6 +26,7 @@ from fairweight.auditing.explain.slices.totals import Half, half
 from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.streams import stream
 from fairweight.errors import InputError
+from fairweight.tables.names import grouping_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +178,7 @@ def _row(
     return {
         "variant": variant,
         "slice": made.name(columns),
-        "columns": "*".join(columns[i].name for i in made.columns),
+        "columns": grouping_name([columns[i].name for i in made.columns]),
         "n": int(tested.n[one.place]),
         "n_discovery": int(np.count_nonzero(one.members[discovery])),
         "excess_discovery": excess,

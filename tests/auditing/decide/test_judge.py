@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweight.auditing.decide.holm import divisor, rejected
+from fairweight.auditing.decide.judge import divisor, rejected
 from fairweight.auditing.intervals.correction import adjust
 from fairweight.auditing.result import DIVISORS, GATE_ALPHA
 

@@ -1,0 +1,120 @@
+"""What is said of members: models that were trained again, or the same model run again.
+
+Every text of ours that speaks of retraining goes through `worded`, before names of users are put
+into it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairweight.auditing.result import AuditResult
+
+RETRAINED, REPEATED = "retrained", "repeated"
+
+# In this order: a phrase stands before those that are parts of it.
+_RUN_AGAIN = (
+    (
+        "retraining alone moves classes too (in the trials behind these rules, 93 % of pairs of "
+        "retrained dense models also differed significantly in some class), so one pair is no "
+        "evidence about a method.",
+        "the same model run again may answer otherwise, and one run of each does not show how far.",
+    ),
+    (
+        "Does this compression do so beyond retraining? The models are a sample too.",
+        "Does it hold when the same models are run again? The runs are a sample too.",
+    ),
+    ("The models are fixed, examples a sample.", "The runs are fixed, examples a sample."),
+    ("at least 3 members per side, from 3 different dense models", "at least 3 runs per side"),
+    ("at least 4 members a side, from different dense models", "at least 4 runs a side"),
+    ("about the method", "about running the same models again"),
+    ("Retraining the dense model", "Running the dense model again"),
+    ("compressed members are paired with the dense models that they were made from",
+     "runs of compressed models are paired with runs of the models that they were made from"),
+    ("the method that made them", "the models that they are runs of"),
+    ("the compression beyond retraining", "the same models run again"),
+    ("the method beyond retraining", "the same models run again"),
+    ("Beyond retraining (the method)", "When the same models are run again"),
+    ("Beyond retraining?", "When run again?"),
+    ("… beyond retraining", "… when run again"),
+    ("retraining with compression", "running it again with compression"),
+    ("what training again alone moves", "what running it again alone moves"),
+    ("pairs of retrained dense models", "pairs of runs of the dense model"),
+    ("retrained pairs", "pairs of runs"),
+    ("Retraining alone", "The same model run again"),
+    ("retraining alone", "the same model run again"),
+    ("p retraining", "p against the same model run again"),
+    ("retraining odds ratio", "odds ratio of the same model run again"),
+    ("Retraining, up to", "The same model run again, up to"),
+    ("“the method”", "“run again”"),
+    ("for the method", "when the same models are run again"),
+    ("of the method", "of the same models run again"),
+    ("The method", "Run again"),
+    ("the method", "run again"),
+    ("These models", "These runs"),
+    ("these models", "these runs"),
+    ("Retraining", "Run again"),
+    ("retraining", "the same model run again"),
+)  # fmt: skip
+
+
+def members_of(result: AuditResult) -> str:
+    """What the members of an audit are: retrained or repeated."""
+    return str(result.provenance.options.get("members", RETRAINED))
+
+
+def worded(text: str, members: str) -> str:
+    """A text about retraining as it is said of these members; names do not belong in it.
+
+    >>> worded("Retraining alone moves accuracy by", "repeated")
+    'The same model run again moves accuracy by'
+    >>> worded("Retraining alone moves accuracy by", "retrained")
+    'Retraining alone moves accuracy by'
+    """
+    if members != REPEATED:
+        return text
+    for retrained, repeated in _RUN_AGAIN:
+        text = text.replace(retrained, repeated)
+    return text
+
+
+def worded_spec(spec: dict[str, Any], result: AuditResult) -> dict[str, Any]:
+    """A figure whose titles, description and legends speak of the members of this audit.
+
+    Of its data only whole texts of ours are changed; names of variants and classes never.
+    """
+    members = members_of(result)
+    if members != REPEATED:
+        return spec
+    names = (result.baseline, *result.variants, *result.classes)
+    kept = {name: f"\0{i}\0" for i, name in enumerate(names) if worded(name, members) != name}
+
+    def around_names(text: str) -> str:
+        for name, mark in kept.items():
+            text = text.replace(name, mark)
+        text = worded(text, members)
+        for name, mark in kept.items():
+            text = text.replace(mark, name)
+        return text
+
+    def walk(value: Any, key: str) -> Any:
+        if isinstance(value, dict):
+            return {name: walk(held, name) for name, held in value.items()}
+        if isinstance(value, list):
+            return [walk(held, key) for held in value]
+        if not isinstance(value, str):
+            return value
+        return around_names(value) if key in _OURS or value in _WHOLE_TEXTS else value
+
+    changed = walk(spec, "")
+    assert isinstance(changed, dict)
+    return changed
+
+
+_OURS = frozenset(("title", "description", "subtitle"))
+_WHOLE_TEXTS = frozenset((
+    "These models", "The method", "these models", "the method", "worse, these models",
+    "worse, the method", "better, these models", "better, the method", "retraining, up to",
+    "retraining alone, %", "retraining alone",
+))  # fmt: skip

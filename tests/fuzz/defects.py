@@ -1,0 +1,189 @@
+"""Repaired defects that can be put back: a fuzzer that finds none of them is worth nothing.
+
+A defect is a change of the source text, applied to the functions in memory. The text that it
+changes must be there exactly once, so that a defect that no longer fits the source is noticed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Change:
+    """Text of a module's source, and what stood there before it was repaired."""
+
+    module: str
+    repaired: str
+    broken: str
+
+
+@dataclass(frozen=True)
+class Defect:
+    """What was wrong, and the changes that make it so again."""
+
+    name: str
+    changes: tuple[Change, ...]
+
+
+@contextlib.contextmanager
+def put_back(defect: Defect) -> Iterator[None]:
+    """The package with the defect, inside the block."""
+    held: list[tuple[FunctionType, CodeType]] = []
+    try:
+        for change in defect.changes:
+            held += _replaced(change)
+        yield
+    finally:
+        for function, code in held:
+            function.__code__ = code
+
+
+def _replaced(change: Change) -> list[tuple[FunctionType, CodeType]]:
+    """Give every function that the change touches its old code; returns what it had."""
+    module = importlib.import_module(change.module)
+    source = inspect.getsource(module)
+    times = source.count(change.repaired)
+    if times != 1:
+        raise ValueError(f"{change.module} has the text {times} times, not once: {change.repaired}")
+    text = source.replace(change.repaired, change.broken)
+    old, new = (
+        dict(_functions(compile(t, str(module.__file__), "exec", dont_inherit=True)))
+        for t in (source, text)
+    )
+    held = []
+    for name in new:
+        function = _function(module, name) if old.get(name) != new[name] else None
+        if function is not None:
+            held.append((function, function.__code__))
+            function.__code__ = new[name]
+    if not held:
+        raise ValueError(f"the change of {change.module} is in no function: {change.repaired}")
+    return held
+
+
+def _functions(code: CodeType, prefix: str = "") -> Iterator[tuple[str, CodeType]]:
+    """Functions of a module and methods of its classes, by their qualified name."""
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            name = prefix + part.co_name
+            if part.co_flags & inspect.CO_NEWLOCALS:
+                yield name, part
+            else:  # the body of a class
+                yield from _functions(part, f"{name}.")
+
+
+def _function(module: ModuleType, name: str) -> FunctionType | None:
+    found: Any = module
+    for part in name.split("."):
+        found = vars(found).get(part)
+        if found is None:
+            return None
+    found = inspect.unwrap(getattr(found, "fget", None) or getattr(found, "__func__", found))
+    return found if isinstance(found, FunctionType) else None
+
+
+def _defect(name: str, module: str, repaired: str, broken: str) -> Defect:
+    return Defect(name, (Change(f"fairweight.{module}", repaired, broken),))
+
+
+DEFECTS: tuple[Defect, ...] = (
+    Defect(
+        "types are guessed for columns of CSV, so 007 and 7, 1e2 and 100 are one class",
+        (
+            Change(
+                "fairweight.tables.delimited",
+                "{name} IS NULL OR {PLAIN_WHOLE.format(name)} THEN",
+                "{name} IS NULL OR {number} IS NOT NULL THEN",
+            ),
+            Change(
+                "fairweight.tables.delimited",
+                "read(_columns_where(workspace, head, columns, PLAIN_WHOLE), columns)",
+                "read(_columns_where(workspace, head, columns, "
+                "'TRY_CAST({0} AS BIGINT) IS NOT NULL'), columns)",
+            ),
+        ),
+    ),
+    _defect(
+        "long codes are compared as numbers",
+        "tables.canonical",
+        "return _WHOLE_TEXT.fullmatch(text) is not None",
+        "return text.lstrip('-').partition('.')[0].isdigit()",
+    ),
+    _defect(
+        "TRUE and true are two classes",
+        "tables.canonical",
+        "truth = value.lower() if len(value) <= 5 else value",
+        "truth = value",
+    ),
+    _defect(
+        "weights are ignored",
+        "auditing.counts.count",
+        'weight=numbers(table, "weight") if aligned.has_weight else None,',
+        "weight=None,",
+    ),
+    _defect(
+        "tables are joined on the order of their rows",
+        "tables.members",
+        "if counts[0] != counts[1]:",
+        "if counts[0] == counts[1]:\n            return True\n        else:",
+    ),
+    _defect(
+        "the place of a row in the examples table is taken for its identity",
+        "tables.members",
+        """matched = " AND ".join(f"b.{key} = m.{key}" for key in keys)""",
+        """matched = "b.rowid = m.rowid" if keys == ["example_id"] else " AND ".join("""
+        """f"b.{key} = m.{key}" for key in keys)""",
+    ),
+    _defect(
+        "examples that some variant lacks are dropped in silence",
+        "tables.members",
+        "elif self.drop_missing:",
+        "elif True:",
+    ),
+    _defect(
+        "an abstention is a prediction of the first class",
+        "auditing.counts.count",
+        "place[None] = -1",
+        "place[None] = 0",
+    ),
+    _defect(
+        "the same example twice is accepted",
+        "tables.identity",
+        "if not has_duplicates(connection, view, kind, has_task, rows):",
+        "if True:",
+    ),
+    _defect(
+        "the byte-order mark is part of the first column's name",
+        "tables.delimited",
+        "selected = [_as_whole(c) if c in whole else quote(c) for c in columns]",
+        "selected = [_as_whole(c) if c in whole else quote(c) for c in columns]\n"
+        "        if _head(files[0]).startswith('\\xef\\xbb\\xbf'):\n"
+        "            selected[0] = f'{quote(columns[0])} AS ' + quote('\\ufeff' + columns[0])",
+    ),
+    _defect(
+        "the last of several parts is not read",
+        "tables.layout",
+        'f"SELECT {selected(t)} FROM {quote(t.view)}" for t in tables',
+        'f"SELECT {selected(t)} FROM {quote(t.view)}" for t in tables[:-1]',
+    ),
+    _defect(
+        "codes of groups are shifted by one where some value is missing",
+        "auditing.counts.count",
+        "        at = {value: k for k, value in enumerate(levels)}\n        columns.append(",
+        "        at = {value: (k + (None in levels)) % len(levels)\n"
+        "              for k, value in enumerate(levels)}\n        columns.append(",
+    ),
+    _defect(
+        "members are mixed up",
+        "tables.align",
+        """prediction=f"p{number}",""",
+        """prediction=f"p{len(parts) - 1 - number}",""",
+    ),
+)

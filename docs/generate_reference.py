@@ -25,13 +25,16 @@ KINDS = {
     ),
     "value": (
         "Smooth functions of counts",
-        "Percentile bootstrap over the cells of the count cube; the test exchanges the two "
-        "predictions of examples at random.",
+        "Percentile bootstrap over the cells of the count cube, from ten changed predictions on; "
+        "the test exchanges the two predictions of examples at random.",
     ),
     "score": (
         "Metrics of scores",
-        "They need a `score` column (or `scores`, the list of class probabilities). Percentile "
-        "bootstrap; the test exchanges the two scores of examples at random.",
+        "They need a `score` column (or `scores`, the list of class probabilities). `auc` and "
+        "`brier`: percentile bootstrap; the test exchanges the two scores of examples at random. "
+        "`calibration_error_sq` and `calibration_gap`: t limits and t test of what every example "
+        "adds. `ece` and `ece_top_label` have neither: they are biased upwards. "
+        "[Why](../statistics.md#calibration).",
     ),
     "grouping": (
         "Differences between the groups of one column",

@@ -26,6 +26,7 @@ from . import (
     people_shrunk,
     populations_figures,
     properties_found,
+    small_groups,
 )
 from .measured import Figures
 
@@ -96,6 +97,47 @@ def bootstrap() -> Figures:
             found = composites.coverage(world, size)
             rows.append((world, f"{size:,}", *(found[name] for name in names)))
     return Figures("bootstrap", ("world", "per class", *(f"`{n}`" for n in names)), rows)
+
+
+def small() -> Figures:
+    rows = []
+    for name in small_groups.WORLDS:
+        for n in small_groups.SIZES:
+            found = small_groups.shown(name, n)
+            cells = [found[metric, "shift"] for metric in small_groups.METRICS]
+            told = [f"{100 * s.shown:.0f} %: {s.covered}" if s.covered else "" for s in cells]
+            sides = [s for (_, where), s in found.items() if where != "shift"]
+            rows.append((name, n, *told, small_groups.pooled(sides)))
+    head = ("world", "n", *(f"`{m}`" for m in small_groups.METRICS), "either side's value")
+    note = "Share of groups with limits of the shift: how often these hold the truth. Empty: fewer than 30 groups have limits."  # noqa: E501
+    return Figures("small groups", head, rows, note)
+
+
+def calibration() -> Figures:
+    rows = []
+    for name in small_groups.CALIBRATED:
+        for n in small_groups.LARGE:
+            found = small_groups.shown(name, n)
+            rows.append(
+                (
+                    name,
+                    f"{n:,}",
+                    *(
+                        found[metric, where].covered or ""
+                        for metric in small_groups.CALIBRATION
+                        for where in ("shift", "compressed")
+                    ),
+                )
+            )
+    head = (
+        "world",
+        "n",
+        "gap, shift",
+        "gap, value",
+        "squared error, shift",
+        "squared error, value",
+    )
+    return Figures("calibration", head, rows)
 
 
 def inflation() -> Figures:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
+from fairweight.auditing.compare.per_seed import members_of
 from fairweight.auditing.metrics.registry import metrics
 
 from ..strategies import row as the_row
@@ -190,3 +191,35 @@ def test_abstentions_and_zero_examples_stay_apart() -> None:
     found = own[own["variant"] == "small"].set_index("seed")["value"]
     assert np.isnan(found["0"])
     assert found[["1", "2"]].tolist() == [1.0, 1.0]
+
+
+def seeds(values: list[float], n: int = 1000, variant: str = "small") -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "variant": variant, "seed": [str(i) for i in range(len(values))], "task": None,
+            "metric": "accuracy", "by": "overall", "group": None, "class": None, "n": n,
+            "value": values,
+        }
+    )  # fmt: skip
+
+
+def test_a_member_beyond_three_deviations_is_named() -> None:
+    # median .90, deviations .00 .01 .01 .02 .30: their median .01, three of them scaled .0445
+    found = members_of(seeds([0.90, 0.91, 0.89, 0.92, 0.60]), "small")
+    assert found.seeds == ("0", "1", "2", "3", "4")
+    assert found.accuracy == (0.90, 0.91, 0.89, 0.92, 0.60)
+    assert found.far == ("4",)
+    assert members_of(seeds([0.90, 0.91, 0.89, 0.92, 0.86]), "small").far == ()
+    assert members_of(seeds([0.90, 0.91, 0.89, 0.92, 0.855]), "small").far == ("4",)
+
+
+def test_members_that_are_mostly_alike_need_more_than_three_examples() -> None:
+    """A median deviation of 0 would name everyone else."""
+    assert members_of(seeds([0.9, 0.9, 0.9, 0.903], n=1000), "small").far == ()
+    assert members_of(seeds([0.9, 0.9, 0.9, 0.904], n=1000), "small").far == ("3",)
+
+
+def test_members_of_several_tasks_have_their_mean() -> None:
+    two = pd.concat([seeds([0.9, 0.8]).assign(task="a"), seeds([0.7, 0.8]).assign(task="b")])
+    assert members_of(two, "small").accuracy == pytest.approx((0.8, 0.8))
+    assert members_of(two, "another").seeds == ()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 import sklearn.metrics as sklearn
 
 import fairweight as fw
@@ -278,3 +279,211 @@ def test_members_scores_are_averaged_after_the_metric() -> None:
     )
     each = [sklearn.roc_auc_score(t["label"], dense[:, m]) for m in (0, 1)]
     assert row(results.results, "auc")["baseline"] == pytest.approx(np.mean(each), abs=1e-12)
+
+
+# -- calibration: t limits from what every example adds ----------------------------------------
+
+
+def products(score: Any, outcome: Any, weight: Any = None) -> Any:
+    """h of every example: its residual times the mean residual of the others in its bin."""
+    weight = np.ones(len(score)) if weight is None else weight
+    bins = np.searchsorted(np.arange(1, 15) / 15, score, side="left")
+    residual = score - outcome
+    found = np.zeros(len(score))
+    for i in range(len(score)):
+        others = (bins == bins[i]) & (np.arange(len(score)) != i)
+        if others.any():
+            found[i] = residual[i] * np.average(residual[others], weights=weight[others])
+    return found
+
+
+def test_calibration_of_a_pair_by_the_textbook() -> None:
+    """The shift of mean h has the error 2 sd(h_c − h_d) / √n, the gap that of a mean difference."""
+    t = binary(13)
+    results = audit(t).results
+    for group, here in ((None, np.ones(300, dtype=bool)), ("g=x", t["group"] == "x")):
+        y, n = t["label"][here], int(here.sum())
+        by = {} if group is None else {"by": "group", "group": group}
+        q = scipy.stats.t.ppf(0.975, n - 1)
+        r = {name: t["scores"][name][here] - y for name in ("dense", "small")}
+        h = {name: products(t["scores"][name][here], y) for name in ("dense", "small")}
+        for metric, values, factor in (("calibration_gap", r, 1), ("calibration_error_sq", h, 2)):
+            found = row(results, metric, **by)
+            d = values["small"] - values["dense"]
+            error = factor * d.std(ddof=1) / np.sqrt(n)
+            assert found["status"] == "ok"
+            assert found["interval"] == "t over examples"
+            assert found["n"] == n
+            for side, name in (("baseline", "dense"), ("compressed", "small")):
+                mean, own = values[name].mean(), factor * values[name].std(ddof=1) / np.sqrt(n)
+                assert found[side] == pytest.approx(mean, abs=1e-12)
+                assert found[f"{side}_low"] == pytest.approx(mean - q * own, abs=1e-12)
+            assert found["shift"] == pytest.approx(d.mean(), abs=1e-12)
+            assert found["ci_low"] == pytest.approx(d.mean() - q * error, abs=1e-12)
+            assert found["ci_high"] == pytest.approx(d.mean() + q * error, abs=1e-12)
+            p = 2 * scipy.stats.t.sf(abs(d.mean()) / error, n - 1)
+            assert found["p_value"] == pytest.approx(p, abs=1e-12)
+
+
+def test_calibration_of_more_classes_is_of_the_prediction() -> None:
+    t = multiclass()
+    results = audit(t, score_classes=["ant", "bee", "cat"]).results
+    right = {name: (t["models"][name] == t["label"]).astype(float) for name in t["models"]}
+    top = {name: v.max(axis=1) for name, v in t["scores"].items()}
+    gap, error = row(results, "calibration_gap"), row(results, "calibration_error_sq")
+    for side, name in (("baseline", "dense"), ("compressed", "small")):
+        assert gap[side] == pytest.approx((top[name] - right[name]).mean(), abs=1e-12)
+        assert error[side] == pytest.approx(products(top[name], right[name]).mean(), abs=1e-12)
+
+
+def test_calibration_of_binary_labels_without_a_positive_class_says_so() -> None:
+    t = binary(14)
+    named = {"label": np.array(["no-cat", "cat"])[t["label"]]}
+    models = {name: np.array(["no-cat", "cat"])[m] for name, m in t["models"].items()}
+    results = audit({**t, **named, "models": models}).results
+    for metric in CALIBRATION:
+        assert "no positive class" in row(results, metric)["status"]
+
+
+def test_calibration_with_clusters_and_weights_is_linearised() -> None:
+    t = binary(15)
+    rng = np.random.default_rng(1)
+    weight, person = rng.choice([1.0, 3.0], 300), rng.integers(0, 40, 300)
+    results = audit(t, sample_weight=weight, cluster=person).results
+    y, q = t["label"], scipy.stats.t.ppf(0.975, 39)
+    r = t["scores"]["small"] - t["scores"]["dense"]  # the outcome is the same for both
+    h = products(t["scores"]["small"], y, weight) - products(t["scores"]["dense"], y, weight)
+    for metric, values, factor in (("calibration_gap", r, 1), ("calibration_error_sq", h, 2)):
+        found = row(results, metric)
+        mean = np.average(values, weights=weight)
+        parts = np.bincount(person, factor * weight * (values - mean), 40) / weight.sum()
+        error = np.sqrt(40 / 39 * (parts**2).sum())
+        assert found["shift"] == pytest.approx(mean, abs=1e-12)
+        assert found["ci_low"] == pytest.approx(mean - q * error, abs=1e-12)
+        assert found["n_clusters"] == 40
+        assert found["interval"] == "t over clusters"
+
+
+def population_of_scores(seed: int, members: int = 4, n: int = 300) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, n)
+    easy = rng.normal(size=n)[:, None]
+
+    def side(slope: float) -> Any:
+        own = rng.normal(0, 0.5, (n, members)) + rng.normal(0, 0.3, members)
+        return 1 / (1 + np.exp(-slope * (1.2 * (2 * label - 1)[:, None] + easy + own)))
+
+    scores = {"dense": side(1.5), "small": side(2.5)}
+    models = {name: (s > 0.5).astype(int) for name, s in scores.items()}
+    return {"label": label, "scores": scores, "models": models, "group": rng.choice(["x", "y"], n)}
+
+
+def test_calibration_of_members_is_averaged_and_of_the_method_two_way() -> None:
+    t = population_of_scores(16)
+    results = audit(t).results
+    y = t["label"]
+    for metric, of, factor in (
+        ("calibration_gap", lambda s: s - y, 1),
+        ("calibration_error_sq", lambda s: products(s, y), 2),
+    ):
+        each = np.stack(
+            [of(t["scores"]["small"][:, k]) - of(t["scores"]["dense"][:, k]) for k in range(4)]
+        )
+        model, method = (row(results, metric, scope=scope) for scope in ("model", "method"))
+        mean = each.mean()
+        assert model["shift"] == method["shift"] == pytest.approx(mean, abs=1e-12)
+        error = factor * each.mean(axis=0).std(ddof=1) / np.sqrt(300)
+        q = scipy.stats.t.ppf(0.975, 299)
+        assert model["ci_high"] == pytest.approx(mean + q * error, abs=1e-12)
+        # V = s²(members)/K + s²(examples)/n − MS_int/(K n), not below either of the first two
+        own = factor * (each - each.mean(axis=0) - (each - each.mean(axis=0)).mean(axis=1)[:, None])
+        interaction = (own**2).sum() / (299 * 3) / (4 * 300)
+        by_member = each.mean(axis=1).var(ddof=1) / 4
+        total = max(by_member + error**2 - interaction, by_member, error**2)
+        spread = by_member**2 / 3 + error**4 / 299 + interaction**2 / (3 * 299)
+        degrees = max(total**2 / spread, 3)
+        reach = scipy.stats.t.ppf(0.975, degrees) * np.sqrt(total)
+        assert method["interval"] == "two-way t over members and examples"
+        assert method["ci_high"] == pytest.approx(mean + reach, abs=1e-9)
+        assert method["baseline_low"] < method["baseline"] < method["baseline_high"]
+
+
+def test_calibration_over_tasks_is_a_mean_with_limits() -> None:
+    parts = []
+    for k, name in enumerate(("one", "two")):
+        t = binary(17 + k, n=200)
+        for variant in ("dense", "small"):
+            columns = {"label": t["label"], "prediction": t["models"][variant]}
+            columns |= {"score": t["scores"][variant], "example_id": np.arange(200)}
+            parts.append(pd.DataFrame({**columns, "task": name, "variant": variant}))
+    table = pd.concat(parts)
+    results = fw.audit_table(table, baseline="dense", task="task", n_boot=400).results
+    assert not results.empty
+    for metric in CALIBRATION:
+        rows = results[(results["metric"] == metric) & (results["by"] == "overall")]
+        each = rows[rows["task"].notna()]
+        (mean,) = rows[rows["task"].isna()].to_dict("records")
+        assert mean["shift"] == pytest.approx(each["shift"].mean(), abs=1e-12)
+        assert mean["status"] == "ok"
+        assert mean["interval"] == "t over examples"
+        # two tasks with examples of their own: errors add up, 400 draws know them to a few percent
+        errors = (each["ci_high"] - each["ci_low"]) / 2
+        reach = np.sqrt((errors**2).sum()) / 2
+        assert (mean["ci_high"] - mean["ci_low"]) / 2 == pytest.approx(reach, rel=0.15)
+    (ece,) = results[(results["metric"] == "ece") & results["task"].isna()].to_dict("records")
+    assert math.isnan(ece["ci_low"])
+    assert ece["interval"].startswith("none: biased upwards")
+
+
+def test_calibration_errors_have_no_limits_and_stand_beside_a_calibrated_model() -> None:
+    made = audit(binary(19), alpha=0.1)
+    for metric in ("ece", "ece_top_label"):
+        rows = made.results[made.results["metric"] == metric]
+        assert len(rows) == 3
+        limits = [c for c in rows if c.endswith(("_low", "_high")) or c.startswith("p_")]
+        assert rows[limits].isna().all(axis=None)
+        assert (rows["status"] == "ok").all()
+        assert rows[["baseline", "compressed", "shift"]].notna().all(axis=None)
+        bounds = made.result.bounds
+        mine = bounds[bounds["metric"] == metric]
+        assert len(mine) == 6
+        assert mine["low_1"].isna().all()
+        assert (
+            mine["status"].eq("not_estimable: none: biased upwards; see calibration_error_sq").all()
+        )
+        table = made.reliability[made.reliability["definition"] == metric]
+        for _, found in rows.iterrows():
+            here = table[table["group"].fillna("") == (found["group"] or "")]
+            first, second = (
+                here.loc[here["variant"] == name, "expected_if_calibrated"].iloc[0]
+                for name in ("dense", "small")
+            )
+            assert found["interval"] == (
+                "none: biased upwards; see calibration_error_sq; calibrated models of this size "
+                f"have {first:.3g} and {second:.3g}"
+            )
+
+
+def test_calibration_rows_are_families_with_simultaneous_limits() -> None:
+    found = row(audit(binary(20)).results, "calibration_gap", "group", group="g=x")
+    assert found["n_family"] == 2
+    assert found["family"] == "exploratory: calibration_gap by group (bh)"
+    assert found["sim_low"] < found["ci_low"] < found["ci_high"] < found["sim_high"]
+
+
+def test_a_few_scores_that_decide_everything_leave_no_limits() -> None:
+    """Two hundred scores move by a hair, one from right to wrong."""
+    rng = np.random.default_rng(2)
+    label = np.repeat([0, 1], 100)
+    dense = np.where(label == 1, 0.9, 0.1) + 0.01 * rng.random(200)
+    small = dense + 0.001 * rng.random(200)
+    small[0] = 0.99
+    scores = {"dense": dense, "small": small}
+    models = {name: (s > 0.5).astype(int) for name, s in scores.items()}
+    results = fw.audit(label, models, y_score=scores, n_boot=60).results
+    for metric in ("brier", "auc", "calibration_gap"):
+        found = row(results, metric)
+        assert found["status"] == "not_estimable: 200 changed predictions count as 1", metric
+        assert math.isnan(found["ci_low"])
+        assert found["shift"] != 0
+    assert row(results, "accuracy")["status"] == "ok"

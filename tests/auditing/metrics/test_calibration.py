@@ -18,6 +18,8 @@ from fairweight.auditing.metrics.scores import (
     auc,
     bin_of,
     brier,
+    calibration_error_sq,
+    calibration_gap,
     ece,
     ece_top_label,
     expected_ece_if_calibrated,
@@ -155,7 +157,81 @@ def test_auc_is_reversed_by_reversing_scores(data: st.DataObject) -> None:
     )
 
 
-@pytest.mark.parametrize("function", [auc, brier, ece, ece_top_label])
+def leave_one_out(score: np.ndarray, outcome: np.ndarray, weight: np.ndarray) -> float:
+    """The definition of `calibration_error_sq`, example by example."""
+    bins, residual = bin_of(score, "ece_top_label"), score - outcome
+    total = 0.0
+    for i in range(len(score)):
+        others = (bins == bins[i]) & (np.arange(len(score)) != i)
+        if weight[others].sum() > 0:
+            mean = (weight * residual)[others].sum() / weight[others].sum()
+            total += weight[i] * residual[i] * mean
+    return total / weight.sum()
+
+
+def test_the_squared_error_by_hand() -> None:
+    # one bin: r = .8, -.2, .8; the others' means: .3, .8, .3; (.24 - .16 + .24) / 3
+    column = one_slice([0.8, 0.8, 0.8], [0.0, 1.0, 0.0])
+    assert calibration_error_sq(column, np.ones((1, 3)))[0, 0] == pytest.approx(0.32 / 3)
+    # the plug-in square would be (1.4 / 3)^2 = .218: the bias is what is left out
+
+
+def test_an_example_alone_in_its_bin_adds_nothing() -> None:
+    column = one_slice([0.8, 0.8, 0.3], [0.0, 0.0, 1.0])  # r = .8, .8 in one bin; -.7 alone
+    assert calibration_error_sq(column, np.ones((1, 3)))[0, 0] == pytest.approx(2 * 0.64 / 3)
+    assert calibration_error_sq(one_slice([0.8], [0.0]), np.ones((1, 1)))[0, 0] == 0
+
+
+def test_a_weight_belongs_to_one_example() -> None:
+    # r = .5 (weight 3), -.5 (weight 1): each has the other alone; (3 · -.25 + 1 · -.25) / 4
+    column = one_slice([0.5, 0.5], [0.0, 1.0])
+    assert calibration_error_sq(column, np.array([[3.0, 1.0]]))[0, 0] == pytest.approx(-0.25)
+    # an example that counts not at all is as good as absent
+    assert calibration_error_sq(column, np.array([[3.0, 0.0]]))[0, 0] == 0
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 20).map(lambda k: k / 20),
+            st.sampled_from([0.0, 1.0]),
+            st.sampled_from([0.5, 1.0, 2.0]),
+        ),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_the_squared_error_is_its_definition(rows: list[tuple[float, float, float]]) -> None:
+    score, outcome, weight = map(np.array, zip(*rows, strict=True))
+    column = one_slice(score, outcome)
+    ours = calibration_error_sq(column, weight[None, :])[0, 0]
+    assert ours == pytest.approx(leave_one_out(score, outcome, weight), abs=1e-12)
+    gap = calibration_gap(column, weight[None, :])[0, 0]
+    assert gap == pytest.approx(np.average(score - outcome, weights=weight), abs=1e-12)
+
+
+def test_with_one_score_per_bin_it_is_the_debiased_error_of_kumar() -> None:
+    """Kumar, Liang and Ma 2019: sum_b n_b / n ((s_b - y_b)^2 - y_b (1 - y_b) / (n_b - 1))."""
+    score = np.repeat([0.3, 0.9], [10, 20])
+    outcome = np.array([1.0] * 4 + [0.0] * 6 + [1.0] * 15 + [0.0] * 5)
+    low, high = (0.3 - 0.4) ** 2 - 0.4 * 0.6 / 9, (0.9 - 0.75) ** 2 - 0.75 * 0.25 / 19
+    ours = calibration_error_sq(one_slice(score, outcome), np.ones((1, 30)))[0, 0]
+    assert ours == pytest.approx((10 * low + 20 * high) / 30, abs=1e-12)
+
+
+def test_the_squared_error_of_a_calibrated_model_is_zero_on_average() -> None:
+    """Where ECE is .1 by chance alone: 2,000 samples of 50."""
+    rng = np.random.default_rng(3)
+    score = rng.random((2000, 50))
+    outcome = (rng.random((2000, 50)) < score).astype(float)
+    slices = np.repeat(np.arange(2000), 50)
+    column = ScoreColumn(score.ravel(), outcome.ravel(), slices, 2000)
+    found = calibration_error_sq(column, np.ones((1, 100_000)))[0]
+    assert abs(found.mean()) < 3 * found.std() / np.sqrt(2000)
+    assert ece_top_label(column, np.ones((1, 100_000)))[0].mean() > 0.1
+
+
+@pytest.mark.parametrize("function", [auc, brier, ece, ece_top_label, calibration_gap])
 def test_slabs_are_not_seen(
     function: Callable[[ScoreColumn, np.ndarray], np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ from fairweight.auditing.metrics.registry import Event
 
 FEWEST = 10  # changes below which there are no limits
 FEWEST_WRONG = 3  # wrong predictions below which one side's value has none
+FEWEST_OF_CLUSTERS = 0.2  # share of the clusters that sums over them must count as
 ROUNDING = 1e-12
 
 Part: TypeAlias = Literal["change", "excess", "baseline", "compressed"]
@@ -38,7 +39,7 @@ class Changed:
     """How many examples each row rests on: its change, its excess, and the value of either side."""
 
     table: Floats  # (PARTS, 3: examples that changed, Σu², Σu⁴; rows), NaN where nothing is asked
-    least_side: int = FEWEST  # how many a side's own value must rest on
+    least: Floats  # (2: change, either side; rows): how many they must count as
 
     def examples(self) -> Floats:
         """Examples on which anything changed that enters the row."""
@@ -48,10 +49,9 @@ class Changed:
     def number(self, part: Part) -> Floats:
         """What these changes count as; NaN where it does not matter.
 
-        >>> even = Changed(np.array([[[4.0], [4.0], [4.0]]]))  # u = 1, four times
-        >>> uneven = Changed(np.array([[[4.0], [103.0], [10003.0]]]))  # u = 10, 1, 1, 1
-        >>> even.number("change").tolist(), uneven.number("change").round(2).tolist()
-        ([4.0], [1.06])
+        >>> table = np.array([[[4, 4], [4, 103], [4, 10_003]]])  # u = 1, 1, 1, 1; u = 10, 1, 1, 1
+        >>> Changed(table, np.full((2, 2), FEWEST)).number("change").round(2).tolist()
+        [4.0, 1.06]
         """
         _, square, fourth = self.table[PARTS.index(part)]
         found = np.where(square > 0, ratio(square**2, fourth), square)
@@ -61,8 +61,7 @@ class Changed:
 
     def enough(self, part: Part) -> NDArray[np.bool_]:
         """Whether there may be limits of this part."""
-        least = self.least_side if part in ("baseline", "compressed") else FEWEST
-        few: NDArray[np.bool_] = self.number(part) < least
+        few: NDArray[np.bool_] = self.number(part) < self.least[int(part in PARTS[2:])]
         return ~few
 
     def reasons(self) -> NDArray[np.object_]:
@@ -77,12 +76,21 @@ class Changed:
 
     def rows(self, keep: NDArray[np.bool_]) -> Changed:
         """Some of the rows."""
-        return Changed(self.table[:, :, keep], self.least_side)
+        return Changed(self.table[:, :, keep], self.least[:, keep])
+
+    def of_the_change_alone(self) -> Changed:
+        """The same where a side's value does not rest on what it gets wrong."""
+        table = self.table.copy()
+        table[[PARTS.index("baseline"), PARTS.index("compressed")]] = np.nan
+        return Changed(table, self.least)
 
     @staticmethod
     def beside(parts: Sequence[Changed]) -> Changed:
         """The rows of several tables as one."""
-        return Changed(np.concatenate([p.table for p in parts], axis=2), parts[0].least_side)
+        return Changed(
+            np.concatenate([p.table for p in parts], axis=2),
+            np.concatenate([p.least for p in parts], axis=1),
+        )
 
     @staticmethod
     def added(
@@ -92,10 +100,11 @@ class Changed:
         n_rows: int,
     ) -> Changed:
         """Of a mean over tasks: row `at[i]` of it holds row i of a task where `uses[i]`."""
-        total = np.zeros((len(PARTS), 3, n_rows))
+        total, least = np.zeros((len(PARTS), 3, n_rows)), np.zeros((2, n_rows))
         for part, where, use in zip(parts, at, uses, strict=True):
             total[:, :, where[use]] += part.table[:, :, use]
-        return Changed(total, parts[0].least_side)
+            least[:, where[use]] = np.maximum(least[:, where[use]], part.least[:, use])
+        return Changed(total, least)
 
 
 def _sums(
@@ -130,6 +139,7 @@ class Influence:
     value: Floats  # (entries, members)
     copies: Floats
     n_rows: int
+    clustered: bool = False
 
     @staticmethod
     def of(c: Comparison, row: NDArray[np.int64], n_rows: int, gap: Floats) -> Influence:
@@ -139,7 +149,7 @@ class Influence:
         share = ratio(weight, size[row])[:, None]
         value = np.where(np.abs(gap) < ROUNDING, 0.0, gap) * share
         row, value, copies = _sums(c, np.arange(c.cube.n_cells), row, n_rows, value)
-        return Influence(row, value, copies, n_rows)
+        return Influence(row, value, copies, n_rows, c.cube.unit_is_cluster)
 
     @staticmethod
     def beside(parts: Sequence[Influence]) -> Influence:
@@ -150,6 +160,7 @@ class Influence:
             np.concatenate([p.value for p in parts]),
             np.concatenate([p.copies for p in parts]),
             int(starts[-1]),
+            parts[0].clustered,
         )
 
     def squares(self, weights: Floats, power: int = 2) -> Floats:
@@ -176,7 +187,10 @@ class Influence:
         table = np.full((len(PARTS), 3, self.n_rows), np.nan)
         for part, weights in sides.items():
             table[PARTS.index(part)] = examples, self.squares(weights), self.squares(weights, 4)
-        return Changed(table)
+        least = np.full((2, self.n_rows), float(FEWEST))
+        if self.clustered:  # sums over clusters are nearly normal: G of them count as G / 3
+            least = np.minimum(least, self.units * FEWEST_OF_CLUSTERS)
+        return Changed(table, least)
 
 
 # -- predictions that changed ------------------------------------------------------------------
@@ -217,7 +231,7 @@ def changed_predictions(
     size of its row (and class), so that rows of several tasks can be added up.
     """
     found = _entries(c, event)
-    of_class = event is not None and (event.given != "all" or event.happens == "predicted")
+    of_class = _of_a_class(event)
     if of_class and not by_class and not mean and c.positive is not None:
         keep = found.target == c.positive
         found = _Entries(found.cells[keep], found.target[keep], found.amounts[keep])
@@ -228,7 +242,8 @@ def changed_predictions(
         stratum = found.target if strata > 1 else np.zeros(len(level), dtype=np.int64)
         weight = _stratum_sizes(c, event, grouping, strata, by_class=by_class)
         tables.append(_counted(c, found, level, stratum, weight))
-    return Changed(np.concatenate(tables, axis=2), FEWEST_WRONG)
+    table = np.concatenate(tables, axis=2)
+    return Changed(table, np.full((2, table.shape[2]), [[FEWEST], [FEWEST_WRONG]], dtype=float))
 
 
 def _entries(c: Comparison, event: Event | None) -> _Entries:
@@ -257,8 +272,7 @@ def _entries(c: Comparison, event: Event | None) -> _Entries:
     moved = np.abs(summed(side))
     if event is None:
         changed = sums(cell, moved, cube.n_cells) / 2
-        nothing = np.full(cube.n_cells, np.nan)  # a side's value rests on all its predictions
-        return _Entries(cells, label, np.stack([changed, nothing, nothing], axis=1))
+        return _Entries(cells, label, np.column_stack([changed, of_members(wrong)[:, 1:]]))
     false = np.abs(side) * wrong
     amounts = np.stack([moved, summed(false * (side < 0)), summed(false * (side > 0))], axis=1)
     keep = target < len(c.classes)
@@ -293,7 +307,13 @@ def _stratum_sizes(
         return total
     if strata > 1:
         return size
-    return everyone if c.positive is None else size[:, [c.positive]]
+    of_everyone = c.positive is None or not _of_a_class(event)
+    return everyone if of_everyone else size[:, [c.positive]]
+
+
+def _of_a_class(event: Event | None) -> bool:
+    """Whether an event is that of one class, not of every example."""
+    return event is not None and (event.given != "all" or event.happens == "predicted")
 
 
 def _counted(
@@ -318,8 +338,6 @@ def _counted(
     table = np.full((len(PARTS), 3, levels), np.nan)
     parts: tuple[Part, ...] = ("change", "baseline", "compressed")
     for column, part in enumerate(parts):
-        if np.isnan(amounts[:, column]).any():
-            continue
         square, fourth = (
             sums(row, copies * amounts[:, column] ** power, levels * strata).reshape(levels, strata)
             for power in (2, 4)

@@ -51,7 +51,9 @@ def members_of(per_seed: pd.DataFrame, variant: str) -> Members:
         return Members(variant, (), (), ())
     away = np.abs(values - np.median(values))
     usual = max(AS_DEVIATION * float(np.median(away)), 1 / float(means["n"].max()))
-    far = tuple(seed for seed, apart in zip(seeds, away, strict=True) if apart > FAR * usual)
+    far = tuple(
+        seed for seed, apart in zip(seeds, away, strict=True) if apart > FAR * usual + 1e-12
+    )
     return Members(variant, seeds, tuple(values.tolist()), far)
 
 

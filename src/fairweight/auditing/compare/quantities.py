@@ -443,12 +443,13 @@ def _amplification(
         slots_of(c, c.whole, "overall"),
         sizes(c, c.whole),
         worst,
-        changed=partial(changed_predictions, c, None, [c.whole]),
+        changed=partial(_changed_levels, c, c.whole, np.array([True])),
     )
 
 
 def _changed_levels(c: Comparison, grouping: Grouping, present: NDArray[np.bool_]) -> Changed:
-    return changed_predictions(c, None, [grouping]).rows(present)
+    """Bias is of all positive predictions, right or wrong."""
+    return changed_predictions(c, None, [grouping]).rows(present).of_the_change_alone()
 
 
 def _identity(function: Any, name: str, present: Any, sides: Sides) -> Evaluate:

@@ -99,8 +99,13 @@ def if_calibrated(table: pd.DataFrame) -> dict[tuple[str, str | None, str, str |
     means = once.groupby(keys, dropna=False, sort=False)["expected_if_calibrated"].mean()
     made: dict[Any, float] = {}
     for key, value in zip(means.index.tolist(), means.tolist(), strict=True):
-        made[tuple(None if part != part else part for part in key)] = float(value)
+        made[tuple(_named(part) for part in key)] = float(value)
     return made
+
+
+def _named(value: Any) -> Any:
+    """A name; None where a frame holds nothing, in whatever form."""
+    return value if isinstance(value, str) else None
 
 
 def beside_calibrated(results: pd.DataFrame, table: pd.DataFrame, baseline: str) -> pd.DataFrame:
@@ -112,7 +117,8 @@ def beside_calibrated(results: pd.DataFrame, table: pd.DataFrame, baseline: str)
     interval = results["interval"].to_numpy(dtype=object).copy()
     for i in np.flatnonzero(results["metric"].isin(DEFINITIONS) & results["compressed"].notna()):
         row = results.iloc[i]
-        keys = [(v, row["task"], row["metric"], row["group"]) for v in (baseline, row["variant"])]
+        task, group = _named(row["task"]), _named(row["group"])
+        keys = [(name, task, row["metric"], group) for name in (baseline, row["variant"])]
         if interval[i] is not None and all(key in expected for key in keys):
             first, second = (expected[key] for key in keys)
             interval[i] += f"; calibrated models of this size have {first:.3g} and {second:.3g}"

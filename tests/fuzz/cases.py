@@ -150,7 +150,7 @@ class Draft:
             steps.append(self._audit_of_cube(steps[0].out))
         elif asked[0] == "mitigate" and "--rule" not in self.words and self.chance(0.2):
             steps.append(self._rule_again(steps[0]))
-        if self.command == ("gate",) and self.chance(0.12):
+        if self.command == ("gate",) and self.expect != REFUSE and self.chance(0.15):
             steps = self._starter(steps[0])
         page = self.command == ("audit",) and len(steps) == 1 and self.chance(0.06)
         return Case(
@@ -173,7 +173,7 @@ class Draft:
                 names.append(name)
         self._roles(hostile)
         names = [n for n in names if n not in self.roles.values()]
-        variants = ["dense", *rng.sample(("int8", "gmp-95", "half", "tiny"), rng.choice((1, 1, 2)))]
+        variants = ["dense", *rng.sample(("int8", "gmp-95", "half", "tiny"), rng.choice((1, 1, 1, 2)))]
         if self.chance(0.1):
             variants[0] = rng.choice(("full", "fp32", "Baseline", "0"))
         if self.chance(0.06):

@@ -515,7 +515,7 @@ def _doubt(frame: pd.DataFrame, members: Sequence[tuple[str, str]]) -> str | Non
         labels = set(here["label"])
         for number, member in enumerate(members):
             told = {value for value in here[f"p{number}"] if value is not None}
-            if told and (len(told & labels) < len(told) / 10 or not told & labels):
+            if not told & labels or len(told & labels) < len(told) / 10:
                 return f"the predictions of {member} are no labels"
             if len(labels) > 2 and told and told <= {"0", "1", "true", "false"}:
                 return f"the predictions of {member} are 0 and 1"

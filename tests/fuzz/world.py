@@ -216,7 +216,7 @@ def world(
         whose = identities(rng, max(1, n // 3))
         drawn_cluster = [rng.choice(whose) for _ in range(n)]
         cluster = [drawn_cluster[by_id[id_.texts[0]]] for id_ in ids]
-    seeds = rng.choice((1, 1, 1, 1, 2, 3))
+    seeds = rng.choice((1, 1, 1, 1, 1, 2, 3))
     members = [(v, s) for v in variants for s in range(seeds)]
     if seeds > 1 and rng.random() < 0.3:
         members = members[:-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cache
 from random import Random
 from typing import Any
@@ -173,7 +174,10 @@ class Draft:
                 names.append(name)
         self._roles(hostile)
         names = [n for n in names if n not in self.roles.values()]
-        variants = ["dense", *rng.sample(("int8", "gmp-95", "half", "tiny"), rng.choice((1, 1, 1, 2)))]
+        variants = [
+            "dense",
+            *rng.sample(("int8", "gmp-95", "half", "tiny"), rng.choice((1, 1, 1, 2))),
+        ]
         if self.chance(0.1):
             variants[0] = rng.choice(("full", "fp32", "Baseline", "0"))
         if self.chance(0.06):
@@ -242,6 +246,9 @@ class Draft:
             self.add("--id", roles["id"])
         if not self.plan.has_id:
             self.meaning.id = None
+            held = [name for table in self.tables for name in table.names]
+            if get_close_matches("example_id", held, cutoff=0.8):
+                self.may_refuse("a column that is called almost like the id")
         if roles["label"] != "label":
             self.add("--label", roles["label"])
         if self.layout == "long" and roles["variant"] != "variant":
@@ -592,6 +599,8 @@ class Plan:
         kept = [c for i, c in enumerate(columns) if c.name not in names[:i]]
         if len({n.lower() for n in names}) < len(names):
             draft.may_refuse("column names that differ in case alone, or clash with a role")
+        if "" in names:
+            draft.may_refuse("a column without a name")
         if draft.chance(0.3):
             draft.rng.shuffle(kept)
         return kept

@@ -36,7 +36,7 @@ REMEDY = re.compile(
     r"\b(give|name|use|write|rename|fill|add|keep|leave|check|correct|count|say|choose|save|see"
     r"|audit|make|set|free|drop|take|download|narrow|put|remove|convert|map|bin|did you mean"
     r"|compare|join|turn|split|start|ask|read|try|replace|tell|pick|run|install|needs|must)\b"
-    r"|there are: |--[a-z]",
+    r"|there are: |--[a-z]|`fairweight [a-z]+",
     re.IGNORECASE,
 )
 
@@ -94,7 +94,7 @@ def prepare(drawn: Case, folder: Path) -> None:
     """Write every file of a case, and a script with its commands."""
     for table in drawn.tables:
         write(table, folder)
-    for name, text in drawn.texts.items():
+    for name, text in {**drawn.texts, "run.sh": command_line(drawn) + "\n"}.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 

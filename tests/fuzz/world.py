@@ -64,7 +64,7 @@ HOSTILE_NAMES = (
     "name_" * 60, "(missing)", "a & b", "*", ",", "--groups", "-x", "1", "a;b", "tab\there", "null",
     "rowid", "present", "fw_row_number", "file_row_number", "%s", "{x}", "[bold]", "count", "n",
     "freq", " lead", "trail ", "two\nlines", 'both "\' quotes', "cluster", "unit", "example_id2",
-    "a,b*c", "*a", "overall", "class", "c0", "x0", "position", "first", "level",
+    "", "a,b*c", "*a", "overall", "class", "c0", "x0", "position", "first", "level",
 )  # fmt: skip
 
 

@@ -271,7 +271,7 @@ def test_what_is_hidden_is_in_no_other_table() -> None:
     hidden = audited(small_cells(), group_error=0.05).suppressed()
     for frame, column in (
         (hidden.per_seed, "group"), (hidden.group_error, "group"),
-        (hidden.concentration, "part"), (hidden.power, "group"),
+        (hidden.concentration, "part"), (hidden.power, "group"), (hidden.lead, "group"),
     ):  # fmt: skip
         assert not set(frame[column].dropna()) & {"site=z", "site=y"}
     assert hidden.results["level"].isin(["site=z"]).sum() == 0

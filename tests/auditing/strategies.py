@@ -174,7 +174,9 @@ def row(results: pd.DataFrame, metric: str, by: str = "overall", **where: Any) -
 def closed(results: pd.DataFrame) -> pd.DataFrame:
     """Rows whose every number is computed without random draws."""
     drawn = results["interval"].astype(object).fillna("").str.contains("bootstrap|welch|none")
-    own = results["metric"].isin(["heterogeneity", "excess_shift_standardised"])
+    own = results["metric"].isin(
+        ["heterogeneity", "heterogeneity_within_classes", "excess_shift_standardised"]
+    )
     return results[~drawn & ~own]
 
 

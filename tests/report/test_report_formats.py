@@ -70,8 +70,8 @@ def test_a_verdict_leads_in_markdown_and_on_the_page() -> None:
     page = render(made.result, verdict)
     ship = page[page.index('<section id="ship"') : page.index('<section id="variants"')]
     assert f"Gate: {verdict.outcome.upper()} (1 variant tried)." in ship
-    assert "held against no policy" not in ship
-    assert "held against no policy" in render(made.result)
+    assert "No policy was given" not in ship
+    assert "No policy was given" in render(made.result)
 
 
 # --- model cards ----------------------------------------------------------------------------------

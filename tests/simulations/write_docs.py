@@ -184,6 +184,7 @@ def excess() -> Figures:
 TABLES: dict[str, Callable[[], Figures]] = {
     "null": null,
     "power": power,
+    "churn": unequal_churn,
     "uniform": uniform,
     "composition": composition,
     "excess": excess,
@@ -192,7 +193,6 @@ TABLES: dict[str, Callable[[], Figures]] = {
     "swap": swap,
     "worst": worst,
     "clusters": clusters,
-    "churn": unequal_churn,
     "cluster-heterogeneity": cluster_heterogeneity,
     "weights": weights,
     **populations_figures.TABLES,

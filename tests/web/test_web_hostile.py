@@ -13,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from fairweight.data.png import png
+from fairweight.tables.names import group_name
 from fairweight.web.app import create_app
 from fairweight.web.places import find_items
 from fairweight.web.settings import Settings
@@ -66,7 +67,7 @@ def test_pages_about_one_hostile_name(reader: TestClient, name: str) -> None:
     "name", [*HOSTILE[:4], *(pytest.param(name, marks=pytest.mark.slow) for name in HOSTILE[4:])]
 )
 def test_the_page_of_a_hostile_group(reader: TestClient, name: str) -> None:
-    group = quote(f"age={name}")
+    group = quote(group_name([("age", name)]))
     harmless(reader, f"/audit/hostile/level?by=group&name={group}")
 
 

@@ -9,18 +9,21 @@ from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 import pytest
 from starlette.testclient import TestClient
 
 import fairweight as fw
+from fairweight.tables.names import group_name
 from fairweight.web.app import create_app
 from fairweight.web.assets import asset, asset_path, names
 from fairweight.web.places import find_items
 from fairweight.web.settings import Settings
 
 from .conftest import BASE
+from .studies import HOSTILE
 from .studies import rows as study_rows
 
 PAGES = (
@@ -317,3 +320,14 @@ def test_runs_of_one_model_are_not_called_retrained(tmp_path: Path) -> None:
                 assert not re.search("retrain|beyond the method", said, re.IGNORECASE), address
                 if page.startswith("/level"):
                     assert "same model run again" in said.lower()
+
+
+def test_a_group_may_be_named_without_quotes(reader: TestClient) -> None:
+    name = HOSTILE[1]  # begins with a quote, so results write it in quotes
+    written, plain = (quote(text) for text in (group_name([("age", name)]), f"age={name}"))
+    pages = [
+        reader.get(f"/audit/hostile/level.json?by=group&name={text}") for text in (written, plain)
+    ]
+    assert written != plain
+    assert [page.status_code for page in pages] == [200, 200]
+    assert pages[0].json() == pages[1].json()

@@ -260,7 +260,7 @@ def _options(**given: Any) -> Any:
         given["zero_baseline"] in ZERO_BASELINE_POLICIES, "zero_baseline", f"use one of {policies}"
     )
     points = given["margin"]
-    hint = f"; did you mean {points / 100:g}?" if number(points, 0.999, 100) else ""
+    hint = f" (did you mean {points / 100:g}?)" if number(points, 0.999, 100) else ""
     need(number(points, 0, 1), "margin", f"give a fraction between 0 and 1, such as 0.02{hint}")
     need(
         given["group_error"] == 0 or number(given["group_error"], 0, 0.5),

@@ -58,12 +58,14 @@ def audit(
     margin: Annotated[
         float,
         typer.Option(
-            help="The loss that matters, as a fraction (0.02 is 2 points): for whom is it ruled "
-            "out, and how many examples does that take?",
+            help="The loss that matters, as a fraction (0.02 is 2 points). The report says for "
+            "whom it is ruled out, and how many examples that takes.",
             rich_help_panel=o.STATISTICS,
         ),
     ] = 0.02,
-    reference_shift: Annotated[float | None, typer.Option(hidden=True)] = None,
+    reference_shift: Annotated[
+        float | None, typer.Option(hidden=True, help="The older name of --margin.")
+    ] = None,
     group_error: Annotated[
         float,
         typer.Option(

@@ -89,7 +89,7 @@ def write(
         fairweight report fairweight-audit --format card --variant int8 --out README.md
 
     Tests for a CI server, by a policy (without one every shown loss fails and
-    what cannot be told is skipped):
+    whoever has too few examples is skipped):
 
         fairweight report fairweight-audit --format junit --policy policy.toml --out audit.xml
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.compare.reliability import if_calibrated
 from fairweight.report.finding import Finding
 from fairweight.report.members import worded
 from fairweight.report.numbers import (
@@ -72,6 +71,8 @@ def before_after(result: AuditResult, finding: Finding) -> PageTable | None:
 
 def calibration(result: AuditResult, finding: Finding) -> PageTable | None:
     """Calibration error beside that of a calibrated model, and the gap, by group."""
+    from fairweight.auditing.compare.reliability import if_calibrated
+
     expected = if_calibrated(result.reliability)
     baseline, variant = result.baseline, finding.variant
     cells: list[tuple[Cell, ...]] = []

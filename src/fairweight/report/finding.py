@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fairweight.auditing.compare.per_seed import Members as RunValues
-from fairweight.auditing.compare.per_seed import members_of as values_of
 from fairweight.report.members import RETRAINED, members_of
 from fairweight.report.numbers import text, whole
 from fairweight.report.rows import at_task, of_scope, records, select, variant_of
@@ -18,6 +16,7 @@ from fairweight.report.verdict import Verdict, lead_verdict, verdict
 from fairweight.tables.leaks import leaks
 
 if TYPE_CHECKING:
+    from fairweight.auditing.compare.per_seed import Members as RunValues
     from fairweight.auditing.result import AuditResult
 
 
@@ -85,6 +84,8 @@ def findings(result: AuditResult) -> tuple[Finding, ...]:
 
 def find(result: AuditResult, variant: str | None = None) -> Finding:
     """The finding about one variant (the first one by default)."""
+    from fairweight.auditing.compare.per_seed import members_of as values_of
+
     name = variant_of(result, variant)
     options = result.provenance.options
     alpha = float(options.get("alpha", 0.05))

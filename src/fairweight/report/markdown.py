@@ -72,7 +72,7 @@ def _summary(lead: Lead) -> Iterator[str]:
     method = lead.method
     heads = ["variant", "accuracy", "shift in points", "loses most", "lose"]
     heads += [worded("… beyond retraining", lead.members)] if method else []
-    heads += ["worse than the rest", f"loss beyond {lead.reference} ruled out", "too few examples"]
+    heads += ["pay more", f"loss beyond {lead.reference} ruled out", "too few examples"]
     yield from _head(heads)
     for row in lead.summary[:VARIANTS]:
         cells = [row.variant, row.accuracy, row.shift, row.most, row.loses]

@@ -56,7 +56,7 @@ def _summary(lead: Lead) -> str:
     method = lead.method
     heads = ["variant", "accuracy", "shift in points", "loses most", "lose"]
     heads += [worded("… beyond retraining", lead.members)] if method else []
-    heads += ["worse than the rest", f"loss beyond {lead.reference} ruled out", "too few examples"]
+    heads += ["pay more", f"loss beyond {lead.reference} ruled out", "too few examples"]
     rows = ["".join(f"<th {_LEFT}>{escape(head)}</th>" for head in heads)]
     for row in lead.summary[:MAX_ROWS]:
         cells = [row.variant, row.accuracy, row.shift, row.most, row.loses]

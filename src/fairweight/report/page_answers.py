@@ -56,8 +56,8 @@ def _why(result: AuditResult, found: Sequence[Finding], lead: Lead) -> Answer:
     said = sentences_by_variant(result)
     if not said:
         return Answer(
-            "why", "Why", (), asking="Nobody asked in this audit. Exemplars, slices, properties "
-            "and individuals are found by:", commands=(explain_command(result),),
+            "why", "Why", (), asking="Not computed yet. To see which examples and slices lose, "
+            "run:", commands=(explain_command(result),),
         )  # fmt: skip
     order: list[str | None] = [None, *(s.finding.variant for s in ranked(found))]
     every = [
@@ -75,8 +75,8 @@ def _helps(result: AuditResult) -> Answer:
     table = result.explanations.get("mitigation")
     if table is None or table.empty:
         return Answer(
-            "helps", "What helps", (), asking="No mitigation was tried in this audit. These are "
-            "fitted on some rows and audited on others:", commands=mitigate_commands(result),
+            "helps", "What helps", (), asking="No mitigation was tried yet. These are fitted on "
+            "some rows and audited on others:", commands=mitigate_commands(result),
         )  # fmt: skip
     lines = mitigation_sentences(table, _kind(result))
     left = len(lines) - MOST
@@ -106,8 +106,8 @@ def _ship(result: AuditResult, verdict: Verdict | None) -> Answer:
     if lines:
         return Answer("ship", "What to ship", tuple(lines))
     return Answer(
-        "ship", "What to ship", (), asking="This audit describes; it was held against no policy. "
-        "A verdict with an exit code, and a choice among variants:",
+        "ship", "What to ship", (), asking="No policy was given, so there is no verdict. To get "
+        "one, and to choose among variants, run:",
         commands=ship_commands(result),
     )  # fmt: skip
 

@@ -179,8 +179,9 @@ def runs(finding: Finding) -> list[str]:
         ]
         sides.append(f"{shown(side.variant)} {', '.join(values)}")
     return [
-        f"Accuracy of each member, in %: {'; '.join(sides)}. Limits about the method assume that "
-        "no run fails: if runs sometimes fail, more members are needed."
+        f"Accuracy of each member, in %: {'; '.join(sides)}. "
+        + worded("Limits about the method assume", finding.members.kind)
+        + " that no run fails: if runs sometimes fail, more members are needed."
     ]
 
 
@@ -353,7 +354,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
         some = "; ".join(f"{named(payer)} by {_moved(payer)}" for payer in told[:limit])
         more = len(told) - limit
         lines.append(
-            f"Of those who lose, retraining moves {some}"
+            f"{worded('Of those who lose, retraining moves', members.kind)} {some}"
             + (f"; … and {count(more)} more." if more > 0 else ".")
         )
     if known:
@@ -421,7 +422,8 @@ def scope(finding: Finding) -> list[str]:
     lines = [TWO_SIDES if len(finding.verdicts) > 1 else ONE_PAIR]
     fewest = min(finding.members.baseline, finding.members.compressed)
     if len(finding.verdicts) > 1 and fewest <= FEW_MEMBERS:
-        lines.append("Under “the method”: few members, so only large differences can be shown.")
+        few = "Under “the method”: few members, so only large differences can be shown."
+        lines.append(worded(few, finding.members.kind))
     if len(finding.verdicts) > 1 and finding.members.pairing in PAIRED:
         lines.append(PAIRED[finding.members.pairing])
     if any(not missing(p.context.noise_floor) for p in finding.model.shifts):

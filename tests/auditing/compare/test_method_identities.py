@@ -68,8 +68,10 @@ def test_other_names_of_groups_change_nothing() -> None:
     back = {f"site={new}": f"site={old}" for old, new in names.items()}
     other = audit(renamed).results
     other = other.assign(group=other["group"].replace(back))
-    for scope in ("model", "method"):
-        same(rates(audited.results, scope), rates(other, scope), CLOSED)
+    # Names order the cells, and the order decides which sign a cell gets (scope `model`).
+    plain = [column for column in CLOSED if not column.startswith("sim_")]
+    for scope, columns in (("model", plain), ("method", CLOSED)):
+        same(rates(audited.results, scope), rates(other, scope), columns)
 
 
 def test_every_example_twice() -> None:

@@ -249,7 +249,7 @@ def test_a_bootstrapped_mean_has_the_limits_of_a_rate(pairing: str) -> None:
     finally:
         unregister("test_share_right")
     dense, small = made.right
-    everyone = np.ones(200, dtype=bool)
+    everyone = np.ones(len(made.label), dtype=bool)
     for by, where, here in (
         ("overall", {}, everyone),
         ("group", {"group": "site=x"}, made.groups["site"] == "x"),
@@ -274,7 +274,7 @@ def test_a_bootstrapped_mean_has_the_limits_of_a_rate(pairing: str) -> None:
         if by == "group":
             assert drawn["excess_shift"] == pytest.approx(closed["excess_shift"], abs=1e-12)
             width, wider_width = (r["excess_high"] - r["excess_low"] for r in (drawn, closed))
-            assert 0.95 * width < wider_width < 1.25 * width  # the wider of it and MOVER
+            assert 0.95 * width < wider_width < 1.6 * width  # the wider of it and MOVER
 
 
 def test_clusters_and_weights_by_the_textbook() -> None:

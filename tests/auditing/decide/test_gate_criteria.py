@@ -114,7 +114,8 @@ REFUSED = {
     "calibration_gap",
     "selection_rate", "bias", "bias_amplification", "tcb", "cev", "sde",
     "normalized_error_change", "normalized_fpr_change", "normalized_fnr_change", "helpful_flips",
-    "disparate_impact", "ppv_ratio", "heterogeneity", "concentration", "class_impact",
+    "disparate_impact", "ppv_ratio", "heterogeneity", "heterogeneity_within_classes",
+    "concentration", "class_impact",
     "ece", "ece_top_label",
 }  # fmt: skip
 

@@ -464,7 +464,7 @@ def excess_of(s: Sizes, difference: Floats, change: Totals) -> Excess:
         rest_variance = rest.variance(n_units - s.units)
         squares = change.variance(s.units) * ratio(s.units - 1, s.units)
         squares = squares + rest_variance * ratio(n_units - s.units - 1, n_units - s.units)
-        return Excess(shift, rest_shift, squares * ratio(n_units, n_units - 1), rest_variance)
+        return Excess(shift, rest_shift, squares * n_units / (n_units - 1), rest_variance)
     unit_m = sums(e.unit, difference, e.n_units)
     unit_d = sums(e.unit, e.size, e.n_units)
     examples = sums(e.unit, e.number, e.n_units)
@@ -483,7 +483,7 @@ def excess_of(s: Sizes, difference: Floats, change: Totals) -> Excess:
     return Excess(
         shift,
         rest_shift,
-        squares * ratio(n_units, n_units - 1),
+        squares * (n_units / (n_units - 1) if n_units > 1 else np.nan),
         rest_squares * ratio(rest_units, rest_units - 1),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -272,17 +272,16 @@ class Family:
         units, at = rows.units, rows.entries
         self.x = np.tile(units.x[at, v], rows.times)
         total, amount = units.total[at], units.amount[at]
-        self.shift = ratio(sums(rows.row, np.tile(total, rows.times) * self.x, rows.n_rows),
-                           rows.weight)  # fmt: skip
+        change_all = sums(rows.row, np.tile(total, rows.times) * self.x, rows.n_rows)
+        self.shift = change_all * _inverse(rows.weight)  # 0 of rows without weight: not in a family
         everyone = units.x[at, v] * amount
         self.overall = float(ratio(np.array((units.x[at, v] * total).sum()), total.sum()))
         change = np.tile(amount, rows.times) * self.x
         self.change = sums(rows.place, change, len(rows.pair_row))
         self.matrix = rows.summing(self.change)
         self.everyone = sums(units.unit[at], everyone, len(units.copies)).astype(np.float32)
-        with np.errstate(divide="ignore"):
-            self.inverse = np.where(rows.others > 0, 1 / rows.others, 0.0)
-            self.both = np.where(rows.others > 0, 1 / rows.weight, 0.0) + self.inverse
+        self.inverse = _inverse(rows.others)
+        self.both = np.where(rows.others > 0, _inverse(rows.weight), 0.0) + self.inverse
         variance = units.variance[rows.pair_unit]
         own = self.change - self.shift[rows.pair_row] * rows.size
         self.shift_scale = _inverse_root(sums(rows.pair_row, variance * own**2, rows.n_rows))
@@ -294,7 +293,7 @@ class Family:
         self._shift, self._harm = np.zeros(N_DRAWS), np.zeros(N_DRAWS)
         self._within = np.zeros((N_DRAWS, 0 if self.within is None else columns))
         self.drawn = np.zeros((0, 0), np.float32)
-        self.numerator = np.zeros((0, 0), np.float32)
+        self.numerator: NDArray[Any] = np.zeros((0, 0), np.float32)
 
     def _squares(self) -> Floats:
         """Σ u² of every row's excess, scores centred at the shift of all."""
@@ -485,7 +484,7 @@ class MeanFamily:
 
     def _measure(self, units: Units, size: int, clusters: Floats) -> None:
         """Mean shift and excess with linearised errors, and the scales of the draws."""
-        share = [1 / self.used[at] for at in self.at]
+        share = [_inverse(self.used[at]) for at in self.at]
         self.shift, self.excess = np.zeros(size), np.zeros(size)
         key, own, change, null, residual = [], [], [], [], []
         columns: list[Floats] = []
@@ -496,14 +495,16 @@ class MeanFamily:
             rest = ratio(part.overall * (rows.weight + rows.others) - part.shift * rows.weight,
                          rows.others)  # fmt: skip
             self.shift[at] += each * part.shift
-            self.excess[at] += each * (part.shift - rest)
+            self.excess[at] += each * (part.shift - np.nan_to_num(rest))
             g = rows.pair_row
-            weight = each / rows.weight
+            weight = each * _inverse(rows.weight)
             key.append(rows.pair_unit * size + at[g])
             change.append(part.change * weight[g])
             residual.append((part.change - part.shift[g] * rows.size) * weight[g])
             null.append((part.change - part.overall * rows.size) * (each * part.both)[g])
-            centre = each * (part.shift / rows.weight + np.nan_to_num(rest) * part.inverse)
+            centre = each * (
+                part.shift * _inverse(rows.weight) + np.nan_to_num(rest) * part.inverse
+            )
             own.append(part.change * (each * part.both)[g] - rows.size * centre[g])
             columns += [part.everyone.astype(float), rows.everyone.astype(float)]
             for made, factors in (
@@ -556,11 +557,11 @@ class MeanFamily:
         size, n = len(self.inside), signs.shape[1]
         loss, own, excess = (np.zeros((size, n)) for _ in range(3))
         for part, at in zip(self.parts, self.at, strict=True):
-            weight = (1 / (self.used[at] * part.rows.weight))[:, None]
+            weight = _inverse(self.used[at] * part.rows.weight)[:, None]
             loss[at] += weight * part.drawn
             own[at] += weight * (part.drawn - part.shift[:, None] * part.rows.signs)
             if self.kind != "overall":
-                excess[at] += part.numerator / self.used[at][:, None]
+                excess[at] += part.numerator * _inverse(self.used[at])[:, None]
         inside = self.inside[:, None]
         own = np.where(inside, own * self.shift_scale[:, None], 0.0)
         self._shift[place] = np.abs(own).max(axis=0, initial=0.0)
@@ -580,6 +581,12 @@ class MeanFamily:
             self.inside, self.column, self.contrasts, self._excess, self._shift, self._harm,
             np.zeros((N_DRAWS, 0)), nothing, nothing,
         )  # fmt: skip
+
+
+def _inverse(values: Floats) -> Floats:
+    """1 / values; 0 where there is nothing to divide by."""
+    with np.errstate(divide="ignore"):
+        return np.where(values > 0, 1 / values, 0.0)
 
 
 def _inverse_root(squares: Floats) -> Floats:

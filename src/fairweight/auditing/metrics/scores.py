@@ -338,7 +338,7 @@ def leave_one_out_gaps(
     summary="squared calibration error without the upward bias of ECE",
     formula="mean h_i, h_i = r_i x mean of r over the other examples in i's bin, "
     "r = score - outcome, 15 bins (lo, hi]",
-    source="the debiased squared error of Kumar et al. 2019, leave-one-out form",
+    source="the squared error corrected for bias of Kumar et al. 2019, leave-one-out form",
     undefined="no examples",
     needs={"score"},
     linear=True,

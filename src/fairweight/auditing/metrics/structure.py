@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.stats import Counts, Floats
-from fairweight.auditing.intervals.excess import normal_z
 from fairweight.auditing.metrics.rates import accuracy, recall
 from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import register
@@ -110,6 +109,8 @@ def heterogeneity(excess_p: Floats) -> Floats:
     >>> float(heterogeneity(np.array([0.05, 0.5])).round(2))
     1.96
     """
+    from fairweight.auditing.intervals.excess import normal_z
+
     return _largest(normal_z(excess_p))
 
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.decide.criteria import CHANGES
-from fairweight.auditing.decide.judge import NAMES, above, below, divisor
-from fairweight.auditing.metrics import metric
 from fairweight.auditing.result import GATE_ALPHA
 from fairweight.report.machine import records
 from fairweight.report.numbers import (
@@ -87,6 +84,8 @@ def how_to_read_bounds(verdict: Verdict) -> str:
 
 def _alpha(verdict: Verdict) -> float:
     looks = 1 if verdict.look is None else verdict.look.of
+    from fairweight.auditing.decide.judge import divisor
+
     return GATE_ALPHA / (divisor(looks) or looks)
 
 
@@ -152,6 +151,10 @@ def deciding_bound(row: dict[str, Any]) -> str:
     >>> deciding_bound(row | {"criterion": "min", "limit": 0.8, "threshold": 0.8, "bound": 0.912})
     'at least 91.2 %; floor 80 %'
     """
+    from fairweight.auditing.decide.criteria import CHANGES
+    from fairweight.auditing.decide.judge import NAMES
+    from fairweight.auditing.metrics import metric
+
     if row["bound"] is None:
         return shown(row["reason"])
     bound, threshold, criterion = float(row["bound"]), float(row["threshold"]), row["criterion"]
@@ -200,6 +203,8 @@ def _scaled(name: str, value: float, limit: float, *, up: bool) -> tuple[str, st
 
 def _certified(row: dict[str, Any]) -> str:
     """The strictest limit that would pass, to be copied into a policy."""
+    from fairweight.auditing.decide.judge import NAMES, above, below
+
     name, value = NAMES[row["criterion"]], row["certifiable"]
     if value is None:
         return f"these data certify no {name} at all"

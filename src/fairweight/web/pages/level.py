@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from fairweight.errors import UnknownNameError
 from fairweight.report.members import members_of, worded
 from fairweight.report.rows import at_task
+from fairweight.tables.names import known_group
 from fairweight.web.addresses import group_filters, of_item, of_row
 from fairweight.web.item import Item
 from fairweight.web.page import OfItem, OfSite, add_page
@@ -66,8 +67,12 @@ def level(
     name, task = name or None, task or None
     result = site.audit(item)
     frame = result.results[result.results["by"] == by]
-    if name is not None and not (frame[by] == name).any():
-        raise UnknownNameError(by.capitalize(), name, frame[by].dropna().unique().tolist())
+    if name is not None:
+        known = frame[by].dropna().unique().tolist()
+        found = known_group(name, known) if by == "group" else name if name in known else None
+        if found is None:
+            raise UnknownNameError(by.capitalize(), name, known)
+        name = found
     at_task(frame, result, task)  # says which tasks there are
     return site.kept(item, ("level", by, name, task), lambda: _made(site, item, by, name, task))
 

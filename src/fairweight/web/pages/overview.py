@@ -77,7 +77,7 @@ def _made(site: Site, item: Item) -> OverviewPage:
 
 _HEADINGS = [
     "variant", "accuracy, dense → compressed", "shift [limits]", "retraining alone, up to",
-    "worse than the rest", "lose", "too few examples",
+    "pay more", "lose", "too few examples",
 ]  # fmt: skip
 
 

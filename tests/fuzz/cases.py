@@ -185,7 +185,7 @@ class Draft:
         plain = 0.85 if mitigating else 0.5
         drawn = world(
             rng, names=names, variants=variants, plain=plain, scores=0.9 if mitigating else 0.25,
-            tasks=0.08, least=24 if mitigating else 1,
+            tasks=0.16 if mitigating else 0.07, least=24 if mitigating else 1,
         )  # fmt: skip
         if self.layout == "wide" and drawn.vectors:
             drawn.vectors = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cache
 from random import Random
 from typing import Any
@@ -150,7 +151,7 @@ class Draft:
             steps.append(self._audit_of_cube(steps[0].out))
         elif asked[0] == "mitigate" and "--rule" not in self.words and self.chance(0.2):
             steps.append(self._rule_again(steps[0]))
-        if self.command == ("gate",) and self.chance(0.12):
+        if self.command == ("gate",) and self.expect != REFUSE and self.chance(0.15):
             steps = self._starter(steps[0])
         page = self.command == ("audit",) and len(steps) == 1 and self.chance(0.06)
         return Case(
@@ -173,7 +174,10 @@ class Draft:
                 names.append(name)
         self._roles(hostile)
         names = [n for n in names if n not in self.roles.values()]
-        variants = ["dense", *rng.sample(("int8", "gmp-95", "half", "tiny"), rng.choice((1, 1, 2)))]
+        variants = [
+            "dense",
+            *rng.sample(("int8", "gmp-95", "half", "tiny"), rng.choice((1, 1, 1, 2))),
+        ]
         if self.chance(0.1):
             variants[0] = rng.choice(("full", "fp32", "Baseline", "0"))
         if self.chance(0.06):
@@ -181,7 +185,7 @@ class Draft:
         plain = 0.85 if mitigating else 0.5
         drawn = world(
             rng, names=names, variants=variants, plain=plain, scores=0.9 if mitigating else 0.25,
-            tasks=0.08, least=24 if mitigating else 1,
+            tasks=0.16 if mitigating else 0.07, least=24 if mitigating else 1,
         )  # fmt: skip
         if self.layout == "wide" and drawn.vectors:
             drawn.vectors = False
@@ -242,6 +246,9 @@ class Draft:
             self.add("--id", roles["id"])
         if not self.plan.has_id:
             self.meaning.id = None
+            held = [name for table in self.tables for name in table.names]
+            if get_close_matches("example_id", held, cutoff=0.8):
+                self.may_refuse("a column that is called almost like the id")
         if roles["label"] != "label":
             self.add("--label", roles["label"])
         if self.layout == "long" and roles["variant"] != "variant":
@@ -592,6 +599,8 @@ class Plan:
         kept = [c for i, c in enumerate(columns) if c.name not in names[:i]]
         if len({n.lower() for n in names}) < len(names):
             draft.may_refuse("column names that differ in case alone, or clash with a role")
+        if "" in names:
+            draft.may_refuse("a column without a name")
         if draft.chance(0.3):
             draft.rng.shuffle(kept)
         return kept

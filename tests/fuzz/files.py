@@ -179,7 +179,9 @@ def read(table: Table, folder: Path) -> tuple[list[str], list[dict[str, Any]]]:
     if style.format in TEXT:
         text = path.read_bytes().decode(style.encoding)
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=style.delimiter)
-        names = next(lines)
+        header = next(lines)
+        width = len(str(len(header) - 1))
+        names = [name or f"column{place:0{width}}" for place, name in enumerate(header)]
         rows: list[dict[str, Any]] = [
             {name: cell if cell != "" else None for name, cell in zip(names, line, strict=True)}
             for line in lines

@@ -28,14 +28,15 @@ from tests.fuzz.files import write
 from tests.fuzz.judge import CHECKS
 from tests.fuzz.oracle import Expected, RefusedError, expected
 
-SECONDS = 30  # a case that takes longer hangs
+SECONDS, WALL_SECONDS = 30, 300  # of the processor and of the clock: a longer command hangs
+DRAWS = 100  # random signs; people get 4,000
 GOOD_CODES = {("gate",): (0, 1, 3), ("choose",): (0, 3)}
 # A refusal tells what to do: an imperative, or the option to use.
 REMEDY = re.compile(
     r"\b(give|name|use|write|rename|fill|add|keep|leave|check|correct|count|say|choose|save|see"
     r"|audit|make|set|free|drop|take|download|narrow|put|remove|convert|map|bin|did you mean"
     r"|compare|join|turn|split|start|ask|read|try|replace|tell|pick|run|install|needs|must)\b"
-    r"|there are: |--[a-z]",
+    r"|there are: |--[a-z]|`fairweight [a-z]+",
     re.IGNORECASE,
 )
 
@@ -93,7 +94,7 @@ def prepare(drawn: Case, folder: Path) -> None:
     """Write every file of a case, and a script with its commands."""
     for table in drawn.tables:
         write(table, folder)
-    for name, text in drawn.texts.items():
+    for name, text in {**drawn.texts, "run.sh": command_line(drawn) + "\n"}.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
@@ -139,7 +140,7 @@ def _run(step: Step, folder: Path, drawn: Case) -> tuple[int, str, str, str]:
         try:
             code = run(step.argv)
         except HangError:
-            code, crash = -1, f"still running after {SECONDS} s"
+            code, crash = -1, "it hangs"
         except BaseException as error:
             code, crash = 70, "".join(traceback.format_exception(error)[-8:])
     return code, out.getvalue(), err.getvalue(), crash
@@ -212,13 +213,19 @@ def _limited() -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise HangError
 
-    held = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    timers = (
+        (signal.ITIMER_PROF, signal.SIGPROF, SECONDS),
+        (signal.ITIMER_REAL, signal.SIGALRM, WALL_SECONDS),
+    )
+    held = [signal.signal(number, stop) for _, number, _ in timers]
     try:
+        for timer, _, seconds in timers:
+            signal.setitimer(timer, seconds)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, held)
+        for (timer, number, _), handler in zip(timers, held, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
 
 
 @cache
@@ -230,9 +237,11 @@ def _command(app: Any) -> Any:
 
 @contextlib.contextmanager
 def quick(*, page: bool, tables: bool) -> Iterator[None]:
-    """The command line built once; no page, no CSV copies of tables and no figures drawn."""
+    """The command line built once, few draws; no page, no CSV copies of tables, no figures."""
     import typer.main
 
+    import fairweight.auditing.compare.signs
+    import fairweight.auditing.compare.simultaneous
     import fairweight.report.figures.files
     import fairweight.report.html
     import fairweight.report.machine
@@ -242,6 +251,9 @@ def quick(*, page: bool, tables: bool) -> Iterator[None]:
     with contextlib.ExitStack() as held:
         held.enter_context(patch.object(typer.main, "get_command", lambda _: built))
         held.enter_context(patch.object(os, "fsync", lambda _: None))
+        compare = fairweight.auditing.compare
+        for drawing in (compare.signs, compare.simultaneous):
+            held.enter_context(patch.object(drawing, "N_DRAWS", DRAWS))
         drawn = patch.object(fairweight.report.figures.files, "rendered", lambda *_: b"<svg/>")
         held.enter_context(drawn)
         if not page:

@@ -407,7 +407,7 @@ FILLERS: dict[str, Filler] = {
     "quiet": _quiet,
     "require": _choose_require,
     "init": lambda draft, option: None,  # a case of its own
-    "looks": _number(0.1, (1, 3), (0, -1)),
+    "looks": lambda draft, option: _looks(draft, option),
     "log": lambda draft, option: _log(draft, option),
     "json": lambda draft, option: _verdict_file(draft, option, 0.85, "verdict.json"),
     "junit": lambda draft, option: _verdict_file(draft, option, 0.15, "verdict.xml"),
@@ -429,7 +429,7 @@ FILLERS: dict[str, Filler] = {
     "variant": _variant,
     "kind": _number(0.15, ("modal", "unanimous,taxicab", "surrogate", "jaccard"), ("odd",)),
     "percentile": _number(0.12, ("95", "50,90", "99.5"), ("x", "0", "101")),
-    "tie_rule": _number(0.1, ("max", "min", "negative", "random", "baseline"), ("coin",)),
+    "tie_rule": lambda draft, option: _tie_rule(draft, option),
     "fill": _number(0.08, ("random",), ("zeros",)),
     "images": _card(("look",)),
     "most_images": _number(0.08, (1, 5), ()),
@@ -466,11 +466,22 @@ def _task(draft: Draft, option: str) -> None:
         draft.may_refuse("a figure of a task")
 
 
+def _tie_rule(draft: Draft, option: str) -> None:
+    draft.offer(option, 0.12, ("max", "min", "negative", "random", "baseline"), ("coin",))
+    if draft.words[-1].endswith("negative"):
+        draft.may_refuse("--tie-rule negative, which needs two classes")
+
+
+def _looks(draft: Draft, option: str) -> None:
+    draft.offer(option, 0.12, (1, 3), (0, -1))
+
+
 def _log(draft: Draft, option: str) -> None:
-    if draft.chance(0.1):
+    looks = draft._said("--looks")
+    if draft.chance(0.9 if looks else 0.03):
         draft.add(option, "looks.jsonl")
-        if not draft._said("--looks"):
-            draft.may_refuse("a log of looks without their number")
+    if looks != draft._said(option):
+        draft.must_refuse("one of --looks and --log without the other")
 
 
 def _force(draft: Draft, option: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -163,7 +163,7 @@ def expected(meaning: Meaning, folder: Path) -> Expected:
             held[key] = names, rows
         if not rows:
             raise RefusedError("a table has no rows")
-    _refuse_counts(meaning, held)
+    may_count = _refuse_counts(meaning, held)
     parts = _parts(meaning, held)
     variants = list(dict.fromkeys(variant for variant, _ in parts))
     baseline = meaning.baseline
@@ -177,17 +177,22 @@ def expected(meaning: Meaning, folder: Path) -> Expected:
     ordered = sorted(parts, key=lambda member: member[0] != baseline)
     frame = _aligned(meaning, held, {member: parts[member] for member in ordered})
     _check(meaning, frame, baseline, ordered)
-    return _computed(meaning, frame, baseline, variants, ordered)
+    found = _computed(meaning, frame, baseline, variants, ordered)
+    return replace(found, doubt=may_count) if may_count is not None else found
 
 
 def _all_tables(meaning: Meaning) -> list[Table]:
     return [*meaning.tables, *([meaning.examples] if meaning.examples is not None else [])]
 
 
-def _refuse_counts(meaning: Meaning, held: Held) -> None:
-    """Rows without identities that all differ, beside a column of numbers called like counts."""
+def _refuse_counts(meaning: Meaning, held: Held) -> str | None:
+    """Rows without identities that all differ, beside a column of numbers called like counts.
+
+    Returns a doubt where rows are alike, but perhaps only in parts that were counted apart.
+    """
+    doubt = None
     if meaning.id is not None or meaning.count is not None or meaning.layout != "wide":
-        return
+        return None
     asked = {column for grouping in meaning.groups or () for column in grouping}
     names, rows = _union(meaning, held)
     for column in names:
@@ -197,8 +202,12 @@ def _refuse_counts(meaning: Meaning, held: Held) -> None:
         if not all(v is None or re.fullmatch("[0-9]{1,15}", v) for v in values):
             continue
         others = [tuple(repr(row.get(n)) for n in names if n != column) for row in rows]
-        if len(set(others)) == len(rows) and any(int(v or 0) > 1 for v in values):
+        if not any(int(v or 0) > 1 for v in values):
+            continue
+        if len(set(others)) == len(rows):
             raise RefusedError(f"the column {column!r} may be the number of examples")
+        doubt = f"the column {column!r} may be the number of examples in every part"
+    return doubt
 
 
 def _keyed(meaning: Meaning, rows: Iterable[dict[str, Any]], *, task: bool = True) -> Rows:
@@ -515,7 +524,7 @@ def _doubt(frame: pd.DataFrame, members: Sequence[tuple[str, str]]) -> str | Non
         labels = set(here["label"])
         for number, member in enumerate(members):
             told = {value for value in here[f"p{number}"] if value is not None}
-            if told and (len(told & labels) < len(told) / 10 or not told & labels):
+            if not told & labels or len(told & labels) < len(told) / 10:
                 return f"the predictions of {member} are no labels"
             if len(labels) > 2 and told and told <= {"0", "1", "true", "false"}:
                 return f"the predictions of {member} are 0 and 1"

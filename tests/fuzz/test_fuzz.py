@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.fuzz.cases import COMMANDS, Case, case, options_of
+from tests.fuzz.defects import DEFECTS, Defect, put_back
 from tests.fuzz.harness import Outcome, command_line, run_case
 
 CASES, CHUNK = 200, 20
@@ -80,6 +81,35 @@ def test_every_option_of_every_command_that_reads_tables_is_tried(drawn: list[Ca
         if found[command, option] < LEAST_SHARE * lines[command]
     }
     assert not rare
+
+
+def test_fifteen_defects_can_be_put_back_and_taken_out() -> None:
+    """A defect whose text is no longer in the source says so: then it needs another text."""
+    assert len({defect.name for defect in DEFECTS}) >= 15
+    for defect in DEFECTS:
+        with put_back(defect):
+            pass
+
+
+def test_a_defect_is_there_inside_the_block_only() -> None:
+    from fairweight.tables.canonical import canonical
+
+    truth = next(defect for defect in DEFECTS if defect.name.startswith("TRUE"))
+    with put_back(truth):
+        assert canonical("TRUE") == "TRUE"
+    assert canonical("TRUE") == "true"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.name)
+def test_a_defect_that_is_put_back_is_found(defect: Defect, tmp_path: Path) -> None:
+    with put_back(defect):
+        for number in range(MANY):
+            outcome = run_case(number, tmp_path / "case")
+            if outcome.problems:
+                print(f"found by case {number}: {outcome.problems[0][:300]}")
+                return
+    pytest.fail(f"{MANY} cases did not find it")
 
 
 def test_a_case_is_the_same_every_time() -> None:

@@ -64,7 +64,7 @@ HOSTILE_NAMES = (
     "name_" * 60, "(missing)", "a & b", "*", ",", "--groups", "-x", "1", "a;b", "tab\there", "null",
     "rowid", "present", "fw_row_number", "file_row_number", "%s", "{x}", "[bold]", "count", "n",
     "freq", " lead", "trail ", "two\nlines", 'both "\' quotes', "cluster", "unit", "example_id2",
-    "a,b*c", "*a", "overall", "class", "c0", "x0", "position", "first", "level",
+    "", "a,b*c", "*a", "overall", "class", "c0", "x0", "position", "first", "level",
 )  # fmt: skip
 
 
@@ -216,7 +216,7 @@ def world(
         whose = identities(rng, max(1, n // 3))
         drawn_cluster = [rng.choice(whose) for _ in range(n)]
         cluster = [drawn_cluster[by_id[id_.texts[0]]] for id_ in ids]
-    seeds = rng.choice((1, 1, 1, 1, 2, 3))
+    seeds = rng.choice((1, 1, 1, 1, 1, 2, 3))
     members = [(v, s) for v in variants for s in range(seeds)]
     if seeds > 1 and rng.random() < 0.3:
         members = members[:-1]

@@ -186,12 +186,12 @@ def test_the_excess_by_the_textbook() -> None:
     raw = raw_of(made, [(i, i) for i in range(5)])
 
     def limits(alpha: float) -> tuple[float, float]:
-        """The wider of it and MOVER on each side's n_eff, with z."""
+        """The wider of it and MOVER on answers / max(1, V_e / (V_iid + V_iid)), with z."""
+        inflated = max(1.0, t.variance / (raw.iid(here) + raw.iid(~here)))
         ends = []
         for mask in (here, ~here):
-            n = raw.n_eff(mask, of_differences(x[:, mask]).variance)
             d, z = raw.shift(mask), stats.norm.isf(alpha / 2)
-            low, high = tango_by_hand(n, raw.churn(mask), d, z)
+            low, high = tango_by_hand(raw.answers(mask) / inflated, raw.churn(mask), d, z)
             ends.append((d - low, high - d))
         (down, up), (down_out, up_out) = ends
         low, high = t.limits(alpha)
@@ -315,25 +315,24 @@ def test_clusters_and_weights_by_the_textbook() -> None:
             [(shared, (k - 1) * (g - 1))],
         )
 
-    def tango_part(chosen: Matrix, q: float) -> tuple[float, float, float]:
-        t = student(own, chosen, len(np.unique(person[chosen])))
-        n = raw.n_eff(chosen, t.variance)
-        return (t.estimate, *tango_by_hand(n, raw.churn(chosen), t.estimate, q))
-
     found = row(results, "accuracy", "group", group="site=x", scope="method")
     assert found["n_clusters"] == len(np.unique(person[here]))
-    t = student(own, here, len(np.unique(person[here]))).limits()
-    _, low, high = tango_part(here, stats.t.isf(0.025, raw.degrees(here)))
-    expected = min(low, t[0]), max(high, t[1])
+    t = student(own, here, len(np.unique(person[here])))
+    q = stats.t.isf(0.025, raw.degrees(here))
+    low, high = tango_by_hand(raw.n_eff(here, t.variance), raw.churn(here), t.estimate, q)
+    expected = min(low, t.limits()[0]), max(high, t.limits()[1])
     assert (found["ci_low"], found["ci_high"]) == pytest.approx(expected, abs=1e-9)
     degrees = min(raw.degrees(here), raw.degrees(~here))
-    t = student(excess, here, degrees + 1).limits()
-    (d, low, high), (d_rest, low_rest, high_rest) = (
-        tango_part(side, stats.t.isf(0.025, degrees)) for side in (here, ~here)
-    )
+    t, q = student(excess, here, degrees + 1), stats.t.isf(0.025, degrees)
+    inflated = t.variance / (raw.iid(here) + raw.iid(~here))
+    sides = []
+    for side in (here, ~here):
+        n = raw.answers(side) / max(1.0, raw.kish(side), inflated)
+        sides.append((raw.shift(side), *tango_by_hand(n, raw.churn(side), raw.shift(side), q)))
+    (d, low, high), (d_rest, low_rest, high_rest) = sides
     expected = (
-        min(t[0], d - d_rest - math.hypot(d - low, high_rest - d_rest)),
-        max(t[1], d - d_rest + math.hypot(high - d, d_rest - low_rest)),
+        min(t.limits()[0], d - d_rest - math.hypot(d - low, high_rest - d_rest)),
+        max(t.limits()[1], d - d_rest + math.hypot(high - d, d_rest - low_rest)),
     )
     assert (found["excess_low"], found["excess_high"]) == pytest.approx(expected, abs=1e-9)
 

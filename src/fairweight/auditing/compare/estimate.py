@@ -34,7 +34,7 @@ class RateEstimate:
     baseline_limits: Callable[[float | Floats], Limits]
     compressed_limits: Callable[[float | Floats], Limits]
     limits: Callable[[float | Floats], Limits]
-    excess_limits: Callable[[float | Floats], Limits]
+    excess_limits: Callable[[float], Limits]
     interval: str | None
     members: Floats  # (members, rows): every member's own rate
     assumed: NDArray[np.bool_] | None = None  # rows that take from others how changes clump

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         EffectiveCounts,
         WiderExcess,
     )
+    from fairweight.auditing.intervals.two_way import TwoWay
 
 
 @dataclass(frozen=True)
@@ -367,7 +368,11 @@ def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
     excess: WiderExcess | None = None
     both = enough & enough_units(c, rest.clusters)
     if part.partition and kind in ("class", "group", "intersection"):
-        excess = _wider_excess(excess_of(s, difference, change), sample, rest, clumping)
+        found = excess_of(s, difference, change)
+        fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
+        degrees = np.maximum(fewest - 1, 1.0)
+        t_excess = TwoWay(found.value, found.variance, degrees)
+        excess = wider_excess(t_excess, shift, degrees, sample, rest, clumping)
     p_value = wider.p_value if e.n_units is None else _sign_flips(c, e, difference)
     # Never from the row's own result: what so many examples are worth where nothing is known of it.
     expected = sample.counts(shift, np.zeros(part.n_rows), clumping).n
@@ -408,22 +413,29 @@ def assumed_rows(sample: Sample, clumping: Clumping) -> NDArray[np.bool_]:
     return np.asarray((sample.changed == 0) & several & (sample.n > 0) & (not clumping.unknown))
 
 
-def _wider_excess(found: Excess, sample: Sample, rest: Sample, clumping: Clumping) -> WiderExcess:
-    """Linearised t of the excess, or MOVER on both sides' effective counts."""
-    from fairweight.auditing.intervals.effective_size import EffectiveCounts, WiderExcess
-    from fairweight.auditing.intervals.two_way import TwoWay
+def wider_excess(
+    t: TwoWay,
+    shift: Floats,
+    degrees: Floats,
+    sample: Sample,
+    rest: Sample,
+    clumping: Clumping,
+) -> WiderExcess:
+    """Student's t of an excess, or MOVER on both sides' effective counts.
 
-    fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
-    degrees = np.maximum(fewest - 1, 1.0)
-    iid = sample.iid_variance(found.shift) + rest.iid_variance(found.rest_shift)
-    own = ratio(found.variance, iid)
+    Both sides' sizes are divided by how much larger the variance of the excess is than that of
+    independent predictions: what clusters or members do to both sides alike is no part of it.
+    """
+    from fairweight.auditing.intervals.effective_size import EffectiveCounts, WiderExcess
+
+    rest_shift = shift - t.estimate
+    own = ratio(t.variance, sample.iid_variance(shift) + rest.iid_variance(rest_shift))
     sides = []
-    for side, shift in ((sample, found.shift), (rest, found.rest_shift)):
+    for side, change in ((sample, shift), (rest, rest_shift)):
         inflated = side.n * side.pairs / np.maximum(np.maximum(1.0, side.kish), own)
-        pooled = side.counts(shift, np.zeros(len(shift)), clumping).n  # nothing changed anywhere
+        pooled = side.counts(change, np.zeros(len(change)), clumping).n  # nothing changed anywhere
         n = np.where(np.isnan(own), pooled, inflated)
-        sides.append(EffectiveCounts(n, side.churn(shift), shift))
-    t = TwoWay(found.value, found.variance, degrees)
+        sides.append(EffectiveCounts(n, side.churn(change), change))
     return WiderExcess(t, sides[0], sides[1], degrees)
 
 
@@ -439,12 +451,11 @@ def _sign_flips(c: Comparison, e: Entries, difference: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Excess:
-    """Shift of each row minus the shift of all other rows, with linearised variances."""
+    """Shift of each row minus the shift of all other rows, with its linearised variance."""
 
     shift: Floats
     rest_shift: Floats
     variance: Floats  # of the excess
-    rest_variance: Floats  # of the shift of all other rows
 
     @property
     def value(self) -> Floats:
@@ -461,15 +472,15 @@ def excess_of(s: Sizes, difference: Floats, change: Totals) -> Excess:
     shift, rest_shift = change.rate, rest.rate
     if e.n_units is None:
         n_units = s.units.sum()
-        rest_variance = rest.variance(n_units - s.units)
-        squares = change.variance(s.units) * ratio(s.units - 1, s.units)
-        squares = squares + rest_variance * ratio(n_units - s.units - 1, n_units - s.units)
-        return Excess(shift, rest_shift, squares * n_units / (n_units - 1), rest_variance)
+        squares = sum(
+            t.variance(units) * ratio(units - 1, units)
+            for t, units in ((change, s.units), (rest, n_units - s.units))
+        )
+        return Excess(shift, rest_shift, squares * n_units / (n_units - 1))
     unit_m = sums(e.unit, difference, e.n_units)
     unit_d = sums(e.unit, e.size, e.n_units)
-    examples = sums(e.unit, e.number, e.n_units)
-    own_m, own_d, n_units = unit_m[e.unit], unit_d[e.unit], float((examples > 0).sum())
-    rest_units = n_units - e.total((examples[e.unit] == e.number).astype(float))
+    n_units = len(np.unique(e.unit))
+    own_m, own_d = unit_m[e.unit], unit_d[e.unit]
     mm, md, dd = (unit_m**2).sum(), (unit_m * unit_d).sum(), (unit_d**2).sum()
     g = e.row
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -479,13 +490,8 @@ def excess_of(s: Sizes, difference: Floats, change: Totals) -> Excess:
         all_as_rest = (mm - 2 * rest_shift * md + rest_shift**2 * dd) / rest.d**2
         elsewhere = np.maximum(all_as_rest - e.total(as_rest**2), 0)
         squares = elsewhere + e.total((inside - outside) ** 2)
-        rest_squares = elsewhere + e.total(outside**2)
-    return Excess(
-        shift,
-        rest_shift,
-        squares * (n_units / (n_units - 1) if n_units > 1 else np.nan),
-        rest_squares * ratio(rest_units, rest_units - 1),
-    )
+    unbiased = n_units / (n_units - 1) if n_units > 1 else np.nan
+    return Excess(shift, rest_shift, squares * unbiased)
 
 
 def joined_estimates(parts: list[RateEstimate], kind: str) -> RateEstimate:

@@ -30,6 +30,7 @@ from fairweight.auditing.compare.linear import (
     sample_of,
     sizes_of,
     tango_degrees,
+    wider_excess,
 )
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.metrics.ratio import ratio
@@ -37,7 +38,7 @@ from fairweight.auditing.metrics.ratio import ratio
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from fairweight.auditing.intervals.effective_size import WiderExcess, WiderShift
+    from fairweight.auditing.intervals.effective_size import WiderExcess
     from fairweight.auditing.intervals.two_way import Term, TwoWay
 
 
@@ -96,7 +97,9 @@ def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
     both = enough & enough_units(c, rest.clusters)
     excess: WiderExcess | None = None
     if part.partition and kind in ("class", "group", "intersection"):
-        excess = _wider_excess(c, items, compared, (sample, rest), shift)
+        t_excess = _two_way_excess(c, items, compared, sample, rest)
+        fewest = np.minimum(shift.degrees, tango_degrees(c, rest))
+        excess = wider_excess(t_excess, t.estimate, fewest, sample, rest, clumping)
     nothing = np.full(part.n_rows, np.nan)
 
     def limits_of_rate(found: TwoWay) -> Callable[[float | Floats], Limits]:
@@ -125,27 +128,15 @@ def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
     )
 
 
-def _wider_excess(
-    c: Comparison,
-    items: Items,
-    compared: list[Side],
-    samples: tuple[Sample, Sample],
-    shift: WiderShift,
-) -> WiderExcess:
-    """Two-way t of the excess, or MOVER on both sides' effective counts."""
-    from fairweight.auditing.intervals.effective_size import WiderExcess
-
-    sample, rest = samples
+def _two_way_excess(
+    c: Comparison, items: Items, compared: list[Side], sample: Sample, rest: Sample
+) -> TwoWay:
+    """Two-way t of each row's ratio minus the ratio of all other rows."""
     if c.clustered:
         # A cluster may lie in a row and outside it: the side with fewer of them decides.
         fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
-        contrasts = [_clustered_contrast(items, side, rest.clusters, fewest) for side in compared]
-    else:
-        contrasts = [_contrast(items, side, rest.clusters) for side in compared]
-    outside, t = (_difference(list(parts)) for parts in zip(*contrasts, strict=True))
-    counts = rest.counts(outside.estimate, outside.variance, clumping_of(c))
-    degrees = np.minimum(tango_degrees(c, sample), tango_degrees(c, rest))
-    return WiderExcess(t, shift.counts, counts, degrees)
+        return _difference([_clustered_contrast(items, side, fewest) for side in compared])
+    return _difference([_contrast(items, side, rest.clusters) for side in compared])
 
 
 def share_by_unit(
@@ -277,36 +268,28 @@ def _difference(compared: list[Parts]) -> TwoWay:
     )
 
 
-def _contrast(items: Items, side: Side, rest_number: Floats) -> tuple[Parts, Parts]:
-    """Of all other rows, and of each row's ratio minus theirs."""
+def _contrast(items: Items, side: Side, rest_number: Floats) -> Parts:
+    """Parts of each row's ratio minus that of all others, of which there are so many items."""
     inside = side.parts(items.number)
     outside = _parts(side.each.others(), side.mean.others(), rest_number)
-    difference = inside.each - outside.each
-    return outside, Parts(
-        difference,
-        _spread_of_units(difference),
+    each = inside.each - outside.each
+    return Parts(
+        each,
+        _spread_of_units(each),
         _added(inside.examples, outside.examples),
         _added(inside.interaction, outside.interaction),
     )
 
 
-def _clustered_contrast(
-    items: Items, side: Side, rest_number: Floats, fewest: Floats
-) -> tuple[Parts, Parts]:
+def _clustered_contrast(items: Items, side: Side, fewest: Floats) -> Parts:
     """The same where both sides of a cluster are one difference."""
 
     def excess(values: Floats) -> Excess:
         return excess_of(items.sizes, values, items.sizes.totals(values))
 
     found = [excess(column) for column in side.values.T]
-    mean = excess(side.values.mean(axis=1))
-
-    def parts(value: str, variance: str, number: Floats) -> Parts:
-        each = np.stack([getattr(one, value) for one in found])
-        own = np.stack([getattr(one, variance) for one in found])
-        return _combined(each, own.sum(axis=0), getattr(mean, variance), number)
-
-    return parts("rest_shift", "rest_variance", rest_number), parts("value", "variance", fewest)
+    each, own = (np.stack([getattr(one, x) for one in found]) for x in ("value", "variance"))
+    return _combined(each, own.sum(axis=0), excess(side.values.mean(axis=1)).variance, fewest)
 
 
 def _added(one: Term, other: Term) -> Term:

@@ -64,6 +64,7 @@ WORLDS = {
     "99 %, 4 % positives": World(0.04, 2.33),
     "96 %, 4 % positives, many changes": World(0.04, 1.75, noise=1.0),
     "96 %, overconfident": World(0.5, 1.75, slope=(1.0, 1.8)),
+    "90 %, many changes": World(0.5, 1.28, noise=0.7),
     "90 %, shifted": World(0.5, 1.28, slope=(1.2, 1.0), intercept=0.7),
 }
 CALIBRATED = {
@@ -103,7 +104,7 @@ class Shown:
 
 @cache
 def shown(
-    name: str, n: int, audits: int = 5, clusters: int | None = None, seed: int = 2101
+    name: str, n: int, audits: int = 3, clusters: int | None = None, seed: int = 2101
 ) -> dict[tuple[str, str], Shown]:
     """By metric and (shift, baseline, compressed), in groups of `n`."""
     world, true = (WORLDS | CALIBRATED)[name], truth(name)

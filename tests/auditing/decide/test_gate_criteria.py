@@ -83,7 +83,7 @@ def test_calibration_errors_without_limits_are_refused_with_the_remedy(
     metric: str, limits: dict[str, float]
 ) -> None:
     told = refused(metric, **limits)
-    assert told.endswith("use calibration_error_sq or calibration_gap.")
+    assert told.endswith("use calibration_error_sq.")
 
 
 def test_a_recovery_is_a_share_of_the_baselines_rate() -> None:

@@ -25,7 +25,7 @@ RELATIVE = frozenset({"cev", "sde"})
 WITHDRAWN = dict.fromkeys(
     ("ece", "ece_top_label"),
     "is too large by an amount that depends on n, so it has no limits and cannot be gated; use "
-    "calibration_error_sq or calibration_gap",
+    "calibration_error_sq",
 )
 INSTEAD = {
     "calibration_gap": "calibration_error_sq",  # 0 is best: no side of it is harmful by itself

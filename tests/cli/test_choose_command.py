@@ -47,7 +47,27 @@ def test_the_smallest_that_qualifies(run: Run) -> None:
     )
     assert "It has size_bytes 500, accuracy 93.3 %." in told
     assert "Selected on these data" in told
-    assert "tenth 100 75.0 % — — does not qualify" in told
+    assert "tenth 100 75.0 % — does not qualify" in told
+
+
+def test_what_comes_first_is_who_may_be_the_best(run: Run) -> None:
+    wanted = ("--objective", "accuracy")
+    told = " ".join(run("choose", *TABLES, *FEW, *wanted).done().out.split())
+    assert told.startswith("The best is among dense, half (95 %): 2 of 3 variants.")
+    assert "Probability of being within 2 points of the best: dense " in told
+    assert told.index("within 2 points") < told.index("Chosen: dense")
+    assert "P(within 2 points) P(best)" in told
+    assert "half 93.3 %" in told
+    assert "may be the best" in told
+    sure = " ".join(run("choose", *TABLES, *FEW, *wanted, "--exclude", "half").done().out.split())
+    assert sure.startswith("The best is dense (95 %).")
+    run("choose", *TABLES, *FEW, *wanted, "--margin", "0.5", "--quiet", "--out", "out").done()
+    document = json.loads(Path("out/choice.json").read_text())
+    assert document["best_is_among"] == [
+        {"variant": "dense", "p_within_margin": 1.0}, {"variant": "half", "p_within_margin": 1.0},
+    ]  # fmt: skip
+    assert document["margin"] == 0.5
+    assert document["sentences"][0] == "The best is among dense, half (95 %): 2 of 3 variants."
 
 
 def test_none_qualifies(run: Run) -> None:
@@ -109,8 +129,10 @@ def test_names_are_wrapped_and_not_cut(run: Run) -> None:
         (["--objective", "accuracy", "--exclude", "int4"], "'int4' does not exist"),
         (["--objective", "auc"], "needs scores"),
         (["--objective", "accuracy", "--confirm-share", "2"], "between 0 and 1"),
-        (["--objective", "accuracy", "--confirm", "preds.csv"], "300 examples that the choice"),
+        (["--objective", "accuracy", "--confirm", "preds.csv"], "300 examples are in both"),
         (["--objective", "accuracy", "--n-boot", "3"], "--n-boot 3 cannot be used"),
+        (["--objective", "accuracy", "--margin", "-1"], "--margin -1 cannot be used"),
+        (["--objective", "accuracy", "--objective", "sparsity", "--margin", "0.1"], "single best"),
         (["--objective", "size_bytes", "--confirm-share", "0.5"], "look at metrics again"),
         (["--objective", "accuracy", "--confirm", "x", "--confirm-share", "0.5"], "both given"),
     ],

@@ -108,7 +108,8 @@ def _choice(audit: AuditResult) -> dict[str, pd.DataFrame]:
     ranked, values = [], []
     for i, variant in enumerate(names):
         able = i < len(names) - 1
-        held = {"p_best": 0.7 - 0.4 * i, "p_frontier": 0.9 - 0.4 * i, "bootstrap_best": 0.8,
+        held = {"p_best": 0.7 - 0.4 * i, "p_within_margin": 0.95 - 0.4 * i,
+                "p_frontier": 0.9 - 0.4 * i, "bootstrap_best": 0.8,
                 "bootstrap_frontier": 0.95, "in_best_set": i == 0, "rank": i + 1,
                 "frontier": "within noise" if i else "frontier"}  # fmt: skip
         ranked.append({"variant": variant, "qualifies": able, "chosen": i == 0,

@@ -14,6 +14,7 @@ from fairweight.report.finding import findings
 from fairweight.report.html import render
 from fairweight.report.interval_mark import EDGE, WIDTH, Scale, mark, scale_of
 from fairweight.report.next_steps import explain_command, mitigate_commands, ship_commands
+from fairweight.report.page_answers import answers
 from fairweight.report.page_lead import FIRST, Lead, page_lead
 from fairweight.report.page_payers import MOST
 from fairweight.report.page_unseen import BAR, page_unseen
@@ -181,3 +182,13 @@ def test_examples_are_counted_where_they_were_looked_for(
     assert told[0].startswith("pruned-90: ")
     assert "are exemplars" in told[0]
     assert page_lead(result, findings(result)).examples == ()
+
+
+def test_a_choice_leads_with_who_may_be_the_best(explained: AuditResult) -> None:
+    found = findings(explained)
+    *_, ship = answers(explained, found, page_lead(explained, found), None)
+    first = explained.variants[0]
+    assert ship.lines == (
+        f"The best is among, with 95 %: {first} (95 % within the margin of the best).",
+        f"Chosen: {first}.",
+    )

@@ -1,53 +1,197 @@
 """Selection probabilities where the truth is known: how often the stated winner is the best.
 
-True values are normal with a spread τ, estimates err by σ = 1; replicates have the same errors.
-Worlds: `plain`; `common`, in which all variants share an error three times as large, as easy and
-hard draws of examples give them; `collapsed`, in which every fourth variant lies far below.
+Estimates err by σ = 1 and replicates have the same errors. Worlds say how the true values lie:
+normal with a spread τ; `collapsed`, a quarter of the variants 3 to 6 σ below others with τ = σ / 2;
+`far`, the same 30 to 60 σ below and τ = σ / 4; `skewed`, exponential downwards; `ahead`, one
+variant ahead of others that are equal. In `common` all share an error three times as large, as easy
+and hard draws of examples give them.
 
-The scale of τ's prior is picked on samples of one seed (`CHOSEN_ON`) and everything else is
-measured on samples of another (`JUDGED_ON`).
+The prior's shapes were picked on samples of other seeds (57 and below); what is measured here is on
+samples of `JUDGED_ON`. `tables` makes tables of predictions and chooses among them as users do.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from fairweight.auditing.choose.best import best_set, share_best
+from fairweight.auditing.choose.best import best_set, share_best, share_near
 from fairweight.auditing.choose.pareto import frontier
-from fairweight.auditing.choose.shrunk import shrink
+from fairweight.auditing.choose.prior import posterior
 from fairweight.auditing.counts.stats import Floats
 
 from .measured import Figures, Share, share
 
-CHOSEN_ON, JUDGED_ON = 1801, 1802
-SCALES = (0.55, 0.7, 0.85, 1.0)
+JUDGED_ON = 1803
 REPLICATES = 500
-SAMPLES = {5: 8000, 20: 8000}
-FRONTIERS, CHOOSING = 600, 1200
+SAMPLES, TRUTHS = {5: 2000, 20: 1000}, 40_000
+FRONTIERS = 600
 RATIOS = (0.25, 1.0, 3.0)
 VARIANTS = (5, 20)
 MOST_OFF = {5: 0.08, 20: 0.05}
-WORLDS = ("plain", "common", "collapsed")
 COMMON = 3.0
-FAR = 30.0  # how far below the others a collapsed variant lies, at least
+MARGIN = 0.5  # in σ
+TABLES_OF_A_WORLD, EXAMPLES, DRAWS = {5: 400, 20: 400}, 1000, 300
+STORED = Path("build/simulations/choices.jsonl")
+Truth = Callable[[np.random.Generator, int], Floats]
+
+
+def _normal(ratio: float) -> Truth:
+    return lambda rng, n: ratio * rng.standard_normal(n)
+
+
+def _collapsed(ratio: float, far: float) -> Truth:
+    def truth(rng: np.random.Generator, n: int) -> Floats:
+        found = ratio * rng.standard_normal(n)
+        found[: n // 4] -= far * (1 + rng.random(n // 4))
+        return found
+
+    return truth
+
+
+def _skewed(rng: np.random.Generator, n: int) -> Floats:
+    return -1.5 * rng.exponential(size=n)
+
+
+def _ahead(by: float) -> Truth:
+    return lambda rng, n: by * (np.arange(n) == rng.integers(n))
+
+
+WORLDS: dict[str, Truth] = {
+    "normal, τ = σ / 4": _normal(0.25),
+    "normal, τ = σ": _normal(1.0),
+    "normal, τ = 3 σ": _normal(3.0),
+    "normal, τ = σ, common error": _normal(1.0),
+    "collapsed": _collapsed(0.5, 3.0),
+    "far": _collapsed(0.25, 30.0),
+    "skewed": _skewed,
+    "ahead by 1.5 σ": _ahead(1.5),
+    "ahead by 3 σ": _ahead(3.0),
+}
+# No number can be right in these and where all are nearly equal: `no_number_can`.
+OUT_OF_REACH = ("ahead by 1.5 σ", "ahead by 3 σ")
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was stated of the variant with the highest probability, and how often it was right."""
+    """What was stated of the variant with the highest estimate, and how often it was right."""
 
-    stated: float
+    stated: dict[str, float]  # by prior: `ours`, `normal`, `npmle`, `frequency`
     actual: Share
-    frequency: float  # the raw bootstrap frequency of the leader
+    near: float  # stated: within the margin of the best
+    actual_near: Share
     covered: Share  # samples whose 95 % set contains the best
     size: float  # of that set
 
     @property
     def off(self) -> float:
-        return self.stated - self.actual.value
+        return self.stated["ours"] - self.actual.value
+
+
+def sample(rng: np.random.Generator, world: str, n_variants: int) -> tuple[Floats, Floats, Floats]:
+    """True values, estimates and replicates of the estimates."""
+    shared = COMMON if "common" in world else 0.0
+    truth = WORLDS[world](rng, n_variants)
+    values = truth + rng.standard_normal(n_variants) + shared * rng.standard_normal()
+    error = rng.standard_normal((REPLICATES, n_variants))
+    return truth, values, values + error + shared * rng.standard_normal((REPLICATES, 1))
+
+
+@cache
+def calibration(world: str, n_variants: int, *, samples: int | None = None) -> Calibration:
+    seed = [JUDGED_ON, n_variants, list(WORLDS).index(world)]
+    rng = np.random.default_rng(seed)
+    stated: dict[str, list[float]] = {name: [] for name in ("ours", "normal", "npmle", "frequency")}
+    near, covered, sizes = [], [], []
+    for _ in range(samples or SAMPLES[n_variants]):
+        truth, values, replicates = sample(rng, world, n_variants)
+        draws = posterior(values, replicates, rng).draws
+        lead = int(values.argmax())
+        stated["ours"].append(share_best(draws)[lead])
+        stated["normal"].append(share_best(normal_draws(values, rng))[lead])
+        stated["npmle"].append(share_best(npmle_draws(values, rng))[lead])
+        stated["frequency"].append(share_best(replicates)[lead])
+        near.append(share_near(draws, MARGIN)[lead])
+        inside = best_set(values, replicates)
+        covered.append(inside[truth.argmax()])
+        sizes.append(inside.sum())
+    truths = np.stack([WORLDS[world](rng, n_variants) for _ in range(TRUTHS)])
+    leads = (truths + rng.standard_normal(truths.shape)).argmax(axis=1)
+    lacking = truths.max(axis=1) - truths[np.arange(TRUTHS), leads]
+    return Calibration(
+        {name: float(np.mean(held)) for name, held in stated.items()},
+        share(lacking == 0), float(np.mean(near)), share(lacking <= MARGIN), share(covered),
+        float(np.mean(sizes)),
+    )  # fmt: skip
+
+
+# --- other priors, of errors that are independent with σ = 1 ------------------------------------
+
+
+def normal_draws(values: Floats, rng: np.random.Generator) -> Floats:
+    """A normal prior whose τ is integrated out: what was used before."""
+    n = len(values)
+    taus = np.geomspace(0.02, 200, 60)
+    total = 1 + taus**2
+    log = -0.5 * ((n - 1) * np.log(total) + ((values - values.mean()) ** 2).sum() / total)
+    scale = 0.85 * (2 / (n - 1)) ** 0.25
+    chance = np.exp(log - log.max()) * taus / (1 + (taus / scale) ** 2)
+    tau = rng.choice(taus, REPLICATES, p=chance / chance.sum())[:, None]
+    kept = tau**2 / (1 + tau**2)
+    mean = values.mean() + np.sqrt((1 + tau**2) / n) * rng.standard_normal((REPLICATES, 1))
+    noise = np.sqrt(kept) * rng.standard_normal((REPLICATES, n))
+    drawn: Floats = mean + kept * (values - mean) + noise
+    return drawn
+
+
+def npmle_draws(values: Floats, rng: np.random.Generator, steps: int = 100) -> Floats:
+    """The nonparametric maximum likelihood prior on a grid, by EM."""
+    grid = np.linspace(values.min(), values.max(), 60)
+    density = np.exp(-0.5 * (values[:, None] - grid) ** 2)
+    weight = np.full(len(grid), 1 / len(grid))
+    for _ in range(steps):
+        chance = density * weight
+        chance /= chance.sum(axis=1, keepdims=True)
+        weight = chance.mean(axis=0)
+    at = (rng.random((REPLICATES, len(values), 1)) > np.cumsum(chance, axis=1)).sum(axis=2)
+    found: Floats = grid[np.minimum(at, len(grid) - 1)]
+    return found
+
+
+@cache
+def no_number_can(n_variants: int, ahead: float = 1.5, samples: int = 200_000) -> float:
+    """The least that any number must be off, in one of two worlds: nearly equal, and one ahead.
+
+    The two give data that are alike: whatever is computed from them, a number between 1 / V and 1,
+    has means in the two worlds that differ by at most (1 − 1 / V) times the distance in total
+    variation. Where the right answers differ by more, half of the rest is missed in one of them.
+    """
+    rng = np.random.default_rng([JUDGED_ON, n_variants])
+    equal, one = f"normal, τ = σ / {4}", _ahead(ahead)
+
+    def drawn(truth: Truth) -> tuple[Floats, float]:
+        true = np.stack([truth(rng, n_variants) for _ in range(samples // 10)])
+        values = np.concatenate([true + rng.standard_normal(true.shape) for _ in range(10)])
+        right = values.argmax(axis=1) == np.tile(true.argmax(axis=1), 10)
+        return values - values.mean(axis=1, keepdims=True), float(right.mean())
+
+    values, nearly = drawn(WORLDS[equal])
+    _, leader = drawn(one)
+    squares, total = (values**2).sum(axis=1), 1 + 0.25**2
+    log_equal = -0.5 * squares / total - 0.5 * (n_variants - 1) * np.log(total)
+    lifted = np.exp(ahead * values - 0.5 * ahead**2 * (1 - 1 / n_variants)).mean(axis=1)
+    ratio = lifted * np.exp(-0.5 * squares - log_equal)
+    distance = float(np.maximum(1 - ratio, 0.0).mean())
+    return max((leader - nearly - (1 - 1 / n_variants) * distance) / 2, 0.0)
+
+
+# --- the frontier ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -68,43 +212,6 @@ class FrontierCalibration:
         return self.stated_all - self.actual_all.value
 
 
-def sample(
-    rng: np.random.Generator, n_variants: int, ratio: float, world: str = "plain"
-) -> tuple[Floats, Floats, Floats]:
-    """True values, estimates and replicates of the estimates."""
-    shared = COMMON if world == "common" else 0.0
-    lost = n_variants // 4 if world == "collapsed" else 0
-    truth = ratio * rng.standard_normal(n_variants)
-    truth[:lost] -= FAR * (1 + rng.random(lost))
-    values = truth + rng.standard_normal(n_variants) + shared * rng.standard_normal()
-    error = rng.standard_normal((REPLICATES, n_variants))
-    return truth, values, values + error + shared * rng.standard_normal((REPLICATES, 1))
-
-
-@cache
-def calibration(
-    n_variants: int, ratio: float, world: str = "plain", *, samples: int | None = None
-) -> Calibration:
-    rng = np.random.default_rng([JUDGED_ON, n_variants, int(100 * ratio), WORLDS.index(world)])
-    stated, raw, right, covered, sizes = [], [], [], [], []
-    for _ in range(samples or SAMPLES[n_variants]):
-        truth, values, replicates = sample(rng, n_variants, ratio, world)
-        chance = share_best(shrink(values, replicates, rng).draws)
-        stated.append(chance.max())
-        raw.append(share_best(replicates).max())
-        right.append(chance.argmax() == truth.argmax())
-        inside = best_set(values, replicates)
-        covered.append(inside[truth.argmax()])
-        sizes.append(inside.sum())
-    return Calibration(
-        stated=float(np.mean(stated)),
-        actual=share(right),
-        frequency=float(np.mean(raw)),
-        covered=share(covered),
-        size=float(np.mean(sizes)),
-    )
-
-
 @cache
 def frontier_calibration(
     n_variants: int, ratio: float, *, costs: bool, samples: int = FRONTIERS
@@ -119,7 +226,7 @@ def frontier_calibration(
         replicates = values + noise * rng.standard_normal((REPLICATES, *truth.shape))
         draws = replicates.copy()
         for k in np.flatnonzero(noise):
-            draws[:, :, k] = shrink(values[:, k], replicates[:, :, k], rng).draws
+            draws[:, :, k] = posterior(values[:, k], replicates[:, :, k], rng).draws
         chance, on, true = frontier(draws).mean(axis=0), frontier(values), frontier(truth)
         for name, part in zip(sums, (chance[on], true[on], chance, true), strict=True):
             sums[name].append(float(part.mean()))
@@ -131,30 +238,73 @@ def frontier_calibration(
     )
 
 
-@cache
-def errors_by_scale(samples: int = CHOOSING) -> dict[float, float]:
-    """The largest error of P(best) by the prior's scale, as a share of what is allowed.
+# --- tables of predictions, chosen among as users do ---------------------------------------------
 
-    Stated is compared with the probability that follows from the true τ, of the same sample: that
-    is right on average, and varies less than being right or wrong.
-    """
-    worst = dict.fromkeys(SCALES, 0.0)
-    for n_variants in VARIANTS:
-        for ratio in RATIOS:
-            rng = np.random.default_rng([CHOSEN_ON, n_variants, int(100 * ratio)])
-            off = dict.fromkeys(SCALES, 0.0)
-            for _ in range(samples):
-                _, values, replicates = sample(rng, n_variants, ratio)
-                kept = ratio**2 / (ratio**2 + 1)
-                noise = rng.standard_normal((REPLICATES, n_variants))
-                known = share_best(kept * values + np.sqrt(kept) * noise)
-                for scale in SCALES:
-                    drawn = shrink(values, replicates, rng, prior_scale=scale).draws
-                    chance = share_best(drawn)
-                    off[scale] += (chance.max() - known[chance.argmax()]) / samples
-            for scale in SCALES:
-                worst[scale] = max(worst[scale], abs(off[scale]) / MOST_OFF[n_variants])
-    return worst
+
+def predictions(rng: np.random.Generator, world: str, n_variants: int) -> tuple[Any, Floats]:
+    """A table of predictions, and the true accuracies; every model errs on the hard examples."""
+    import pandas as pd
+
+    easy = np.where(rng.random(EXAMPLES) < 0.5, 0.75, 0.95)
+    unit = float(np.sqrt((easy * (1 - easy)).mean() / EXAMPLES))
+    lifted = unit * WORLDS[world](rng, n_variants)
+    lifted -= np.median(lifted)
+    right = np.clip(easy[:, None] + lifted, 0.02, 0.98)
+    label = rng.integers(0, 2, EXAMPLES)
+    wrong = rng.random(right.shape) > right
+    columns = {f"v{v}": np.where(wrong[:, v], 1 - label, label) for v in range(n_variants)}
+    frame = pd.DataFrame({"example_id": np.arange(EXAMPLES), "label": label, **columns})
+    true = np.clip(np.array([0.75, 0.95])[:, None] + lifted, 0.02, 0.98).mean(axis=0)
+    return frame, true
+
+
+def chosen_once(world: str, n_variants: int, number: int) -> dict[str, float]:
+    """One table, chosen among by `fairweight choose`'s own function."""
+    from fairweight.auditing.choose.given import Wishes, choice_from
+    from fairweight.auditing.compare.comparison import Options
+
+    rng = np.random.default_rng([JUDGED_ON, 7, n_variants, list(WORLDS).index(world), number])
+    frame, true = predictions(rng, world, n_variants)
+    names = [f"v{v}" for v in range(n_variants)]
+    given = {"predictions": {name: name for name in names}, "groups": [], "baseline": "v0"}
+    options = Options(n_boot=DRAWS, random_state=number)
+    table = choice_from(frame, given, Wishes(["accuracy"]), options).tables["choice"]
+    table = table.set_index("variant").loc[names]
+    lead, best = int(table["value"].to_numpy().argmax()), int(true.argmax())
+    return {
+        "stated": float(table["p_best"].iloc[lead]),
+        "right": float(lead == best),
+        "near": float(table["p_within_margin"].iloc[lead]),
+        "right_near": float(true[lead] >= true.max() - 0.02),
+        "covered": float(bool(table["in_best_set"].iloc[best])),
+        "size": float(table["in_best_set"].sum()),
+    }
+
+
+def of_tables() -> Iterator[tuple[str, int, list[dict[str, float]]]]:
+    """Every world's tables; those that were made before are read from `STORED`."""
+    STORED.parent.mkdir(parents=True, exist_ok=True)
+    lines = STORED.read_text().splitlines() if STORED.exists() else []
+    held = {tuple(key): found for key, found in map(json.loads, lines)}
+    with STORED.open("a") as file:
+        for world in WORLDS:
+            if "common" in world:
+                continue  # tables have errors in common anyway
+            for n_variants in VARIANTS:
+                for number in range(TABLES_OF_A_WORLD[n_variants]):
+                    key = (world, n_variants, number)
+                    if key not in held:
+                        held[key] = chosen_once(*key)
+                        file.write(json.dumps([key, held[key]]) + "\n")
+                        file.flush()
+                yield (
+                    world,
+                    n_variants,
+                    [held[world, n_variants, i] for i in range(TABLES_OF_A_WORLD[n_variants])],
+                )
+
+
+# --- tables of the documentation -----------------------------------------------------------------
 
 
 def percent(value: float) -> str:
@@ -164,18 +314,32 @@ def percent(value: float) -> str:
 def best_figures() -> Figures:
     rows = []
     for world in WORLDS:
-        for n_variants in VARIANTS if world != "common" else VARIANTS[:1]:
-            for ratio in RATIOS:
-                found = calibration(n_variants, ratio, world)
-                cells = (percent(found.stated), found.actual, percent(found.frequency))
-                rows.append((world, n_variants, ratio, *cells, found.covered, f"{found.size:.1f}"))
-    head = ("world", "variants", "τ / σ", "P(best) of the leader", "it is the best",
-            "its bootstrap frequency", "95 % set contains the best", "size of the set")  # fmt: skip
+        for n in VARIANTS:
+            found = calibration(world, n)
+            rows.append(
+                (world, n, percent(found.stated["ours"]), found.actual, percent(found.near),
+                 found.actual_near, found.covered, f"{found.size:.1f}")
+            )  # fmt: skip
+    head = ("world", "variants", "P(best) of the highest estimate", "it is the best",
+            "P(within σ / 2 of the best)", "it is", "95 % set contains the best",
+            "size of the set")  # fmt: skip
     note = (
         f"{SAMPLES[5]:,} samples of five variants, {SAMPLES[20]:,} of twenty, "
-        f"{REPLICATES:,} replicates, seed {JUDGED_ON}."
+        f"{REPLICATES:,} replicates; what is so from {TRUTHS:,}; seed {JUDGED_ON}."
     )
     return Figures("choices", head, rows, note)
+
+
+def prior_figures() -> Figures:
+    rows = []
+    for world in WORLDS:
+        for n in VARIANTS:
+            found = calibration(world, n)
+            names = ("frequency", "normal", "npmle", "ours")
+            rows.append((world, n, found.actual, *(percent(found.stated[name]) for name in names)))
+    head = ("world", "variants", "the highest estimate is the best", "bootstrap frequency",
+            "normal prior", "maximum likelihood (NPMLE)", "shapes averaged: used")  # fmt: skip
+    return Figures("choice-priors", head, rows, "The same samples.")
 
 
 def frontier_figures() -> Figures:
@@ -193,20 +357,36 @@ def frontier_figures() -> Figures:
     return Figures("frontiers", head, rows, note)
 
 
-def scale_figures() -> Figures:
-    rows = [(scale, f"{error:.2f}") for scale, error in errors_by_scale().items()]
-    head = ("factor of the prior's scale", "largest error of P(best) / what is allowed")
-    note = f"{CHOOSING:,} samples of each of the six plain rows, seed {CHOSEN_ON}."
-    return Figures("choice-scales", head, rows, note)
+def table_figures() -> Figures:
+    rows = []
+    for world, n, found in of_tables():
+        mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+        error = np.sqrt(mean["right"] * (1 - mean["right"]) / len(found))
+        rows.append(
+            (world, n, percent(mean["stated"]), f"{percent(mean['right'])} ± {100 * error:.1f}",
+             percent(mean["near"]), percent(mean["right_near"]), percent(mean["covered"]),
+             f"{mean['size']:.1f}")
+        )  # fmt: skip
+    head = ("world", "variants", "P(best) of the highest estimate", "it is the best",
+            "P(within 2 points)", "it is", "95 % set contains the best",
+            "size of the set")  # fmt: skip
+    note = (
+        f"{TABLES_OF_A_WORLD[5]} tables of {EXAMPLES:,} examples each (σ = 1.1 points), "
+        f"{DRAWS} replicates, seed {JUDGED_ON}."
+    )
+    return Figures("choice-tables", head, rows, note)
 
 
 TABLES = {
     "choices": best_figures,
+    "choice-priors": prior_figures,
     "frontiers": frontier_figures,
-    "choice-scales": scale_figures,
+    "choice-tables": table_figures,
 }
 
 if __name__ == "__main__":
     for make in TABLES.values():
         figures = make()
         print(f"### {figures.name}\n\n{figures.markdown()}\n", flush=True)
+    for n_variants in VARIANTS:
+        print(f"off by at least {no_number_can(n_variants):.3f} with {n_variants} variants")

@@ -55,6 +55,15 @@ def choose(
             rich_help_panel=CHOICE,
         ),
     ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="How far below the best still counts as near it, in the unit of the objective or "
+            "of the value; 0.02 (2 points) where that is a share.",
+            rich_help_panel=CHOICE,
+        ),
+    ] = None,
     confirm: Annotated[
         str | None,
         typer.Option(
@@ -122,9 +131,9 @@ def choose(
 
         fairweight choose preds.parquet --variants variants.parquet --weight sparsity=1 --weight unfairness=100
 
-    Variants are compared on the same draws of examples. Those within noise of the
-    best are kept and named; the probability of being best is shrunken, because the
-    best of many looks better than it is.
+    Variants are compared on the same draws of examples. What comes first is the set
+    that contains the best (95 %), and how probably each is within --margin of it. All
+    probabilities allow for the best of many looking better than it is.
 
     Exit code 0 chosen, 2 bad input, 3 no variant qualifies.
     """  # noqa: E501  an example is one line
@@ -138,7 +147,7 @@ def choose(
 
     if out is not None:
         check_writable(out)
-    wishes = Wishes(objective or (), require or (), weight or (), exclude or ())
+    wishes = Wishes(objective or (), require or (), weight or (), exclude or (), margin)
     given = o.table_options(values) | {
         "score_classes": o.split_names(score_classes, "--score-classes")
     }

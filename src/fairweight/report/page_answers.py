@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairweight.report.explain_page import begun
 from fairweight.report.explain_sentences import sentences_by_variant
@@ -102,7 +102,7 @@ def _ship(result: AuditResult, verdict: Verdict | None) -> Answer:
         lines.append(how_to_read(verdict))
     choice = result.explanations.get("choice")
     if choice is not None:
-        lines += [_chosen(row) for row in records(choice[choice["chosen"].astype(bool)])]
+        lines += _chosen(records(choice))
     if lines:
         return Answer("ship", "What to ship", tuple(lines))
     return Answer(
@@ -112,7 +112,14 @@ def _ship(result: AuditResult, verdict: Verdict | None) -> Answer:
     )  # fmt: skip
 
 
-def _chosen(row: dict[str, object]) -> str:
-    chance = real(row["p_best"])
-    sure = "" if missing(chance) else f"; the probability that it is the best {percent(chance, 0)}"
-    return f"Chosen: {shown(row['variant'], 60)}{sure}."
+def _chosen(rows: list[dict[str, Any]]) -> list[str]:
+    """The set that contains the best, how probably each is near the best, then the choice."""
+    among = []
+    for row in rows:
+        if row["in_best_set"] is True:
+            near = real(row.get("p_within_margin"))
+            sure = "" if missing(near) else f" ({percent(near, 0)} within the margin of the best)"
+            among.append(f"{shown(row['variant'], 60)}{sure}")
+    more = f" and {len(among) - MOST} more" if len(among) > MOST else ""
+    lines = [f"The best is among, with 95 %: {', '.join(among[:MOST])}{more}."] if among else []
+    return lines + [f"Chosen: {shown(row['variant'], 60)}." for row in rows if row["chosen"]]

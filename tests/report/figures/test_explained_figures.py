@@ -495,6 +495,8 @@ def test_a_frontier_needs_its_objectives(explained: AuditResult) -> None:
 def test_probabilities_are_in_percent_and_only_of_those_that_qualify(
     explained: AuditResult,
 ) -> None:
-    best, frontier = spec_of("FW-5", explained)["hconcat"]
+    near, best, frontier = spec_of("FW-5", explained)["hconcat"]
+    assert [v["probability"] for v in near["data"]["values"]] == pytest.approx([95.0, 55.0])
+    assert len(near["layer"]) == 1  # no bootstrap frequency
     assert [v["probability"] for v in best["data"]["values"]] == pytest.approx([70.0, 30.0])
     assert [v["frequency"] for v in frontier["data"]["values"]] == pytest.approx([95.0, 95.0])

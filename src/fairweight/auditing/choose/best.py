@@ -18,10 +18,26 @@ def share_best(draws: Floats) -> Floats:
     [0.25, 0.75, 0.0]
     """
     top = draws.max(axis=1, keepdims=True)
-    slack = ROUNDING * np.maximum(draws.max() - draws.min(), np.abs(draws).max() * ROUNDING)
-    highest = draws >= top - slack
+    highest = draws >= top - _slack(draws)
     shares: Floats = (highest / highest.sum(axis=1, keepdims=True)).mean(axis=0)
     return shares
+
+
+def share_near(draws: Floats, margin: float) -> Floats:
+    """In which share of draws (R, V) each variant is within a margin of the highest.
+
+    >>> share_near(np.array([[1.0, 2.0, 0.0], [1.0, 1.0, 0.0]]), 1.0).tolist()
+    [1.0, 1.0, 0.5]
+    """
+    top = draws.max(axis=1, keepdims=True)
+    shares: Floats = (draws >= top - margin - _slack(draws)).mean(axis=0)
+    return shares
+
+
+def _slack(draws: Floats) -> float:
+    """How far apart equal values may be by rounding."""
+    most = float(np.abs(draws).max(initial=0.0))
+    return ROUNDING * max(float(np.ptp(draws)), most * ROUNDING)
 
 
 def best_set(values: Floats, replicates: Floats, level: float = LEVEL) -> NDArray[np.bool_]:
@@ -40,7 +56,7 @@ def best_set(values: Floats, replicates: Floats, level: float = LEVEL) -> NDArra
 def deficits(values: Floats, replicates: Floats, level: float = LEVEL) -> NDArray[np.bool_]:
     """Who is above whom by more than noise, (j, i): j above i, held at once for all j."""
     error = np.ascontiguousarray((replicates - replicates.mean(axis=0)).T)  # (V, R)
-    slack = ROUNDING * max(float(np.ptp(values)), float(np.abs(values).max()) * ROUNDING)
+    slack = _slack(values)
     lead = values[:, None] - values[None, :]
     width = _noise_of_differences(error)
     noisy = width > slack

@@ -91,6 +91,7 @@ def _ranked(
                 row |= {
                     "value": sure.value[i], "value_low": limits[0, i], "value_high": limits[1, i],
                     "value_shrunk": sure.value_shrunk[i], "p_best": sure.p_best[i],
+                    "p_within_margin": sure.p_within_margin[i],
                     "bootstrap_best": sure.frequency_best[i],
                     "in_best_set": bool(sure.best_set[i]),
                     "tied": bool(sure.best_set[i]) and name != chosen,

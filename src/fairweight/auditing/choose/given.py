@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.choose.chosen import Choice, choose
 from fairweight.auditing.choose.constraints import read_requirement
 from fairweight.auditing.choose.costs import numeric_columns
 from fairweight.auditing.choose.counted import Counted, models_beside_cubes, of_cubes, of_tables
-from fairweight.auditing.choose.held_out import refuse_overlap, split
+from fairweight.auditing.choose.held_out import compare_rows, split
 from fairweight.auditing.choose.known import Asked, metrics_of
 from fairweight.auditing.choose.measured import Progress
-from fairweight.auditing.choose.objectives import read_objective
+from fairweight.auditing.choose.objectives import is_bounded, read_objective
 from fairweight.auditing.choose.values import read_weights, weights_of
 from fairweight.auditing.streams import stream
 from fairweight.errors import InputError
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from fairweight.auditing.compare.comparison import Options
     from fairweight.tables.align import Aligned
 
+MARGIN = 0.02  # 2 points
+
 
 @dataclass(frozen=True)
 class Wishes:
@@ -34,6 +37,7 @@ class Wishes:
     requirements: Sequence[str] = ()
     weights: Sequence[str] = ()
     excluded: Sequence[str] = ()
+    margin: float | None = None  # None: 2 points, where the value is a share
 
 
 def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> Asked:
@@ -51,12 +55,29 @@ def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> Asked:
     twice = next((name for name in terms if terms.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"--objective {twice} was given twice; give it once.")
-    return Asked(
+    asked = Asked(
         objectives=objectives,
         requirements=tuple(read_requirement(text, columns) for text in wishes.requirements),
         weights=weights_of(objectives, weights),
         excluded=tuple(wishes.excluded),
     )
+    return replace(asked, margin=_margin(asked, wishes.margin))
+
+
+def _margin(asked: Asked, given: float | None) -> float | None:
+    """How far below the best is near it: as given, or 2 points of a single share."""
+    if given is not None and not (isfinite(given) and given >= 0):
+        raise InputError(f"--margin {given:g} cannot be used; give a number of at least 0.")
+    if asked.weights is None:
+        if given is not None:
+            raise InputError(
+                "--margin says how far from the best a variant may be, and several objectives "
+                "without weights have no single best; give --weight too, or leave --margin out."
+            )
+        return None
+    if given is None and len(asked.objectives) == 1 and is_bounded(asked.objectives[0].term):
+        return MARGIN * float(asked.weights[0])
+    return given
 
 
 def choice_from(
@@ -115,9 +136,10 @@ def choice_from(
         if confirm is not None:
             given = {**tables, "baseline": aligned.baseline, "groups": list(aligned.groupings)}
             other = opened.enter_context(align(confirm, **given))
-            refuse_overlap(aligned, other)
             _same_variants(aligned, other)
+            said = compare_rows(aligned, other)
             held = of_tables(other, asked, options, positive, force)
+            found = replace(found, notes=(*found.notes, *said))
         elif confirm_share is not None:
             rng = stream(options.random_state, "choose", "confirm")
             own, out = split(found.cube, confirm_share, rng)

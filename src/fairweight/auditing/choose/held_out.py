@@ -9,8 +9,6 @@ import numpy as np
 
 from fairweight.auditing.counts.cube import Cube, select
 from fairweight.errors import InputError
-from fairweight.tables.canonical import canonical
-from fairweight.tables.sql import quote
 
 if TYPE_CHECKING:
     from fairweight.tables.align import Aligned
@@ -52,27 +50,18 @@ def _part(cube: Cube, count: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) ->
     )
 
 
-def refuse_overlap(chosen_on: Aligned, confirmed_on: Aligned) -> None:
-    """An error where an example or a cluster is in both tables, or where nobody can tell."""
-    if not (chosen_on.has_id and confirmed_on.has_id):
-        raise InputError(
-            "--confirm needs the ids of examples, to see that none was chosen on, and a table has "
-            "none; name their column with --id, or hold out a share: --confirm-share 0.5."
-        )
-    kinds = ["example_id"]
-    kinds += ["cluster"] if chosen_on.has_cluster and confirmed_on.has_cluster else []
-    for kind in kinds:
-        both = _names(chosen_on, kind) & _names(confirmed_on, kind)
-        if both:
-            what = "examples" if kind == "example_id" else "clusters"
-            raise InputError(
-                f"--confirm has {len(both):,} {what} that the choice was made on too (such as "
-                f"'{min(both)}'); give rows that were not used for choosing."
-            )
+def compare_rows(chosen_on: Aligned, confirmed_on: Aligned) -> list[str]:
+    """Refuse rows and clusters that are in both tables; say what could not be compared."""
+    from fairweight.auditing.answers import from_aligned, tasks_of
+    from fairweight.auditing.mitigate.rows_seen import refuse_overlap, rows_seen
 
-
-def _names(aligned: Aligned, column: str) -> set[str]:
-    rows = aligned.connection.execute(
-        f"SELECT DISTINCT {quote(column)} FROM {quote(aligned.view)}"
-    ).fetchall()
-    return {canonical(row[0]) or "" for row in rows}
+    own, other = (
+        [from_aligned(aligned, task) for task in tasks_of(aligned)]
+        for aligned in (chosen_on, confirmed_on)
+    )
+    seen = rows_seen(own)
+    return refuse_overlap(
+        seen,
+        rows_seen(other, seen),
+        "--confirm: the choice would be confirmed on rows on which it was made",
+    )

@@ -26,6 +26,7 @@ class Asked:
     requirements: tuple[Requirement, ...] = ()
     weights: Floats | None = None  # of the objectives; None: the frontier, and no single best
     excluded: tuple[str, ...] = ()
+    margin: float | None = None  # how far below the best, in units of the value, is near it
 
     @property
     def terms(self) -> tuple[Term, ...]:

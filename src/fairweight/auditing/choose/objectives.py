@@ -138,6 +138,18 @@ def _aim(term: Term, told: str | None) -> Aim:
     return AIMS[better]
 
 
+def is_bounded(term: Term) -> bool:
+    """Whether a term is a share or a difference of shares, so that a point of it means something.
+
+    >>> is_bounded(read_term("accuracy", [])), is_bounded(read_term("cev_pp", []))
+    (True, False)
+    """
+    if term.metric is None:
+        return False
+    entry = metric(term.metric)
+    return entry.low >= -1 and entry.high <= 1
+
+
 def needs_scores(terms: Iterable[Term]) -> bool:
     """Whether any term is of scores, not of answers."""
     return any(_of_scores(metric(t.metric)) for t in terms if t.metric is not None)

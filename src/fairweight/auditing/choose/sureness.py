@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.choose.best import LEVEL, best_set, deficits, share_best
+from fairweight.auditing.choose.best import LEVEL, best_set, deficits, share_best, share_near
 from fairweight.auditing.choose.known import Asked, Known
 from fairweight.auditing.choose.pareto import frontier
-from fairweight.auditing.choose.shrunk import shrink
+from fairweight.auditing.choose.prior import Posterior, posterior
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.streams import stream
 
@@ -28,33 +28,37 @@ class Sureness:
     value_draws: Floats | None = None  # (R, V), replicates of the value
     value_shrunk: Floats = field(default_factory=lambda: np.zeros(0))
     p_best: Floats = field(default_factory=lambda: np.zeros(0))
+    p_within_margin: Floats = field(default_factory=lambda: np.zeros(0))
     frequency_best: Floats = field(default_factory=lambda: np.zeros(0))
     best_set: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
 
 def sureness(asked: Asked, known: Known, kept: NDArray[np.bool_], random_state: int) -> Sureness:
-    """Everything about those that qualify; shrinking looks at all candidates."""
-    points, raw, draws, shrunk = [], [], [], []
+    """Everything about those that qualify; the prior is over all candidates."""
+    points, raw = [], []
     for objective in asked.objectives:
         values, replicates = (objective.oriented(part) for part in known.of(objective.term))
         points.append(values)
         raw.append(replicates)
-        if objective.term.noisy:
-            rng = stream(random_state, "choose", "shrunk", objective.name)
-            drawn_in = shrink(values, replicates, rng)
-            draws.append(drawn_in.draws)
-            shrunk.append(drawn_in.mean)
-        else:
-            draws.append(replicates)
-            shrunk.append(values)
-    at, replicated, drawn = (np.stack(part, axis=-1) for part in (points, raw, draws))
+    at, replicated = np.stack(points, axis=-1), np.stack(raw, axis=-1)
     noisy = np.array([objective.term.noisy for objective in asked.objectives])
-    full = len(kept)
+
+    def known_truth(values: Floats, replicates: Floats, *name: str) -> Posterior:
+        return posterior(values, replicates, stream(random_state, "choose", "posterior", *name))
+
+    truths = [
+        known_truth(values, replicates, objective.name)
+        if objective.term.noisy
+        else Posterior(replicates, values)
+        for objective, values, replicates in zip(asked.objectives, points, raw, strict=True)
+    ]
+    n_draws = min(len(truth.draws) for truth in truths)
+    drawn = np.stack([truth.draws[:n_draws] for truth in truths], axis=-1)
 
     def spread(found: NDArray[Any], empty: object = np.nan) -> NDArray[Any]:
-        room = np.full(full, empty, dtype=found.dtype)
-        room[kept] = found
-        return room
+        every = np.full(len(kept), empty, dtype=found.dtype)
+        every[kept] = found
+        return every
 
     on = frontier(at[kept])
     made = Sureness(
@@ -62,17 +66,27 @@ def sureness(asked: Asked, known: Known, kept: NDArray[np.bool_], random_state: 
         near=spread(~on & ~_surely_dominated(at[kept], replicated[:, kept], noisy), False),
         p_frontier=spread(frontier(drawn[:, kept]).mean(axis=0)),
         frequency_frontier=spread(frontier(replicated[:, kept]).mean(axis=0)),
-        value=np.full(full, np.nan),
+        value=np.full(len(kept), np.nan),
     )
     if asked.weights is None:
         return made
     value, value_draws = at @ asked.weights, replicated @ asked.weights
+    truth = Posterior(drawn @ asked.weights, np.stack([t.mean for t in truths], -1) @ asked.weights)
+    if noisy.sum() > 1:  # the prior is over values, of which costs are known
+        weights = np.where(noisy, asked.weights, 0.0)
+        sum_of = known_truth(at @ weights, replicated @ weights, "value")
+        costs = at @ (asked.weights - weights)
+        truth = Posterior(sum_of.draws + costs, sum_of.mean + costs)
+    near = np.full(int(kept.sum()), np.nan)
+    if asked.margin is not None:
+        near = share_near(truth.draws[:, kept], asked.margin)
     return replace(
         made,
         value=value,
         value_draws=value_draws,
-        value_shrunk=np.stack(shrunk, axis=-1) @ asked.weights,
-        p_best=spread(share_best((drawn @ asked.weights)[:, kept])),
+        value_shrunk=truth.mean,
+        p_best=spread(share_best(truth.draws[:, kept])),
+        p_within_margin=spread(near),
         frequency_best=spread(share_best(value_draws[:, kept])),
         best_set=spread(best_set(value[kept], value_draws[:, kept]), False),
     )

@@ -111,8 +111,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "label_interrelation": ("variant", "seed", "task", "r2", "r2_labels", "n", "status"),
     "choice": (  # of `fairweight choose`, best first
         "rank", "variant", "is_baseline", "qualifies", "chosen", "tied", "value", "value_low",
-        "value_high", "value_shrunk", "frontier", "p_best", "p_frontier", "bootstrap_best",
-        "bootstrap_frontier", "in_best_set", "status",
+        "value_high", "value_shrunk", "in_best_set", "p_within_margin", "p_best", "frontier",
+        "p_frontier", "bootstrap_best", "bootstrap_frontier", "status",
     ),
     "choice_values": (
         "variant", "term", "metric", "place", "aim", "weight", "value", "low", "high",

@@ -20,10 +20,18 @@ def to_json(choice: Choice, command: str | None = None) -> str:
 
     asked = choice.asked
     weights = [None] * len(asked.objectives) if asked.weights is None else asked.weights.tolist()
+    best = [
+        {"variant": row["variant"], "p_within_margin": row["p_within_margin"]}
+        for row in records(choice.tables["choice"])
+        if row["in_best_set"] is True
+    ]
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "version": __version__,
         "command": command,
+        "sentences": sentences(choice),
+        "best_is_among": best,
+        "margin": asked.margin,
         "chosen": choice.chosen,
         "qualifying": list(choice.qualifying),
         "baseline": choice.baseline,
@@ -39,7 +47,6 @@ def to_json(choice: Choice, command: str | None = None) -> str:
         "nearest_miss": None
         if choice.nearest is None
         else {"variant": choice.nearest[0], "misses": choice.nearest[1]},
-        "sentences": sentences(choice),
         "notes": list(choice.notes),
         "tables": {name: records(frame) for name, frame in choice.tables.items()},
     }  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairweight.report.choice.words import sentences, term_value
-from fairweight.report.numbers import NOTHING, count, missing, number, percent, shown
+from fairweight.report.choice.words import chance, margin, sentences, term_value
+from fairweight.report.numbers import NOTHING, count, missing, number, shown
 from fairweight.report.rows import records
 
 if TYPE_CHECKING:
@@ -42,10 +42,9 @@ def _table(choice: Choice) -> Any:
     table = Table(box=None, padding=(0, 2, 0, 0))
     titles = ["", "variant", *(f"{t.name} {aims.get(t, '')}".strip() for t in terms)]
     titles += ["value"] if valued else []
-    best = choice.asked.weights is not None
-    titles += ["P(best)"] if best else []
+    chances = _chances(choice)
     longest = max(len(shown(row["variant"], 40)) for row in rows[:LIMIT])
-    for title in (*titles, "P(frontier)", ""):
+    for title in (*titles, *chances, ""):
         # Wrapped, not cut: variants often differ at the end of their names.
         least = min(longest, 16) if title == "variant" else None
         table.add_column(title, no_wrap=title.startswith("P("), overflow="fold", min_width=least)
@@ -60,13 +59,24 @@ def _table(choice: Choice) -> Any:
             shown(row["variant"], 40),
             *(numbers[row["variant"], term.name] for term in terms),
             *([number(row["value"])] if valued else []),
-            *([percent(row["p_best"], 0)] if best else []),
-            percent(row["p_frontier"], 0),
+            *(chance(row[column]) for column in chances.values()),
             _remark(row, row["variant"] in nearly),
         )
     if len(rows) > LIMIT:
         table.caption = f"{count(len(rows) - LIMIT)} more: --out DIR writes all"
     return table
+
+
+def _chances(choice: Choice) -> dict[str, str]:
+    """Titles of the columns of probabilities, and the columns that they show."""
+    found = {}
+    if choice.asked.margin is not None:
+        found[f"P({margin(choice).removesuffix(' of')})"] = "p_within_margin"
+    if choice.asked.weights is not None:
+        found["P(best)"] = "p_best"
+    if len(choice.asked.objectives) > 1:
+        found["P(frontier)"] = "p_frontier"
+    return found
 
 
 def _nearly(choice: Choice) -> set[str]:
@@ -83,7 +93,7 @@ def _remark(row: dict[str, Any], nearly: bool) -> str:
     if row["chosen"]:
         return "chosen"
     if row["tied"]:
-        return "within noise"
+        return "may be the best" if row["in_best_set"] is True else "within noise"
     return "frontier" if row["frontier"] == "frontier" else ""
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairweight.report.numbers import count, missing, number, percent, shown, value_of
+from fairweight.report.numbers import (
+    count,
+    is_share,
+    missing,
+    number,
+    percent,
+    shown,
+    value_of,
+)
 from fairweight.report.rows import records
 
 if TYPE_CHECKING:
@@ -20,12 +28,65 @@ SELECTED = (
 
 
 def sentences(choice: Choice) -> list[str]:
-    """What was chosen, how surely, and what is not known."""
+    """Who may be the best, who is near it, what was chosen, and what is not known."""
     if choice.none_qualifies:
         return [_nobody(choice)]
-    told = [_headline(choice), *_numbers(choice), *_sureness(choice), *_near(choice)]
+    told = [*_best(choice), _headline(choice), *_numbers(choice), *_sureness(choice)]
+    told += _near(choice)
     told.append(_confirmed(choice) if choice.n_confirmed else SELECTED)
     return told
+
+
+def _best(choice: Choice) -> list[str]:
+    """The set that contains the best, and how probably each is within the margin of it."""
+    if choice.asked.weights is None or len(choice.qualifying) == 1 or not _any_noise(choice):
+        return []
+    rows = [row for row in records(choice.tables["choice"]) if row["qualifies"]]
+    among = [row for row in rows if row["in_best_set"] is True]
+    told = f"The best is {_listed(among)} (95 %)."
+    if len(among) > 1:
+        told = f"The best is among {_listed(among)} (95 %): {count(len(among))} of "
+        told += f"{count(len(rows))} variants."
+    if choice.asked.margin is None:
+        return [
+            told,
+            "Give --margin X, in units of the value, for the probability of each of being within X "
+            "of the best.",
+        ]
+    near = [f"{shown(row['variant'])} {chance(row['p_within_margin'])}" for row in among[:NAMED]]
+    more = f" and {count(len(among) - NAMED)} more" if len(among) > NAMED else ""
+    return [told, f"Probability of being {margin(choice)} the best: {', '.join(near)}{more}."]
+
+
+def margin(choice: Choice) -> str:
+    """`within 2 points of`, in the unit of the value."""
+    held = choice.asked.margin
+    assert held is not None
+    one = choice.asked.objectives[0].term
+    plain = choice.asked.weights is not None and choice.asked.weights.tolist() == [1.0]
+    if plain and one.metric is not None and is_share(one.metric):
+        return f"within {points_text(held)} of"
+    return f"within {number(held)} of"
+
+
+def points_text(share: float) -> str:
+    """
+    >>> points_text(0.02), points_text(0.01), points_text(0.005)
+    ('2 points', '1 point', '0.5 points')
+    """
+    held = f"{100 * share:g}"
+    return f"{held} point{'' if held == '1' else 's'}"
+
+
+def chance(share: float) -> str:
+    """A probability in whole percent, never 0 or 100 where it is neither.
+
+    >>> chance(0.412), chance(0.995), chance(0.0), chance(float("nan"))
+    ('41 %', 'over 99 %', '0 %', '—')
+    """
+    if missing(share) or share in (0.0, 1.0):
+        return percent(share, 0)
+    return "over 99 %" if share >= 0.995 else "under 1 %" if share < 0.005 else percent(share, 0)
 
 
 def _nobody(choice: Choice) -> str:
@@ -101,16 +162,14 @@ def _sureness(choice: Choice) -> list[str]:
     if choice.asked.weights is None:
         near = [row for row in rows if row["tied"]]
         return [f"Not shown to be worse in everything: {_listed(near)}."] if near else []
-    own = next(row for row in rows if row["chosen"])
-    others = [row for row in rows if row["in_best_set"] is True and not row["chosen"]]
     if len(choice.qualifying) == 1:
         return []
-    chance = f"The probability that it is the best of them is {percent(own['p_best'], 0)}"
-    if not others:
-        return [f"{chance}; no other is within noise of it."]
-    return [
-        f"{chance}; within noise of it, so that the best may be one of them: {_listed(others)}."
-    ]
+    own = next(row for row in rows if row["chosen"])
+    likely = max((row for row in rows if row["qualifies"]), key=lambda row: row["p_best"])
+    told = f"The probability that it is the best of them is {chance(own['p_best'])}"
+    if likely["p_best"] > own["p_best"]:
+        told += f"; that of {shown(likely['variant'])} is higher, {chance(likely['p_best'])}"
+    return [f"{told}."]
 
 
 def _any_noise(choice: Choice) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LIMIT = 30
 PANELS = (
+    ("p_within_margin", None, "probability of being within the margin of the best, %"),
     ("p_best", "bootstrap_best", "probability of being the best, %"),
     ("p_frontier", "bootstrap_frontier", "probability of being on the frontier, %"),
 )
@@ -25,9 +26,9 @@ PANELS = (
     "FW-5",
     title="Selection probabilities",
     caption=(
-        "Bars: the probability that a variant is truly the best (or on the frontier) of those that "
-        "qualify, from replicates shrunk over variants. Ticks: the raw bootstrap frequency, which "
-        "is too sure of the leader. Orange: in the 95 % set that contains the best."
+        "Bars: the probability that a variant is truly within the margin of the best, the best, or "
+        "on the frontier, of those that qualify. Ticks: the raw bootstrap frequency, which is too "
+        "sure of the leader. Orange: in the 95 % set that contains the best."
     ),
     explains=True,
     once=True,
@@ -59,14 +60,14 @@ def selection_probabilities(
 
 
 def _panel(
-    rows: list[dict[str, Any]], probability: str, frequency: str, title: str, *, first: bool
+    rows: list[dict[str, Any]], probability: str, frequency: str | None, title: str, *, first: bool
 ) -> Spec:
     names = [label(row["variant"]) for row in rows]
     values = [
         {
             "variant": label(row["variant"]),
             "probability": value(row[probability], 100.0),
-            "frequency": value(row[frequency], 100.0),
+            "frequency": None if frequency is None else value(row[frequency], 100.0),
             "possible": "in the 95 % set" if row["in_best_set"] is True else "not in it",
         }
         for row in rows
@@ -80,7 +81,7 @@ def _panel(
     }
     scale = {"domain": [0, 100]}
     x = {"field": "probability", "type": "quantitative", "title": title, "scale": scale}
-    marked = any(not missing(row["in_best_set"]) for row in rows) and probability == "p_best"
+    marked = any(not missing(row["in_best_set"]) for row in rows) and probability != "p_frontier"
     color: Spec = {"value": BLUE}
     if marked:
         color = {
@@ -92,25 +93,22 @@ def _panel(
     tooltip = [
         {"field": "variant", "type": "nominal"},
         {"field": "probability", "type": "quantitative", "format": ".1f", "title": title},
-        {
-            "field": "frequency",
-            "type": "quantitative",
-            "format": ".1f",
-            "title": "bootstrap frequency, %",
-        },
     ]
-    return {
-        "width": 260,
-        "height": {"step": 20},
-        "data": {"values": values},
-        "layer": [
-            {
-                "mark": {"type": "bar", "height": 12},
-                "encoding": {"x": x, "y": y, "color": color, "tooltip": tooltip},
-            },
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "bar", "height": 12},
+            "encoding": {"x": x, "y": y, "color": color, "tooltip": tooltip},
+        }
+    ]
+    if frequency is not None:
+        told = "bootstrap frequency, %"
+        tooltip.append(
+            {"field": "frequency", "type": "quantitative", "format": ".1f", "title": told}
+        )
+        layers.append(
             {
                 "mark": {"type": "tick", "color": GREY, "thickness": 3, "height": 16},
                 "encoding": {"x": {**x, "field": "frequency"}, "y": y},
-            },
-        ],
-    }
+            }
+        )
+    return {"width": 260, "height": {"step": 20}, "data": {"values": values}, "layer": layers}

@@ -307,8 +307,9 @@ def _stratum_sizes(
         return total
     if strata > 1:
         return size
-    of_everyone = c.positive is None or not _of_a_class(event)
-    return everyone if of_everyone else size[:, [c.positive]]
+    if c.positive is None or not _of_a_class(event):
+        return everyone
+    return size[:, [c.positive]]
 
 
 def _of_a_class(event: Event | None) -> bool:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from fairweight.auditing.choose.pareto import frontier
 from fairweight.auditing.choose.prior import posterior
 from fairweight.auditing.counts.stats import Floats
 
-from .measured import Figures, Share, share
+from .measured import Figures, Share, share, stored
 
 JUDGED_ON = 1803
 REPLICATES = 500
@@ -103,7 +102,7 @@ def sample(rng: np.random.Generator, world: str, n_variants: int) -> tuple[Float
     return truth, values, values + error + shared * rng.standard_normal((REPLICATES, 1))
 
 
-@cache
+@stored
 def calibration(world: str, n_variants: int, *, samples: int | None = None) -> Calibration:
     seed = [JUDGED_ON, n_variants, list(WORLDS).index(world)]
     rng = np.random.default_rng(seed)
@@ -164,7 +163,7 @@ def npmle_draws(values: Floats, rng: np.random.Generator, steps: int = 100) -> F
     return found
 
 
-@cache
+@stored
 def no_number_can(n_variants: int, ahead: float = 1.5, samples: int = 200_000) -> float:
     """The least that any number must be off, in one of two worlds: nearly equal, and one ahead.
 
@@ -212,7 +211,7 @@ class FrontierCalibration:
         return self.stated_all - self.actual_all.value
 
 
-@cache
+@stored
 def frontier_calibration(
     n_variants: int, ratio: float, *, costs: bool, samples: int = FRONTIERS
 ) -> FrontierCalibration:

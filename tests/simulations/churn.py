@@ -15,7 +15,6 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 import fairweight as fw
 
-from .measured import Share
+from .measured import Share, stored
 
 ALPHA = 0.05
 Numbers = NDArray[np.float64]
@@ -173,7 +172,7 @@ def simulate(
     return {key: Share(float(np.mean([d[key] for d in done[:audits]])), audits) for key in names}
 
 
-@cache
+@stored
 def figures(name: str, audits: int = 400) -> dict[str, Share]:
     """The same for tests and documents."""
     return simulate(name, min(audits, FEWER.get(name, audits)))

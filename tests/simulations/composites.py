@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -13,7 +12,7 @@ from fairweight.auditing.intervals.bootstrap import bias_corrected
 
 from .audits import chosen, covers, rate, replicated, value_block
 from .latent import HARD, Floats, World, compared, world
-from .measured import Share, share
+from .measured import Share, share, stored
 
 CLASSES = 10
 NEVER_NEGATIVE = ("cev", "sde", "cev_pp", "sde_pp")
@@ -58,7 +57,7 @@ def truths(of: World) -> dict[str, np.ndarray]:
     return {q.metric: r.observed.change[0] for q, r in zip(wanted, found, strict=True)}
 
 
-@cache
+@stored
 def coverage(
     name: str, per_class: int, audits: int = 300, n_boot: int = 500, seed: int = 1201
 ) -> dict[str, Share]:
@@ -81,7 +80,7 @@ def coverage(
     return {metric: share(found) for metric, found in covered.items()}
 
 
-@cache
+@stored
 def inflation(
     per_class: int, audits: int = 200, n_boot: int = 200, seed: int = 1202
 ) -> tuple[float, float, float]:
@@ -99,7 +98,7 @@ def inflation(
     return float(truths(sampled)["cev"][0]), float(np.mean(plain)), float(np.mean(corrected))
 
 
-@cache
+@stored
 def swap_level(
     per_class: int = 300, audits: int = 800, n_boot: int = 199, seed: int = 1203
 ) -> dict[str, Share]:
@@ -122,7 +121,7 @@ TEN_GROUPS = {
 }
 
 
-@cache
+@stored
 def worst_group(
     name: str, per_group: int = 500, audits: int = 600, seed: int = 1204
 ) -> dict[str, Share]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from fairweight.auditing.counts.cube import Cube
 
 from .audits import chosen, covers, heterogeneity, rate, replicated, value_block
 from .latent import HARD, Floats, compared, cube, world
-from .measured import Share, share
+from .measured import Share, share, stored
 
 ICC = 0.05
 LABELS = 5
@@ -85,7 +84,7 @@ def measured_icc(number: int = 20_000, seed: int = 1300) -> tuple[float, float]:
     return found[0], found[1]
 
 
-@cache
+@stored
 def clusters(number: int, audits: int = 800, seed: int = 1301) -> dict[str, Share]:
     """Everyone loses 2 points on average: coverage with clusters, and as if there were none.
 
@@ -113,7 +112,7 @@ def clusters(number: int, audits: int = 800, seed: int = 1301) -> dict[str, Shar
     return {name: share(values) for name, values in found.items() if values}
 
 
-@cache
+@stored
 def sign_flips(number: int, audits: int = 800, seed: int = 1302) -> dict[str, Share]:
     """P(p <= .05) for the accuracy shift where nobody loses on average."""
     rng = np.random.default_rng([seed, number])
@@ -128,7 +127,7 @@ def sign_flips(number: int, audits: int = 800, seed: int = 1302) -> dict[str, Sh
     return {"sign flips": share(clustered), "McNemar, i.i.d.": share(alone)}
 
 
-@cache
+@stored
 def cluster_heterogeneity(
     number: int, levels: int, mixed: bool, audits: int = 500, seed: int = 1303
 ) -> Share:
@@ -141,7 +140,7 @@ def cluster_heterogeneity(
     return share(found)
 
 
-@cache
+@stored
 def cluster_kappa(
     number: int, audits: int = 300, n_boot: int = 500, seed: int = 1304
 ) -> dict[str, Share]:
@@ -163,7 +162,7 @@ def cluster_kappa(
     return {name: share(values) for name, values in found.items()}
 
 
-@cache
+@stored
 def weights(spread: float, n: int = 500, audits: int = 1000, seed: int = 1305) -> Share:
     """Shift with log-normal weights that are larger in the groups that lose more."""
     rng = np.random.default_rng([seed, n])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from fairweight.auditing.exemplars.modal import Mask, TieRule
 from fairweight.auditing.exemplars.odds import log_odds_limits
 from fairweight.auditing.exemplars.result import Key
 
-from .measured import Share, share
+from .measured import Share, share, stored
 from .populations import Design, Latent, children, latent, unrelated
 
 ALPHA = 0.05
@@ -64,7 +63,7 @@ def masks_of(answers: Answers, seed: int) -> dict[Key, Mask]:
     }
 
 
-@cache
+@stored
 def rows(
     harm: float,
     design: Design,
@@ -115,7 +114,7 @@ def planted(member_group: float, audits: int = 50, seed: int = 63_000) -> pd.Dat
     return rows(PLANTED, unrelated(10, 10), SIZES, audits, seed, member_group)
 
 
-@cache
+@stored
 def coverage(n_inside: int, inside: float, outside: float, n_outside: int = 2000) -> float:
     """Exact coverage of the interval of one odds ratio, by enumeration of both counts."""
     a, c = np.arange(n_inside + 1), np.arange(n_outside + 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from fairweight.auditing.compare.structure import standardised_quantities
@@ -11,14 +9,14 @@ from fairweight.auditing.compare.values import value_rows
 
 from .audits import covers, rate
 from .latent import compared, world
-from .measured import Share, share
+from .measured import Share, share, stored
 
 SIZES = np.array([[0.1], [0.2], [0.3], [0.4]])
 LABELS = 5
 HARM = np.array([[0.25], [0.0], [0.1], [0.05]])
 
 
-@cache
+@stored
 def excess_coverage(n: int, audits: int = 800, seed: int = 1401) -> dict[str, Share]:
     """Four groups of 10, 20, 30 and 40 % that lose 5, 0, 2 and 1 points."""
     rng = np.random.default_rng([seed, n])
@@ -40,7 +38,7 @@ def excess_coverage(n: int, audits: int = 800, seed: int = 1401) -> dict[str, Sh
     }
 
 
-@cache
+@stored
 def standardised_coverage(n: int, audits: int = 300, n_boot: int = 500, seed: int = 1402) -> Share:
     """The same groups: labels are alike in all of them, so the excess is also the standardised."""
     rng = np.random.default_rng([seed, n])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from fairweight.auditing.compare.power import power_table
@@ -12,7 +10,7 @@ from fairweight.auditing.compare.values import value_rows
 
 from .audits import heterogeneity, rate
 from .latent import HARD, World, compared, world
-from .measured import Share, share
+from .measured import Share, share, stored
 
 GROUPS, PER_GROUP = 20, 500
 ALPHA = 0.05
@@ -21,7 +19,7 @@ ALPHA = 0.05
 FAMILIES = {"accuracy by group": ("accuracy", "group"), "recall by class": ("recall", "class")}
 
 
-@cache
+@stored
 def all_null(family: str, audits: int = 1000, seed: int = 1101) -> dict[str, Share]:
     """20 groups × 500 and 20 classes of about 500; two models that differ like retrained ones."""
     rng = np.random.default_rng(seed)
@@ -50,7 +48,7 @@ def least_detectable() -> float:
     return float(found.pop())
 
 
-@cache
+@stored
 def planted(audits: int = 500, seed: int = 1102) -> dict[str, Share]:
     """That shift in one group of 20, with and without a loss of 2 points for everyone."""
     rng = np.random.default_rng(seed)
@@ -71,7 +69,7 @@ def planted(audits: int = 500, seed: int = 1102) -> dict[str, Share]:
     return {name: share(happened) for name, happened in found.items()}
 
 
-@cache
+@stored
 def uniform_drop(audits: int = 800, seed: int = 1103) -> dict[str, Share]:
     """Everyone loses 2 points: 20 groups × 500, two classes."""
     rng = np.random.default_rng(seed)
@@ -96,7 +94,7 @@ def simpson() -> World:
     return world(4, 10, hard=0.3, compressed=np.where(fragile, 0.5 - 0.1 / 0.3, 0.5), share=held)
 
 
-@cache
+@stored
 def composition(audits: int = 400, seed: int = 1104) -> dict[str, Share]:
     """Groups of 1,000 that differ in their labels alone."""
     rng = np.random.default_rng(seed)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from fairweight.auditing.intervals.correction import holm
 from fairweight.auditing.metrics.registry import metric
 
 from .latent import Codes, Floats, cube
-from .measured import Figures, Share, share
+from .measured import Figures, Share, share, stored
 
 MARGIN = 0.02
 AUDITS = 1000
@@ -183,7 +182,7 @@ PEOPLE = tuple(
 )
 
 
-@cache
+@stored
 def clusters_at_the_margin(people: People, audits: int = AUDITS, seed: int = WORLD_SEED) -> Share:
     rng = np.random.default_rng([seed, *_key(str(people))])
     return share(passes(people.draw(rng, (MARGIN, 0.0))) for _ in range(audits))
@@ -200,7 +199,7 @@ NULLS = (
 )
 
 
-@cache
+@stored
 def cluster_excess(
     people: People, churn: float, audits: int = AUDITS, seed: int = WORLD_SEED + 1
 ) -> Share:
@@ -214,7 +213,7 @@ def cluster_excess(
 # ---------------------------------------------------------------- weights
 
 
-@cache
+@stored
 def weights_at_the_margin(
     n: int, spread: float, gained: float, audits: int = AUDITS, seed: int = WORLD_SEED + 2
 ) -> Share:
@@ -238,7 +237,7 @@ def _chances(n: int, shape: float, mean: float, rng: np.random.Generator) -> Flo
     return np.minimum(rng.gamma(shape, 1 / shape, n) * mean, 1.0)
 
 
-@cache
+@stored
 def _mean_chance(shape: float, mean: float) -> float:
     return float(_chances(4_000_000, shape, mean, np.random.default_rng(1)).mean())
 
@@ -255,7 +254,7 @@ def population(
     return changed(np.concatenate(parts), np.repeat([0, 1], [n, 6 * n]))
 
 
-@cache
+@stored
 def members_at_the_margin(
     k: int, n: int, shape: float, audits: int = AUDITS, seed: int = WORLD_SEED + 3
 ) -> Share:
@@ -264,7 +263,7 @@ def members_at_the_margin(
     return share(passes(population(n, k, shape, (MARGIN, 0.0), rng), margin) for _ in range(audits))
 
 
-@cache
+@stored
 def unchanged_members(
     k: int, n: int, shape: float = 0.5, audits: int = AUDITS, seed: int = WORLD_SEED + 4
 ) -> Share:
@@ -273,7 +272,7 @@ def unchanged_members(
     return share(passes(population(n, k, shape, (0.005, 0.005), rng)) for _ in range(audits))
 
 
-@cache
+@stored
 def crossed_members(
     sides: tuple[int, int], n: int, loss: float, audits: int = AUDITS, seed: int = WORLD_SEED + 5
 ) -> Share:
@@ -341,7 +340,7 @@ POWER = Method(
 )
 
 
-@cache
+@stored
 def method_excess(
     world: Method, k: int, effect: float = 0.0, audits: int = AUDITS, seed: int = WORLD_SEED + 6
 ) -> dict[str, Share]:

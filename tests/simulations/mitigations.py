@@ -8,7 +8,6 @@ lie as have the attribute. The compressed model adds a little noise, and its log
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from fairweight.auditing.mitigate.reaudit import reaudit
 from fairweight.auditing.mitigate.thresholds import apply_thresholds, fit_thresholds
 from fairweight.report.mitigation_sentences import mitigation_sentences
 
-from .measured import Figures, Share, share
+from .measured import Figures, Share, share, stored
 
 SEED = 1901
 RATE, SIGNAL, NOISE, FURTHER = 0.16, 1.5, 0.7, 0.1
@@ -49,7 +48,7 @@ class Calibrated:
     halved: Share  # of the pairs of tables
 
 
-@cache
+@stored
 def right(noise: float) -> float:
     """Above this value lie as many logits as there are positives."""
     from scipy.optimize import brentq
@@ -82,7 +81,7 @@ def threshold_bias(answers: Answers, prediction: np.ndarray) -> float:
     return float(abs((prediction == 1).sum() / (answers.label == 1).sum() - 1))
 
 
-@cache
+@stored
 def calibrated(n: int, smooth: bool) -> Calibrated:
     """With n validation rows, judged on 4,000 others."""
     rng = np.random.default_rng(SEED)
@@ -111,7 +110,7 @@ def sentence(world: World, rng: np.random.Generator) -> str:
     return mitigation_sentences(again.mitigation, "thresholds")[0]
 
 
-@cache
+@stored
 def said(name: str) -> dict[str, Share]:
     """How often each of the three things is said in a world."""
     rng = np.random.default_rng([SEED, list(WORLDS).index(name)])

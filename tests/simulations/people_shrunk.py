@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from fairweight.auditing.answers import Answers, from_arrays
 from fairweight.auditing.explain.individuals import individuals
 
 from .latent import Floats
-from .measured import Figures, Share
+from .measured import Figures, Share, stored
 
 # Shares of an individual's examples: lost, gained, right before and after, wrong before and after.
 PRUNED = np.array([0.08, 0.01, 0.89, 0.02])
@@ -86,7 +85,7 @@ def draw(crowd: Crowd, rng: np.random.Generator) -> tuple[Answers, dict[str, Flo
     }
 
 
-@cache
+@stored
 def coverage(name: str, audits: int | None = None, seed: int = 1700) -> dict[str, Share]:
     """Shares of individuals whose limits hold the truth.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -15,7 +14,7 @@ from fairweight.auditing.metrics.registry import metric
 
 from .audits import chosen, covers
 from .latent import Floats
-from .measured import Share, share
+from .measured import Share, share, stored
 from .populations import Design, Latent, children, compared, latent, same_seeds, unrelated
 
 NAMES = ("cev_pp", "sde_pp")
@@ -52,7 +51,7 @@ def truths(world: Latent) -> dict[str, float]:
     return {name: float(np.ravel(metric(name).function(first, second))[0]) for name in NAMES}
 
 
-@cache
+@stored
 def coverage(
     name: str,
     design: Design,
@@ -75,7 +74,7 @@ def coverage(
     return {metric: share(found) for metric, found in inside.items()}
 
 
-@cache
+@stored
 def relabelling(
     design: Design, per_class: int = 100, audits: int = NULL_AUDITS
 ) -> dict[str, Share]:

@@ -7,20 +7,18 @@ and normal, and the draws, quantiles and relabellings are those of the audit.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 from fairweight.auditing.compare.pairing import pair_members
 from fairweight.auditing.compare.retrained import context, difference, retraining
 
-from .measured import Share
+from .measured import Share, stored
 from .populations import Design, members_of
 
 DRAWS, QUANTITIES, SEED = 20, 2000, 1361
 
 
-@cache
+@stored
 def floors(design: Design) -> dict[str, Share]:
     """Share of quantities above their floor, and with p <= .05."""
     members, k = members_of(design), design.n_dense

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -21,7 +20,7 @@ from fairweight.auditing.compare.replicates import Replicated, replicate
 
 from .audits import chosen, covers
 from .latent import Floats
-from .measured import Share, share
+from .measured import Share, share, stored
 from .populations import (
     Design,
     Latent,
@@ -92,7 +91,7 @@ class Interval:
     bias: float  # mean of the estimates less the truth
 
 
-@cache
+@stored
 def truths(name: str, members: int = 400_000, seed: int = 1310) -> dict[str, float]:
     """True shifts: the mean over very many members of each member's own value."""
     world = WORLDS[name]
@@ -109,7 +108,7 @@ def truths(name: str, members: int = 400_000, seed: int = 1310) -> dict[str, flo
     }
 
 
-@cache
+@stored
 def gaps(
     name: str,
     design: Design,

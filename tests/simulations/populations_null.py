@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 import fairweight as fw
 
-from .measured import Share, share
+from .measured import Share, share, stored
 from .populations import Design, Latent, latent
 
 GROUPS = 4
@@ -50,7 +48,7 @@ def audited(world: Latent, design: Design, rng: np.random.Generator, seed: int) 
     )
 
 
-@cache
+@stored
 def context(name: str, design: Design, audits: int = AUDITS) -> dict[str, tuple[Share, int]]:
     """Share of quantities above their floor, and with p <= .05; with the number of quantities."""
     world = WORLDS[name]

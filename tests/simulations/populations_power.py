@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import multivariate_normal, nct, norm, t
 
-from .measured import Share, share
+from .measured import Share, share, stored
 from .populations import Design, Latent, compared, latent
 from .populations_rates import estimates
 
@@ -77,13 +75,13 @@ def analytic_power(harm: float, k: int, n: int = N) -> float:
     return float(nct.sf(beyond, degrees, abs(away)))  # the other side is out of reach
 
 
-@cache
+@stored
 def detectable(k: int) -> float:
     """The harm that analysis says is found in 80 %."""
     return float(brentq(lambda harm: analytic_power(harm, k) - POWER, 0.02, 0.6))
 
 
-@cache
+@stored
 def found(design: Design, *, planted: bool = True, audits: int = AUDITS) -> Share:
     """How often the two-way t finds it; with nothing planted, how often it cries wolf."""
     k = design.n_dense

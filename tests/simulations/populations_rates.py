@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from fairweight.auditing.metrics.registry import metric
 
 from .audits import covers
 from .latent import Floats
-from .measured import Share, share
+from .measured import Share, share, stored
 from .populations import Design, children, compared, latent, of_groups, same_seeds, unrelated
 
 SIZES = np.array([100, 300, 1000, 2000])  # examples of the four groups
@@ -105,7 +104,7 @@ def covered(found: list[RateEstimate], truth: Truth) -> dict[str, Floats]:
     }
 
 
-@cache
+@stored
 def coverage(
     name: str, design: Design, scope: str = "method", audits: int = AUDITS
 ) -> dict[tuple[str, str], Share]:

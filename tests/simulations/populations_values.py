@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -13,7 +12,7 @@ from fairweight.auditing.compare.replicates import replicate
 
 from .audits import chosen, covers
 from .latent import Floats
-from .measured import Share, share
+from .measured import Share, share, stored
 from .populations import Design, compared, latent
 
 WANTED = tuple(
@@ -47,7 +46,7 @@ def of_rates(rates: Floats) -> dict[str, Floats]:
     }
 
 
-@cache
+@stored
 def truths(name: str, members: int = 400_000, seed: int = 1320) -> dict[tuple[str, str], Floats]:
     """True values of the compressed side, shifts and excesses: rows (value, shift, excess)."""
     world = WORLDS[name]
@@ -73,7 +72,7 @@ def truths(name: str, members: int = 400_000, seed: int = 1320) -> dict[tuple[st
     return made
 
 
-@cache
+@stored
 def coverage(name: str, design: Design, audits: int = AUDITS) -> dict[tuple[str, str], Share]:
     """By metric and part: the compressed side's value, the shift, the excess (over all rows)."""
     world, truth = WORLDS[name], truths(name)

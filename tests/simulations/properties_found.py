@@ -7,7 +7,6 @@ goes with the class alone must not be found.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from fairweight.auditing.answers import Answers, from_arrays
 from fairweight.auditing.explain.example_properties import example_properties
 
 from .latent import Floats
-from .measured import Figures, Share, share
+from .measured import Figures, Share, share, stored
 
 CLASSES = 10
 EXAMPLES = 3000
@@ -80,7 +79,7 @@ def draw(
     return answers, columns
 
 
-@cache
+@stored
 def nothing_planted(
     name: str, rate: float = 0.05, audits: int = 300, seed: int = 1710
 ) -> dict[str, Share]:
@@ -103,7 +102,7 @@ def nothing_planted(
     return {kind: share(rows) for kind, rows in told.items()} | {"any": share(anything)}
 
 
-@cache
+@stored
 def planted(effect: float, audits: int = 200, seed: int = 1711) -> dict[str, Share]:
     """One pair: how often the planted property is found after correction, is first, is covered."""
     rng = np.random.default_rng([seed, round(1000 * effect)])

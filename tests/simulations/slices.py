@@ -8,7 +8,6 @@ there, as when a model is merely trained again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from fairweight.auditing.answers import Answers
 from fairweight.auditing.counts.cube import CubeMember, GroupColumn
 from fairweight.auditing.explain.slices.find import find_slices
 
-from .measured import Figures, Share, share
+from .measured import Figures, Share, share, stored
 
 EXAMPLES = 10_000
 LEVELS = (2, 3, 5, 8, 10) * 4
@@ -38,7 +37,7 @@ class Planted:
     covered: Share
 
 
-@cache
+@stored
 def single(
     size: int, excess: float, churn: float, searches: int = 200, seed: int = 1601
 ) -> Planted:
@@ -52,7 +51,7 @@ def single(
     return _planted(world, SINGLE, excess, churn, searches, seed, pairs=False)
 
 
-@cache
+@stored
 def pair(size: int, excess: float, churn: float, searches: int = 200, seed: int = 1602) -> Planted:
     """What two levels have in common pays `excess` more; single columns and all pairs."""
 
@@ -64,7 +63,7 @@ def pair(size: int, excess: float, churn: float, searches: int = 200, seed: int 
     return _planted(world, PAIR, excess, churn, searches, seed, pairs=True)
 
 
-@cache
+@stored
 def nothing(drop: float, kind: str = "one pair", searches: int = 500, seed: int = 1603) -> Share:
     """How often nothing is found if everyone loses the same; single columns and all pairs."""
     quiet = []

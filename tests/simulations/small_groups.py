@@ -7,14 +7,13 @@ sixty samples; the audit is `fw.audit`, with few replicates.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 import fairweight as fw
 
-from .measured import Share
+from .measured import Share, stored
 
 GROUPS = 60
 SIZES = (30, 100, 200)
@@ -78,7 +77,7 @@ CALIBRATED = {
 METRICS = COUNTED + SCORED + CALIBRATION
 
 
-@cache
+@stored
 def truth(name: str) -> dict[str, tuple[float, float]]:
     """Every metric of both models on (nearly) everyone."""
     world = (WORLDS | CALIBRATED)[name]
@@ -102,7 +101,7 @@ class Shown:
     wrong: float  # groups with limits that miss the truth, of all groups
 
 
-@cache
+@stored
 def shown(
     name: str, n: int, audits: int = 3, clusters: int | None = None, seed: int = 2101
 ) -> dict[tuple[str, str], Shown]:

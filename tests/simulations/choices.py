@@ -12,10 +12,8 @@ samples of `JUDGED_ON`. `tables` makes tables of predictions and chooses among t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,8 +34,7 @@ VARIANTS = (5, 20)
 MOST_OFF = {5: 0.08, 20: 0.05}
 COMMON = 3.0
 MARGIN = 0.5  # in σ
-TABLES_OF_A_WORLD, EXAMPLES, DRAWS = {5: 400, 20: 400}, 1000, 300
-STORED = Path("build/simulations/choices.jsonl")
+TABLES_OF_A_WORLD, EXAMPLES, DRAWS = 400, 1000, 300
 Truth = Callable[[np.random.Generator, int], Floats]
 
 
@@ -280,27 +277,11 @@ def chosen_once(world: str, n_variants: int, number: int) -> dict[str, float]:
     }
 
 
-def of_tables() -> Iterator[tuple[str, int, list[dict[str, float]]]]:
-    """Every world's tables; those that were made before are read from `STORED`."""
-    STORED.parent.mkdir(parents=True, exist_ok=True)
-    lines = STORED.read_text().splitlines() if STORED.exists() else []
-    held = {tuple(key): found for key, found in map(json.loads, lines)}
-    with STORED.open("a") as file:
-        for world in WORLDS:
-            if "common" in world:
-                continue  # tables have errors in common anyway
-            for n_variants in VARIANTS:
-                for number in range(TABLES_OF_A_WORLD[n_variants]):
-                    key = (world, n_variants, number)
-                    if key not in held:
-                        held[key] = chosen_once(*key)
-                        file.write(json.dumps([key, held[key]]) + "\n")
-                        file.flush()
-                yield (
-                    world,
-                    n_variants,
-                    [held[world, n_variants, i] for i in range(TABLES_OF_A_WORLD[n_variants])],
-                )
+@stored
+def of_tables(world: str, n_variants: int) -> dict[str, float]:
+    """Means over the tables of a world."""
+    found = [chosen_once(world, n_variants, i) for i in range(TABLES_OF_A_WORLD)]
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
 # --- tables of the documentation -----------------------------------------------------------------
@@ -358,19 +339,22 @@ def frontier_figures() -> Figures:
 
 def table_figures() -> Figures:
     rows = []
-    for world, n, found in of_tables():
-        mean = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
-        error = np.sqrt(mean["right"] * (1 - mean["right"]) / len(found))
-        rows.append(
-            (world, n, percent(mean["stated"]), f"{percent(mean['right'])} ± {100 * error:.1f}",
-             percent(mean["near"]), percent(mean["right_near"]), percent(mean["covered"]),
-             f"{mean['size']:.1f}")
-        )  # fmt: skip
+    for world in WORLDS:
+        if "common" in world:
+            continue  # tables have errors in common anyway
+        for n in VARIANTS:
+            mean = of_tables(world, n)
+            error = np.sqrt(mean["right"] * (1 - mean["right"]) / TABLES_OF_A_WORLD)
+            rows.append(
+                (world, n, percent(mean["stated"]), f"{percent(mean['right'])} ± {100 * error:.1f}",
+                 percent(mean["near"]), percent(mean["right_near"]), percent(mean["covered"]),
+                 f"{mean['size']:.1f}")
+            )  # fmt: skip
     head = ("world", "variants", "P(best) of the highest estimate", "it is the best",
             "P(within 2 points)", "it is", "95 % set contains the best",
             "size of the set")  # fmt: skip
     note = (
-        f"{TABLES_OF_A_WORLD[5]} tables of {EXAMPLES:,} examples each (σ = 1.1 points), "
+        f"{TABLES_OF_A_WORLD} tables of {EXAMPLES:,} examples each (σ = 1.1 points), "
         f"{DRAWS} replicates, seed {JUDGED_ON}."
     )
     return Figures("choice-tables", head, rows, note)
@@ -379,8 +363,8 @@ def table_figures() -> Figures:
 TABLES = {
     "choices": best_figures,
     "choice-priors": prior_figures,
-    "frontiers": frontier_figures,
     "choice-tables": table_figures,
+    "frontiers": frontier_figures,
 }
 
 if __name__ == "__main__":

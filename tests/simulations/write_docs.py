@@ -35,7 +35,7 @@ SIZES = (100, 300, 1000)
 
 
 def unequal_churn() -> Figures:
-    found = {name: churn.figures(name) for name in churn.WORLDS}
+    found = {name: churn.judged(name) for name in churn.WORLDS}
     head = ("world", "excess of the hard group, p ≤ .05", "excess covered", "any excess found",
             "any line in the lead", "audits")  # fmt: skip
     return Figures("churn", head, churn.table(found))

@@ -68,6 +68,8 @@ def test_what_comes_first_is_who_may_be_the_best(run: Run) -> None:
     ]  # fmt: skip
     assert document["margin"] == 0.5
     assert document["sentences"][0] == "The best is among dense, half (95 %): 2 of 3 variants."
+    # tenth cannot be the best, and with this margin it is near it
+    assert document["sentences"][1].endswith("the best: dense 100 %, half 100 %, tenth 100 %.")
 
 
 def test_none_qualifies(run: Run) -> None:

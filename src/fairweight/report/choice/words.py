@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 AIMS = {"max": "highest", "min": "lowest", "zero": "nearest to 0", "one": "nearest to 1"}
 NAMED = 5  # variants that a sentence lists
+WORTH_NAMING = 0.05  # probability of being near the best
 SELECTED = (
     "Selected on these data: the best of several looks better than it is. Confirm it on rows that "
     "were not used for choosing (--confirm, --confirm-share)."
@@ -53,8 +54,9 @@ def _best(choice: Choice) -> list[str]:
             "Give --margin X, in units of the value, for the probability of each of being within X "
             "of the best.",
         ]
-    near = [f"{shown(row['variant'])} {chance(row['p_within_margin'])}" for row in among[:NAMED]]
-    more = f" and {count(len(among) - NAMED)} more" if len(among) > NAMED else ""
+    may_be = [row for row in rows if row in among or row["p_within_margin"] >= WORTH_NAMING]
+    near = [f"{shown(row['variant'])} {chance(row['p_within_margin'])}" for row in may_be[:NAMED]]
+    more = f" and {count(len(may_be) - NAMED)} more" if len(may_be) > NAMED else ""
     return [told, f"Probability of being {margin(choice)} the best: {', '.join(near)}{more}."]
 
 

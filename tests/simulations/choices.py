@@ -222,7 +222,8 @@ def frontier_calibration(
         replicates = values + noise * rng.standard_normal((REPLICATES, *truth.shape))
         draws = replicates.copy()
         for k in np.flatnonzero(noise):
-            draws[:, :, k] = posterior(values[:, k], replicates[:, :, k], rng).draws
+            one = values[:, k], replicates[:, :, k]
+            draws[:, :, k] = posterior(*one, rng, ranked=costs).draws
         chance, on, true = frontier(draws).mean(axis=0), frontier(values), frontier(truth)
         for name, part in zip(sums, (chance[on], true[on], chance, true), strict=True):
             sums[name].append(float(part.mean()))

@@ -123,3 +123,16 @@ def test_near_the_best_by_hand() -> None:
     assert share_near(draws, 1.0).tolist() == [1.0, 1.0, 0.0]
     assert share_near(draws, 0.0).tolist() == [0.5, 0.5, 0.0]
     assert share_near(draws, 5.0).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_equal_variants_weigh_more_where_the_values_alone_rank() -> None:
+    """A leader by one σ: luck is likelier where equal variants have a further weight."""
+    values = np.array([1.0, 0.0, -0.2, 0.1, -0.1])
+    replicates = values + rng(31).standard_normal((4000, 5))
+    ranked, one_of_two = (
+        float(
+            (posterior(values, replicates, rng(32), ranked=alone).draws.argmax(axis=1) == 0).mean()
+        )
+        for alone in (True, False)
+    )
+    assert 0.2 < ranked < one_of_two < 0.7

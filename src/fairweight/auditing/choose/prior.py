@@ -46,9 +46,13 @@ class Posterior:
     mean: Floats
 
 
-def posterior(values: Floats, replicates: Floats, rng: np.random.Generator) -> Posterior:
+def posterior(
+    values: Floats, replicates: Floats, rng: np.random.Generator, *, ranked: bool = True
+) -> Posterior:
     """Draw true values given estimates (V,) and bootstrap replicates of them (R, V).
 
+    Equal variants get a further weight where the values alone rank the variants. For one of
+    several noisy objectives (`ranked=False`) it would understate who is on their frontier.
     Without noise the draws are the values. Many variants get fewer draws than replicates: each
     draw solves as many equations as there are variants.
     """
@@ -60,7 +64,9 @@ def posterior(values: Floats, replicates: Floats, rng: np.random.Generator) -> P
     unit = float(np.sqrt(np.median(noise)))
     error, covariance = _without_common(error / unit, replicates / unit, noise / unit**2, rng)
     level = float(np.median(values))
-    drawn = _drawn((values - level) / unit, np.sqrt(noise) / unit, error, covariance, rng)
+    further = float(np.interp(len(values), (10, 20), EQUAL)) if ranked else 0.0
+    scaled = (values - level) / unit
+    drawn = _drawn(scaled, np.sqrt(noise) / unit, error, covariance, further, rng)
     draws: Floats = level + unit * drawn
     return Posterior(draws, draws.mean(axis=0))
 
@@ -107,7 +113,12 @@ def _without_common(
 
 
 def _drawn(
-    values: Floats, noise: Floats, error: Floats, covariance: Floats, rng: np.random.Generator
+    values: Floats,
+    noise: Floats,
+    error: Floats,
+    covariance: Floats,
+    further: float,
+    rng: np.random.Generator,
 ) -> Floats:
     """Draws in units of the noise: a shape, who lies apart in it, and true values given these.
 
@@ -123,7 +134,7 @@ def _drawn(
     log = np.array([
         np.log(_density(together[s], apart, below, above)).sum(axis=1) for s, below, above in shapes
     ])  # fmt: skip
-    log += np.log(weights) + np.log(_shape_weights(shapes, n_variants))[:, None]
+    log += np.log(weights) + np.log(_shape_weights(shapes, further))[:, None]
     chance = np.exp(log - log.max()).ravel()
     shape, place = np.divmod(_spread(chance / chance.sum(), n_draws, rng), len(places))
     spread = np.array([SPREADS[s] for s, _, _ in shapes])[shape][:, None]
@@ -167,9 +178,8 @@ def _density(together: Floats, apart: Floats, below: float, above: float) -> Flo
     return np.maximum(found, 1e-300)
 
 
-def _shape_weights(shapes: list[tuple[int, float, float]], n_variants: int) -> Floats:
-    """All alike, and more for variants that are equal but for some below."""
-    further = float(np.interp(n_variants, (10, 20), EQUAL))
+def _shape_weights(shapes: list[tuple[int, float, float]], further: float) -> Floats:
+    """All alike, and a further weight for variants that are equal but for some below."""
     equal = np.array([s == 0 and below > 0 and above == 0 for s, below, above in shapes])
     found: Floats = (1 - further) / len(shapes) + further * equal / equal.sum()
     return found

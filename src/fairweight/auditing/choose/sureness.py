@@ -43,11 +43,12 @@ def sureness(asked: Asked, known: Known, kept: NDArray[np.bool_], random_state: 
     at, replicated = np.stack(points, axis=-1), np.stack(raw, axis=-1)
     noisy = np.array([objective.term.noisy for objective in asked.objectives])
 
-    def known_truth(values: Floats, replicates: Floats, *name: str) -> Posterior:
-        return posterior(values, replicates, stream(random_state, "choose", "posterior", *name))
+    def known_truth(values: Floats, replicates: Floats, name: str, *, ranked: bool) -> Posterior:
+        rng = stream(random_state, "choose", "posterior", name)
+        return posterior(values, replicates, rng, ranked=ranked)
 
     truths = [
-        known_truth(values, replicates, objective.name)
+        known_truth(values, replicates, objective.name, ranked=noisy.sum() == 1)
         if objective.term.noisy
         else Posterior(replicates, values)
         for objective, values, replicates in zip(asked.objectives, points, raw, strict=True)
@@ -74,7 +75,7 @@ def sureness(asked: Asked, known: Known, kept: NDArray[np.bool_], random_state: 
     truth = Posterior(drawn @ asked.weights, np.stack([t.mean for t in truths], -1) @ asked.weights)
     if noisy.sum() > 1:  # the prior is over values, of which costs are known
         weights = np.where(noisy, asked.weights, 0.0)
-        sum_of = known_truth(at @ weights, replicated @ weights, "value")
+        sum_of = known_truth(at @ weights, replicated @ weights, "value", ranked=True)
         costs = at @ (asked.weights - weights)
         truth = Posterior(sum_of.draws + costs, sum_of.mean + costs)
     near = np.full(int(kept.sum()), np.nan)

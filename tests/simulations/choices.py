@@ -20,7 +20,7 @@ import numpy as np
 
 from fairweight.auditing.choose.best import best_set, share_best, share_near
 from fairweight.auditing.choose.pareto import frontier
-from fairweight.auditing.choose.prior import posterior
+from fairweight.auditing.choose.prior import FOR_BEST, FOR_DISTANCE, FOR_FRONTIER, posterior
 from fairweight.auditing.counts.stats import Floats
 
 from .measured import Figures, Share, share, stored
@@ -113,7 +113,8 @@ def calibration(world: str, n_variants: int, *, samples: int | None = None) -> C
         stated["normal"].append(share_best(normal_draws(values, rng))[lead])
         stated["npmle"].append(share_best(npmle_draws(values, rng))[lead])
         stated["frequency"].append(share_best(replicates)[lead])
-        near.append(share_near(draws, MARGIN)[lead])
+        distances = posterior(values, replicates, rng, FOR_DISTANCE).draws
+        near.append(share_near(distances, MARGIN)[lead])
         inside = best_set(values, replicates)
         covered.append(inside[truth.argmax()])
         sizes.append(inside.sum())
@@ -223,7 +224,7 @@ def frontier_calibration(
         draws = replicates.copy()
         for k in np.flatnonzero(noise):
             one = values[:, k], replicates[:, :, k]
-            draws[:, :, k] = posterior(*one, rng, ranked=costs).draws
+            draws[:, :, k] = posterior(*one, rng, FOR_BEST if costs else FOR_FRONTIER).draws
         chance, on, true = frontier(draws).mean(axis=0), frontier(values), frontier(truth)
         for name, part in zip(sums, (chance[on], true[on], chance, true), strict=True):
             sums[name].append(float(part.mean()))

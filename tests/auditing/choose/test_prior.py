@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairweight.auditing.choose.best import best_set, share_best, share_near
-from fairweight.auditing.choose.prior import posterior
+from fairweight.auditing.choose.prior import FOR_BEST, FOR_DISTANCE, FOR_FRONTIER, posterior
 from fairweight.auditing.counts.stats import Floats
 
 
@@ -125,14 +125,16 @@ def test_near_the_best_by_hand() -> None:
     assert share_near(draws, 5.0).tolist() == [1.0, 1.0, 1.0]
 
 
-def test_equal_variants_weigh_more_where_the_values_alone_rank() -> None:
-    """A leader by one σ: luck is likelier where equal variants have a further weight."""
+def test_the_shapes_depend_on_the_question() -> None:
+    """A leader by one σ may be lucky: equal variants count most for who is the best, less for who
+    is on a frontier, and not at all for how far one is from the best."""
     values = np.array([1.0, 0.0, -0.2, 0.1, -0.1])
     replicates = values + rng(31).standard_normal((4000, 5))
-    ranked, one_of_two = (
-        float(
-            (posterior(values, replicates, rng(32), ranked=alone).draws.argmax(axis=1) == 0).mean()
-        )
-        for alone in (True, False)
-    )
-    assert 0.2 < ranked < one_of_two < 0.7
+    draws = [
+        posterior(values, replicates, rng(32), shapes).draws
+        for shapes in (FOR_BEST, FOR_FRONTIER, FOR_DISTANCE)
+    ]
+    best = [share_best(one)[0] for one in draws]
+    assert 0.2 < best[0] < best[1] < best[2] < 0.7
+    near = [share_near(one, 0.5)[0] for one in draws]
+    assert near[0] > near[1] > near[2] > 0.4

@@ -36,6 +36,20 @@ BLOCK_VALUES = 4_000_000  # elements of the systems that are solved together
 
 
 @dataclass(frozen=True)
+class Shapes:
+    """Which shapes a prior averages. No one set serves every question (docs/statistics.md)."""
+
+    spreads: tuple[float, ...] = SPREADS
+    equal: tuple[float, float] = (0.0, 0.0)
+
+
+FOR_BEST = Shapes(equal=EQUAL)  # who is the best by one noisy number
+FOR_FRONTIER = Shapes()  # one of several: with EQUAL, who is on their frontier is understated
+# How far from the best: variants that hardly differ would make everybody look near it.
+FOR_DISTANCE = Shapes(tuple(spread for spread in SPREADS if spread >= 0.25))
+
+
+@dataclass(frozen=True)
 class Posterior:
     """Draws of the true values given their estimates, (R, V), and the mean of them, (V,).
 
@@ -47,12 +61,10 @@ class Posterior:
 
 
 def posterior(
-    values: Floats, replicates: Floats, rng: np.random.Generator, *, ranked: bool = True
+    values: Floats, replicates: Floats, rng: np.random.Generator, shapes: Shapes = FOR_BEST
 ) -> Posterior:
     """Draw true values given estimates (V,) and bootstrap replicates of them (R, V).
 
-    Equal variants get a further weight where the values alone rank the variants. For one of
-    several noisy objectives (`ranked=False`) it would understate who is on their frontier.
     Without noise the draws are the values. Many variants get fewer draws than replicates: each
     draw solves as many equations as there are variants.
     """
@@ -64,9 +76,8 @@ def posterior(
     unit = float(np.sqrt(np.median(noise)))
     error, covariance = _without_common(error / unit, replicates / unit, noise / unit**2, rng)
     level = float(np.median(values))
-    further = float(np.interp(len(values), (10, 20), EQUAL)) if ranked else 0.0
     scaled = (values - level) / unit
-    drawn = _drawn(scaled, np.sqrt(noise) / unit, error, covariance, further, rng)
+    drawn = _drawn(scaled, np.sqrt(noise) / unit, error, covariance, shapes, rng)
     draws: Floats = level + unit * drawn
     return Posterior(draws, draws.mean(axis=0))
 
@@ -117,7 +128,7 @@ def _drawn(
     noise: Floats,
     error: Floats,
     covariance: Floats,
-    further: float,
+    averaged: Shapes,
     rng: np.random.Generator,
 ) -> Floats:
     """Draws in units of the noise: a shape, who lies apart in it, and true values given these.
@@ -129,15 +140,16 @@ def _drawn(
     places, weights = _places(values)
     distance = values - places[:, None]  # (M, V)
     apart = _apart(distance, noise, float(np.ptp(values)) + 2.0)
-    together = [_together(distance, noise, spread) for spread in SPREADS]
-    shapes = list(product(range(len(SPREADS)), BELOW, ABOVE))
+    together = [_together(distance, noise, spread) for spread in averaged.spreads]
+    shapes = list(product(range(len(averaged.spreads)), BELOW, ABOVE))
+    further = float(np.interp(n_variants, (10, 20), averaged.equal))
     log = np.array([
         np.log(_density(together[s], apart, below, above)).sum(axis=1) for s, below, above in shapes
     ])  # fmt: skip
     log += np.log(weights) + np.log(_shape_weights(shapes, further))[:, None]
     chance = np.exp(log - log.max()).ravel()
     shape, place = np.divmod(_spread(chance / chance.sum(), n_draws, rng), len(places))
-    spread = np.array([SPREADS[s] for s, _, _ in shapes])[shape][:, None]
+    spread = np.array([averaged.spreads[s] for s, _, _ in shapes])[shape][:, None]
     share = np.empty((n_draws, n_variants))
     for number, (s, below, above) in enumerate(shapes):
         own = shape == number

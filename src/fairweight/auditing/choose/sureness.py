@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from fairweight.auditing.choose.best import LEVEL, best_set, deficits, share_best, share_near
 from fairweight.auditing.choose.known import Asked, Known
 from fairweight.auditing.choose.pareto import frontier
-from fairweight.auditing.choose.prior import Posterior, posterior
+from fairweight.auditing.choose.prior import (
+    FOR_BEST,
+    FOR_DISTANCE,
+    FOR_FRONTIER,
+    Posterior,
+    Shapes,
+    posterior,
+)
 from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.streams import stream
 
@@ -43,12 +50,13 @@ def sureness(asked: Asked, known: Known, kept: NDArray[np.bool_], random_state: 
     at, replicated = np.stack(points, axis=-1), np.stack(raw, axis=-1)
     noisy = np.array([objective.term.noisy for objective in asked.objectives])
 
-    def known_truth(values: Floats, replicates: Floats, name: str, *, ranked: bool) -> Posterior:
+    def known_truth(values: Floats, replicates: Floats, name: str, shapes: Shapes) -> Posterior:
         rng = stream(random_state, "choose", "posterior", name)
-        return posterior(values, replicates, rng, ranked=ranked)
+        return posterior(values, replicates, rng, shapes)
 
+    alone = noisy.sum() == 1
     truths = [
-        known_truth(values, replicates, objective.name, ranked=noisy.sum() == 1)
+        known_truth(values, replicates, objective.name, FOR_BEST if alone else FOR_FRONTIER)
         if objective.term.noisy
         else Posterior(replicates, values)
         for objective, values, replicates in zip(asked.objectives, points, raw, strict=True)
@@ -72,21 +80,28 @@ def sureness(asked: Asked, known: Known, kept: NDArray[np.bool_], random_state: 
     if asked.weights is None:
         return made
     value, value_draws = at @ asked.weights, replicated @ asked.weights
-    truth = Posterior(drawn @ asked.weights, np.stack([t.mean for t in truths], -1) @ asked.weights)
-    if noisy.sum() > 1:  # the prior is over values, of which costs are known
-        weights = np.where(noisy, asked.weights, 0.0)
-        sum_of = known_truth(at @ weights, replicated @ weights, "value", ranked=True)
-        costs = at @ (asked.weights - weights)
-        truth = Posterior(sum_of.draws + costs, sum_of.mean + costs)
-    near = np.full(int(kept.sum()), np.nan)
+    weights = np.where(noisy, asked.weights, 0.0)  # the prior is over values; costs are known
+    costs = at @ (asked.weights - weights)
+    noisy_part = at @ weights, replicated @ weights
+
+    def truth_for(name: str, shapes: Shapes) -> Posterior:
+        if not noisy.any():
+            return Posterior(value_draws, value)
+        found = known_truth(*noisy_part, name, shapes)
+        return Posterior(found.draws + costs, found.mean + costs)
+
+    truth = truth_for("value", FOR_BEST)
+    best = share_best(truth.draws[:, kept])
+    near = np.full(len(best), np.nan)
     if asked.margin is not None:
-        near = share_near(truth.draws[:, kept], asked.margin)
+        distances = truth_for("distance", FOR_DISTANCE).draws[:, kept]
+        near = np.maximum(share_near(distances, asked.margin), best)  # the best is near itself
     return replace(
         made,
         value=value,
         value_draws=value_draws,
         value_shrunk=truth.mean,
-        p_best=spread(share_best(truth.draws[:, kept])),
+        p_best=spread(best),
         p_within_margin=spread(near),
         frequency_best=spread(share_best(value_draws[:, kept])),
         best_set=spread(best_set(value[kept], value_draws[:, kept]), False),

@@ -20,6 +20,7 @@ import fairweight as fw
 from fairweight.cli import main
 
 from .comparison import Frames, flat
+from .pages import drawn, page
 
 AUDITS: dict[str, Callable[[Path], Frames]] = {}
 FEW = {"n_boot": 200, "random_state": 1}
@@ -134,7 +135,7 @@ def scored(n: int = 400, *, first_id: int = 0, seed: int = 0) -> pd.DataFrame:
 
 FRAMES = (
     "results", "per_seed", "confusion", "reliability", "data", "power", "concentration",
-    "group_error", "bounds", "variants",
+    "group_error", "bounds", "variants", "lead", "left_out",
 )  # fmt: skip
 
 
@@ -172,6 +173,23 @@ def within(name: str, frames: Frames) -> dict[str, pd.DataFrame]:
 
 
 # ---------------------------------------------------------------- audits
+
+
+@fixed
+def pages(folder: Path) -> Frames:
+    """What is read of a pair, of tasks, of a population and of explanations."""
+    made: dict[str, pd.DataFrame] = {}
+    table, columns = wide(), {"dense": "pred_dense", "int8": "pred_int8", "tiny": "pred_pruned"}
+    audits = {
+        "pair": fw.audit_table(table, predictions=columns, groups=["sex", "age"], **FEW),
+        "tasks": fw.audit_table(attributes(), task="task", groups=["sex"], positive="y", **FEW),
+        "scores": fw.audit_table(scored(), groups=["sex"], positive="yes", **FEW),
+        "explained": explained(folder),
+    }
+    for name, audit in audits.items():
+        made[f"{name}/page"] = page(audit, folder)
+        made |= within(name, drawn(audit))
+    return made
 
 
 @fixed
@@ -322,6 +340,32 @@ def population_with_parents(folder: Path) -> Frames:
 
 
 @fixed
+def population_by_seed(folder: Path) -> Frames:
+    """Members with the same seed belong together; and the same members under other seeds."""
+    table = people()
+    members = population(table, {"pruned": 0.2}, seeds=4)
+    apart = {(name, seed + 10 * (name != "dense")): one for (name, seed), one in members.items()}
+    made = {
+        name: fw.audit_table(long(table, given), groups=["age"], **FEW)
+        for name, given in {"paired": members, "unpaired": apart}.items()
+    }
+    return {
+        f"{name}/{key}": frame for name, audit in made.items()
+        for key, frame in frames_of(audit).items() if key in ("results", "lead", "per_seed")
+    }  # fmt: skip
+
+
+@fixed
+def population_repeated(folder: Path) -> Frames:
+    """The same models run again: nothing is said about retraining."""
+    table = people()
+    members = population(table, {"int8": 0.05}, seeds=3)
+    return frames_of(
+        fw.audit_table(long(table, members), groups=["age"], members="repeated", **FEW)
+    )
+
+
+@fixed
 def population_unequal(folder: Path) -> Frames:
     """Three dense models and five others that were not made from them, two classes."""
     table = people(classes="yn")
@@ -399,6 +443,38 @@ def cube(folder: Path) -> Frames:
 
 
 @fixed
+def counted(folder: Path) -> Frames:
+    """A table that was counted before: each row stands for several examples."""
+    keys = ["label", "sex", "age", "pred_dense", "pred_int8"]
+    table = wide().groupby(keys, as_index=False).size().rename(columns={"size": "n"})
+    columns = {"dense": "pred_dense", "int8": "pred_int8"}
+    return frames_of(
+        fw.audit_table(table, predictions=columns, groups=["sex", "age"], count="n", **FEW)
+    )
+
+
+@fixed
+def many_classes(folder: Path) -> Frames:
+    """A thousand classes, few examples of each."""
+    rng = np.random.default_rng(41)
+    label = np.repeat(np.arange(1000), 6)
+    before = np.where(rng.random(6000) < 0.85, label, (label + 1) % 1000)
+    after = np.where(
+        rng.random(6000) < np.where(label < 100, 0.7, 0.95), before, (label + 2) % 1000
+    )
+    audit = fw.audit(
+        label,
+        {"dense": before, "int8": after},
+        sensitive_features={"half": np.where(label % 2, "odd", "even")},
+        n_boot=20,
+        random_state=1,
+    )
+    rows = audit.results
+    confirmed = rows[rows["metric"].isin(["accuracy", "recall", "precision", "heterogeneity"])]
+    return {"results": confirmed, "lead": audit.lead, "power": audit.power}
+
+
+@fixed
 def suppressed(folder: Path) -> Frames:
     """An audit for publication, without numbers of fewer than 40 examples."""
     table = wide()
@@ -447,22 +523,33 @@ POLICIES: dict[str, str] = {
         by = "group"
         margin = 0.02
     """,
+    "absent": """
+        min_group_size = 20
+        require_groups = ["sex=X"]
+        [[rule]]
+        metric = "accuracy"
+        by = "group"
+        margin = 0.5
+    """,
 }
 
 
 @fixed
 def gate(folder: Path) -> Frames:
-    """Two variants, three policies: a pass, a failure, and what cannot be told."""
+    """Two variants, four policies: a pass, a failure, what cannot be told, and a refusal."""
     table = wide()
     table.to_csv(folder / "wide.csv", index=False)
     made: dict[str, pd.DataFrame] = {}
-    for (name, text), code in zip(POLICIES.items(), (0, 1, 3), strict=True):
+    for (name, text), code in zip(POLICIES.items(), (0, 1, 3, 2), strict=True):
         policy, verdict = folder / f"{name}.toml", folder / f"{name}.json"
         policy.write_text("schema = 1\n" + text)
         fairweight(
             "gate", folder / "wide.csv", "--groups", "sex,age", "--policy", policy,
             "--json", verdict, *FEW_OPTIONS, code=code,
         )  # fmt: skip
+        if code == 2:
+            assert not verdict.exists()
+            continue
         said = json.loads(verdict.read_text())
         made[f"{name}/endpoints"] = pd.DataFrame(said["endpoints"])
         answer = {key: said[key] for key in ("outcome", "exit_code", "variants", "passing")}
@@ -519,9 +606,8 @@ def choose(folder: Path) -> Frames:
 # ---------------------------------------------------------------- which examples, and why
 
 
-@fixed
-def explain(folder: Path) -> Frames:
-    """Every explanation of a population with persons, parents and sparsities."""
+def explained(folder: Path) -> fw.Audit:
+    """A population with persons, parents and sparsities, with every explanation."""
     table = people()
     members = population(table, {"half": 0.05, "tenth": 0.3}, seeds=4)
     rng = np.random.default_rng(4)
@@ -535,7 +621,13 @@ def explain(folder: Path) -> Frames:
         "--train", folder / "train.csv", "--groups", "sex,age", "--cluster", "person",
         "--individual-group", "sex", "--out", folder / "out", *FEW_OPTIONS,
     )  # fmt: skip
-    return fw.load(folder / "out").explanations
+    return fw.load(folder / "out")
+
+
+@fixed
+def explain(folder: Path) -> Frames:
+    """Every explanation."""
+    return explained(folder).explanations
 
 
 @fixed

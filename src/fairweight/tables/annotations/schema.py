@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +42,8 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
     try:
         if not read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):  # what people say is theirs: nobody else reads it
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}",
             uri=True,

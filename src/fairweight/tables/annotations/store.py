@@ -1,12 +1,13 @@
 """Annotations on disk: a log that several people may write to at once.
 
-`add` returns when the annotation is on the disk: whatever happens to the process afterwards, it is
-kept. Nothing is changed or removed; an undo is one more row, and brings back what the same person
+`add` returns when the annotation is on the disk, in the file that is at the path: whatever happens
+to the process afterwards, it is kept. Nothing is changed or removed; an undo is one more row, and brings back what the same person
 had said before.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -66,6 +67,8 @@ class AnnotationStore:
         self.path = Path(path)
         self._lock = threading.RLock()
         self._connection = connect(self.path, read_only)
+        self._files = self._found()
+        self.lost = False  # whether the open file is no longer the one at `path`
         self._known: dict[str, tuple[int, dict[int, Annotation]]] = {}
 
     def close(self) -> None:
@@ -165,6 +168,30 @@ class AnnotationStore:
             [audit, after],
         ).fetchall()
 
+    def _found(self) -> tuple[tuple[int, int] | None, ...]:
+        """Which files are at the path now: the database, and the log of what is not in it yet."""
+        found: list[tuple[int, int] | None] = []
+        for name in (self.path, f"{self.path}-wal"):
+            try:
+                facts = os.stat(name)
+                found.append((facts.st_dev, facts.st_ino))
+            except OSError:
+                found.append(None)
+        return tuple(found)
+
+    def _check_place(self) -> None:
+        """Refuse to say that something was kept in a file that nobody will find."""
+        found = self._found()
+        if self._files[1] is None:
+            self._files = (self._files[0], found[1])  # SQLite makes its log when it needs it
+        if found != self._files:
+            self.lost = True
+            raise OutputError(
+                f"'{self.path}' was moved, removed or replaced while it was open, so this was not "
+                "saved. Put the file back; or give the verdict again, then the file that is there "
+                "now is used, or a new one."
+            )
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it is on the disk at the end, or nothing."""
@@ -174,8 +201,10 @@ class AnnotationStore:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
+                    self._check_place()
                     yield self._connection
                     self._connection.execute("COMMIT")
+                    self._check_place()
                 except BaseException:
                     self._known.clear()  # it may hold rows that are taken back now
                     if self._connection.in_transaction:

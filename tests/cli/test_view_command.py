@@ -64,8 +64,13 @@ def test_annotations_that_cannot_be_kept(run: Run, preds: str) -> None:
     assert "'lost.sqlite' does not exist" in lost
 
 
-def test_a_short_token(run: Run, preds: str) -> None:
+def test_tokens_that_are_refused(run: Run, preds: str) -> None:
     assert "at least 16" in run("view", preds, "--token", "short").refused()
+    assert "at least 16" in run("view", preds, "--token", "").refused()
+    both = run("view", preds, "--token", "t" * 16, "--no-token").refused()
+    assert both == "--token, --token-file and --no-token exclude each other; give one."
+    lost = run("view", preds, "--token-file", "no/where").refused()
+    assert lost.startswith("--token-file 'no/where' cannot be used")
 
 
 @pytest.mark.parametrize(

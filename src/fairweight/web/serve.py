@@ -86,7 +86,7 @@ def server(app: FastAPI, ready: Callable[[], None]) -> uvicorn.Server:
     """A server that is not started yet; `ready` is called when it listens."""
     import uvicorn
 
-    from fairweight.web.security.connections import MOST_AT_ONCE, TimelyProtocol
+    from fairweight.web.security.connections import MOST_AT_ONCE, MOST_WAITING, TimelyProtocol
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -101,7 +101,8 @@ def server(app: FastAPI, ready: Callable[[], None]) -> uvicorn.Server:
             access_log=False,  # its lines hold queries; ours do not
             server_header=False,
             ws="none",
-            limit_concurrency=MOST_AT_ONCE,
+            backlog=WAITING,
+            limit_concurrency=MOST_AT_ONCE + MOST_WAITING,
             timeout_graceful_shutdown=3,
         )
     )

@@ -1,8 +1,8 @@
 """Annotations on disk: a log that several people may write to at once.
 
 `add` returns when the annotation is on the disk, in the file that is at the path: whatever happens
-to the process afterwards, it is kept. Nothing is changed or removed; an undo is one more row, and brings back what the same person
-had said before.
+to the process afterwards, it is kept. Nothing is changed or removed; an undo is one more row, and
+brings back what the same person had said before.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 uvicorn has a time limit between two requests and none within one, and its limit of connections
 counts those that have sent half a line. Here a connection that waits for its client (nothing came
 yet, half a request, the pause after an answer) has a time to do so, and of such connections there
-are at most `MOST_WAITING`: one more, and the one that has waited longest is cut off. Places beyond
-that number are for requests that are there in full.
+are at most `MOST_WAITING`: one more, and another is cut off. Those that have asked something
+already go first, then those that have waited longest. Requests that are there in full have places
+of their own.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MOST_AT_ONCE = 200  # connections; beyond it a request is answered with 503
-MOST_WAITING = 120
+MOST_AT_ONCE = 200  # whole requests; beyond it one is answered with 503
+# So many that a client which sends at once is read before as many others can connect.
+MOST_WAITING = 500
 HEAD_SECONDS = 10.0  # from the end of the last answer, or the connection, to the end of the headers
 BODY_SECONDS = 120.0  # the largest file that may be imported, at half a megabit per second
 READ_SECONDS = 60.0  # for which an answer is held that nobody fetches
@@ -73,9 +75,9 @@ class TimelyProtocol(H11Protocol):
         seconds = HEAD_SECONDS if phase is h11.IDLE else BODY_SECONDS
         self._limit = self.loop.call_later(seconds, self._cut_off)
         others: set[Any] = self.connections
-        waiting = sorted((c for c in others if c._phase is not None), key=lambda c: c._since)
-        for oldest in waiting[: max(0, len(waiting) - MOST_WAITING)]:
-            oldest._cut_off()
+        waiting = [one for one in others if one._phase is not None]
+        if len(waiting) > MOST_WAITING:
+            min(waiting, key=lambda one: (one.cycle is None, one._since))._cut_off()
 
     def _cut_off(self) -> None:
         self._stop_timers()

@@ -143,7 +143,7 @@ def test_the_browser_is_started_without_the_token(
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setattr(view_command, "_has_display", lambda: True)
-    view_command._ready(f"http://127.0.0.1:8000/?token={TOKEN}", 1, tmp_path)
+    view_command._ready(Settings(token=TOKEN), 1, tmp_path)
     (address,) = opened
     assert address.startswith("file://")
     assert TOKEN not in address

@@ -405,7 +405,10 @@ def _announce(
 def _publish(plan: Plan, store: Store, console: Console) -> None:
     from fairweight.studies.publish import publish
 
-    for folder in publish(plan, store, store.root / "results" / plan.study.name):
+    def tell(sentence: str) -> None:
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+    for folder in publish(plan, store, store.root / "results" / plan.study.name, tell=tell):
         report = folder / "audit" / "report.html"
         shown = report if report.is_file() else folder
         console.print(f"{folder.name}: {shown}", markup=False, highlight=False, soft_wrap=True)

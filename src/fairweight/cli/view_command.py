@@ -15,6 +15,7 @@ from fairweight.errors import InputError
 
 if TYPE_CHECKING:
     from fairweight.web.item import Item
+    from fairweight.web.settings import Settings
 
 Progress = Callable[[str, int, int], None]
 
@@ -41,7 +42,7 @@ def view(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Where verdicts go; by default annotations.sqlite in the folder.",
+            help="Where verdicts go; by default NAME.annotations.sqlite beside the results NAME.",
         ),
     ] = None,
     read_only: Annotated[
@@ -101,8 +102,8 @@ def view(
 
         fairweight view results --host 0.0.0.0 --read-only
 
-    Ctrl-C ends it. Verdicts are in annotations.sqlite, and as a file in the page;
-    `fairweight mitigate overrides --labels` takes both.
+    Ctrl-C ends it. Verdicts are in NAME.annotations.sqlite beside the folder NAME, and as a
+    file in the page; `fairweight mitigate overrides --labels` takes both.
     """
     _check_installed()
     import tempfile
@@ -111,7 +112,7 @@ def view(
     from fairweight.cli.assignments import assignments
     from fairweight.cli.progress import bar
     from fairweight.web.places import find_items
-    from fairweight.web.serve import address, listening, run
+    from fairweight.web.serve import listening, run
     from fairweight.web.settings import Settings
 
     options = assignments(dataset_option, "--dataset-option")
@@ -127,7 +128,7 @@ def view(
         app = create_app(items, settings=settings)
         with tempfile.TemporaryDirectory(prefix="fairweight-view-") as private:
             browse = None if no_browser else Path(private)
-            run(app, listener, lambda: _ready(address(settings), len(items), browse))
+            run(app, listener, lambda: _ready(settings, len(items), browse))
 
 
 def _check_installed() -> None:
@@ -157,9 +158,18 @@ def _token(given: str | None, file: str | None, none: bool) -> str | None:
 
 def _annotations(path: str, given: str | None, read_only: bool) -> Path | None:
     """Where verdicts are kept; told before the work where they cannot be."""
-    place = Path(path)
-    beside = (place if place.is_dir() else place.parent) / "annotations.sqlite"
-    file = beside if given is None else Path(given)
+    from fairweight.tables.annotations.schema import move_out, place_for
+
+    if given is not None:
+        file = Path(given)
+    else:
+        file, earlier = place_for(Path(path).expanduser())
+        if not read_only:
+            file, said = move_out(earlier, file)
+            if said is not None:
+                print(f"fairweight: {said}", file=sys.stderr)
+        elif earlier.is_file() and not file.exists():
+            file = earlier
     if read_only:
         if given is not None and not file.is_file():
             raise InputError(f"--annotations '{given}' does not exist, and nothing may be written.")
@@ -194,19 +204,22 @@ def _prepare(items: list[Item], progress: Progress) -> None:
         indexed(items[0], progress)
 
 
-def _ready(url: str, n: int, browse: Path | None) -> None:
-    """Say where the pages are; a browser is opened on a file in the folder `browse`."""
+def _ready(settings: Settings, n: int, browse: Path | None) -> None:
+    """Say where the pages and verdicts are; a browser is opened on a file in `browse`."""
     import webbrowser
 
     from rich.console import Console
 
     from fairweight.web.security.access import onwards
+    from fairweight.web.serve import address
 
-    said = "1 study" if n == 1 else f"{n} studies"
-    Console(stderr=False).print(
-        f"fairweight shows {said} at {url} (Ctrl-C ends it)", markup=False, soft_wrap=True,
-        highlight=False,
-    )  # fmt: skip
+    url = address(settings)
+    studies = "1 study" if n == 1 else f"{n} studies"
+    told = [f"fairweight shows {studies} at {url} (Ctrl-C ends it)"]
+    if settings.writable:
+        told.append(f"Verdicts go to {settings.annotations}")
+    for line in told:
+        Console(stderr=False).print(line, markup=False, soft_wrap=True, highlight=False)
     if browse is not None and _has_display():
         page = browse / "open.html"  # what a browser is started with, everybody can read
         page.write_text(onwards(url), encoding="utf-8")

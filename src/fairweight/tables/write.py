@@ -35,6 +35,10 @@ PENDING, STEPS = ".fairweight-new", ".fairweight-steps.json"
 COMPLETION = ("report.html", "audit.json")
 
 
+class InTheWayError(OutputError):
+    """Files that fairweight did not write, or that were changed since, are where new ones go."""
+
+
 @contextmanager
 def atomic_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     """A file that replaces `path` when the block ends without an error.
@@ -319,7 +323,7 @@ def _steps(
             refused.append(_refusal(target / name, name in listed, listed.get(name)))
         replaces[name] = found
     if refused:
-        raise OutputError(_in_the_way(refused))
+        raise InTheWayError(_in_the_way(refused))
     removes = {}
     for name, known in listed.items():
         if name in files or known is None:
@@ -378,14 +382,16 @@ def _move(
         if name == MANIFEST:
             for stale in removes:
                 (target / stale).unlink(missing_ok=True)
-                with suppress(OSError):
-                    (target / stale).parent.rmdir()
+                with suppress(OSError):  # folders that are empty now
+                    for parent in list(PurePosixPath(stale).parents)[:-1]:
+                        (target / parent).rmdir()
         if (pending / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(pending / name, target / name)
     sync_folder(target)
     for name in last:
         if (pending / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(pending / name, target / name)
     sync_folder(target)
     (pending / STEPS).unlink(missing_ok=True)

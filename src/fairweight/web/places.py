@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairweight.errors import InputError
+from fairweight.errors import InputError, OutputError
+from fairweight.tables.write import finish
 from fairweight.web.item import Item
 from fairweight.web.item_tables import beside, described, named_dataset, predictions_in
 from fairweight.web.recorded import Recorded, provenance, recorded
@@ -61,7 +63,15 @@ def find_items(
     ]
 
 
+def _settle(folder: Path) -> None:
+    """Let what a killed run began to move into a folder arrive, if we may write there."""
+    for place in (folder, folder.parent):  # an audit stands in the folder of its experiment
+        with suppress(OutputError):
+            finish(place)
+
+
 def _in_file(path: Path) -> Iterator[Item]:
+    _settle(path.parent)
     if path.name == AUDIT or path.name == REPORT:
         yield _audit(path.parent)
     elif path.suffix == ".json":
@@ -73,6 +83,7 @@ def _in_file(path: Path) -> Iterator[Item]:
 
 
 def _in_folder(folder: Path) -> Iterator[Item]:
+    _settle(folder)
     if (folder / AUDIT).is_file() or (folder / REPORT).is_file():
         yield _audit(folder)
         return
@@ -89,6 +100,7 @@ def _below(folder: Path, deep: int) -> Iterator[Item]:
     for child in sorted(folder.iterdir()):
         if not child.is_dir() or child.name.startswith(".") or child.name in INNER:
             continue
+        _settle(child)
         if (child / AUDIT).is_file() or (child / REPORT).is_file():
             yield _audit(child)
         elif predictions_in(child) is not None:

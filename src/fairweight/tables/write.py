@@ -25,6 +25,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from fairweight.errors import InputError, OutputError
+from fairweight.tables.scratch import Scratch
 from fairweight.trust import inside
 
 MANIFEST = ".fairweight-files.json"
@@ -107,9 +108,9 @@ def atomic_directory(
             finish(target)
         parent = target if exists else target.parent
         parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(
-            tempfile.mkdtemp(dir=parent, prefix=f".{target.name or 'out'}.", suffix=".tmp")
-        )
+        # What killed runs left under this name goes now; it was never finished.
+        scratch = Scratch(parent, prefix=f".{target.name or 'out'}.", suffix=".tmp")
+        temporary = scratch.folder
         try:
             yield temporary
             files = {}
@@ -132,7 +133,7 @@ def atomic_directory(
                 os.rename(temporary, target)
             sync_folder(target.parent)
         finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            scratch.close()
 
 
 def finish(folder: str | Path) -> None:

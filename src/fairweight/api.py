@@ -502,11 +502,10 @@ def load(folder: str | Path) -> Audit:
         The folder, one that holds it under the name `audit`, or the `audit.json` itself.
     """
     from fairweight.report.machine import from_json
-    from fairweight.tables.write import finish
+    from fairweight.tables.write import settle
 
     path = Path(folder)
-    for place in (path, path / "audit", path.parent):
-        finish(place)  # what a killed run was about to put there
+    settle(path)
     if path.is_dir():
         places = (path / "audit.json", path / "audit" / "audit.json")
         found = next((place for place in places if place.is_file()), None)

@@ -214,6 +214,10 @@ def _made(
 
 def _stored_audit(files: list[str]) -> Path | None:
     """The audit.json that was given, itself or by its folder; None for predictions."""
+    from fairweight.tables.write import settle
+
+    for name in files:
+        settle(name)
     inside = (Path(name, "audit.json") for name in files)
     paths = [
         held if held.is_file() else Path(name) for held, name in zip(inside, files, strict=True)

@@ -137,6 +137,7 @@ def run(
         bool, typer.Option("--dry-run", help="Only say what is there and what the rest will take.")
     ] = False,
     trust_module: TrustModule = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Do what a study asks for and is not there yet; interrupted, it goes on where it stopped.
 
@@ -189,7 +190,7 @@ def run(
             budget=limit,
             progress=progress,
         )
-    _publish(plan, room, console)
+    _publish(plan, room, console, overwrite=overwrite)
     told = f"{len(outcome.done)} stages made, {len(outcome.cached)} were there"
     told += f", {len(outcome.failed)} failed" if outcome.failed else ""
     told += f", {len(outcome.left)} left" if outcome.left else ""
@@ -279,6 +280,7 @@ def report(
     data: DataFolder = None,
     store: StoreFolder = STORE,
     trust_module: TrustModule = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write the tables and reports of what is finished, also while a study runs.
 
@@ -290,7 +292,7 @@ def report(
 
     console = Console()
     plan, room = _planned(which, preset, store, data, console)
-    _publish(plan, room, console)
+    _publish(plan, room, console, overwrite=overwrite)
 
 
 @study.command("export")
@@ -421,13 +423,14 @@ def _announce(
     return with_work(plan, {key: cost.seconds for key, cost in each.items()}), total.seconds
 
 
-def _publish(plan: Plan, store: Store, console: Console) -> None:
+def _publish(plan: Plan, store: Store, console: Console, *, overwrite: bool) -> None:
     from fairweight.studies.publish import publish
 
     def tell(sentence: str) -> None:
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
-    for folder in publish(plan, store, store.root / "results" / plan.study.name, tell=tell):
+    out = store.root / "results" / plan.study.name
+    for folder in publish(plan, store, out, overwrite=overwrite, tell=tell):
         report = folder / "audit" / "report.html"
         shown = report if report.is_file() else folder
         console.print(f"{folder.name}: {shown}", markup=False, highlight=False, soft_wrap=True)

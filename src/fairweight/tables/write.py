@@ -147,6 +147,21 @@ def finish(folder: str | Path) -> None:
             _finish(target)
 
 
+def settle(path: str | Path) -> None:
+    """Finish what killed runs began around results that are to be read: a folder or a file in it.
+
+    An audit may stand in a folder of its own inside the one that was written.
+    """
+    given = Path(path)
+    for place in (given, given / "audit", *list(given.parents)[:2]):
+        try:
+            finish(place)
+        except OutputError as error:
+            raise InputError(
+                f"A killed run left '{place}' half moved, and it cannot be finished: {error}"
+            ) from error
+
+
 def manifest(folder: str | Path) -> dict[str, str | None]:
     """The files that fairweight wrote into a folder, with their SHA-256; empty without a manifest.
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairweight.errors import InputError, OutputError
-from fairweight.tables.write import finish
+from fairweight.errors import InputError
+from fairweight.tables.write import settle
 from fairweight.trust import inside
 from fairweight.web.item import Item
 from fairweight.web.item_tables import beside, described, named_dataset, predictions_in
@@ -46,6 +45,7 @@ def find_items(
     if not place.exists():
         raise InputError(f"'{path}' does not exist; give a folder or a file that does.")
     place = place.resolve()  # a link that the user names is meant
+    settle(place)
     found = list(_in_file(place) if place.is_file() else _in_folder(place))
     if not found:
         raise InputError(
@@ -65,15 +65,7 @@ def find_items(
     ]
 
 
-def _settle(folder: Path) -> None:
-    """Let what a killed run began to move into a folder arrive, if we may write there."""
-    for place in (folder, folder.parent):  # an audit stands in the folder of its experiment
-        with suppress(OutputError):
-            finish(place)
-
-
 def _in_file(path: Path) -> Iterator[Item]:
-    _settle(path.parent)
     if path.name == AUDIT or path.name == REPORT:
         yield _audit(path.parent)
     elif path.suffix == ".json":
@@ -85,7 +77,6 @@ def _in_file(path: Path) -> Iterator[Item]:
 
 
 def _in_folder(folder: Path) -> Iterator[Item]:
-    _settle(folder)
     if (folder / AUDIT).is_file() or (folder / REPORT).is_file():
         yield _audit(folder)
         return
@@ -115,7 +106,7 @@ def _below(folder: Path, deep: int) -> Iterator[Item]:
             continue
         if child.is_symlink():
             continue  # what it leads to is looked at where it is, if it is here
-        _settle(child)
+        settle(child)
         if (child / AUDIT).is_file() or (child / REPORT).is_file():
             yield _audit(child)
         elif predictions_in(child) is not None:

@@ -119,7 +119,8 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
         _prepare(connection, path, read_only)
     except BaseException as error:
         connection.close()
-        if isinstance(error, sqlite3.DatabaseError):
+        # What SQLite says about a damaged file may itself be no text.
+        if isinstance(error, sqlite3.DatabaseError | UnicodeError):
             raise InputError(
                 f"'{path}' is no database of annotations ({error}); name one that `fairweight "
                 "view` wrote, or a new file."
@@ -129,6 +130,7 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
+    connection.execute("PRAGMA trusted_schema = OFF")  # the file may be from anybody
     # In this order: another process may make the file between the two, tables and owner at once.
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     owner = connection.execute("PRAGMA application_id").fetchone()[0]

@@ -16,7 +16,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.errors import OutputError
+from fairweight.errors import InputError, OutputError
 from fairweight.tables.annotations.schema import connect
 from fairweight.tables.annotations.verdict import Annotation, check_text, moment, now
 
@@ -123,7 +123,7 @@ class AnnotationStore:
 
     def current(self, audit: str) -> list[Annotation]:
         """What everybody says now: one annotation per person, task and example, in log order."""
-        with self._lock:
+        with self._reading():
             live = self._live(audit)
             said = {_key(row): number for number, row in live.items()}
             return [live[number] for number in sorted(said.values())]
@@ -139,14 +139,17 @@ class AnnotationStore:
 
     def log(self, audit: str) -> list[Entry]:
         """Everything that was ever said or undone."""
-        with self._lock:
+        with self._reading():
             return [_entry(row) for row in self._rows(audit, 0)]
 
     def audits(self) -> list[str]:
         """The audits that annotations are about."""
-        with self._lock:
+        with self._reading():
             found = self._connection.execute("SELECT DISTINCT audit FROM log ORDER BY audit")
-            return [row[0] for row in found]
+            names = [row[0] for row in found]
+            for name in names:
+                check_text(name, "audit")
+            return names
 
     def _live(self, audit: str) -> dict[int, Annotation]:
         """Number → annotation that was not undone; only new rows of the log are read."""
@@ -167,6 +170,21 @@ class AnnotationStore:
             "WHERE audit = ? AND number > ? ORDER BY number",
             [audit, after],
         ).fetchall()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What SQLite, or a row that nobody can have given, says about a damaged file."""
+        import sqlite3
+
+        with self._lock:
+            try:
+                yield
+            except (sqlite3.Error, InputError, TypeError, ValueError, OverflowError) as error:
+                self._known.clear()
+                raise InputError(
+                    f"The annotations '{self.path}' are damaged ({error}); take a copy that is "
+                    "whole, or an annotations.csv that was exported."
+                ) from error
 
     def _found(self) -> tuple[tuple[int, int] | None, ...]:
         """Which files are at the path now: the database, and the log of what is not in it yet."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
     from tests.chromium import Watched
 
+TOKEN = "correct-horse-battery-staple"
+
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -34,12 +36,10 @@ def plain_report(report: Path) -> Path:
 @pytest.fixture(scope="package")
 def viewer(report: Path) -> Iterator[str]:
     """The address of a server that shows the same squares; its verdicts are beside the report."""
-    import uvicorn
-
     from fairweight.report import bundle
     from fairweight.web.app import create_app
     from fairweight.web.places import find_items
-    from fairweight.web.serve import listening
+    from fairweight.web.serve import listening, server
     from fairweight.web.settings import Settings
     from fairweight.web.votes.build import indexed
 
@@ -51,21 +51,23 @@ def viewer(report: Path) -> Iterator[str]:
         (item,) = find_items(folder)
         indexed(item)
         port = listener.getsockname()[1]
-        settings = Settings(port=port, annotations=folder / "annotations.sqlite")
-        app = create_app([item], settings=settings)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        settings = Settings(port=port, token=TOKEN, annotations=folder / "annotations.sqlite")
+        ready = threading.Event()
+        made = server(create_app([item], settings=settings), ready.set)
+        thread = threading.Thread(target=made.run, kwargs={"sockets": [listener]})
         thread.start()
+        ready.wait(60)
         yield f"http://127.0.0.1:{port}/audit/{item.key}"
-        server.should_exit = True
+        made.should_exit = True
         thread.join()
 
 
 @pytest.fixture
 def viewer_page(watched: Watched, viewer: str) -> Iterator[Page]:
     """A page of the viewer: its console stays empty, and nothing is asked of anybody else."""
-    yield watched.page
     own = viewer.partition("/audit/")[0]
+    watched.page.goto(f"{own}/?token={TOKEN}")
+    yield watched.page
     assert watched.errors == []
     asked = [url for url in watched.requests if not url.startswith(("data:", "blob:"))]
     assert [url for url in asked if not url.startswith(f"{own}/")] == []

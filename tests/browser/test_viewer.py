@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from fairweight.tables.annotations.csv_file import read_csv
+from fairweight.web.security.access import onwards
 
 from ..web.test_web_pages import numbers, table_values
+from .conftest import TOKEN
 from .test_report_gallery import exported, part, until
 from .test_report_page import CONTRAST
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+    from tests.chromium import Watched
 
 PAGES = ("", "/level?by=class", "/examples", "/annotations")
 
@@ -24,7 +28,11 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 def twin(address: str) -> Any:
     """What the server says to programs about the same address."""
     place = urlsplit(address)
-    with urllib.request.urlopen(place._replace(path=f"{place.path}.json").geturl()) as answer:
+    request = urllib.request.Request(
+        place._replace(path=f"{place.path}.json").geturl(),
+        headers={"Authorization": f"Bearer {TOKEN}"},
+    )
+    with urllib.request.urlopen(request) as answer:
         return json.load(answer)
 
 
@@ -129,3 +137,18 @@ def test_a_stored_report_keeps_nothing_says_so_and_still_downloads(
     (row,) = read_csv(exported(page))
     assert (row.example_id, row.verdict, row.annotator) == (name, "ambiguous", "Ann")
     assert part(page, "status") == "1 annotations written to annotations.csv."
+
+
+def test_the_file_that_opens_the_pages(watched: Watched, viewer: str, tmp_path: Path) -> None:
+    """A browser holds a new cookie back on redirects that another page began."""
+    page = watched.page
+    opens = tmp_path / "open.html"
+    opens.write_text(onwards(f"{viewer}/examples?order=id&token={TOKEN}"), encoding="utf-8")
+    page.goto(opens.as_uri())
+    page.wait_for_url(f"{viewer}/examples?order=id")
+    assert page.locator(".card").count() > 0
+    assert watched.errors == []
+    page.goto("about:blank")
+    page.context.clear_cookies()
+    page.goto(f"{viewer}/examples")
+    assert "open the address that fairweight printed" in page.inner_text("body")

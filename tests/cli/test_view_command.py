@@ -17,6 +17,9 @@ from typing import Any
 import pytest
 
 from fairweight import cli
+from fairweight.cli import view_command
+from fairweight.tables.annotations.store import AnnotationStore
+from fairweight.tables.annotations.verdict import Annotation
 from fairweight.web.serve import address
 from fairweight.web.settings import Settings
 
@@ -64,8 +67,13 @@ def test_annotations_that_cannot_be_kept(run: Run, preds: str) -> None:
     assert "'lost.sqlite' does not exist" in lost
 
 
-def test_a_short_token(run: Run, preds: str) -> None:
+def test_tokens_that_are_refused(run: Run, preds: str) -> None:
     assert "at least 16" in run("view", preds, "--token", "short").refused()
+    assert "at least 16" in run("view", preds, "--token", "").refused()
+    both = run("view", preds, "--token", "t" * 16, "--no-token").refused()
+    assert both == "--token, --token-file and --no-token exclude each other; give one."
+    lost = run("view", preds, "--token-file", "no/where").refused()
+    assert lost.startswith("--token-file 'no/where' cannot be used")
 
 
 @pytest.mark.parametrize(
@@ -107,3 +115,81 @@ def test_a_server_from_start_to_ctrl_c(preds: str, tmp_path: Path) -> None:
     assert process.returncode == cli.INTERRUPTED
     assert told == "fairweight: interrupted; nothing was left half-written.\n"
     assert not Path("annotations.sqlite").exists()
+
+
+# --- where verdicts go ---------------------------------------------------------------------------
+
+
+def results(folder: Path, mark: str = "audit.json") -> Path:
+    folder.mkdir(parents=True)
+    (folder / mark).write_text("{}")
+    return folder
+
+
+def test_annotations_lie_beside_results(folder: Path) -> None:
+    place = folder.resolve()
+    results(folder / "study" / "digits", "study.json")
+    results(folder / "study" / "digits" / "audit")
+    results(folder / "fairweight-audit", ".fairweight-files.json")
+    (folder / "preds.csv").touch()
+    beside = place / "study" / "digits.annotations.sqlite"
+    for path in ("study/digits", "study/digits/audit", "study/digits/audit/audit.json"):
+        assert view_command._annotations(path, None, False) == beside
+    assert view_command._annotations("fairweight-audit", None, False) == (
+        place / "fairweight-audit.annotations.sqlite"
+    )
+    # Beside the results already: a folder that holds several, and a table.
+    assert view_command._annotations("study", None, False) == Path("study/annotations.sqlite")
+    assert view_command._annotations("preds.csv", None, False) == Path("annotations.sqlite")
+
+
+def said_in(path: Path) -> list[str]:
+    with AnnotationStore(path, read_only=True) as store:
+        return [row.note for row in store.current("digits")]
+
+
+def say(path: Path, note: str) -> None:
+    with AnnotationStore(path) as store:
+        store.add(Annotation("7", "fine", note=note, annotator=note), "digits")
+
+
+def test_annotations_inside_results_are_moved_with_a_note(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    earlier = results(folder / "digits") / "annotations.sqlite"
+    say(earlier, "kept")
+    assert view_command._annotations("digits", None, True) == Path("digits/annotations.sqlite")
+    assert said_in(earlier) == ["kept"]  # whoever only looks moves nothing
+    beside = view_command._annotations("digits", None, False)
+    assert beside == folder.resolve() / "digits.annotations.sqlite"
+    assert said_in(beside) == ["kept"]
+    assert [file.name for file in (folder / "digits").iterdir()] == ["audit.json"]
+    assert "'digits/annotations.sqlite' was moved to" in capsys.readouterr().err
+    say(earlier, "by an old viewer")
+    assert view_command._annotations("digits", None, False) == beside
+    assert "stay in 'digits/annotations.sqlite', because there are newer" in capsys.readouterr().err
+    assert (said_in(earlier), said_in(beside)) == (["by an old viewer"], ["kept"])
+
+
+def test_what_is_no_file_of_annotations_is_left_alone(folder: Path) -> None:
+    mine = folder / "mine.sqlite"
+    say(mine, "private")
+    inside = results(folder / "digits") / "annotations.sqlite"
+    inside.symlink_to(mine)
+    beside = folder.resolve() / "digits.annotations.sqlite"
+    assert view_command._annotations("digits", None, False) == beside
+    assert inside.is_symlink()
+    inside.unlink()
+    inside.write_text("not a database")
+    assert view_command._annotations("digits", None, False) == beside
+    assert inside.read_text() == "not a database"
+
+
+def test_a_move_that_was_stopped_half_way(folder: Path) -> None:
+    earlier = results(folder / "digits") / "annotations.sqlite"
+    say(earlier, "kept")
+    beside = folder.resolve() / "digits.annotations.sqlite"
+    beside.hardlink_to(earlier)
+    assert view_command._annotations("digits", None, False) == beside
+    assert not earlier.exists()
+    assert said_in(beside) == ["kept"]

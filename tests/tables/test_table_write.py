@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fairweight.tables.write as write
 from fairweight.errors import OutputError
-from fairweight.tables.write import MANIFEST, atomic_directory, atomic_file, check_writable
+from fairweight.tables.write import (
+    MANIFEST,
+    PENDING,
+    STEPS,
+    atomic_directory,
+    atomic_file,
+    check_file,
+    check_folder,
+    check_writable,
+    finish,
+    manifest,
+)
 
 SOURCE = Path(write.__file__).resolve().parents[2]
 
@@ -86,15 +99,177 @@ def test_an_earlier_output_is_replaced_and_foreign_files_stay(tmp_path: Path) ->
     assert sorted(f.name for f in target.iterdir() if f.name.startswith(".")) == [MANIFEST]
 
 
-def test_a_manifest_cannot_reach_outside(tmp_path: Path) -> None:
-    outside = tmp_path / "precious.txt"
-    outside.write_text("mine")
+def write_all(target: Path, content: str, *names: str, **options: Any) -> None:
+    with atomic_directory(target, **options) as folder:
+        for name in names:
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(content)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        ["../precious.txt"],
+        ["kept.csv", "a\0b"],
+        {"format": 2, "files": {"../precious.txt": None}},
+        {"format": 2, "files": {"/etc/passwd": "0"}},
+        {"format": 2, "files": {"kept.csv": 3}},
+        {"format": 2, "files": []},
+        {"format": 99, "files": {}},
+        7,
+    ],
+)
+def test_a_manifest_that_we_cannot_have_written_stops_everything(
+    tmp_path: Path, listed: object
+) -> None:
+    """Nothing is gone when the error comes, whatever the place of the bad entry."""
+    (tmp_path / "precious.txt").write_text("mine")
     target = tmp_path / "out"
     target.mkdir()
-    (target / MANIFEST).write_text('["../precious.txt"]')
-    with atomic_directory(target) as folder:
-        (folder / "audit.json").write_text("{}")
-    assert outside.read_text() == "mine"
+    (target / "kept.csv").write_text("mine")
+    (target / MANIFEST).write_text(json.dumps(listed))
+    with pytest.raises(OutputError, match=MANIFEST):
+        write_all(target, "new", "audit.json", overwrite=True)
+    assert (tmp_path / "precious.txt").read_text() == "mine"
+    assert visible(target) == ["kept.csv"]
+
+
+def test_only_what_has_its_checksum_is_removed_or_replaced(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    write_all(target, "old", "stale.csv", "edited.csv", "kept.csv")
+    assert set(manifest(target)) == {"stale.csv", "edited.csv", "kept.csv"}
+    (target / "edited.csv").write_text("mine")
+    write_all(target, "new", "kept.csv")
+    assert visible(target) == ["edited.csv", "kept.csv"]  # stale.csv was as we wrote it
+    (target / "kept.csv").write_text("mine too")
+    with pytest.raises(OutputError, match=r"kept.csv' was changed since .* --overwrite"):
+        write_all(target, "newer", "kept.csv")
+    assert (target / "kept.csv").read_text() == "mine too"
+    write_all(target, "newer", "kept.csv", overwrite=True)
+    assert (target / "kept.csv").read_text() == "newer"
+    assert (target / "edited.csv").read_text() == "mine"
+
+
+def test_a_file_that_no_manifest_lists_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("mine")
+    with pytest.raises(OutputError, match=r"report.html' exists, and fairweight did not write it"):
+        write_all(tmp_path, "new", "audit.json", "report.html")
+    assert visible(tmp_path) == ["report.html"]
+    (tmp_path / "report.html").write_text("new")  # what is the same anyway is in nobody's way
+    write_all(tmp_path, "new", "audit.json", "report.html")
+    assert visible(tmp_path) == ["audit.json", "report.html"]
+
+
+def test_a_manifest_without_checksums(tmp_path: Path) -> None:
+    """Of the first version: nothing that it lists is removed or replaced without being asked."""
+    for name in ("audit.json", "stale.csv"):
+        (tmp_path / name).write_text("old")
+    (tmp_path / MANIFEST).write_text('["audit.json", "stale.csv"]')
+    with pytest.raises(OutputError, match=r"audit.json' exists, .* no checksums; .* --overwrite"):
+        write_all(tmp_path, "new", "audit.json")
+    assert (tmp_path / "audit.json").read_text() == "old"
+    write_all(tmp_path, "new", "audit.json", overwrite=True)
+    assert (tmp_path / "audit.json").read_text() == "new"
+    assert (tmp_path / "stale.csv").read_text() == "old"
+    write_all(tmp_path, "newer", "audit.json")
+
+
+def test_nothing_is_written_or_removed_through_a_link(tmp_path: Path) -> None:
+    others, target = tmp_path / "others", tmp_path / "out"
+    others.mkdir()
+    write_all(target, "old", "tables/a.csv", "tables/b.csv")
+    (target / "tables").rename(others / "tables")
+    (target / "tables").symlink_to(others / "tables")
+    with pytest.raises(OutputError, match="is a link to another folder"):
+        write_all(target, "new", "tables/a.csv", overwrite=True)
+    write_all(target, "new", "audit.json")
+    assert {f.name: f.read_text() for f in (others / "tables").iterdir()} == {
+        "a.csv": "old",
+        "b.csv": "old",
+    }
+
+
+def test_a_link_in_the_place_of_a_file_is_replaced_itself(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").write_text("mine")
+    target = tmp_path / "out"
+    target.mkdir()
+    (target / "audit.json").symlink_to(tmp_path / "precious.txt")
+    with pytest.raises(OutputError, match="--overwrite"):
+        write_all(target, "new", "audit.json")
+    write_all(target, "new", "audit.json", overwrite=True)
+    assert (tmp_path / "precious.txt").read_text() == "mine"
+    assert not (target / "audit.json").is_symlink()
+
+
+def test_inputs_are_never_replaced_or_removed(tmp_path: Path) -> None:
+    write_all(tmp_path, "old", "a.parquet", "b.parquet")
+    with pytest.raises(OutputError, match=r"a.parquet' is an input"):
+        write_all(tmp_path, "new", "a.parquet", overwrite=True, inputs=[tmp_path / "a.parquet"])
+    write_all(tmp_path, "new", "c.parquet", inputs=[tmp_path / "a.parquet"])
+    assert visible(tmp_path) == ["a.parquet", "c.parquet"]
+
+
+def test_a_folder_is_checked_before_the_work(tmp_path: Path) -> None:
+    out = str(tmp_path)
+    write_all(tmp_path, "old", "a.parquet", "tables/b.csv")
+    assert check_folder(out, names=("a.parquet", "new.csv")) == ()
+    with pytest.raises(OutputError, match=r"a.parquet' is an input of this command, and it would"):
+        check_folder(out, inputs=[f"dense={tmp_path}/a.parquet"], overwrite=True)
+    with pytest.raises(OutputError, match="is an input of this command"):
+        check_folder(out, inputs=[out], overwrite=True)
+    (tmp_path / "mine.csv").write_text("mine")
+    with pytest.raises(OutputError, match=r"mine.csv' exists"):
+        check_folder(out, names=("mine.csv",))
+    check_folder(out, names=("mine.csv",), overwrite=True)
+
+
+@pytest.mark.parametrize("given", ["{}", "a={}", "{}::SELECT 1", "{}[t]"])
+def test_a_file_that_is_an_input_is_refused(tmp_path: Path, given: str) -> None:
+    path = tmp_path / "q.parquet"
+    path.write_text("mine")
+    named = given.format(path).replace("parquet[t]", "parque[t]")
+    with pytest.raises(OutputError, match=r"--out '.*q.parquet' is an input"):
+        check_file(str(path), inputs=[None, named], overwrite=True)
+    with pytest.raises(OutputError, match=r"q.parquet' exists, .* --overwrite"):
+        check_file(str(path), inputs=["other.csv"])
+    check_file(str(path), inputs=["other.csv"], overwrite=True)
+    check_file(str(tmp_path / "new.parquet"), inputs=[named])
+
+
+def test_a_listed_file_may_be_written_again_alone(tmp_path: Path) -> None:
+    write_all(tmp_path, "old", "report.html", "tables/a.csv")
+    for name in ("report.html", "tables/a.csv"):
+        check_file(str(tmp_path / name))
+        with atomic_file(tmp_path / name) as stream:
+            stream.write("other")
+    write_all(tmp_path, "new", "report.html", "tables/a.csv")
+    (tmp_path / "report.html").write_text("mine")
+    with pytest.raises(OutputError, match="was changed since"):
+        check_file(str(tmp_path / "report.html"))
+
+
+def test_a_planted_run_moves_nothing_that_it_does_not_know(tmp_path: Path) -> None:
+    """What a killed run left is done only where files are as that run saw them."""
+    (tmp_path / "notes.txt").write_text("mine")
+    pending = tmp_path / PENDING
+    pending.mkdir()
+    (pending / "notes.txt").write_text("theirs")
+    steps = {"writes": {"notes.txt": "0"}, "replaces": {}, "removes": {}}
+    (pending / STEPS).write_text(json.dumps(steps))
+    with pytest.raises(OutputError, match=r"notes.txt' was changed"):
+        finish(tmp_path)
+    (pending / STEPS).write_text(json.dumps({**steps, "writes": {"../x": "0"}}))
+    with pytest.raises(OutputError, match=STEPS):
+        finish(tmp_path)
+    (pending / STEPS).write_text(json.dumps({"writes": {}, "removes": {"notes.txt": "0"}}))
+    with pytest.raises(OutputError, match="damaged"):
+        finish(tmp_path)
+    (pending / STEPS).write_text(
+        json.dumps({"writes": {}, "replaces": {}, "removes": {"notes.txt": "0"}})
+    )
+    finish(tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert not pending.exists()
 
 
 def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
@@ -164,6 +339,7 @@ def dying(function):
 write.os.replace = dying(os.replace)
 write.os.rename = dying(os.rename)
 write.sync = dying(write.sync)
+write.os.unlink = dying(os.unlink)
 with write.atomic_directory(sys.argv[2]) as folder:
     for name in ("a.csv", "b.csv", "report.html", "audit.json"):
         (folder / name).write_text("new")
@@ -176,18 +352,24 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(existing: bool, tmp_pat
     script = tmp_path / "child.py"
     script.write_text(CHILD)
     steps = 0
+    outcomes: list[bool] = []
     while True:
         target = tmp_path / f"out{steps}"
         if existing:
             with atomic_directory(target) as folder:
-                for name in ("a.csv", "report.html", "audit.json"):
+                for name in ("a.csv", "c.csv", "report.html", "audit.json"):
                     (folder / name).write_text("old")
         done = subprocess.run(
             [sys.executable, str(script), str(SOURCE), str(target), str(steps)], check=False
         )
         held = {name: (target / name).read_text() for name in visible(target)}
         complete = dict.fromkeys(("a.csv", "b.csv", "report.html", "audit.json"), "new")
-        untouched = dict.fromkeys(("a.csv", "report.html", "audit.json"), "old")
+        untouched = dict.fromkeys(("a.csv", "c.csv", "report.html", "audit.json"), "old")
+        if existing:
+            finish(target)
+            now = {name: (target / name).read_text() for name in visible(target)}
+            assert now in (complete, untouched)
+            outcomes.append(now == complete)
         if "audit.json" in held:
             assert held in (complete, untouched)
         if held.get("report.html") == "new":
@@ -198,3 +380,5 @@ def test_a_killed_run_leaves_nothing_that_looks_finished(existing: bool, tmp_pat
         assert done.returncode == -signal.SIGKILL
         steps += 1
     assert steps >= 5
+    assert outcomes == sorted(outcomes)  # once the new files have won, they stay
+    assert len(set(outcomes)) == 2 * existing

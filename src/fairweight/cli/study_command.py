@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from fairweight.cli.lab_options import TrustModule
+from fairweight.cli.options import Overwrite
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
@@ -134,6 +136,8 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what is there and what the rest will take.")
     ] = False,
+    trust_module: TrustModule = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Do what a study asks for and is not there yet; interrupted, it goes on where it stopped.
 
@@ -186,7 +190,7 @@ def run(
             budget=limit,
             progress=progress,
         )
-    _publish(plan, room, console)
+    _publish(plan, room, console, overwrite=overwrite)
     told = f"{len(outcome.done)} stages made, {len(outcome.cached)} were there"
     told += f", {len(outcome.failed)} failed" if outcome.failed else ""
     told += f", {len(outcome.left)} left" if outcome.left else ""
@@ -206,7 +210,11 @@ def run(
 
 @study.command("status")
 def status(
-    which: Which, preset: Preset = None, data: DataFolder = None, store: StoreFolder = STORE
+    which: Which,
+    preset: Preset = None,
+    data: DataFolder = None,
+    store: StoreFolder = STORE,
+    trust_module: TrustModule = None,
 ) -> None:
     """Say how far a study is: what is done, running, failed and left, and why stages failed.
 
@@ -247,7 +255,11 @@ def status(
 
 @study.command("retry")
 def retry(
-    which: Which, preset: Preset = None, data: DataFolder = None, store: StoreFolder = STORE
+    which: Which,
+    preset: Preset = None,
+    data: DataFolder = None,
+    store: StoreFolder = STORE,
+    trust_module: TrustModule = None,
 ) -> None:
     """Forget why stages failed, so that the next `study run` tries them again.
 
@@ -263,7 +275,12 @@ def retry(
 
 @study.command("report")
 def report(
-    which: Which, preset: Preset = None, data: DataFolder = None, store: StoreFolder = STORE
+    which: Which,
+    preset: Preset = None,
+    data: DataFolder = None,
+    store: StoreFolder = STORE,
+    trust_module: TrustModule = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write the tables and reports of what is finished, also while a study runs.
 
@@ -275,7 +292,7 @@ def report(
 
     console = Console()
     plan, room = _planned(which, preset, store, data, console)
-    _publish(plan, room, console)
+    _publish(plan, room, console, overwrite=overwrite)
 
 
 @study.command("export")
@@ -284,6 +301,7 @@ def export(
         str, typer.Argument(metavar="FILE", help="A .parquet or .csv file.")
     ] = "runs.parquet",
     store: StoreFolder = STORE,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write one row per finished stage: what it was, how long it took, what it weighs.
 
@@ -292,7 +310,9 @@ def export(
         fairweight study export runs.csv
     """
     from fairweight.runs.catalogue import export as write
+    from fairweight.tables.write import check_file
 
+    check_file(out, inputs=[store], overwrite=overwrite, option="FILE")
     write(_store(store), out)
     typer.echo(f"Written to {out}")
 
@@ -384,7 +404,8 @@ def _announce(
     done = store.done() & plan.stages.keys()
     left = [key for key in plan.stages if key not in done]
     with bar() as progress:
-        each = costs(plan, _data(data), cache=store.root / "costs", progress=progress)
+        folder = store.root / "costs"
+        each = costs(plan, _data(data), cache=folder, measure=not dry_run, progress=progress)
     total = sum((each[key] for key in left), Cost(0.0, 0.0))
     console.print(
         f"{plan.study.name}: {len(plan.models)} models, {len(plan.stages)} stages, "
@@ -402,10 +423,14 @@ def _announce(
     return with_work(plan, {key: cost.seconds for key, cost in each.items()}), total.seconds
 
 
-def _publish(plan: Plan, store: Store, console: Console) -> None:
+def _publish(plan: Plan, store: Store, console: Console, *, overwrite: bool) -> None:
     from fairweight.studies.publish import publish
 
-    for folder in publish(plan, store, store.root / "results" / plan.study.name):
+    def tell(sentence: str) -> None:
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+    out = store.root / "results" / plan.study.name
+    for folder in publish(plan, store, out, overwrite=overwrite, tell=tell):
         report = folder / "audit" / "report.html"
         shown = report if report.is_file() else folder
         console.print(f"{folder.name}: {shown}", markup=False, highlight=False, soft_wrap=True)

@@ -15,6 +15,7 @@ from fairweight.errors import InputError
 
 if TYPE_CHECKING:
     from fairweight.web.item import Item
+    from fairweight.web.settings import Settings
 
 Progress = Callable[[str, int, int], None]
 
@@ -41,7 +42,7 @@ def view(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Where verdicts go; by default annotations.sqlite in the folder.",
+            help="Where verdicts go; by default NAME.annotations.sqlite beside the results NAME.",
         ),
     ] = None,
     read_only: Annotated[
@@ -50,7 +51,7 @@ def view(
     host: Annotated[
         str,
         typer.Option(
-            help="The address to listen on; others than this machine's own need a token.",
+            help="The address to listen on; by default only this machine's own.",
             rich_help_panel=SERVER,
         ),
     ] = "127.0.0.1",
@@ -60,10 +61,27 @@ def view(
     token: Annotated[
         str | None,
         typer.Option(
-            help="Who opens the pages must have it; made where one is needed.",
+            help="What opens the pages, instead of one that is made anew. Other users of this "
+            "machine see it in the list of processes: better FAIRWEIGHT_TOKEN or --token-file.",
             rich_help_panel=SERVER,
         ),
     ] = None,
+    token_file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file with the token; made, with a new token, where there is none.",
+            rich_help_panel=SERVER,
+        ),
+    ] = None,
+    no_token: Annotated[
+        bool,
+        typer.Option(
+            "--no-token",
+            help="Everybody on this machine may look and annotate.",
+            rich_help_panel=SERVER,
+        ),
+    ] = False,
     no_browser: Annotated[
         bool,
         typer.Option("--no-browser", help="Do not open a browser.", rich_help_panel=SERVER),
@@ -79,28 +97,28 @@ def view(
 
         fairweight view results/mnist --data DIR
 
-    Other machines may look when they have the token that is printed:
+    The address that is printed holds a token: whoever has it may look, also from other
+    machines where --host lets them:
 
         fairweight view results --host 0.0.0.0 --read-only
 
-    Ctrl-C ends it. Verdicts are in annotations.sqlite, and as a file in the page;
-    `fairweight mitigate overrides --labels` takes both.
+    Ctrl-C ends it. Verdicts are in NAME.annotations.sqlite beside the folder NAME, and as a
+    file in the page; `fairweight mitigate overrides --labels` takes both.
     """
     _check_installed()
+    import tempfile
     from dataclasses import replace
 
     from fairweight.cli.assignments import assignments
     from fairweight.cli.progress import bar
     from fairweight.web.places import find_items
-    from fairweight.web.security.hosts import is_loopback
-    from fairweight.web.serve import address, listening, made_token, run
+    from fairweight.web.serve import listening, run
     from fairweight.web.settings import Settings
 
     options = assignments(dataset_option, "--dataset-option")
     items = find_items(path, dataset=dataset, options=options, data=data)
-    if token is None and not is_loopback(host):
-        token = made_token()
-    settings = Settings(host, port, token, read_only, _annotations(path, annotations, read_only))
+    secret = _token(token, token_file, no_token)
+    settings = Settings(host, port, secret, read_only, _annotations(path, annotations, read_only))
     with listening(host, port) as listener:
         settings = replace(settings, port=listener.getsockname()[1])
         with bar() as progress:
@@ -108,7 +126,9 @@ def view(
         from fairweight.web.app import create_app
 
         app = create_app(items, settings=settings)
-        run(app, listener, lambda: _ready(address(settings), len(items), no_browser))
+        with tempfile.TemporaryDirectory(prefix="fairweight-view-") as private:
+            browse = None if no_browser else Path(private)
+            run(app, listener, lambda: _ready(settings, len(items), browse))
 
 
 def _check_installed() -> None:
@@ -121,11 +141,35 @@ def _check_installed() -> None:
             )
 
 
+def _token(given: str | None, file: str | None, none: bool) -> str | None:
+    """The secret of the pages: of the command, a file or the environment, or a new one."""
+    from fairweight.web.serve import made_token, token_in
+
+    if sum((given is not None, file is not None, none)) > 1:
+        raise InputError("--token, --token-file and --no-token exclude each other; give one.")
+    if none:
+        return None
+    if file is not None:
+        return token_in(Path(file))
+    if given is None:
+        given = os.environ.get("FAIRWEIGHT_TOKEN")
+    return made_token() if given is None else given
+
+
 def _annotations(path: str, given: str | None, read_only: bool) -> Path | None:
     """Where verdicts are kept; told before the work where they cannot be."""
-    place = Path(path)
-    beside = (place if place.is_dir() else place.parent) / "annotations.sqlite"
-    file = beside if given is None else Path(given)
+    from fairweight.tables.annotations.schema import move_out, place_for
+
+    if given is not None:
+        file = Path(given)
+    else:
+        file, earlier = place_for(Path(path).expanduser())
+        if not read_only:
+            file, said = move_out(earlier, file)
+            if said is not None:
+                print(f"fairweight: {said}", file=sys.stderr)
+        elif earlier.is_file() and not file.exists():
+            file = earlier
     if read_only:
         if given is not None and not file.is_file():
             raise InputError(f"--annotations '{given}' does not exist, and nothing may be written.")
@@ -160,18 +204,26 @@ def _prepare(items: list[Item], progress: Progress) -> None:
         indexed(items[0], progress)
 
 
-def _ready(url: str, n: int, no_browser: bool) -> None:
+def _ready(settings: Settings, n: int, browse: Path | None) -> None:
+    """Say where the pages and verdicts are; a browser is opened on a file in `browse`."""
     import webbrowser
 
     from rich.console import Console
 
-    said = "1 study" if n == 1 else f"{n} studies"
-    Console(stderr=False).print(
-        f"fairweight shows {said} at {url} (Ctrl-C ends it)", markup=False, soft_wrap=True,
-        highlight=False,
-    )  # fmt: skip
-    if not no_browser and _has_display():
-        webbrowser.open(url)
+    from fairweight.web.security.access import onwards
+    from fairweight.web.serve import address
+
+    url = address(settings)
+    studies = "1 study" if n == 1 else f"{n} studies"
+    told = [f"fairweight shows {studies} at {url} (Ctrl-C ends it)"]
+    if settings.writable:
+        told.append(f"Verdicts go to {settings.annotations}")
+    for line in told:
+        Console(stderr=False).print(line, markup=False, soft_wrap=True, highlight=False)
+    if browse is not None and _has_display():
+        page = browse / "open.html"  # what a browser is started with, everybody can read
+        page.write_text(onwards(url), encoding="utf-8")
+        webbrowser.open(page.as_uri())
 
 
 def _has_display() -> bool:

@@ -45,6 +45,8 @@ def prepare(root: Path) -> None:
     with writing(root):
         if not paths.about(root).exists():
             _refuse_foreign(root)
+            # Data and models are nobody else's business.
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
             # First of all, so that a folder with anything of a store in it is known to be one.
             with atomic_file(paths.about(root)) as stream:
                 json.dump({"format": FORMAT}, stream)

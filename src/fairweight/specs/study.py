@@ -14,9 +14,10 @@ from fairweight.specs.distillation import Distillation
 from fairweight.specs.model import Model
 from fairweight.specs.similarity import Similarity
 from fairweight.specs.training import Training
+from fairweight.trust import NAME
 
 Count: TypeAlias = Annotated[int, Field(ge=1)]
-Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Name: TypeAlias = Annotated[str, Field(pattern=f"^{NAME}$")]
 Grid: TypeAlias = Mapping[str, tuple[Any, ...]]
 
 _FROZEN = ConfigDict(extra="forbid")

@@ -1,33 +1,112 @@
-"""What a study has found so far, where people look: tables that `audit` reads, and reports."""
+"""What a study has found so far, where people look: tables that `audit` reads, and reports.
+
+Publishing replaces what was published before and nothing else: other people's files stay, and so
+does a file of ours that somebody changed, unless it is asked for. A process that is killed leaves
+the earlier results or the new ones.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+from fairweight.errors import OutputError
 from fairweight.runs.plan import Plan, on_own_data
 from fairweight.runs.stages import PREDICTIONS, TRAINING
 from fairweight.runs.store import Store
+from fairweight.specs.study import Experiment
 from fairweight.studies.audit_stage import distances_in, gather, link
 from fairweight.studies.experiment_file import write_experiment
+from fairweight.tables.annotations.schema import NAME, move_out, place_for
+from fairweight.tables.write import MANIFEST, InTheWayError, atomic_directory, finish
+
+COMPLETION = ("audit/report.html", "audit/audit.json", "study.json")
 
 
-def publish(plan: Plan, store: Store, out: Path) -> list[Path]:
+def publish(
+    plan: Plan,
+    store: Store,
+    out: Path,
+    *,
+    overwrite: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[Path]:
     """Write a folder for every experiment that has predictions; returns them.
 
     A folder holds `predictions/VARIANT/SEED.parquet`, `variants.parquet`, `train.parquet`,
     `study.json` (what the experiment is about), where they were asked for
     `validation/VARIANT/SEED.parquet`, and the audit's report once there is one.
     What was found about classes goes into `classes`, what was set side by side into `settings`.
+
+    Parameters
+    ----------
+    overwrite
+        Replace files too that fairweight did not write, or that were changed since.
+    tell
+        Called with what there is to say about files of earlier versions.
     """
     done = store.done()
-    folders = []
+    makers: dict[str, Callable[[Path], None]] = {}
     for name, experiment in plan.experiments.items():
+        if any(model.asked_by in done for model in plan.of(name)):
+            makers[name] = _maker(plan, store, done, name, experiment)
+    for name, key in (("classes", plan.classes), ("settings", plan.settings)):
+        if key is not None and key in done:
+            makers[name] = _copier(store.folder(key))
+    refused: list[OutputError] = []
+    for name, make in makers.items():
+        try:
+            _publish(out / name, make, overwrite, tell)
+        except InTheWayError as error:  # the others are published all the same
+            refused.append(error)
+    if refused:
+        raise refused[0]
+    return [out / name for name in makers]
+
+
+def _publish(
+    folder: Path, make: Callable[[Path], None], overwrite: bool, tell: Callable[[str], None]
+) -> None:
+    for held in (folder, folder / "audit"):
+        _, said = move_out(held / NAME, place_for(held)[0])
+        if said is not None:
+            tell(said)
+    finish(folder)
+    ours = not folder.exists() or os.path.lexists(folder / MANIFEST)
+    try:
+        _write(folder, make, overwrite)
+    except InTheWayError:
+        if ours:
+            raise
+        # Published by the first version, which kept no list of what it wrote.
+        aside = _free_name(folder)
+        os.rename(folder, aside)
+        tell(f"'{folder}' was published by an earlier version; it is '{aside}' now.")
+        _write(folder, make, overwrite)
+
+
+def _write(folder: Path, make: Callable[[Path], None], overwrite: bool) -> None:
+    with atomic_directory(folder, completion=COMPLETION, overwrite=overwrite) as room:
+        make(room)
+
+
+def _free_name(folder: Path) -> Path:
+    number, place = 1, folder.with_name(f"{folder.name}.earlier")
+    while os.path.lexists(place):
+        number += 1
+        place = folder.with_name(f"{folder.name}.earlier-{number}")
+    return place
+
+
+def _maker(
+    plan: Plan, store: Store, done: set[str], name: str, experiment: Experiment
+) -> Callable[[Path], None]:
+    """What writes the folder of an experiment."""
+
+    def make(folder: Path) -> None:
         finished = [model for model in plan.of(name) if model.asked_by in done]
-        if not finished:
-            continue
-        folder = out / name
-        shutil.rmtree(folder, ignore_errors=True)
         rows = [[model.variant, model.seed, model.parent] for model in finished]
         distances = [
             distances_in(store.folder(model.compared_by)) if model.compared_by in done else {}
@@ -45,16 +124,16 @@ def publish(plan: Plan, store: Store, out: Path) -> list[Path]:
                 link(answers, folder / "validation" / model.variant / f"{model.seed}.parquet")
         audit = plan.audits.get(name)
         if audit is not None and audit in done:
-            _copy_outputs(store.folder(audit), folder / "audit")
-        folders.append(folder)
-    for name, key in (("classes", plan.classes), ("settings", plan.settings)):
-        if key is not None and key in done:
-            folder = out / name
-            shutil.rmtree(folder, ignore_errors=True)
-            _copy_outputs(store.folder(key), folder)
-            folders.append(folder)
-    return folders
+            _copier(store.folder(audit))(folder / "audit")
+
+    return make
 
 
-def _copy_outputs(stage: Path, folder: Path) -> None:
-    shutil.copytree(stage, folder, ignore=shutil.ignore_patterns("stage.json", ".*"))
+def _copier(stage: Path) -> Callable[[Path], None]:
+    """What copies the outputs of a stage into a folder."""
+
+    def copy(folder: Path) -> None:
+        hidden = shutil.ignore_patterns("stage.json", ".*")
+        shutil.copytree(stage, folder, ignore=hidden, dirs_exist_ok=True)
+
+    return copy

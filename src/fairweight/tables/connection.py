@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairweight.tables.interrupts import Interrupts
+from fairweight.tables.scratch import Scratch
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,10 +26,10 @@ class Workspace:
     def __init__(self) -> None:
         import duckdb
 
-        self.folder = tempfile.mkdtemp(prefix="fairweight-")
+        scratch = Scratch()
         config: dict[str, str | bool | int | float | list[str]] = {
             "threads": os.cpu_count() or 1,
-            "temp_directory": self.folder,
+            "temp_directory": str(scratch.folder),
             # An extension would be downloaded; nothing here may need the network.
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -38,12 +37,13 @@ class Workspace:
         limit = memory_limit_mb()
         if limit is not None:
             config["memory_limit"] = f"{limit}MB"
+        self.config = config
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=config)
         # A progress bar of DuckDB would mix with the one of the command line.
         self.connection.execute("SET enable_progress_bar = false")
         self._interrupts = Interrupts(self.connection)
         self._counter = 0
-        self._cleanup = weakref.finalize(self, shutil.rmtree, self.folder, True)
+        self._cleanup = weakref.finalize(self, scratch.close)
 
     def name(self, stem: str) -> str:
         """A table name that nothing else in this workspace has."""

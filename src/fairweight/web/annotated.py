@@ -40,6 +40,9 @@ class Annotated:
 
     def _opened(self, *, make: bool) -> AnnotationStore | None:
         with self._lock:
+            if make and self._store is not None and self._store.lost:
+                self._store.close()
+                self._store = None
             if self._store is None and self._path is not None and (make or self._path.exists()):
                 self._store = AnnotationStore(self._path, read_only=self._read_only)
             return self._store

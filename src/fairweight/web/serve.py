@@ -4,24 +4,44 @@ from __future__ import annotations
 
 import errno
 import gc
+import os
 import secrets
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError
 from fairweight.web.settings import Settings
 
 if TYPE_CHECKING:
+    import uvicorn
     from fastapi import FastAPI
 
 WAITING = 128  # connections that are not accepted yet
-MOST_AT_ONCE = 200
 
 
 def made_token() -> str:
     """A token that cannot be guessed."""
     return secrets.token_urlsafe(24)
+
+
+def token_in(path: Path) -> str:
+    """The token in a file that only its owner can read; made where there is none."""
+    try:
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            if os.name != "nt" and path.stat().st_mode & 0o077:
+                raise InputError(
+                    f"--token-file '{path}' can be read by others; run: chmod 600 {path}"
+                ) from None
+            return path.read_text(encoding="ascii").strip()
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(made := made_token())
+            return made
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--token-file '{path}' cannot be used ({error}); name another.") from None
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -62,26 +82,40 @@ def address(settings: Settings) -> str:
     return f"http://{host}:{settings.port}/{token}"
 
 
-def run(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until somebody presses Ctrl-C."""
+def server(app: FastAPI, ready: Callable[[], None]) -> uvicorn.Server:
+    """A server that is not started yet; `ready` is called when it listens."""
     import uvicorn
+
+    from fairweight.web.security.connections import MOST_AT_ONCE, MOST_WAITING, TimelyProtocol
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            gc.freeze()  # modules stay; looking through them again and again would halt all pages
             ready()
 
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,  # its lines hold queries; ours do not
-        server_header=False,
-        ws="none",
-        limit_concurrency=MOST_AT_ONCE,
-        timeout_graceful_shutdown=3,
+    return Server(
+        uvicorn.Config(
+            app,
+            http=TimelyProtocol,
+            log_level="warning",
+            access_log=False,  # its lines hold queries; ours do not
+            server_header=False,
+            ws="none",
+            backlog=WAITING,
+            limit_concurrency=MOST_AT_ONCE + MOST_WAITING,
+            timeout_graceful_shutdown=3,
+        )
     )
+
+
+def run(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until somebody presses Ctrl-C."""
+
+    def started() -> None:
+        gc.freeze()  # modules stay; looking through them again and again would halt all pages
+        ready()
+
     try:
-        Server(config).run(sockets=[listener])
+        server(app, started).run(sockets=[listener])
     finally:
         gc.unfreeze()  # what is left in the end is cleared up as ever

@@ -18,7 +18,8 @@ class Settings:
     Parameters
     ----------
     token
-        Who has it may look; needed for every address that other machines can reach.
+        Who has it may look. Without one everybody on this machine may; an address that other
+        machines can reach needs one.
     annotations
         The SQLite file of annotations; without one nothing can be annotated.
     max_body
@@ -36,12 +37,12 @@ class Settings:
         if self.token is None and not is_loopback(self.host):
             raise InputError(
                 f"The address '{self.host}' can be reached from other machines and needs a token; "
-                "give --token, or serve on 127.0.0.1."
+                "leave --no-token out, or serve on 127.0.0.1."
             )
         if self.token is not None and len(self.token) < SHORTEST_TOKEN:
             raise InputError(
                 f"The token has {len(self.token)} characters; give at least {SHORTEST_TOKEN}, or "
-                "leave --token out and one is made."
+                "give none and one is made."
             )
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
             raise InputError("The token holds characters beyond printable ASCII; give another one.")

@@ -11,14 +11,15 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from torch import nn
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.lab.models.imported import build_imported
+from fairweight.lab.models.imported import build_imported, require_own
+from fairweight.trust import require_module
 
 Builder: TypeAlias = Callable[..., nn.Module]
 
@@ -123,6 +124,30 @@ def build(
         if option not in entry.options:
             raise UnknownNameError(f"Option of architecture '{name}'", option, entry.options)
     return entry.builder(**shape, **own)
+
+
+def check_named(name: str, where: str) -> None:
+    """Raise unless a card or a study may name this architecture."""
+    if ":" in name:
+        require_module(name, where)
+        require_own(name, where)
+
+
+def build_from_file(name: str, options: Mapping[str, Any], where: str) -> nn.Module:
+    """A network that a card or a study names: registered, or of a module that the user trusts.
+
+    Parameters
+    ----------
+    options
+        As for `build`.
+    where
+        What names it, for messages: `The card of 'models/a'`.
+    """
+    check_named(name, where)
+    if "name" in options or "classes" not in options:
+        missing = "'name' is none" if "name" in options else "'classes' is missing"
+        raise InputError(f"{where}: the options of '{name}' cannot be used ({missing}).")
+    return build(name, **options)
 
 
 def _count(argument: str, value: object) -> int:

@@ -1,7 +1,6 @@
 // What people said about examples, kept in the browser's storage under the name of the audit.
 const annotationLog = ({ storage, withoutLabel, keys }) => {
-  const same = (a, b) =>
-    a.annotator === b.annotator && a.task === b.task && a.example_id === b.example_id;
+  const said = (row) => JSON.stringify([row.annotator, row.task, row.example_id]);
   const moment = (time) => (time ? Date.parse(time) : -Infinity);
   let held = { annotator: "", log: [], drafts: {} };
   let refused = null;
@@ -34,7 +33,7 @@ const annotationLog = ({ storage, withoutLabel, keys }) => {
   const current = () => {
     const found = new Map();
     for (const row of held.log) {
-      const key = JSON.stringify([row.annotator, row.task, row.example_id]);
+      const key = said(row);
       const before = found.get(key);
       if (before && moment(row.time) < moment(before.time)) continue;
       found.delete(key);
@@ -56,9 +55,11 @@ const annotationLog = ({ storage, withoutLabel, keys }) => {
     });
     let added = 0;
     change(() => {
-      for (const row of [...rows].sort((a, b) => (moment(a.time) < moment(b.time) ? -1 : 0))) {
-        const there = current().find((other) => same(other, row));
-        if (there && moment(there.time) >= moment(row.time)) continue;
+      const newest = new Map(current().map((row) => [said(row), moment(row.time)]));
+      const order = (a, b) => Number(a > b) - Number(a < b);
+      for (const row of [...rows].sort((a, b) => order(moment(a.time), moment(b.time)))) {
+        if (newest.get(said(row)) >= moment(row.time)) continue;
+        newest.set(said(row), moment(row.time));
         held.log.push(row);
         added += 1;
       }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError
 from fairweight.report.frames import FRAMES
+from fairweight.tables.write import settle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +42,7 @@ class Stored:
         import pandas as pd
 
         place = self.root / folder
+        settle(place)
         if (place / "audit").is_dir():
             place = place / "audit"
         if not place.is_dir():

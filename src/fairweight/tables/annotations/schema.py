@@ -1,16 +1,25 @@
-"""The SQLite file of annotations: one table to which rows are only ever added."""
+"""The SQLite file of annotations: where it is, and its one table, to which rows are only added.
+
+It lies beside results and not inside them: results are made again, annotations are not.
+"""
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError
+from fairweight.tables.write import MANIFEST
 
 if TYPE_CHECKING:
     import sqlite3
 
+NAME = "annotations.sqlite"
+# A folder with one of these is results: fairweight writes it, and may write it again.
+RESULTS = (MANIFEST, "audit.json", "study.json")
 APPLICATION = 0x46574147  # "FWAG", in the file's header: nobody else's database is written to
 PATIENCE = 30.0  # seconds for which a writer waits for the others
 SCHEMA = f"""
@@ -31,6 +40,58 @@ COMMIT;
 """
 
 
+def place_for(path: Path) -> tuple[Path, Path]:
+    """Where annotations of what is at a path go, and where earlier versions put them.
+
+    Both are the same for a table, and for a folder that only holds other folders of results.
+    """
+    folder = path if path.is_dir() else path.parent
+    earlier = folder / NAME
+    results = None
+    for place in (folder.resolve(), *folder.resolve().parents):
+        if not place.name or not any((place / mark).is_file() for mark in RESULTS):
+            break
+        results = place
+    if results is None:
+        return earlier, earlier
+    return results.with_name(f"{results.name}.{NAME}"), earlier
+
+
+def move_out(earlier: Path, place: Path) -> tuple[Path, str | None]:
+    """Move annotations of an earlier version out of results; where they are, and what to say.
+
+    They stay where they are while another process has them open, and where there are newer ones.
+    """
+    import sqlite3
+
+    if earlier == place or earlier.is_symlink() or not earlier.is_file():
+        return place, None
+    if place.exists() and os.path.samefile(earlier, place):  # stopped between the two names
+        earlier.unlink()
+        return place, None
+    stays = f"Annotations of an earlier version stay in '{earlier}'"
+    if os.path.lexists(place):
+        newer = f"there are newer ones in '{place}'"
+        return place, f"{stays}, because {newer}; see them with --annotations."
+    try:
+        connection = connect(earlier, read_only=False)
+    except InputError as error:
+        return place, f"{stays}: {error}"
+    try:
+        # Alone, and with everything in the one file: no log beside it may be left behind.
+        connection.execute("PRAGMA busy_timeout = 100")
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("BEGIN EXCLUSIVE")
+        os.link(earlier, place)  # never over another file
+        earlier.unlink()
+    except (sqlite3.OperationalError, OSError) as error:
+        return earlier, f"{stays} ({error}); close other viewers, and they are moved next time."
+    finally:
+        connection.close()
+    return place, f"Annotations are beside results now: '{earlier}' was moved to '{place}'."
+
+
 def connect(path: Path, read_only: bool) -> sqlite3.Connection:
     """An open database of annotations, made if it is to be written and does not exist."""
     import sqlite3
@@ -40,6 +101,8 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
     try:
         if not read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):  # what people say is theirs: nobody else reads it
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}",
             uri=True,
@@ -56,7 +119,8 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
         _prepare(connection, path, read_only)
     except BaseException as error:
         connection.close()
-        if isinstance(error, sqlite3.DatabaseError):
+        # What SQLite says about a damaged file may itself be no text.
+        if isinstance(error, sqlite3.DatabaseError | UnicodeError):
             raise InputError(
                 f"'{path}' is no database of annotations ({error}); name one that `fairweight "
                 "view` wrote, or a new file."
@@ -66,6 +130,7 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
+    connection.execute("PRAGMA trusted_schema = OFF")  # the file may be from anybody
     # In this order: another process may make the file between the two, tables and owner at once.
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     owner = connection.execute("PRAGMA application_id").fetchone()[0]

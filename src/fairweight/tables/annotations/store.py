@@ -1,12 +1,13 @@
 """Annotations on disk: a log that several people may write to at once.
 
-`add` returns when the annotation is on the disk: whatever happens to the process afterwards, it is
-kept. Nothing is changed or removed; an undo is one more row, and brings back what the same person
-had said before.
+`add` returns when the annotation is on the disk, in the file that is at the path: whatever happens
+to the process afterwards, it is kept. Nothing is changed or removed; an undo is one more row, and
+brings back what the same person had said before.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.errors import OutputError
+from fairweight.errors import InputError, OutputError
 from fairweight.tables.annotations.schema import connect
 from fairweight.tables.annotations.verdict import Annotation, check_text, moment, now
 
@@ -66,6 +67,8 @@ class AnnotationStore:
         self.path = Path(path)
         self._lock = threading.RLock()
         self._connection = connect(self.path, read_only)
+        self._files = self._found()
+        self.lost = False  # whether the open file is no longer the one at `path`
         self._known: dict[str, tuple[int, dict[int, Annotation]]] = {}
 
     def close(self) -> None:
@@ -120,7 +123,7 @@ class AnnotationStore:
 
     def current(self, audit: str) -> list[Annotation]:
         """What everybody says now: one annotation per person, task and example, in log order."""
-        with self._lock:
+        with self._reading():
             live = self._live(audit)
             said = {_key(row): number for number, row in live.items()}
             return [live[number] for number in sorted(said.values())]
@@ -136,14 +139,17 @@ class AnnotationStore:
 
     def log(self, audit: str) -> list[Entry]:
         """Everything that was ever said or undone."""
-        with self._lock:
+        with self._reading():
             return [_entry(row) for row in self._rows(audit, 0)]
 
     def audits(self) -> list[str]:
         """The audits that annotations are about."""
-        with self._lock:
+        with self._reading():
             found = self._connection.execute("SELECT DISTINCT audit FROM log ORDER BY audit")
-            return [row[0] for row in found]
+            names = [row[0] for row in found]
+            for name in names:
+                check_text(name, "audit")
+            return names
 
     def _live(self, audit: str) -> dict[int, Annotation]:
         """Number → annotation that was not undone; only new rows of the log are read."""
@@ -166,6 +172,45 @@ class AnnotationStore:
         ).fetchall()
 
     @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What SQLite, or a row that nobody can have given, says about a damaged file."""
+        import sqlite3
+
+        with self._lock:
+            try:
+                yield
+            except (sqlite3.Error, InputError, TypeError, ValueError, OverflowError) as error:
+                self._known.clear()
+                raise InputError(
+                    f"The annotations '{self.path}' are damaged ({error}); take a copy that is "
+                    "whole, or an annotations.csv that was exported."
+                ) from error
+
+    def _found(self) -> tuple[tuple[int, int] | None, ...]:
+        """Which files are at the path now: the database, and the log of what is not in it yet."""
+        found: list[tuple[int, int] | None] = []
+        for name in (self.path, f"{self.path}-wal"):
+            try:
+                facts = os.stat(name)
+                found.append((facts.st_dev, facts.st_ino))
+            except OSError:
+                found.append(None)
+        return tuple(found)
+
+    def _check_place(self) -> None:
+        """Refuse to say that something was kept in a file that nobody will find."""
+        found = self._found()
+        if self._files[1] is None:
+            self._files = (self._files[0], found[1])  # SQLite makes its log when it needs it
+        if found != self._files:
+            self.lost = True
+            raise OutputError(
+                f"'{self.path}' was moved, removed or replaced while it was open, so this was not "
+                "saved. Put the file back; or give the verdict again, then the file that is there "
+                "now is used, or a new one."
+            )
+
+    @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it is on the disk at the end, or nothing."""
         import sqlite3
@@ -174,8 +219,10 @@ class AnnotationStore:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
+                    self._check_place()
                     yield self._connection
                     self._connection.execute("COMMIT")
+                    self._check_place()
                 except BaseException:
                     self._known.clear()  # it may hold rows that are taken back now
                     if self._connection.in_transaction:

@@ -54,7 +54,9 @@ class Annotation:
         if not self.example_id:
             raise InputError("An annotation has no 'example_id'; say which example it is about.")
         if self.verdict not in VERDICTS:
-            raise UnknownNameError("The verdict", self.verdict[:50], VERDICTS)
+            given = self.verdict[:50]
+            shown = given if given.isprintable() else ascii(given)[1:-1]
+            raise UnknownNameError("The verdict", shown, VERDICTS)
         if self.label and self.verdict in WITHOUT_LABEL:
             raise InputError(
                 f"The verdict '{self.verdict}' stands for no label; given was "

@@ -156,15 +156,11 @@ def import_file(site: OfSite, item: OfItem, body: Annotated[bytes, Depends(csv_b
             f"The file is not UTF-8 (byte {error.start}); save it as UTF-8 and import it again."
         ) from None
     rows = read_csv(text, "The file")
-    votes = {task.head.name or "": task for task in site.index(item).tasks}
-    only = next(iter(votes)) if len(votes) == 1 else None
-    known = [
-        row
-        for row in rows
-        if (task := votes.get(row.task if only is None else only)) is not None
-        and task.place(row.example_id) is not None
-        and (only is None or row.task in ("", only))
-    ]
+    tasks = site.index(item).tasks
+    names = {row.example_id for row in rows}
+    here = {task.head.name or "": task.known(names) for task in tasks}
+    only = next(iter(here)) if len(here) == 1 else ""  # a single task need not be named
+    known = [row for row in rows if row.example_id in here.get(row.task or only, ())]
     n_new = site.annotated.store().import_rows(known, item.key) if known else 0
     return as_json(Imported(len(rows), n_new, len(rows) - len(known)))
 

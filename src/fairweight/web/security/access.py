@@ -7,13 +7,19 @@ leads to the same address without it, so that it stays in no history and no book
 from __future__ import annotations
 
 import secrets
+from html import escape
 from urllib.parse import urlencode
 
 from starlette.requests import HTTPConnection
-from starlette.responses import RedirectResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fairweight.web.errors import refusal
+
+_ONWARDS = (
+    '<!doctype html><meta charset="utf-8"><title>fairweight</title>'
+    '<meta http-equiv="refresh" content="0; url={place}"><p><a href="{place}">Open fairweight</a>'
+)
 
 
 def same(given: str, secret: str) -> bool:
@@ -52,11 +58,20 @@ class TokenAccess:
             return True
         return same(request.cookies.get(self._cookie, ""), self._session)
 
-    def _exchange(self, request: HTTPConnection) -> RedirectResponse:
+    def _exchange(self, request: HTTPConnection) -> Response:
         rest = [pair for pair in request.query_params.multi_items() if pair[0] != "token"]
         # One slash: two would name another server.
         place = "/" + request.url.path.lstrip("/\\")
         query = urlencode(rest, errors="replace")
-        response = RedirectResponse(place + (f"?{query}" if query else ""), status_code=303)
+        response: Response = RedirectResponse(place + (f"?{query}" if query else ""), 303)
+        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            # A browser keeps the new cookie back on a redirect that another page began (a file,
+            # a link in a chat). This page begins the next request itself.
+            response = HTMLResponse(onwards(response.headers["location"]))
         response.set_cookie(self._cookie, self._session, httponly=True, samesite="strict", path="/")
         return response
+
+
+def onwards(url: str) -> str:
+    """A page that leads to an address: in a file, so that the address is in no process list."""
+    return _ONWARDS.format(place=escape(url))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from starlette.requests import HTTPConnection
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairweight.web.errors import refusal
@@ -19,7 +19,10 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         said = HTTPConnection(scope).headers.get("content-length", "0")
-        body = None if _length(said) > self._most else await self._read(receive)
+        try:
+            body = None if _length(said) > self._most else await self._read(receive)
+        except ClientDisconnect:
+            return  # half a file is no file
         if body is None:
             sentence = f"The request is larger than {self._most:,} bytes; send less at once."
             response = refusal(scope, 413, sentence)
@@ -35,7 +38,7 @@ class BodyLimit:
         while True:
             message = await receive()
             if message["type"] != "http.request":  # the reader has gone
-                return b"".join(parts)
+                raise ClientDisconnect
             parts.append(message.get("body", b""))
             length += len(parts[-1])
             if length > self._most:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from pathlib import Path
@@ -138,6 +138,12 @@ class TaskVotes:
             return None
         found = int(np.searchsorted(ids, wanted))
         return found if ids[found] == wanted else None
+
+    def known(self, example_ids: Collection[str]) -> set[str]:
+        """Which of many names are those of examples."""
+        if not self.head.integer_ids:
+            return self._id_texts.holds(example_ids)
+        return {name for name in example_ids if self.place(name) is not None}
 
     @cached_property
     def _ids(self) -> Any:

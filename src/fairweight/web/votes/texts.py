@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,13 @@ class Texts(Sequence[Any]):
             if text in part:
                 return start + int(part.index(text))
         return None
+
+    def holds(self, texts: Collection[str]) -> set[str]:
+        """Which of many texts are there; the column is read once."""
+        wanted, found = set(texts), set[str]()
+        for start in range(0, len(self), CHUNK):
+            found |= wanted.intersection(self[start : start + CHUNK])
+        return found
 
     def searched(self, text: str, order: NDArray[np.unsignedinteger[Any]]) -> int | None:
         """The same by halves, where `order` sorts the texts."""

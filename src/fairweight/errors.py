@@ -5,6 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+# What somebody can do whose memory is not enough.
+LESS_MEMORY = (
+    "name fewer group columns (--groups), or count the table in parts (fairweight count PART "
+    "--out PART.parquet) and audit the cubes together"
+)
+
 
 class FairweightError(Exception):
     """Base of every error that fairweight raises on purpose."""

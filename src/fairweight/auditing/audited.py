@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +81,7 @@ def audited(
     from fairweight.tables.align import align
 
     report("reading", 0, 1)
-    with closing(align(source, **tables, further=explain is not None)) as aligned:
+    with align(source, **tables, further=explain is not None) as aligned:
         result = _audit_aligned(aligned, checked, dict(asked), report)
         if explain is None:
             return result

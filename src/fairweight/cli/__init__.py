@@ -14,12 +14,24 @@ DONE, FAILED, BAD_INPUT, CANNOT_TELL, OUR_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 1
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
+    _open_streams()
     sys.exit(run(arguments))
+
+
+def _open_streams() -> None:
+    """Lead closed standard streams (`>&-`) nowhere: the next file opened would take their place."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; no traceback for what a user can repair."""
-    from fairweight.errors import FairweightError
+    from fairweight.errors import LESS_MEMORY, FairweightError
 
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
@@ -30,14 +42,19 @@ def run(arguments: list[str] | None = None) -> int:
         code = typer.main.get_command(app).main(
             args=list(words), prog_name="fairweight", standalone_mode=False, obj=words
         )
+        sys.stdout.flush()
     except KeyboardInterrupt:
         _say("interrupted; nothing was left half-written.")
         return INTERRUPTED
     except FairweightError as error:
         _say(str(error))
         return BAD_INPUT
-    except BrokenPipeError:
-        # The reader (head, less) has gone; there is nobody to complain to.
+    except MemoryError:
+        _say(f"there is not enough memory for this; {LESS_MEMORY}.")
+        return BAD_INPUT
+    except (BrokenPipeError, SystemExit):
+        # The reader (head, less) has gone; there is nobody to complain to. The parser and rich
+        # turn that into an exit with 1, which is a gate's `fail`.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:

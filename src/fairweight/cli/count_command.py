@@ -100,7 +100,6 @@ def count(
     or with several tasks, a column `unit` tells clusters or examples apart by digests.
     """
     values = dict(locals())
-    from contextlib import closing
 
     from fairweight.auditing.counts.count import count as count_view
     from fairweight.auditing.counts.store import write_cube
@@ -118,7 +117,7 @@ def count(
         return
     with (
         bar() as progress,
-        closing(align(files if len(files) > 1 else files[0], **options)) as aligned,
+        align(files if len(files) > 1 else files[0], **options) as aligned,
     ):
         progress("counting", 0, 1)
         cube = count_view(aligned)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
@@ -58,7 +57,7 @@ def read_tasks(given: Sequence[str], values: dict[str, Any]) -> list[Answers]:
     options = o.table_options(values) | {
         "score_classes": o.split_names(values["score_classes"], "--score-classes")
     }
-    with closing(align(source, **options)) as aligned:
+    with align(source, **options) as aligned:
         positive = None if aligned.has_task else values["positive"]
         tasks = [from_aligned(aligned, task, positive=positive) for task in tasks_of(aligned)]
     joined(map(of_answers, tasks)).check(tasks[0].baseline, force=values["force"])

@@ -103,13 +103,12 @@ def preflight(
 
 
 def _answers(given: Any, options: dict[str, Any], force: bool) -> tuple[list[Any], list[str]]:
-    from contextlib import closing
 
     from fairweight.auditing.answers import from_aligned, tasks_of
     from fairweight.auditing.vocabulary import joined, of_answers
     from fairweight.tables.align import align
 
-    with closing(align(given, alone=True, **options)) as aligned:
+    with align(given, alone=True, **options) as aligned:
         tasks = [from_aligned(aligned, task) for task in tasks_of(aligned)]
         notes = list(aligned.notes)
         if aligned.variants:

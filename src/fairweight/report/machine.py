@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.explain.tables import COLUMNS, MIXED
+from fairweight.auditing.explain.tables import TEXT as TEXT_OF_EXPLANATIONS
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.errors import InputError
 from fairweight.report.frames import BOOLEAN, FRAMES, INTEGER, LATER, TEXT
@@ -115,63 +118,211 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+# --- reading: every field is checked here, so that nobody after it meets another form ----------
+
+REMEDY = "give the audit.json that fairweight wrote"
+LARGEST, LARGEST_WHOLE = 1e100, 2**63 - 1  # no number of an audit comes near
+_PLAIN = (str, bool, int, float)
+_TABLE_NAME = re.compile("[a-z][a-z0-9_]*")
+_LEVELS = frozenset(("overall", "class", "group", "intersection", "grouping", "group*class"))
+# What a text column may hold; columns that are not here may hold any text.
+_WORDS: dict[str, frozenset[str]] = {
+    "by": _LEVELS,
+    "scope": frozenset(("model", "method")),
+    "quantity": frozenset(("shift", "excess", "value")),
+    "split": frozenset(("test", "train")),
+}
+_NEVER_EMPTY = frozenset(("variant", "metric", "by", "quantity", "split", "part", "label", "seed"))
+_OPTIONS: dict[str, type | tuple[type, ...]] = {
+    "alpha": float, "margin": float, "group_error": (int, float), "reference_shift": float,
+    "n_boot": int, "min_group": int, "random_state": int, "exact": bool,
+    "members": str, "correction": str, "zero_baseline": str, "confirmatory": list,
+}  # fmt: skip
+
+
 def from_json(text: str) -> AuditResult:
-    """The audit that `to_json` wrote."""
+    """The audit that `to_json` wrote; an error names the first field that has another form."""
+    document = _document(text)
+    field = _Fields(document, "")
+    variants, tasks = field.texts("variants"), field.texts("tasks")
+    baseline = field.text("baseline")
+    if not variants or baseline in variants:
+        raise _other_form("variants", "should name the compressed models, without the baseline")
+    known = {"variant": {baseline, *variants}, "task": set(tasks)}
+    tables = {
+        name: _frame(name, field.rows(name, later=name in LATER), columns, known)
+        for name, columns in FRAMES.items()
+    }
+    return AuditResult(
+        baseline=baseline,
+        variants=variants,
+        classes=field.texts("classes"),
+        positive=field.text("positive", empty=True),
+        tasks=tasks,
+        groupings=field.texts("groupings"),
+        single_columns=field.texts("single_columns"),
+        n_examples=field.whole("n_examples"),
+        test_set=field.text("test_set", empty=True, later=True),
+        pairing=_pairing(field),
+        notes=field.texts("notes", several=True),
+        provenance=_provenance(field),
+        variants_table=_variants_table(field),
+        explanations=_explanations(field),
+        **tables,
+    )
+
+
+def _other_form(name: str, problem: str) -> InputError:
+    return InputError(f"In the audit, '{shown(name, 80)}' {problem}; {REMEDY}.")
+
+
+def _document(text: str) -> dict[str, Any]:
+    def no_number(name: str) -> Any:
+        raise InputError(f"The audit holds {name}, which is no number of JSON; {REMEDY}.")
+
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_constant=no_number)
+        if "\\ud" in text.lower():  # half a character, which no file can hold
+            json.dumps(document, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise InputError(
-            f"The audit is not valid JSON (line {error.lineno}, column {error.colno}); give the "
-            "audit.json that fairweight wrote."
+            f"The audit is not valid JSON (line {error.lineno}, column {error.colno}); {REMEDY}."
+        ) from None
+    except UnicodeEncodeError:
+        raise InputError(f"The audit holds text that is no UTF-8; {REMEDY}.") from None
+    except InputError:
+        raise
+    except (RecursionError, ValueError):
+        raise InputError(
+            f"The audit is not valid JSON (nested too deep, or too long a number); {REMEDY}."
         ) from None
     schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SCHEMA:
+    if not isinstance(document, dict) or schema != SCHEMA or isinstance(schema, bool):
         raise InputError(
-            f"The audit has the schema {schema!r}, this version reads schema {SCHEMA}; make the "
-            "audit again, or read it with the version of fairweight that wrote it."
+            f"The audit has the schema {shown(schema, 60)}, this version reads schema {SCHEMA}; "
+            "make the audit again, or read it with the version of fairweight that wrote it."
         )
-    try:
-        origin = document["provenance"]
-        return AuditResult(
-            baseline=document["baseline"],
-            variants=tuple(document["variants"]),
-            classes=tuple(document["classes"]),
-            positive=document["positive"],
-            tasks=tuple(document["tasks"]),
-            groupings=tuple(document["groupings"]),
-            single_columns=tuple(document["single_columns"]),
-            n_examples=document["n_examples"],
-            test_set=document.get("test_set"),
-            pairing=document["pairing"],
-            notes=tuple(document["notes"]),
-            provenance=Provenance(
-                version=origin["version"],
-                command=origin["command"],
-                created=origin["created"],
-                inputs=tuple(origin["inputs"]),
-                options=origin["options"],
-            ),
-            variants_table=_table(document["variants_table"]),
-            explanations=_explanations(document.get("explanations", {})),
-            **{
-                name: _frame(document.get(name, []) if name in LATER else document[name], columns)
-                for name, columns in FRAMES.items()
-            },
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"The audit lacks {error} or has it in another form; give the audit.json that "
-            "fairweight wrote."
-        ) from None
+    return document
 
 
-def _table(rows: list[dict[str, Any]] | None) -> pd.DataFrame | None:
+@dataclass(frozen=True)
+class _Fields:
+    """The fields of an object; each is given in the form that was asked for."""
+
+    held: Mapping[str, Any]
+    inside: str  # "provenance." for the fields of that object
+
+    def take(self, name: str, kind: type | tuple[type, ...], form: str, later: bool = False) -> Any:
+        if name not in self.held:
+            if later:
+                return None
+            raise _other_form(self.inside + name, "is missing")
+        value = self.held[name]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, float)):
+            raise _other_form(self.inside + name, f"should be {form}")
+        return value
+
+    def text(self, name: str, *, empty: bool = False, later: bool = False) -> Any:
+        kinds, form = ((str, NoneType), "text or null") if empty else (str, "text")
+        return self.take(name, kinds, form, later)
+
+    def texts(self, name: str, *, several: bool = False) -> tuple[str, ...]:
+        """A list of texts; of names, each once, unless `several` may be alike."""
+        found = self.take(name, list, "a list of texts")
+        if not all(isinstance(item, str) for item in found):
+            raise _other_form(self.inside + name, "should be a list of texts")
+        if not several and len(set(found)) < len(found):
+            raise _other_form(self.inside + name, "should hold every name once")
+        return tuple(found)
+
+    def whole(self, name: str) -> int:
+        found: int = self.take(name, int, "a whole number")
+        if not 0 <= found <= LARGEST_WHOLE:
+            raise _other_form(self.inside + name, "should be a whole number of at least 0")
+        return found
+
+    def object(self, name: str, later: bool = False) -> Mapping[str, Any]:
+        return self.take(name, dict, "an object", later) or {}
+
+    def rows(self, name: str, later: bool = False) -> list[dict[str, Any]]:
+        found = self.take(name, list, "a list of rows", later) or []
+        if not all(isinstance(row, dict) for row in found):
+            raise _other_form(self.inside + name, "should be a list of rows")
+        return found
+
+
+def _pairing(field: _Fields) -> dict[str, str]:
+    found = dict(field.object("pairing"))
+    if not all(isinstance(kind, str) for kind in found.values()):
+        raise _other_form("pairing", "should name a way of pairing for every variant")
+    return found
+
+
+def _provenance(field: _Fields) -> Provenance:
+    origin = _Fields(field.object("provenance"), "provenance.")
+    options = _Fields(origin.object("options"), "provenance.options.")
+    for name, kind in _OPTIONS.items():
+        options.take(name, kind, f"of the kind {getattr(kind, '__name__', 'number')}", later=True)
+    for name in ("alpha", "margin"):
+        if not 0 < options.held.get(name, 0.5) < 1:
+            raise _other_form(f"provenance.options.{name}", "should lie between 0 and 1")
+    inputs = origin.rows("inputs")
+    for number, one in enumerate(inputs):
+        given = _Fields(one, f"provenance.inputs.{number}.")
+        given.text("name"), given.text("sha256", empty=True), given.whole("rows")
+    return Provenance(
+        version=origin.text("version"),
+        command=origin.text("command", empty=True),
+        created=origin.text("created"),
+        inputs=tuple(inputs),
+        options=dict(options.held),
+    )
+
+
+def _variants_table(field: _Fields) -> pd.DataFrame | None:
     import pandas as pd
 
-    return None if rows is None else pd.DataFrame(rows)
+    if field.take("variants_table", (list, NoneType), "a list of rows or null") is None:
+        return None
+    rows = field.rows("variants_table")
+    cells = _cells_of("variants_table", rows, list(rows[0]) if rows else [])
+    if rows and not all(isinstance(name, str) for name in cells.get("variant", [None])):
+        raise _other_form("variants_table.variant", "should be text in every row")
+    return pd.DataFrame(rows)
 
 
-def _frame(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame:
+def _cells_of(
+    table: str, rows: list[dict[str, Any]], columns: Sequence[str], mixed: Collection[str] = ()
+) -> dict[str, list[Any]]:
+    """The columns of rows that all have the same ones, each of one kind (or null)."""
+    if any(row.keys() != rows[0].keys() for row in rows):
+        raise _other_form(table, "should have the same columns in every row")
+    cells = {column: [row.get(column) for row in rows] for column in columns}
+    for column, values in cells.items():
+        kinds = {type(value) for value in values} - {NoneType}
+        if not kinds <= {*_PLAIN} or (
+            column not in mixed and len(kinds) > 1 and kinds != {int, float}
+        ):
+            raise _other_form(f"{table}.{column}", "should be texts, or numbers, or null")
+        if kinds & {int, float}:
+            _check_size(f"{table}.{column}", values)
+    return cells
+
+
+def _check_size(name: str, values: list[Any], least: float = -LARGEST) -> None:
+    for value in values:
+        if isinstance(value, int | float):
+            largest = LARGEST_WHOLE if isinstance(value, int) else LARGEST
+            if not max(least, -largest) <= value <= largest:
+                raise _other_form(name, f"holds {value:.3g}, which no audit has")
+
+
+def _frame(
+    table: str,
+    rows: list[dict[str, Any]],
+    columns: tuple[str, ...],
+    known: Mapping[str, set[str]],
+) -> pd.DataFrame:
     """Rows as a frame with the types of the contract."""
     import pandas as pd
 
@@ -179,28 +330,56 @@ def _frame(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame
     extra = [name for name in rows[0] if name not in columns] if rows else []
     names = [*columns, *extra]
     made = {}
-    for name in names:
-        values = [row.get(name) for row in rows]
+    for name, values in _cells_of(table, rows, names).items():
+        _check_column(f"{table}.{name}", name, values, known)
         made[name] = pd.Series(values, dtype=_dtype(name, values))
     return pd.DataFrame(made, columns=names)
 
 
-_TABLE_NAME = re.compile("[a-z][a-z0-9_]*")
+def _check_column(place: str, name: str, values: list[Any], known: Mapping[str, set[str]]) -> None:
+    """Raise where a column of the contract holds what it cannot."""
+    kinds = {type(value) for value in values}
+    if name in _NEVER_EMPTY and NoneType in kinds:
+        raise _other_form(place, "is empty in some row")
+    kinds.discard(NoneType)
+    text = name in TEXT
+    allowed: set[type] = {str} if text else {bool} if name in BOOLEAN else {int, float}
+    if not kinds <= allowed:
+        form = "text" if text else "true or false" if name in BOOLEAN else "numbers"
+        raise _other_form(place, f"should be {form} or null")
+    words = known.get(name) or _WORDS.get(name)
+    if name == "task" and not known["task"]:
+        words = set()
+    if words is not None and (strange := set(values) - {None} - words):
+        raise _other_form(
+            place, f"holds '{shown(min(strange), 60)}', which the audit does not have"
+        )
+    if name in INTEGER:
+        _check_size(place, values, least=0)
 
 
-def _explanations(tables: dict[str, list[dict[str, Any]]]) -> dict[str, pd.DataFrame]:
+def _explanations(field: _Fields) -> dict[str, pd.DataFrame]:
     """Tables of exemplars and explanations; columns have the types of what was written."""
     import pandas as pd
 
+    tables = _Fields(field.object("explanations", later=True), "explanations.")
     made = {}
-    for name, rows in tables.items():
+    for name in tables.held:
         if not _TABLE_NAME.fullmatch(name):  # it becomes the name of a file
-            raise InputError(
-                f"The audit has an explanation called '{shown(name, 60)}'; give the audit.json "
-                "that fairweight wrote."
-            )
-        columns = list(rows[0]) if rows else list(COLUMNS.get(name, ()))
-        cells = {column: [row[column] for row in rows] for column in columns}
+            raise InputError(f"The audit has an explanation called '{shown(name, 60)}'; {REMEDY}.")
+        rows = tables.rows(name)
+        declared = COLUMNS.get(name, ())
+        # Columns that an earlier version did not have are empty.
+        columns = list(dict.fromkeys((*(rows[0] if rows else ()), *declared)))
+        cells = _cells_of(f"explanations.{name}", rows, columns, mixed=MIXED)
+        for column in declared:
+            kinds = {type(value) for value in cells[column]} - {NoneType}
+            text = column in TEXT_OF_EXPLANATIONS
+            if column not in MIXED and kinds and (str in kinds) != text:
+                raise _other_form(
+                    f"explanations.{name}.{column}",
+                    f"should be {'text' if text else 'numbers'} or null",
+                )
         made[name] = pd.DataFrame(
             {column: pd.Series(held, dtype=_written(held)) for column, held in cells.items()},
             columns=columns,

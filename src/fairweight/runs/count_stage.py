@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ def run(spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context
                 f"Part {spec['part'] + 1} of {spec['parts']} has no example; count in fewer parts "
                 "(--parts)."
             )
-        with closing(align(rows, **spec["options"])) as aligned:
+        with align(rows, **spec["options"]) as aligned:
             write_cube(
                 count(aligned),
                 room / CUBE,

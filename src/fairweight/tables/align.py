@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from fairweight.errors import InputError
@@ -23,7 +24,7 @@ from fairweight.tables.checks import (
     probability,
     require_plain,
 )
-from fairweight.tables.complaints import reading
+from fairweight.tables.complaints import reading, streaming
 from fairweight.tables.connection import Workspace
 from fairweight.tables.examples import check_examples
 from fairweight.tables.groups import (
@@ -108,8 +109,18 @@ class Aligned:
     def __enter__(self) -> Aligned:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        import duckdb
+
         self.close()
+        if isinstance(error, duckdb.Error):  # rows are read when they are counted
+            with streaming(", ".join(table.shown for table in self.inputs)):
+                raise error
 
 
 def align(

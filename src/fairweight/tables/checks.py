@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Probabilities from single-precision softmax exceed 1 by rounding.
 SCORE_TOLERANCE = 1e-6
-LEAST_WEIGHT, MOST_WEIGHT = 1e-50, 1e50  # fourth powers are still numbers
+LEAST_WEIGHT, MOST_WEIGHT = 1e-28, 1e28  # sums of all examples fit into single precision
 MOST_EXAMPLES = 10**9 - 1  # numpy draws hypergeometric numbers of no more
 SHOWN_TYPE = 60  # characters of a type in a message
 

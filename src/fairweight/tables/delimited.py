@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from fairweight.tables.frames import check_names
 from fairweight.tables.sql import literal, one_row, quote
 
 DELIMITERS = (",", "\t", ";", "|")
-HEADER_BYTES = 1 << 20
+HEADER_BYTES = 1 << 21  # as long as a line may be for DuckDB
 HEAD_ROWS = 20_480  # what these rows show of a column is tried, and checked on all others
 _LATE = "fairweight: a later value is no whole number"
 
@@ -135,10 +136,10 @@ def _columns_where(
 def delimiter_of(head: str) -> str:
     r"""The character that separates the columns of the header: the most frequent unquoted one.
 
-    >>> [delimiter_of(line) for line in ("a;b;c", 'a,"x;y;z"', "a\tb", "a")]
-    [';', ',', '\t', ',']
+    >>> [delimiter_of(line) for line in ("a;b;c", 'a,"x;y;z"', "a\tb", "a", "a;b\r1,2,3")]
+    [';', ',', '\t', ',', ';']
     """
-    unquoted = "".join(head.split('"')[::2]).split("\n", 1)[0]
+    unquoted = re.split("[\r\n]", "".join(head.split('"')[::2]), maxsplit=1)[0]
     return max(DELIMITERS, key=unquoted.count)
 
 
@@ -152,7 +153,15 @@ def _head(file: Path) -> str:
 
 def _refuse_repeated_names(file: Path, delimiter: str) -> None:
     """Raise where two columns have one name: DuckDB would call the second one NAME_1."""
-    header = next(csv.reader(io.StringIO(_head(file)), delimiter=delimiter), [])
+    # newline="": lines may end in \r alone, and quoted names may hold any of these.
+    lines = csv.reader(io.StringIO(_head(file), newline=""), delimiter=delimiter)
+    try:
+        header = next(lines, [])
+    except csv.Error:
+        raise InputError(
+            f"The header of '{file}' has a column name of more than {csv.field_size_limit():,} "
+            "characters; shorten it, or close the quotation mark that it begins with."
+        ) from None
     names = [name.encode("latin-1").decode("utf-8-sig", errors="replace") for name in header]
     check_names((name for name in names if name), f"'{file}'")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import glob
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,9 @@ _CSV = frozenset((".csv", ".tsv", ".txt", ".tab"))
 _JSON = frozenset((".json", ".jsonl", ".ndjson"))
 _ARROW = frozenset((".arrow", ".feather", ".ipc", ".arrows"))
 _DATABASE = frozenset((".duckdb", ".db", ".sqlite", ".sqlite3", ".ddb"))
+# How packed files begin, as patterns of bytes.
+_PACKED = {".gz": rb"\x1f\x8b", ".zst": rb"\x28\xb5\x2f\xfd", ".bz2": rb"BZh[1-9]1AY&SY"}
+_ARCHIVES = {rb"PK\x03\x04": "a zip archive or an Excel workbook", rb"\xfd7zXZ": "packed by xz"}
 _READABLE = (
     "Parquet (.parquet), CSV or TSV (.csv, .tsv), Arrow (.arrow, .feather), JSON lines (.jsonl), "
     "DuckDB and SQLite files (.duckdb, .sqlite)"
@@ -90,14 +94,18 @@ def _missing_file(given: Path, text: str) -> str:
 def _suffix(path: Path) -> str:
     """The suffix that tells the format, below a compression suffix."""
     name = path.name.lower()
-    for packed in (".gz", ".zst", ".bz2"):
+    for packed in _PACKED:
         name = name.removesuffix(packed)
     return Path(name).suffix
 
 
 def kind_of_file(place: Place) -> str:
-    with reading(f"'{place.files[0]}'"), place.files[0].open("rb") as stream:
-        head = stream.read(16)
+    heads = []
+    for file in place.files:
+        with reading(f"'{file}'"), file.open("rb") as stream:
+            heads.append(stream.read(16))
+        _check_packing(file, heads[-1])
+    head = heads[0]
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith((b"ARROW1", b"FEA1")):
@@ -114,6 +122,26 @@ def kind_of_file(place: Place) -> str:
     if place.suffix in _ARROW:
         return "arrow"
     raise InputError(f"'{place.files[0]}' is of an unknown kind; fairweight reads {_READABLE}.")
+
+
+def _check_packing(file: Path, head: bytes) -> None:
+    """Raise where the first bytes and the name of a file disagree on how it is packed."""
+    name = file.name.lower()
+    packed = next((end for end, magic in _PACKED.items() if re.match(magic, head)), "")
+    named = next((end for end in _PACKED if name.endswith(end)), "")
+    archive = next((kind for magic, kind in _ARCHIVES.items() if re.match(magic, head)), None)
+    if archive is not None:
+        raise InputError(f"'{file}' is {archive}; unpack it, or save the table as CSV or Parquet.")
+    if packed and packed != named:
+        raise InputError(
+            f"'{file}' is compressed ({packed}), but its name does not say so; rename it to "
+            f"'{file.name}{packed}', or unpack it."
+        )
+    if named and not packed:
+        raise InputError(
+            f"'{file}' is named {named}, but it is not compressed; rename it to "
+            f"'{file.name[: -len(named)]}'."
+        )
 
 
 def file_list(files: Iterable[Path]) -> str:

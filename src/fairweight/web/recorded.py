@@ -54,7 +54,7 @@ def provenance(audit_json: Path) -> Mapping[str, Any]:
             return {}
         rest = text[start + len(MARK) :].lstrip()
         held, _ = json.JSONDecoder().raw_decode(rest)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return held if isinstance(held, dict) else {}
 

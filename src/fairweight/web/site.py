@@ -110,7 +110,7 @@ def has_tasks(item: Item) -> bool:
         return False
     try:
         return bool(json.loads(item.audit_json.read_bytes())["tasks"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False  # whoever opens the audit is told
 
 

@@ -299,7 +299,8 @@ class Family:
         """Σ u² of every row's excess, scores centred at the shift of all."""
         rows = self.rows
         own = self.change - self.overall * rows.size
-        everyone = self.everyone - self.overall * rows.everyone
+        # In double precision: squares of weights may exceed what single precision holds.
+        everyone = self.everyone.astype(np.float64) - self.overall * rows.everyone
         variance = rows.units.variance
         inside = self.both[rows.pair_row] * own
         outside = -self.inverse[rows.pair_row] * everyone[rows.pair_unit]

@@ -56,6 +56,8 @@ def family_blocks(c: Comparison, members: Sequence[Found]) -> Iterator[Block]:
     """The rows of one family, in the order of its quantities, for every scope there is."""
     alpha = c.options.alpha
     model = _joined(c, members, _model_block, "model")
+    if not len(model["metric"]):  # a column in which no example has a value has no levels
+        return
     levels = np.append(LEVELS, alpha / family_size(model))
     change = _limits(c, members, levels, model_limits, "change", model)
     _simultaneous(model, members, change)

@@ -24,21 +24,24 @@ def of_rows(aligned: Aligned) -> str | None:
     """
     if aligned.identified is None:
         return None
-    (kind,) = aligned.connection.execute(
-        f"SELECT typeof(example_id) FROM {aligned.identified} LIMIT 1"
-    ).fetchone() or ("",)
+    kind, of_label = aligned.connection.execute(
+        f"SELECT typeof(example_id), typeof(label) FROM {aligned.identified} LIMIT 1"
+    ).fetchone() or ("", "")
     text = "CAST(example_id AS VARCHAR)"
     if kind in ("DOUBLE", "FLOAT"):  # 7.0 in one file is 7 in another
         whole = "CAST(CAST(example_id AS DECIMAL(38, 0)) AS VARCHAR)"
         text = f"CASE WHEN example_id = trunc(example_id) THEN {whole} ELSE {text} END"
     task = "task" if aligned.has_task else "NULL"
+    # DuckDB gives moments with a zone to Python only where a package of time zones is installed.
+    label = "CAST(label AS VARCHAR)" if of_label == "TIMESTAMP WITH TIME ZONE" else "label"
     rows = aligned.connection.execute(
-        f"SELECT {task} AS task, label, count(*), sum(md5_number_lower({text})::HUGEINT) "
+        f"SELECT {task} AS task, {label} AS label, count(*), "
+        f"sum(md5_number_lower({text})::HUGEINT) "
         f"FROM {aligned.identified} GROUP BY ALL"
     ).fetchall()
     totals: dict[tuple[str | None, str | None], tuple[int, int]] = {}
-    for of_task, label, n, digest in rows:  # 1, 1.0 and "1" are one label
-        key = (canonical(of_task), canonical(label, truth_as_number=True))
+    for of_task, of_label, n, digest in rows:  # 1, 1.0 and "1" are one label
+        key = (canonical(of_task), canonical(of_label, truth_as_number=True))
         n_before, before = totals.get(key, (0, 0))
         totals[key] = n_before + n, before + int(digest)
     lines = sorted(json.dumps([*key, n, str(digest)]) for key, (n, digest) in totals.items())

@@ -66,6 +66,8 @@ def checked_request(
     for kind in kinds:
         if kind not in KINDS:
             raise UnknownNameError("Kind of exemplars", kind, KINDS)
+    if random_state < 0:
+        raise InputError(f"random_state is {random_state}; give a whole number of at least 0.")
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
     if not answers.variants:

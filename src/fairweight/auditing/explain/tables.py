@@ -121,3 +121,15 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "choice_weights": ("variant", "first", "second", "ratio_low", "ratio_high"),
     "choice_confirmed": ("variant", "term", "value", "confirmed", "low", "high", "standing"),
 }  # fmt: skip
+
+# Columns of text; every other column that is named above holds numbers or truth values.
+TEXT: frozenset[str] = frozenset((
+    "variant", "task", "kind", "part", "status", "first", "second", "by", "group", "class",
+    "example_id", "label", "modal_baseline", "modal_compressed", "image", "score", "dataset",
+    "model", "weight_treatment", "pruning_technique", "fit", "term", "tail", "individual",
+    "side", "property", "slice", "columns", "parent", "measure", "block", "metric", "source",
+    "against", "verdict", "method", "category", "setting", "place", "aim", "requirement",
+    "standing",
+))  # fmt: skip
+# Columns that may hold either: names which were numbers in the tables.
+MIXED: frozenset[str] = frozenset(("example_id", "individual", "seed", "root", "slice", "columns"))

@@ -12,6 +12,7 @@ from fairweight.errors import InputError
 
 # Draws × units of the reference; the mean over few draws is exact enough where units are many.
 _MOST_DRAWN = 10_000_000
+_MOST_LOST = 2**53  # beyond, draws do not differ from their mean, and numpy draws no more
 
 
 def share_of_top(
@@ -66,7 +67,8 @@ def share_of_top(
     rng = np.random.default_rng() if rng is None else rng
     draws = int(np.clip(_MOST_DRAWN // values.size, 5, n_draws))
     reference = np.zeros(len(shares))
-    whole = max(1, round(total))  # a mean over members may be a fraction of one answer
+    # A mean over members may be a fraction of one answer; weights may be astronomical.
+    whole = max(1, round(min(total, _MOST_LOST)))
     for _ in range(draws):
         drawn = rng.multinomial(whole, size / size.sum())
         reference += _top(drawn.astype(np.float64), tops)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +48,7 @@ def build_index(item: Item, folder: Path, progress: Progress | None = None) -> N
         **dict(item.columns),
         further=True,
     )
-    with closing(aligned):
+    with aligned:
         write_index(
             _answers(aligned, item.positive),
             folder,

@@ -18,12 +18,11 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.fuzz.cases import ACCEPT, REFUSE, Case, Step, case
+from tests.fuzz.cases import ACCEPT, REFUSE, Case, Step, case, command_line_tree
 from tests.fuzz.files import write
 from tests.fuzz.judge import CHECKS
 from tests.fuzz.oracle import Expected, RefusedError, expected
@@ -228,13 +227,6 @@ def _limited() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-@cache
-def _command(app: Any) -> Any:
-    from typer.main import get_command
-
-    return get_command(app)
-
-
 @contextlib.contextmanager
 def quick(*, page: bool, tables: bool) -> Iterator[None]:
     """The command line built once, few draws; no page, no CSV copies of tables, no figures."""
@@ -245,9 +237,8 @@ def quick(*, page: bool, tables: bool) -> Iterator[None]:
     import fairweight.report.figures.files
     import fairweight.report.html
     import fairweight.report.machine
-    from fairweight.cli.app import app
 
-    built = _command(app)
+    built = command_line_tree()
     with contextlib.ExitStack() as held:
         held.enter_context(patch.object(typer.main, "get_command", lambda _: built))
         held.enter_context(patch.object(os, "fsync", lambda _: None))

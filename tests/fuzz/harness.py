@@ -73,7 +73,11 @@ def run_case(number: int, folder: Path) -> Outcome:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     prepare(drawn, folder)
-    truth, refusal = _truth(drawn, folder)
+    try:
+        truth, refusal = _truth(drawn, folder)
+    except Exception:
+        outcome.problems = [f"the oracle failed: {traceback.format_exc(limit=-4)}"]
+        return outcome
     for step in drawn.steps:
         before = _listing(folder)
         code, out, err, crash = _run(step, folder, drawn)
@@ -111,8 +115,6 @@ def _truth(drawn: Case, folder: Path) -> tuple[Expected | None, str | None]:
         return expected(drawn.meaning, folder), None
     except RefusedError as error:
         return None, str(error)
-    except Exception as error:
-        raise RuntimeError(f"the oracle failed on case {drawn.number}") from error
 
 
 def _listing(folder: Path) -> dict[str, tuple[int, int]]:

@@ -90,7 +90,8 @@ def _train(draft: Draft, option: str) -> None:
         columns.append(Column("n", [rng.choice((1, 3, 10)) for _ in range(n)], "int"))
     draft.beside.append(Table("train.csv", columns, Style()))
     draft.add(option, "train.csv")
-    if len({c.name.lower() for c in columns}) < len(columns) or "count" in world.groups:
+    names = {c.name.lower() for c in columns}
+    if len(names) < len(columns) or {"count", "n", "label", "task"} & {*world.groups}:
         draft.may_refuse("names of the training table that clash")
 
 

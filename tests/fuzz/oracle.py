@@ -155,6 +155,8 @@ class Expected:
 def expected(meaning: Meaning, folder: Path) -> Expected:
     """Read, align and compute; raises RefusedError for what the rules refuse."""
     held = {id(table): read(table, folder) for table in _all_tables(meaning)}
+    for table in meaning.tables:
+        _require(held[id(table)][0], meaning.count)  # a count is true of the rows beside it
     for key, (names, rows) in held.items():
         if len(set(names)) < len(names):
             raise RefusedError("two columns have one name")
@@ -392,9 +394,8 @@ def _check(
     labels = set(frame["label"])
     # For one task after the other would be stricter; what is refused here is refused by both.
     for number, (variant, _) in enumerate(members):
-        if variant == baseline or not meaning.alone:
-            told = {value for value in frame[f"p{number}"] if value is not None}
-            _check_predictions(told, labels, judged=variant == baseline and not meaning.force)
+        told = {value for value in frame[f"p{number}"] if value is not None}
+        _check_predictions(told, labels, judged=variant == baseline and not meaning.force)
     if meaning.force:
         return
     fractions = [v for v in labels if _is_fraction(v)]

@@ -153,7 +153,8 @@ def _head(file: Path) -> str:
 def _refuse_repeated_names(file: Path, delimiter: str) -> None:
     """Raise where two columns have one name: DuckDB would call the second one NAME_1."""
     header = next(csv.reader(io.StringIO(_head(file)), delimiter=delimiter), [])
-    names = [name.encode("latin-1").decode("utf-8-sig", errors="replace") for name in header]
+    texts = (name.encode("latin-1").decode("utf-8-sig", errors="replace") for name in header)
+    names = [text.strip() for text in texts]  # as DuckDB does: "a, b" has the columns a and b
     check_names((name for name in names if name), f"'{file}'")
 
 

@@ -158,8 +158,8 @@ def expected(meaning: Meaning, folder: Path) -> Expected:
     for table in meaning.tables:
         _require(held[id(table)][0], meaning.count)  # a count is true of the rows beside it
     for key, (names, rows) in held.items():
-        if len(set(names)) < len(names):
-            raise RefusedError("two columns have one name")
+        if len({name.lower() for name in names}) < len(names):
+            raise RefusedError("two columns have one name, or names that differ in case alone")
         if meaning.count is not None and meaning.count in names:
             _counts([canonical(row.get(meaning.count)) for row in rows])
             rows = [row for row in rows if canonical(row.get(meaning.count)) != "0"]

@@ -57,6 +57,14 @@ def test_further_columns_come_from_the_examples_table_and_not_where_they_vary():
     assert {k: v.tolist() for k, v in found.numbers.items()} == {"ink": [3.25, 7.5]}
 
 
+def test_a_measurement_beyond_the_whole_numbers_of_a_double_is_rounded():
+    """2^53 + 1 lies between two doubles; the even one is taken."""
+    table = TABLE.assign(serial=[2**53 + 1, 3, 2, 1])
+    with align(table, groups=["site"], further=True) as aligned:
+        found = from_aligned(aligned)
+    assert sorted(found.numbers["serial"]) == [1, 2, 3, 2.0**53]
+
+
 def test_a_cube_gives_the_same_answers_without_identities():
     with align(TABLE) as aligned:
         rows, cells = from_aligned(aligned), from_cube(count(aligned), "dense")

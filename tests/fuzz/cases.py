@@ -41,13 +41,19 @@ COMMANDS: dict[Command, int] = {
 
 
 @cache
-def options_of(command: Command) -> dict[str, Any]:
-    """Every option of a command by its long name, as the command line itself declares it."""
+def command_line_tree() -> Any:
+    """The command line as it parses: groups of commands with their parameters."""
     import typer.main
 
     from fairweight.cli.app import app
 
-    found: Any = typer.main.get_command(app)
+    return typer.main.get_command(app)
+
+
+@cache
+def options_of(command: Command) -> dict[str, Any]:
+    """Every option of a command by its long name, as the command line itself declares it."""
+    found = command_line_tree()
     for word in command:
         found = found.commands[word]
     return {
@@ -151,7 +157,7 @@ class Draft:
             steps.append(self._audit_of_cube(steps[0].out))
         elif asked[0] == "mitigate" and "--rule" not in self.words and self.chance(0.2):
             steps.append(self._rule_again(steps[0]))
-        if self.command == ("gate",) and self.expect != REFUSE and self.chance(0.15):
+        if self.command == ("gate",) and self.expect != REFUSE and self.chance(0.2):
             steps = self._starter(steps[0])
         page = self.command == ("audit",) and len(steps) == 1 and self.chance(0.06)
         return Case(
@@ -168,7 +174,7 @@ class Draft:
         pool = list(GROUP_NAMES)
         rng.shuffle(pool)
         names: list[str] = []
-        for _ in range(rng.choice((0, 1, 1, 2, 2, 3))):
+        for _ in range(rng.choice((0, 1, 1, 2) if mitigating else (0, 1, 1, 2, 2, 3))):
             name = rng.choice(HOSTILE_NAMES) if self.chance(hostile) else pool.pop()
             if name not in names:
                 names.append(name)
@@ -269,7 +275,7 @@ class Draft:
                 self.add("--task", roles["task"])
         if drawn.weight is not None:
             self.meaning.weight = roles["weight"]
-            if roles["weight"] != "weight" or self.chance(0.3):
+            if roles["weight"] != "weight" or self.chance(0.6):
                 self.add(self._weight_option, roles["weight"])
         if drawn.cluster is not None:
             self.meaning.cluster = roles["cluster"]

@@ -111,7 +111,7 @@ def _json_line(table: Table, row: int) -> str:
     for column in table.columns:
         value = _json(column, column.values[row])
         text = json.dumps(value, ensure_ascii=row % 2 == 0)
-        if table.style.odd_numbers and isinstance(value, float) and "e" not in text:
+        if table.style.odd_numbers and isinstance(value, float) and re.fullmatch("[-0-9.]+", text):
             text += "0" if row % 2 else "e0"
         parts.append(f"{json.dumps(column.name)}: {text}")
     return "{" + ", ".join(parts) + "}"
@@ -181,7 +181,8 @@ def read(table: Table, folder: Path) -> tuple[list[str], list[dict[str, Any]]]:
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=style.delimiter)
         header = next(lines)
         width = len(str(len(header) - 1))
-        names = [name or f"column{place:0{width}}" for place, name in enumerate(header)]
+        # Blanks around a name are no part of it: "a, b" has the columns a and b.
+        names = [name.strip() or f"column{at:0{width}}" for at, name in enumerate(header)]
         rows: list[dict[str, Any]] = [
             {name: cell if cell != "" else None for name, cell in zip(names, line, strict=True)}
             for line in lines

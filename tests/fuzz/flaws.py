@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 
 
 def flaw(draft: Draft) -> None:
-    """Now and then, one flaw."""
-    if draft.chance(0.33):
-        draft.rng.choice(FLAWS)(draft)
+    """Now and then, one flaw; the first of a few that these tables can have."""
+    if not draft.chance(0.26):
+        return
+    before = repr((draft.tables, draft.plan.examples, draft.words))
+    for make in draft.rng.sample(FLAWS, 6):
+        make(draft)
+        if repr((draft.tables, draft.plan.examples, draft.words)) != before:
+            return
 
 
 def _any_table(draft: Draft) -> Table:
@@ -248,7 +253,7 @@ def _looks_counted(draft: Draft) -> None:
 FLAWS = (
     _duplicate_row, _lost_rows, _lost_rows, _empty_cell("id"), _empty_cell("label"),
     _empty_cell("cluster"), _empty_cell("prediction"), _other_label, _bad_weight, _damaged,
-    _no_rows, _absent_file, _two_of_a_name, _encoding, _encoding, _measured_label,
+    _no_rows, _absent_file, _two_of_a_name, _encoding, _encoding, *[_measured_label] * 3,
     _correctness_as_prediction, _nested_prediction, _varying_group, _one_model, _unknown_option,
-    _score_beyond, _lacking_examples, _looks_counted, _looks_counted,
+    _score_beyond, _lacking_examples, *[_looks_counted] * 6,
 )  # fmt: skip

@@ -18,12 +18,11 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.fuzz.cases import ACCEPT, REFUSE, Case, Step, case
+from tests.fuzz.cases import ACCEPT, REFUSE, Case, Step, case, command_line_tree
 from tests.fuzz.files import write
 from tests.fuzz.judge import CHECKS
 from tests.fuzz.oracle import Expected, RefusedError, expected
@@ -74,7 +73,11 @@ def run_case(number: int, folder: Path) -> Outcome:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     prepare(drawn, folder)
-    truth, refusal = _truth(drawn, folder)
+    try:
+        truth, refusal = _truth(drawn, folder)
+    except Exception:
+        outcome.problems = [f"the oracle failed: {traceback.format_exc(limit=-4)}"]
+        return outcome
     for step in drawn.steps:
         before = _listing(folder)
         code, out, err, crash = _run(step, folder, drawn)
@@ -112,8 +115,6 @@ def _truth(drawn: Case, folder: Path) -> tuple[Expected | None, str | None]:
         return expected(drawn.meaning, folder), None
     except RefusedError as error:
         return None, str(error)
-    except Exception as error:
-        raise RuntimeError(f"the oracle failed on case {drawn.number}") from error
 
 
 def _listing(folder: Path) -> dict[str, tuple[int, int]]:
@@ -228,13 +229,6 @@ def _limited() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-@cache
-def _command(app: Any) -> Any:
-    from typer.main import get_command
-
-    return get_command(app)
-
-
 @contextlib.contextmanager
 def quick(*, page: bool, tables: bool) -> Iterator[None]:
     """The command line built once, few draws; no page, no CSV copies of tables, no figures."""
@@ -245,9 +239,8 @@ def quick(*, page: bool, tables: bool) -> Iterator[None]:
     import fairweight.report.figures.files
     import fairweight.report.html
     import fairweight.report.machine
-    from fairweight.cli.app import app
 
-    built = _command(app)
+    built = command_line_tree()
     with contextlib.ExitStack() as held:
         held.enter_context(patch.object(typer.main, "get_command", lambda _: built))
         held.enter_context(patch.object(os, "fsync", lambda _: None))

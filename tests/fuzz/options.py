@@ -90,7 +90,8 @@ def _train(draft: Draft, option: str) -> None:
         columns.append(Column("n", [rng.choice((1, 3, 10)) for _ in range(n)], "int"))
     draft.beside.append(Table("train.csv", columns, Style()))
     draft.add(option, "train.csv")
-    if len({c.name.lower() for c in columns}) < len(columns) or "count" in world.groups:
+    names = {c.name.lower() for c in columns}
+    if len(names) < len(columns) or {"count", "n", "label", "task"} & {*world.groups}:
         draft.may_refuse("names of the training table that clash")
 
 
@@ -213,7 +214,7 @@ def _quiet(draft: Draft, option: str) -> None:
 
 
 def _form(draft: Draft, option: str) -> None:
-    form = draft.rng.choice(("md", "json", "json", "junit", "card", "html", "docx"))
+    form = draft.rng.choice(("md", "json", "json", "junit", "card", "card", "card", "html", "docx"))
     draft.add(option, form)
     if form == "docx":
         draft.must_refuse("--format docx")
@@ -221,11 +222,13 @@ def _form(draft: Draft, option: str) -> None:
         draft.may_refuse("a card of one of several variants, a page that is printed, a policy")
 
 
-def _card(values: tuple[str, ...]) -> Filler:
+def _conditional(share: float, *values: str) -> Filler:
+    """Options that mean something only beside another one (a card, a data set)."""
+
     def fill(draft: Draft, option: str) -> None:
-        if draft.chance(0.15):
+        if draft.chance(share):
             draft.add(option, draft.rng.choice(values))
-            draft.may_refuse("an option of cards")
+            draft.may_refuse(f"{option}, which goes with another option")
 
     return fill
 
@@ -304,20 +307,20 @@ def _choose_require(draft: Draft, option: str) -> None:
 
 
 def _exclude(draft: Draft, option: str) -> None:
-    if draft.chance(0.08):
+    if draft.chance(0.2):
         draft.add(option, draft.rng.choice((*draft.variants, "nobody")))
         draft.may_refuse("--exclude")
 
 
 def _confirm(draft: Draft, option: str) -> None:
-    if draft.chance(0.08) and not draft._said("--confirm-share"):
+    if draft.chance(0.18) and not draft._said("--confirm-share"):
         words = draft.given_apart()
         draft.add(option, words[0])
         draft.may_refuse("--confirm of rows apart")
 
 
 def _parts_of(draft: Draft, option: str) -> None:
-    if draft.chance(0.05):
+    if draft.chance(0.13):
         draft.add(option, draft.rng.choice((0, 2, 2)))
         draft.may_refuse("counting in parts reads long Parquet tables with --groups")
         if draft.words[-1].endswith("0"):
@@ -327,7 +330,7 @@ def _parts_of(draft: Draft, option: str) -> None:
 
 def _ray(draft: Draft, option: str) -> None:
     # Starting Ray takes seconds: it is only asked for where it is refused before.
-    if draft.chance(0.1) and not draft._said("--groups"):
+    if draft.chance(0.25) and not draft._said("--groups"):
         draft.add(option, "local")
         draft.must_refuse("--ray without --groups")
 
@@ -340,19 +343,19 @@ def _explained(draft: Draft, option: str) -> None:
 
 def _individual(draft: Draft, option: str) -> None:
     names = list(draft.world.groups) or ["nobody"]
-    if draft.chance(0.1):
+    if draft.chance(0.3):
         draft.add(option, draft.rng.choice(names))
         draft.may_refuse("individuals of a column")
 
 
 def _dataset(draft: Draft, option: str) -> None:
-    if draft.chance(0.05):
+    if draft.chance(0.12):
         draft.add(option, draft.rng.choice(("digits", "nothing")))
         draft.may_refuse("images of a data set")
 
 
 def _labels_file(draft: Draft, option: str) -> None:
-    if not draft.chance(0.1):
+    if not draft.chance(0.55):
         return
     world = draft.world
     some = range(min(5, world.n))
@@ -363,6 +366,12 @@ def _labels_file(draft: Draft, option: str) -> None:
     draft.beside.append(Table("people-said.csv", columns, Style()))
     draft.add(option, "people-said.csv")
     draft.may_refuse("labels of people")
+
+
+def _identity(draft: Draft, option: str) -> None:
+    if draft.chance(0.55):
+        draft.add(option, draft.rng.choice([*draft.world.groups, *draft.world.groups, "nobody"]))
+        draft.may_refuse("--identity of overrides by people")
 
 
 FILLERS: dict[str, Filler] = {
@@ -382,7 +391,7 @@ FILLERS: dict[str, Filler] = {
     "count": _unknown(0.008, "no such count"),
     "force": lambda draft, option: _force(draft, option),
     "members": _number(0.08, ("retrained", "repeated"), ("cloned",)),
-    "weight_column": _unknown(0.008, "no such weight"),
+    "weight_column": _unknown(0.03, "no such weight"),
     "variant_column": lambda draft, option: _of_long(draft, option),
     "seed_column": lambda draft, option: _of_long(draft, option),
     "prediction_column": lambda draft, option: _of_long(draft, option),
@@ -396,7 +405,7 @@ FILLERS: dict[str, Filler] = {
     "random_state": _number(0.1, (0, 1, 7), (-1, "x")),
     "exact": _flag(0.06),
     "reference_shift": _number(0.06, (0.01, 0.05), (0, 1, 2)),
-    "margin": _number(0.06, (0.01, 0.05), (1, 2)),
+    "margin": lambda draft, option: _margin(draft, option),
     "group_error": _number(0.06, (0.0, 0.05), (0.5, -0.1)),
     "zero_baseline": lambda draft, option: _zero_baseline(draft, option),
     "fixed_side": _fixed_side,
@@ -410,39 +419,39 @@ FILLERS: dict[str, Filler] = {
     "looks": lambda draft, option: _looks(draft, option),
     "log": lambda draft, option: _log(draft, option),
     "json": lambda draft, option: _verdict_file(draft, option, 0.85, "verdict.json"),
-    "junit": lambda draft, option: _verdict_file(draft, option, 0.15, "verdict.xml"),
-    "markdown": lambda draft, option: _verdict_file(draft, option, 0.15, "verdict.md"),
-    "unit_key": _number(0.08, ("secret", "é"), ()),
+    "junit": lambda draft, option: _verdict_file(draft, option, 0.25, "verdict.xml"),
+    "markdown": lambda draft, option: _verdict_file(draft, option, 0.25, "verdict.md"),
+    "unit_key": _number(0.15, ("secret", "é"), ()),
     "parts": _parts_of,
     "workers": _number(0.04, (1, 2), ()),
     "ray": _ray,
     "objective": _objective,
     "exclude": _exclude,
     "confirm": _confirm,
-    "confirm_share": _number(0.08, (0.3, 0.5), (0, 1.5)),
+    "confirm_share": _number(0.18, (0.3, 0.5), (0, 1.5)),
     "part": _explained,
     "individual": _individual,
     "individual_group": _individual,
     "dataset": _dataset,
-    "data": _card(("absent folder",)),
-    "dataset_option": _card(("size=1", "x", "a=b")),
+    "data": _conditional(0.15, "absent folder"),
+    "dataset_option": _conditional(0.15, "size=1", "x", "a=b"),
     "variant": _variant,
-    "kind": _number(0.15, ("modal", "unanimous,taxicab", "surrogate", "jaccard"), ("odd",)),
-    "percentile": _number(0.12, ("95", "50,90", "99.5"), ("x", "0", "101")),
+    "kind": _number(0.2, ("modal", "unanimous,taxicab", "surrogate", "jaccard"), ("odd",)),
+    "percentile": _number(0.2, ("95", "50,90", "99.5"), ("x", "0", "101")),
     "tie_rule": lambda draft, option: _tie_rule(draft, option),
-    "fill": _number(0.08, ("random",), ("zeros",)),
-    "images": _card(("look",)),
-    "most_images": _number(0.08, (1, 5), ()),
+    "fill": _number(0.25, ("random",), ("zeros",)),
+    "images": _conditional(0.25, "look"),
+    "most_images": _number(0.2, (1, 5), ()),
     "validation": _validation,
     "rule": _rule,
-    "smooth": _flag(0.15),
-    "budget": _number(0.2, (0.1, 0.0, 1.0, 0.5), (-0.1, 2)),
+    "smooth": _flag(0.45),
+    "budget": _number(0.5, (0.1, 0.0, 1.0, 0.5), (-0.1, 2)),
     "labels": _labels_file,
-    "identity": _card(("nobody",)),
+    "identity": _identity,
     "threshold": lambda draft, option: _threshold(draft, option),
     "format": _form,
-    "base_model": _card(("owner/dense",)),
-    "relation": _card(("quantized", "finetune", "odd")),
+    "base_model": _conditional(0.45, "owner/dense"),
+    "relation": _conditional(0.45, "quantized", "finetune", "odd"),
 }
 
 
@@ -467,13 +476,19 @@ def _task(draft: Draft, option: str) -> None:
 
 
 def _tie_rule(draft: Draft, option: str) -> None:
-    draft.offer(option, 0.12, ("max", "min", "negative", "random", "baseline"), ("coin",))
+    draft.offer(option, 0.2, ("max", "min", "negative", "random", "baseline"), ("coin",))
     if draft.words[-1].endswith("negative"):
         draft.may_refuse("--tie-rule negative, which needs two classes")
 
 
+def _margin(draft: Draft, option: str) -> None:
+    """A change of a rate; to choose, of any objective, so also of milliseconds."""
+    bad = (-1, "x") if draft.command == ("choose",) else (1, 2, -1)
+    draft.offer(option, 0.06, (0.01, 0.05), bad)
+
+
 def _looks(draft: Draft, option: str) -> None:
-    draft.offer(option, 0.12, (1, 3), (0, -1))
+    draft.offer(option, 0.18, (1, 3), (0, -1))
 
 
 def _log(draft: Draft, option: str) -> None:
@@ -513,4 +528,4 @@ def _verdict_file(draft: Draft, option: str, share: float, name: str) -> None:
 
 def _threshold(draft: Draft, option: str) -> None:
     if not draft._said("--rule") and not draft._said("--validation"):
-        draft.offer(option, 0.3, (0, 0.5, 1), (-0.1, 1.5))
+        draft.offer(option, 0.7, (0, 0.5, 1), (-0.1, 1.5))

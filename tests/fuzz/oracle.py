@@ -24,6 +24,7 @@ MISSING = "(missing)"
 GROUP = "group:"  # before the names of group columns in the frame
 COUNT_NAMES = ("n", "count", "freq")
 BASELINE_NAMES = ("dense", "baseline")
+RIGHT_OR_WRONG = ({"0", "1"}, {"true", "false"})
 
 
 class RefusedError(Exception):
@@ -154,9 +155,11 @@ class Expected:
 def expected(meaning: Meaning, folder: Path) -> Expected:
     """Read, align and compute; raises RefusedError for what the rules refuse."""
     held = {id(table): read(table, folder) for table in _all_tables(meaning)}
+    for table in meaning.tables:
+        _require(held[id(table)][0], meaning.count)  # a count is true of the rows beside it
     for key, (names, rows) in held.items():
-        if len(set(names)) < len(names):
-            raise RefusedError("two columns have one name")
+        if len({name.lower() for name in names}) < len(names):
+            raise RefusedError("two columns have one name, or names that differ in case alone")
         if meaning.count is not None and meaning.count in names:
             _counts([canonical(row.get(meaning.count)) for row in rows])
             rows = [row for row in rows if canonical(row.get(meaning.count)) != "0"]
@@ -390,24 +393,28 @@ def _check(
         raise RefusedError("a label is missing")
     labels = set(frame["label"])
     # For one task after the other would be stricter; what is refused here is refused by both.
-    told = {
-        value
-        for number, (variant, _) in enumerate(members)
-        if variant == baseline
-        for value in frame[f"p{number}"]
-        if value is not None
-    }
-    if told and not told & labels:
-        raise RefusedError("no prediction of the baseline is a label")
+    for number, (variant, _) in enumerate(members):
+        told = {value for value in frame[f"p{number}"] if value is not None}
+        _check_predictions(told, labels, judged=variant == baseline and not meaning.force)
     if meaning.force:
         return
-    if len(told & labels) < len(told) / 10:
-        raise RefusedError("fewer than a tenth of the baseline's predictions are labels")
-    if len(labels) > 2 and told and told <= {"0", "1", "true", "false"}:
-        raise RefusedError("labels have more than two values, predictions are 0 and 1")
     fractions = [v for v in labels if _is_fraction(v)]
     if len(fractions) > 20:
         raise RefusedError("labels are measurements")
+
+
+def _check_predictions(told: set[str], labels: set[str], *, judged: bool) -> None:
+    """What one member predicts; `judged`: also by what it looks like, as the baseline's is."""
+    if told and not told & labels:
+        raise RefusedError("no prediction of a member is a label")
+    if not judged:
+        return
+    if not told:
+        raise RefusedError("the baseline's predictions are all missing")
+    if len(told & labels) < len(told) / 10:
+        raise RefusedError("fewer than a tenth of the baseline's predictions are labels")
+    if len(labels) > 2 and any(told <= pair for pair in RIGHT_OR_WRONG):
+        raise RefusedError("labels have more than two values, predictions are 0 and 1")
 
 
 def _is_fraction(text: str) -> bool:
@@ -518,15 +525,15 @@ def _rates(
 
 
 def _doubt(frame: pd.DataFrame, members: Sequence[tuple[str, str]]) -> str | None:
-    """Whether a single member, or a task by itself, has no prediction that is a label."""
-    for task in dict.fromkeys(frame["task"]):
-        here = frame[frame["task"] == task] if task is not None else frame
+    """Whether the predictions of a member look unlike the labels of one task by itself."""
+    for task in dict.fromkeys(frame["task"].dropna()):
+        here = frame[frame["task"] == task]
         labels = set(here["label"])
         for number, member in enumerate(members):
             told = {value for value in here[f"p{number}"] if value is not None}
             if not told & labels or len(told & labels) < len(told) / 10:
                 return f"the predictions of {member} are no labels"
-            if len(labels) > 2 and told and told <= {"0", "1", "true", "false"}:
+            if len(labels) > 2 and any(told <= pair for pair in RIGHT_OR_WRONG):
                 return f"the predictions of {member} are 0 and 1"
     return None
 

@@ -65,6 +65,7 @@ HOSTILE_NAMES = (
     "rowid", "present", "fw_row_number", "file_row_number", "%s", "{x}", "[bold]", "count", "n",
     "freq", " lead", "trail ", "two\nlines", 'both "\' quotes', "cluster", "unit", "example_id2",
     "", "a,b*c", "*a", "overall", "class", "c0", "x0", "position", "first", "level",
+    "patient id", "user's speaker",
 )  # fmt: skip
 
 

@@ -303,6 +303,14 @@ def test_training_tables() -> None:
             train=pd.DataFrame({"label": ["cat"], "count": ["x"]}))  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["n", "label"])
+def test_a_group_called_as_the_counts_of_training_examples_are(name: str) -> None:
+    """Two columns of one name: `n` was an error of ours, `label` was taken for the label."""
+    table = wide_frame().rename(columns={"label": "target", "sex": name})
+    train = pd.DataFrame({"target": ["cat", "dog"], name: ["F", "M"]})
+    refused(table, f"The group column '{name}' of the training table", label="target", train=train)
+
+
 def test_corrupt_pages_inside_a_parquet(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     frame = pd.concat([wide_frame()] * 3000, ignore_index=True)

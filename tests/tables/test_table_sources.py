@@ -386,6 +386,41 @@ def test_two_columns_that_would_be_one(
         open_source(workspace, path)
 
 
+def test_blanks_around_names_of_a_csv_are_no_part_of_them(
+    tmp_path: Path, workspace: Workspace
+) -> None:
+    (tmp_path / "t.csv").write_text('a, b ,"c "\n1, 2,3\n')
+    source = open_source(workspace, tmp_path / "t.csv")
+    assert list(source.columns) == ["a", "b", "c"]
+    (tmp_path / "t.csv").write_text("a,sex, sex\n1,2,3\n")
+    with pytest.raises(InputError, match="has two columns named 'sex'"):
+        open_source(workspace, tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("compression", [None, "lz4"])
+def test_arrow_files_are_mapped_and_joined_by_name(
+    compression: str | None, tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not read ahead by a data set of Arrow, whose threads outlive a scan that is left early."""
+    import pyarrow.dataset
+
+    monkeypatch.delattr(pyarrow.dataset, "dataset")
+    parts = (
+        pa.table({"id": pa.array([1, 2], pa.int16()), "sex": ["F", "M"]}),
+        pa.table({"sex": ["F"], "id": pa.array([3], pa.int64()), "age": [7]}),
+    )
+    for number, part in enumerate(parts):
+        feather.write_feather(
+            part, tmp_path / f"{number}.feather", compression=compression or "uncompressed"
+        )
+    source = open_source(workspace, tmp_path / "*.feather")
+    rows = workspace.connection.execute(f'SELECT id, sex, age FROM "{source.view}" ORDER BY id')
+    assert rows.fetchall() == [(1, "F", None), (2, "M", None), (3, "F", 7)]
+    feather.write_feather(pa.table({"id": ["x"], "sex": [["F"]]}), tmp_path / "2.feather")
+    with pytest.raises(InputError, match=r"do not fit together .* with one type in all of them"):
+        open_source(workspace, tmp_path / "*.feather")
+
+
 def test_missing_file_names_the_nearest(tmp_path: Path, workspace: Workspace) -> None:
     (tmp_path / "dense.csv").write_text("a\n1\n")
     with pytest.raises(InputError, match=r"does not exist. Did you mean '.*dense.csv'"):

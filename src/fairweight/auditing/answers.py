@@ -49,6 +49,7 @@ class Answers:
     baseline: str
     variants: tuple[str, ...]  # the compressed ones
     example_id: NDArray[Any] | None = None  # None: made from counts
+    has_id: bool = True  # else `example_id` is the number of a row
     columns: tuple[GroupColumn, ...] = ()
     groupings: tuple[str, ...] = ()  # "sex", "age", "sex*age"
     numbers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # NaN: missing
@@ -136,6 +137,7 @@ def from_aligned(
         baseline=aligned.baseline,
         variants=aligned.variants,
         example_id=ids[order],
+        has_id=aligned.has_id,
         columns=tuple(
             _group_column(table, f"g{i}", name) for i, name in enumerate(aligned.group_columns)
         ),
@@ -231,6 +233,7 @@ def from_arrays(
         baseline=first,
         variants=tuple(order[1:]),
         example_id=np.asarray(ids) if ids is not None else np.arange(len(truth)),
+        has_id=ids is not None,
         columns=tuple(columns),
         groupings=tuple(column.name for column in columns),
         numbers={k: np.asarray(v, dtype=np.float64) for k, v in (numbers or {}).items()},

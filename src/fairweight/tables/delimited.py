@@ -162,7 +162,8 @@ def _refuse_repeated_names(file: Path, delimiter: str) -> None:
             f"The header of '{file}' has a column name of more than {csv.field_size_limit():,} "
             "characters; shorten it, or close the quotation mark that it begins with."
         ) from None
-    names = [name.encode("latin-1").decode("utf-8-sig", errors="replace") for name in header]
+    texts = (name.encode("latin-1").decode("utf-8-sig", errors="replace") for name in header)
+    names = [text.strip() for text in texts]  # as DuckDB does: "a, b" has the columns a and b
     check_names((name for name in names if name), f"'{file}'")
 
 

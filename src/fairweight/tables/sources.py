@@ -335,27 +335,31 @@ def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
 
 
 def _open_arrow(workspace: Workspace, place: Place, name: str) -> Source:
-    import pyarrow as pa
-    import pyarrow.dataset as ds
+    """Files of either Arrow format, mapped: what is not compressed stays on disk until it is read.
 
+    Not as a data set of Arrow, which reads ahead in threads of its own: where DuckDB leaves a scan
+    early (`LIMIT 1`), such a thread may go on in a file that is closed, and the process dies.
+    """
+    import pyarrow as pa
+
+    tables = []
     try:
-        with place.files[0].open("rb") as stream:
-            is_file_format = stream.read(6) == b"ARROW1"
-        if is_file_format:
-            for file in place.files:
-                with pa.OSFile(str(file)) as opened:
-                    check_names(pa.ipc.open_file(opened).schema.names, f"'{file}'")
-            dataset = ds.dataset([str(file) for file in place.files], format="ipc")
-            return _registered(
-                workspace, dataset, name, place.files, _classes_in(dataset.schema.metadata)
-            )
-        tables = [pa.ipc.open_stream(file.read_bytes()).read_all() for file in place.files]
-        for part in tables:
-            check_names(part.column_names, f"'{name}'")
-        table = pa.concat_tables(tables)
+        for file in place.files:
+            mapped = pa.memory_map(str(file))
+            opened = pa.ipc.open_file if mapped.read(6) == b"ARROW1" else pa.ipc.open_stream
+            mapped.seek(0)
+            tables.append(opened(mapped).read_all())
+            check_names(tables[-1].column_names, f"'{file}'")
     except (pa.ArrowException, OSError) as error:
         raise InputError(
             f"'{name}' is not a complete Arrow file (cut off, or of another kind: "
             f"{first_line(str(error)).rstrip('.')}); write or copy it again."
+        ) from error
+    try:
+        table = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise InputError(
+            f"The files of '{name}' do not fit together ({first_line(str(error)).rstrip('.')}); "
+            "write a column with one type in all of them."
         ) from error
     return _registered(workspace, table, name, place.files, _classes_in(table.schema.metadata))

@@ -43,9 +43,15 @@ def count_training(
         )
     require_plain(table, label, "label")
     held = [(name, f"g{i}") for i, name in enumerate(groups) if name in table.columns]
+    has_task = task is not None and task in table.columns
     for name, _ in held:
         require_plain(table, name, "group")
-    has_task = task is not None and task in table.columns
+        if name in {"n", "label", *(["task"] if has_task else [])} - {label, task}:
+            raise InputError(
+                f"The group column '{name}' of the training table {table.shown} has a name that "
+                "counts of training examples use themselves; rename it here and in the "
+                "predictions, or leave --train (train=) out."
+            )
     if has_task:
         require_plain(table, str(task), "task")
     keys = [f"{quote(label)} AS label"]

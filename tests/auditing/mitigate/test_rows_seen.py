@@ -81,6 +81,17 @@ def test_one_and_its_text_are_one_example() -> None:
     assert len(numbers.examples & texts.examples) == 1
 
 
+def test_the_number_of_a_row_is_no_identity() -> None:
+    """Two tables without ids have the rows 0 to 39 each, and other examples in them."""
+    fitted, judged = (replace(pair(40, seed), has_id=False) for seed in (0, 1))
+    assert compared(fitted, judged) == []
+    with pytest.raises(InputError, match=r"40 of 40 rows of one table are in the other \(the same"):
+        compared(fitted, fitted)
+    alike = replace(judged, score=None)
+    (note,) = compared(fitted, alike)
+    assert note.startswith("Whether a row is in both tables could not be checked: rows have no id")
+
+
 def test_clusters_that_cannot_be_compared_are_told() -> None:
     with_clusters, without = pair(40, clusters=True), pair(40, 1, first=100)
     for one, other in ((with_clusters, without), (without, with_clusters)):
@@ -186,7 +197,9 @@ def test_two_small_tables_may_be_equal_by_accident() -> None:
     cells = np.array([1, 1, 1, 2, 2, 2], dtype=np.uint64)
     assert equal_by_accident(cells) == pytest.approx(np.sqrt(24 * np.pi) / (12 * np.pi))
     made = from_arrays(
-        [0, 0, 0, 1, 1, 1], {"dense": [0, 0, 0, 1, 1, 1], "small": [0, 0, 0, 1, 1, 1]}
+        [0, 0, 0, 1, 1, 1],
+        {"dense": [0, 0, 0, 1, 1, 1], "small": [0, 0, 0, 1, 1, 1]},
+        ids=range(6),
     )
     (note,) = compared(made, replace(made, example_id=np.arange(6) + 50))
     assert "by identity alone" in note

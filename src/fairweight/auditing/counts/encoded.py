@@ -58,7 +58,8 @@ def encode_answers(
 def numbers(table: pa.Table, name: str) -> Floats:
     import pyarrow as pa
 
-    column = table.column(name).cast(pa.float64())
+    # Whole numbers beyond 2^53 are rounded to the nearest double.
+    column = table.column(name).cast(pa.float64(), safe=False)
     numbers: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
     return numbers
 

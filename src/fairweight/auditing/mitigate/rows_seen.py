@@ -1,9 +1,10 @@
 """Which rows a rule was fitted on, so that nobody judges it on the same ones.
 
-Rows are found again by their identity and, where they come under other identities, by what they
-say: a fingerprint of label, predictions and scores (of groups where there are no scores). How much
-a fingerprint shows depends on how often rows are alike by accident, and a table tells that itself:
-if few of its rows have a twin in it, few rows of another table have one there either.
+Rows are found again by their identity and, where they come under other identities or have none (the
+number of a row is no identity), by what they say: a fingerprint of label, predictions and scores
+(of groups where there are no scores). How much a fingerprint shows depends on how often rows are
+alike by accident, and a table tells that itself: if few of its rows have a twin in it, few rows of
+another table have one there either.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def rows_seen(tasks: Sequence[Answers], like: RowsSeen | None = None) -> RowsSee
             raise InputError(
                 "Counts do not say which example is which; a mitigation needs prediction tables."
             )
-        if number == 0 or not same_examples([answers, tasks[0]]):
+        if answers.has_id and (number == 0 or not same_examples([answers, tasks[0]])):
             examples |= digests(answers.example_id)
         clusters |= digests(answers.cluster_names)
     content = _content(tasks[0]) if like is None else like.content
@@ -129,7 +130,7 @@ def refuse_overlap(fitted: RowsSeen, judged: RowsSeen, claim: str) -> list[str]:
                 f"{claim}: {some} in both tables. Give rows apart (other examples, whole "
                 f"clusters); if these are different {kind}s that share a name, rename them."
             )
-    if not fitted.examples:
+    if not fitted.examples and not fitted.packed:
         return []
     notes = []
     if bool(judged.clusters) != bool(fitted.clusters):
@@ -137,33 +138,41 @@ def refuse_overlap(fitted: RowsSeen, judged: RowsSeen, claim: str) -> list[str]:
             "One of the two tables has clusters and the other has none, so it could not be checked "
             "that no cluster is in both."
         )
-    return notes + _refuse_alike(fitted.prints, judged.prints, claim)
+    named = bool(fitted.examples and judged.examples)
+    return notes + _refuse_alike(fitted.prints, judged.prints, claim, named=named)
 
 
-def _refuse_alike(fitted: Prints, judged: Prints, claim: str) -> list[str]:
+def _refuse_alike(fitted: Prints, judged: Prints, claim: str, *, named: bool) -> list[str]:
     """Raise where rows are the same under other identities; say where that cannot be seen."""
-    ids_alone = "That no row is in both tables was checked by identity alone: "
+    unseen = (
+        "That no row is in both tables was checked by identity alone: "
+        if named
+        else "Whether a row is in both tables could not be checked: rows have no identity (--id), "
+        "and "
+    )
     if not len(fitted) or not len(judged):
-        return [f"{ids_alone}the tables do not have the same variants, seeds, scores and groups."]
+        return [f"{unseen}the tables do not have the same variants, seeds, scores and groups."]
     if np.array_equal(fitted, judged) and equal_by_accident(fitted) <= BY_ACCIDENT:
-        raise InputError(_sentence(claim, len(judged), len(judged)))
+        raise InputError(_sentence(claim, len(judged), len(judged), named=named))
     both = alike(fitted, judged), alike(judged, fitted)
     for found in both:
         if found.refused:
-            raise InputError(_sentence(claim, found.rows, found.of))
+            raise InputError(_sentence(claim, found.rows, found.of, named=named))
     able = [found for found in both if found.tells]
     if not able:
-        return [f"{ids_alone}too many rows are alike in label, predictions, scores and groups."]
+        return [f"{unseen}too many rows are alike in label, predictions, scores and groups."]
     few = max((found.rows for found in able if not found.expected), default=0)
     if not few:
         return []
+    under = " under another identity" if named else ""
     rows = "1 row has" if few == 1 else f"{few:,} rows have"
-    return [f"{rows} the same label, predictions and scores in both tables under another identity."]
+    return [f"{rows} the same label, predictions and scores in both tables{under}."]
 
 
-def _sentence(claim: str, rows: int, of: int) -> str:
+def _sentence(claim: str, rows: int, of: int, *, named: bool) -> str:
+    under = "under another identity " if named else ""
     return (
-        f"{claim}: {rows:,} of {of:,} rows of one table are in the other under another identity "
+        f"{claim}: {rows:,} of {of:,} rows of one table are in the other {under}"
         "(the same label, predictions, scores or groups). Give other examples; if these are other "
         "examples that look alike, give their scores with all digits."
     )

@@ -107,10 +107,10 @@ def test_choose(run: Run, share: tuple[str, ...]) -> None:
     assert left == right
 
 
-def test_a_choice_is_not_confirmed_on_counts_without_ids(run: Run) -> None:
+def test_a_choice_is_not_confirmed_on_counts(run: Run) -> None:
     words = ("choose", "pairs.csv", "--count", "n", "--objective", "accuracy")
     sentence = run(*words, "--confirm", "pairs.csv").refused()
-    assert "--confirm needs the ids of examples" in sentence
+    assert "--confirm needs single examples" in sentence
     assert "--confirm-share" in sentence
 
 

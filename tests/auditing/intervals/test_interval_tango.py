@@ -142,3 +142,12 @@ def test_statistic_where_nothing_can_vary():
     assert tango_test(10, 0, 0, 1.0) == -np.inf
     assert tango_test(10, 0, 10, 1.0) == 0
     assert np.isnan(tango_test(0, 0, 0, 0.1))
+
+
+def test_a_row_does_not_depend_on_the_rows_beside_it() -> None:
+    rng = np.random.default_rng(0)
+    n, base, compressed = rng.integers((20, 0, 0), (500, 10, 10), (60, 3)).T
+    low, high = tango(n, base, compressed)
+    alone = [tango(*row) for row in zip(n, base, compressed, strict=True)]
+    assert low.tolist() == [float(one[0]) for one in alone]
+    assert high.tolist() == [float(one[1]) for one in alone]

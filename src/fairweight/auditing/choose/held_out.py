@@ -55,6 +55,12 @@ def compare_rows(chosen_on: Aligned, confirmed_on: Aligned) -> list[str]:
     from fairweight.auditing.answers import from_aligned, tasks_of
     from fairweight.auditing.mitigate.rows_seen import refuse_overlap, rows_seen
 
+    if chosen_on.has_count or confirmed_on.has_count:
+        raise InputError(
+            "--confirm needs single examples, to see that none was chosen on, and a table is "
+            "counted (--count); hold out a share instead: --confirm-share 0.5."
+        )
+
     own, other = (
         [from_aligned(aligned, task) for task in tasks_of(aligned)]
         for aligned in (chosen_on, confirmed_on)

@@ -177,6 +177,8 @@ def falling_root(
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         (point, at_point), (other, at_other) = start, end
         step: Floats = np.full_like(point, 0.5)
+        found = np.full_like(point, np.nan)
+        is_open = np.ones(point.shape, dtype=np.bool_)
         for _ in range(_MOST_STEPS):
             new = point + step * (other - point)
             at_new = function(new)
@@ -185,13 +187,16 @@ def falling_root(
             other, at_other = np.where(replaces, (other, at_other), (point, at_point))
             point, at_point = new, at_new
             width = np.abs(other - point)
-            if not (width > precision).any():
+            # A root is taken where its own bracket closes: other rows do not move its last digits.
+            closes = is_open & (width <= precision)
+            found = np.where(closes, (point + other) / 2, found)
+            is_open &= width > precision
+            if not is_open.any():
                 break
             step = _next_step(point, other, last, at_point, at_other, at_last)
             # At least half the precision from either end, so that the bracket closes from both.
             least = np.minimum(precision / (4 * width), 0.5)
             step = np.clip(step, least, 1 - least)
-        found = np.where(np.abs(other - point) <= precision, (point + other) / 2, np.nan)
     return np.where(undefined, np.nan, found)
 
 

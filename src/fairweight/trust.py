@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from fairweight.errors import InputError
+from fairweight.errors import InputError, brief
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
 _NAME = re.compile(NAME)
@@ -80,7 +80,7 @@ def require_module(name: str, where: str) -> None:
             else "name a registered architecture."
         )
         raise InputError(
-            f"{where} names code, {_shown(name)}, which would be imported and run; {remedy}"
+            f"{where} names code, '{brief(name)}', which would be imported and run; {remedy}"
         )
 
 
@@ -112,7 +112,7 @@ def plain_name(name: str, what: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"{what} is {_shown(name)}, which cannot be the name of a folder; begin with a letter "
+            f"{what} is '{brief(name)}', which cannot be the name of a folder; begin with a letter "
             "or a digit, then use letters, digits, '.', '-' and '_' (at most 200)."
         )
     return name
@@ -134,7 +134,7 @@ def inside(root: str | Path, name: str | Path, *, links: bool = False) -> Path:
     """
     text = os.fspath(name)
     outside = InputError(
-        f"{_shown(text)} does not lie inside '{root}'; nothing outside that folder is touched."
+        f"'{brief(text)}' does not lie inside '{root}'; nothing outside that folder is touched."
     )
     parts = Path(text).parts
     if not parts or "\0" in text or Path(text).is_absolute() or ".." in parts:
@@ -155,8 +155,3 @@ def inside(root: str | Path, name: str | Path, *, links: bool = False) -> Path:
     if not found.is_relative_to(base):
         raise outside
     return found
-
-
-def _shown(text: str) -> str:
-    short = text if len(text) <= 80 else f"{text[:80]}…"
-    return f"'{short}'" if short.isprintable() else ascii(short)

@@ -26,6 +26,7 @@ FUNCTIONS = {
     "settings": "fairweight.studies.settings_stage:run",
 }
 DENSE = "dense"
+MOST_STAGES = 500_000  # the largest paper has 120,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,10 @@ class Plan:
             self._texts[id(spec)] = (spec, text)
         key = key_of(kind, text, inputs)
         if key not in self.stages:
+            if len(self.stages) >= MOST_STAGES:
+                raise InputError(
+                    f"The study has more than {MOST_STAGES:,} stages; divide it into several."
+                )
             self.stages[key] = Stage(key, kind, FUNCTIONS[kind], spec, inputs, label)
         return key
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import torch
 from torch import nn
 
 from fairweight.errors import InputError, UnknownNameError
@@ -24,6 +26,7 @@ from fairweight.trust import require_module
 Builder: TypeAlias = Callable[..., nn.Module]
 
 SHAPE = ("classes", "channels", "size", "width")
+LONGEST = 600  # characters of a message about what a file says
 
 
 @dataclass(frozen=True)
@@ -146,8 +149,35 @@ def build_from_file(name: str, options: Mapping[str, Any], where: str) -> nn.Mod
     check_named(name, where)
     if "name" in options or "classes" not in options:
         missing = "'name' is none" if "name" in options else "'classes' is missing"
-        raise InputError(f"{where}: the options of '{name}' cannot be used ({missing}).")
-    return build(name, **options)
+        raise InputError(f"{where}: the options of '{name[:80]}' cannot be used ({missing}).")
+    try:
+        if ":" in name:
+            return build(name, **options)
+        with torch.device("meta"):  # shapes only: numbers of a file may ask for any amount
+            needed = 4 * sum(held.numel() for held in build(name, **options).parameters())
+        if needed > (limit := available_memory()):
+            raise InputError(
+                f"{where}: '{name}' with these options needs {needed / 1e9:,.0f} GB, and this "
+                f"machine has {limit / 1e9:,.0f}; correct the options."
+            )
+        return build(name, **options)
+    except InputError as error:
+        raise InputError(_short(str(error))) from error
+    except Exception as error:  # whatever torch makes of the values of a file
+        said = _short(" ".join(str(error).split()))
+        raise InputError(f"{where}: '{name}' cannot be made ({said}); correct it.") from error
+
+
+def available_memory() -> float:
+    """Bytes that a network may take on this machine."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return 16e9
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _count(argument: str, value: object) -> int:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -87,3 +88,27 @@ def test_nothing_heavy_is_imported_to_read_the_kept_copy_or_to_start(
         env={"FAIRWEIGHT_CACHE": str(folder), "PYTHONPATH": str(root)},
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("planted", ["nothing", "a folder that all may write", "a link"])
+def test_without_a_home_nobody_else_can_plant_a_bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planted: str
+) -> None:
+    for name in ("FAIRWEIGHT_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+
+    def homeless() -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(bundle.Path, "home", homeless)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(bundle, "_own_temporary", bundle._own_temporary.__wrapped__)
+    own = tmp_path / f"fairweight-{os.getuid()}"
+    if planted == "a link":
+        own.symlink_to(tmp_path)
+    elif planted != "nothing":
+        own.mkdir()
+        own.chmod(0o777)
+    found = bundle.cache_folder()
+    assert (found == own) is (planted == "nothing")
+    assert found.stat().st_mode & 0o077 == 0

@@ -100,6 +100,8 @@ class Watch:
             if isinstance(flags, int) and flags & OPENED_TO_WRITE:
                 self.met("open", path)
         elif event in PATHS:
+            if event == "os.mkdir" and os.path.isdir(arguments[0]):
+                return  # it is there: nothing will be done
             self.met(event.removeprefix("os."), *arguments[: PATHS[event]])
 
     def connected(self, connect: Callable[..., sqlite3.Connection]) -> Callable[..., Any]:

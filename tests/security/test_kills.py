@@ -278,6 +278,12 @@ def study_check(finished: Path, room: Path) -> tuple[Path, Callable[[], None]]:
 
 # --- view while annotating -----------------------------------------------------------------------
 
+SERVER = """
+fairweight.cli.app fairweight.cli.view_command fairweight.web.app fairweight.web.votes.build
+fairweight.web.votes.opened fairweight.web.security.connections fairweight.report.bundle uvicorn
+pyarrow.feather
+"""
+
 
 @KILLS
 def test_view_while_annotating(tmp_path: Path, kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +301,7 @@ def test_view_while_annotating(tmp_path: Path, kills: int, monkeypatch: pytest.M
     draw = random.Random(1)
     acknowledged: list[str] = []
     points: list[Done] = []
-    with killer("fairweight.web.app fairweight.web.security.connections uvicorn") as process:
+    with killer(SERVER) as process:
         for number in range(kills):
             # The first statements make the file; each verdict is three of them.
             at = number + 1 if number < kills // 5 else draw.randrange(8, 60)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -38,7 +40,20 @@ def cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     with suppress(RuntimeError):  # no home folder: a service account
         return (Path(base) if base else Path.home() / ".cache") / "fairweight"
-    return Path(tempfile.gettempdir()) / "fairweight"
+    return _own_temporary()
+
+
+@cache
+def _own_temporary() -> Path:
+    """A folder for temporary files that nobody else can have put anything into."""
+    folder = Path(tempfile.gettempdir()) / f"fairweight-{os.getuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        private = found.st_uid == os.getuid() and not found.st_mode & 0o022
+        if stat.S_ISDIR(found.st_mode) and private:
+            return folder
+    return Path(tempfile.mkdtemp(prefix="fairweight-"))
 
 
 def _make() -> str:

@@ -25,6 +25,7 @@ def indexed(item: Item, progress: Progress | None = None) -> Path:
     """The folder with an item's index, which is built where it is not there yet."""
     folder = index_folder(item)
     if not (folder / INDEX).is_file():
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds all predictions
         build_index(item, folder, progress)
         _remove_older(folder)
     return folder

@@ -207,11 +207,20 @@ class Audit:
 
         return to_json(self.result)
 
-    def save(self, directory: str | Path, *, verdict: Verdict | None = None) -> Path:
-        """Write report.html, tables/ and audit.json; audit.json comes last and marks completion."""
+    def save(
+        self, directory: str | Path, *, verdict: Verdict | None = None, overwrite: bool = False
+    ) -> Path:
+        """Write report.html, tables/ and audit.json; audit.json comes last and marks completion.
+
+        Parameters
+        ----------
+        overwrite
+            Replace files too that fairweight did not write, or that were changed since. Without
+            it they are an error, and nothing is written.
+        """
         from fairweight.report.save import save
 
-        save(self.result, directory, verdict)
+        save(self.result, directory, verdict, overwrite=overwrite)
         return Path(directory)
 
     def suppressed(self, least: int = 10) -> Audit:
@@ -493,8 +502,11 @@ def load(folder: str | Path) -> Audit:
         The folder, one that holds it under the name `audit`, or the `audit.json` itself.
     """
     from fairweight.report.machine import from_json
+    from fairweight.tables.write import finish
 
     path = Path(folder)
+    for place in (path, path / "audit", path.parent):
+        finish(place)  # what a killed run was about to put there
     if path.is_dir():
         places = (path / "audit.json", path / "audit" / "audit.json")
         found = next((place for place in places if place.is_file()), None)

@@ -32,12 +32,25 @@ class UnknownNameError(InputError):
 
     def __init__(self, what: str, given: str, known: Iterable[str], *, remedy: str = "") -> None:
         names = [str(name) for name in known]
-        nearest = difflib.get_close_matches(str(given), names, n=1, cutoff=0.6)
+        nearest = difflib.get_close_matches(str(given)[:200], names, n=1, cutoff=0.6)
         if not nearest:  # `pred` for `prediction`: too short to be near, but a part of it
             low = str(given).lower()
             nearest = [n for n in names if len(n) > 2 and (n.lower() in low or low in n.lower())]
         hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
-        shown = ", ".join(f"'{name}'" for name in names[:20]) or "none"
+        shown = ", ".join(f"'{brief(name)}'" for name in names[:20]) or "none"
         more = f" and {len(names) - 20} more" if len(names) > 20 else ""
         tail = f" {remedy}" if remedy else ""
-        super().__init__(f"{what} '{given}' does not exist; there are: {shown}{more}.{hint}{tail}")
+        super().__init__(
+            f"{what} '{brief(given)}' does not exist; there are: {shown}{more}.{hint}{tail}"
+        )
+
+
+def brief(value: object, most: int = 120) -> str:
+    """What was given, for a sentence: no longer than can be read, and nothing that steers a screen.
+
+    >>> brief("a" * 200, 5), brief("a\\0b")
+    ('aaaaa…', 'a\\\\x00b')
+    """
+    text = str(value)
+    cut = text if len(text) <= most else f"{text[:most]}…"
+    return cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")

@@ -5,6 +5,7 @@ Every case of refusal runs beside an earlier report in `--out`, which must stay 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +36,8 @@ def refuse(run: Run, folder: Path) -> Callable[..., str]:
     """Run a command that must be refused; returns its sentence."""
     earlier = {"report.html": "an earlier report", "audit.json": '{"schema": 1}'}
     earlier["tables/results.csv"] = "variant,metric\n"
-    earlier[".fairweight-files.json"] = json.dumps(sorted(earlier))
+    files = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in earlier.items()}
+    earlier[".fairweight-files.json"] = json.dumps({"format": 2, "files": files})
     for name, text in earlier.items():
         path = folder / OUT / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -134,7 +134,8 @@ def test_a_failure_leaves_an_earlier_demo_as_it_was(
     monkeypatch.setattr("fairweight.studies.population_demo.populations", full_disk)
     Path("fairweight-demo").mkdir()
     Path("fairweight-demo/predictions.parquet").write_text("earlier")
-    assert "no space left on that disk" in run("demo").refused()
+    assert "--overwrite" in run("demo").refused()
+    assert "no space left on that disk" in run("demo", "--overwrite").refused()
     assert [file.name for file in Path("fairweight-demo").iterdir()] == ["predictions.parquet"]
     assert "no space left on that disk" in run("demo", "--out", "new").refused()
     assert not Path("new").exists()

@@ -166,7 +166,9 @@ def test_a_full_disk_keeps_the_earlier_report(run: Run, preds: str, tiny_disk: P
     for name, text in earlier.items():
         (tiny_disk / name).parent.mkdir(exist_ok=True)
         (tiny_disk / name).write_text(text)
-    assert "no space left" in run("audit", preds, *FEW, "--out", "disk").refused()
+    words = ("audit", preds, *FEW, "--out", "disk")
+    assert "disk/report.html' exists, and fairweight did not write it" in run(*words).refused()
+    assert "no space left" in run(*words, "--overwrite").refused()
     assert {name: (tiny_disk / name).read_text() for name in below(tiny_disk)} == earlier
 
 
@@ -217,7 +219,7 @@ def stop_at(rename):
     def called(*arguments):
         global calls
         calls += 1
-        if calls == at and ".tmp" in str(arguments[0]):
+        if calls == at and any(word in str(arguments[0]) for word in (".tmp", write.PENDING)):
             print("stopped", flush=True)
             time.sleep(600)
         return rename(*arguments)
@@ -267,17 +269,26 @@ def test_a_killed_run_leaves_no_new_folder(preds: str, stopped: Stopped) -> None
     assert all(name.startswith(".") for name in below(".") - {preds})
 
 
-@pytest.mark.parametrize("at", [1, 8, 19, 20])
+@pytest.mark.parametrize("at", [1, 2, 9, 20, 21])
 def test_a_killed_run_leaves_no_report_that_looks_finished(
     preds: str, stopped: Stopped, at: int
 ) -> None:
-    """17 tables and the manifest are moved first, then the report, and audit.json last."""
+    """All files are made ready by one renaming; 17 tables and the manifest are moved then, the
+    report after them, and audit.json last. Whoever opens the folder later moves the rest.
+    """
     Path("out").mkdir()
     for name in ("report.html", "audit.json"):
         Path("out", name).write_text("earlier")
-    end(stopped(at, "audit", preds, *FEW, "--out", "out"), signal.SIGKILL)
-    assert not Path("out/audit.json").exists()
-    assert Path("out/report.html").exists() == (at == 20)
+    end(stopped(at, "audit", preds, *FEW, "--out", "out", "--overwrite"), signal.SIGKILL)
+    assert Path("out/audit.json").exists() == (at == 1)
+    assert Path("out/report.html").exists() == (at in (1, 21))
+    write.finish("out")
+    if at == 1:
+        assert Path("out/audit.json").read_text() == "earlier"
+    else:
+        assert document("out")["n_examples"] == 240
+        assert Path("out/report.html").read_text() == "<!doctype html>"
+        assert len([name for name in below("out") if not name.startswith(".")]) == 19
 
 
 def test_a_run_after_a_killed_one_is_whole(

@@ -117,6 +117,7 @@ def audit(
             rich_help_panel=o.OUTPUT,
         ),
     ] = False,
+    overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Compare compressed models with the dense one: who pays, and is it more than noise?
@@ -151,10 +152,11 @@ def audit(
     from fairweight.api import audit_table
     from fairweight.cli.progress import bar
     from fairweight.cli.verdict import checked_policy, leave, reader_may_leave
+    from fairweight.report.save import names
     from fairweight.report.terminal import show
-    from fairweight.tables.write import check_writable
+    from fairweight.tables.write import check_folder
 
-    check_writable(out)
+    check_folder(out, inputs=o.inputs(values), overwrite=overwrite, names=names())
     asked = checked_policy(policy) if policy is not None else None
     with bar() as progress:
         made = audit_table(
@@ -185,7 +187,7 @@ def audit(
         # Before anything is written: a policy that does not fit these data is bad input.
         verdict = made.gate(asked) if asked else None
         progress("writing the report", 1, 1)
-        made.save(out, verdict=verdict)
+        made.save(out, verdict=verdict, overwrite=overwrite)
     if not quiet:
         with reader_may_leave():
             show(made.result, Console(), report=str(Path(out, "report.html")))

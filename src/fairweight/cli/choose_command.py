@@ -117,6 +117,7 @@ def choose(
             rich_help_panel=o.OUTPUT,
         ),
     ] = None,
+    overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Choose among variants: by one number, a frontier, or weights, with requirements.
@@ -143,10 +144,11 @@ def choose(
     from fairweight.auditing.choose.given import Wishes, choice_from
     from fairweight.cli.progress import bar
     from fairweight.cli.verdict import reader_may_leave
-    from fairweight.tables.write import check_writable
+    from fairweight.tables.write import check_folder
 
     if out is not None:
-        check_writable(out)
+        known = ("choice.json",)
+        check_folder(out, inputs=o.inputs(values), overwrite=overwrite, names=known)
     wishes = Wishes(objective or (), require or (), weight or (), exclude or (), margin)
     given = o.table_options(values) | {
         "score_classes": o.split_names(score_classes, "--score-classes")
@@ -167,7 +169,7 @@ def choose(
             from fairweight.report.choice.save import save
 
             progress("writing", 1, 1)
-            save(found, out, o.shell_command(context))
+            save(found, out, o.shell_command(context), overwrite=overwrite)
     if not quiet:
         from fairweight.report.choice.terminal import show_choice
 

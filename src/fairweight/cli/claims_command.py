@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairweight.cli.options import Overwrite
 from fairweight.cli.study_command import STORE, Preset, Which
 from fairweight.errors import InputError
 
@@ -30,6 +31,7 @@ def claims(
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="A .md, .csv or .json file.")
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Judge the claims of a study's paper from its results.
 
@@ -46,11 +48,16 @@ def claims(
     from fairweight.studies.claims.table import judged
     from fairweight.studies.library import claims as written
     from fairweight.studies.library import study as read
+    from fairweight.tables.write import check_file
 
     if out is not None and Path(out).suffix not in FORMATS:
         raise InputError(f"--out '{out}' must end in {', '.join(FORMATS)}.")
     asked = written(which)
     folder = Path(results or f"{STORE}/results/{read(which, preset).name}")
+    if out is not None:
+        own = Path(which).with_suffix(".claims.toml") if which.endswith(".toml") else None
+        given = [which, str(folder), None if own is None else str(own)]
+        check_file(out, inputs=given, overwrite=overwrite)
     found = judged(asked, folder)
     if out is None:
         _show(found)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fairweight.cli import lab_options as o
+from fairweight.cli.options import Overwrite, inputs
 from fairweight.errors import InputError
 
 
@@ -59,8 +60,10 @@ def compress(
     ] = None,
     device: o.Device = "cpu",
     threads: o.Threads = None,
+    trust_module: o.TrustModule = None,
     variant: o.Variant = None,
     onnx: o.Onnx = False,
+    overwrite: Overwrite = False,
     out: Annotated[
         str | None,
         typer.Option(
@@ -95,6 +98,7 @@ def compress(
     The model's card says what data it was trained on; give --data DIR if that
     is read from files. Then: `fairweight predict models/* --out predictions.parquet`.
     """
+    values = dict(locals())
     o.require_lab()
     from rich.console import Console
 
@@ -106,7 +110,8 @@ def compress(
     from fairweight.specs.quantization import Int8Dynamic, Int8Static
     from fairweight.specs.read_spec import read_spec
     from fairweight.specs.training import Training
-    from fairweight.tables.write import check_writable
+    from fairweight.tables.write import check_file, check_folder
+    from fairweight.trust import plain_name
 
     o.limit_threads(threads)
     card = read_card(Path(model))
@@ -128,9 +133,16 @@ def compress(
         raise InputError("--teacher needs --distill LOSSES, such as --distill kd.")
     called = variant or compressed_name(method, spec, card, lesson)
     place = Path(out) if out is not None else Path(model).parent / f"{called}-{card.seed}"
+    if out is None:
+        plain_name(called, "The variant's name, which becomes the folder's (give --out),")
     if out is None and isinstance(spec, Int8Static | Int8Dynamic):
         place = place.with_name(f"{place.name}.onnx")
-    check_writable(place.parent if place.suffix == ".onnx" else place)
+    read = inputs(values)
+    if place.suffix == ".onnx":
+        check_file(str(place), inputs=read, overwrite=overwrite)
+    else:
+        known = ("model.json", "weights.safetensors")
+        check_folder(str(place), inputs=read, overwrite=overwrite, names=known)
     with training_bar(f"compressing {card.variant}, seed {card.seed}: {called}") as progress:
         made = compress_model(
             model,
@@ -145,6 +157,7 @@ def compress(
             variant=variant,
             onnx=onnx,
             device=device,
+            overwrite=overwrite,
             progress=progress,
         )
     show_made(made, Console())

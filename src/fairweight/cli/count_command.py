@@ -77,6 +77,7 @@ def count(
             rich_help_panel=PARTS,
         ),
     ] = None,
+    overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Count predictions into a cube: how many examples share groups, label and predictions.
@@ -105,9 +106,9 @@ def count(
     from fairweight.auditing.vocabulary import of_cube
     from fairweight.cli.progress import bar
     from fairweight.tables.align import align
-    from fairweight.tables.write import check_writable
+    from fairweight.tables.write import check_file
 
-    check_writable(Path(out).parent if out.strip() else out)
+    check_file(out, inputs=o.inputs(values), overwrite=overwrite)
     options = o.table_options(values)
     if parts != 1 or ray is not None:
         _count_in_parts(

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairweight.cli.options import Overwrite
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
     from fairweight.studies.digit_tables import DemoTables
 
 Progress = Callable[[str, int, int], None]
+TABLES = ("predictions", "examples", "train", "variants")
 
 
 def demo(
@@ -28,6 +30,7 @@ def demo(
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Where models, predictions and report go.")
     ] = "fairweight-demo",
+    overwrite: Overwrite = False,
 ) -> None:
     """Train small classifiers of handwritten digits, prune and quantise them, audit the copies.
 
@@ -49,18 +52,21 @@ def demo(
     from fairweight.api import audit_table
     from fairweight.auditing.explain.explained import Asked
     from fairweight.cli.progress import bar
+    from fairweight.report.save import names
     from fairweight.report.terminal import show
     from fairweight.studies.digit_tables import load
-    from fairweight.tables.write import check_writable
+    from fairweight.tables.write import check_folder
 
     _check_installed(quick)
     if seed < 0:
         raise InputError(f"--seed {seed} cannot be used; give a whole number of at least 0.")
-    check_writable(out)
     room = Path(out)
+    check_folder(out, overwrite=overwrite, names=[f"{name}.parquet" for name in TABLES])
+    if room.is_dir():
+        check_folder(str(room / "audit"), overwrite=overwrite, names=names())
     console = Console()
     with bar() as progress:
-        files = _make(quick, seed, room, progress)
+        files = _make(quick, seed, room, progress, overwrite)
         words = {f"--{name}": file for name, file in files.items() if name != "predictions"}
         words |= {"--random-state": str(seed), "--out": str(room / "audit")}
         flags = [word for pair in words.items() for word in pair]
@@ -76,7 +82,7 @@ def demo(
             progress=progress,
         )
         progress("writing the report", 0, 1)
-        made.save(room / "audit")
+        made.save(room / "audit", overwrite=overwrite)
     show(made.result, console, report=str(room / "audit" / "report.html"))
     console.print(f"The same again, from the tables: {command}", markup=False, soft_wrap=True)
     look = shlex.join(["fairweight", "view", str(room)])
@@ -100,18 +106,15 @@ def _check_installed(quick: bool) -> None:
         raise InputError(f"The demo needs {name}, which is not installed: {remedy}")
 
 
-def _make(quick: bool, seed: int, room: Path, progress: Progress) -> dict[str, str]:
+def _make(
+    quick: bool, seed: int, room: Path, progress: Progress, overwrite: bool
+) -> dict[str, str]:
     """Write models and tables; the file of each table by the name of the option that reads it."""
     from fairweight.tables.write import atomic_directory
 
-    with atomic_directory(room, completion=()) as unfinished:
+    with atomic_directory(room, completion=(), overwrite=overwrite) as unfinished:
         tables = _trained(quick, seed, unfinished / "models", progress)
-        held = {
-            "predictions": tables.predictions,
-            "examples": tables.examples,
-            "train": tables.train,
-            "variants": tables.variants,
-        }
+        held = {name: getattr(tables, name) for name in TABLES}
         written = {name: table for name, table in held.items() if table is not None}
         for name, table in written.items():
             table.to_parquet(unfinished / f"{name}.parquet")

@@ -121,6 +121,7 @@ def exemplars(
         str,
         typer.Option(metavar="DIR", help="Where the tables go.", rich_help_panel=o.OUTPUT),
     ] = "fairweight-exemplars",
+    overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Find the examples on which compressed models answer otherwise than dense ones.
@@ -153,7 +154,7 @@ def exemplars(
     from fairweight.report.exemplar_images import choose
     from fairweight.report.tables import write_frames
     from fairweight.tables.align import align
-    from fairweight.tables.write import atomic_directory, check_writable
+    from fairweight.tables.write import atomic_directory, check_folder
 
     asked: dict[str, Any] = {
         "percentiles": _percentiles(percentile),
@@ -163,9 +164,10 @@ def exemplars(
         "random_state": random_state,
         "alpha": alpha,
     }
-    check_writable(out)
+    known = ("exemplars.parquet", "exemplars.csv")
+    check_folder(out, inputs=o.inputs(values), overwrite=overwrite, names=known)
     if images is not None:
-        check_writable(images)
+        check_folder(images, inputs=o.inputs(values), overwrite=overwrite, names=("manifest.csv",))
         if Path(images).resolve() == Path(out).resolve():
             raise InputError(f"--images and --out are both '{out}'; give each its own folder.")
         if most_images < 1:
@@ -210,8 +212,9 @@ def exemplars(
         if images is not None:
             options = assignments(dataset_option, "--dataset-option")
             encoded = _images(aligned, id_, shown, dataset, data, options)
-            _write_images(images, shown, encoded)
-        with atomic_directory(out, completion=("exemplars.parquet",)) as folder:
+            _write_images(images, shown, encoded, overwrite)
+        target = atomic_directory(out, completion=("exemplars.parquet",), overwrite=overwrite)
+        with target as folder:
             write_frames(found.frames, folder)
     if not quiet:
         _tell(found, out, shown, images, most_images)
@@ -263,12 +266,14 @@ def _images(
     return images_in_dataset(load(dataset, data, **options), wanted)
 
 
-def _write_images(out: str, shown: Sequence[Shown], encoded: dict[str, bytes]) -> None:
+def _write_images(
+    out: str, shown: Sequence[Shown], encoded: dict[str, bytes], overwrite: bool
+) -> None:
     """One pair of folders, or one per variant (and task) where there are several."""
     from fairweight.report.exemplar_images import safe_name, write_images
     from fairweight.tables.write import atomic_directory
 
-    with atomic_directory(out, completion=("manifest.csv",)) as folder:
+    with atomic_directory(out, completion=("manifest.csv",), overwrite=overwrite) as folder:
         for one in shown:
             place = folder
             if len(shown) > 1:

@@ -82,6 +82,7 @@ def explain(
         str,
         typer.Option(metavar="DIR", help="Where the report goes.", rich_help_panel=o.OUTPUT),
     ] = "fairweight-explanation",
+    overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Audit, and look for what goes along with the losses: exemplars, slices, properties.
@@ -104,9 +105,10 @@ def explain(
     from fairweight.cli.progress import bar
     from fairweight.cli.verdict import reader_may_leave
     from fairweight.report.explain_sentences import explanation_sentences
-    from fairweight.tables.write import check_writable
+    from fairweight.report.save import names
+    from fairweight.tables.write import check_folder
 
-    check_writable(out)
+    check_folder(out, inputs=o.inputs(values), overwrite=overwrite, names=names())
     asked = _asked(values)
     with bar() as progress:
         made = audit_table(
@@ -124,7 +126,7 @@ def explain(
             progress=progress,
         )
         progress("writing the report", 1, 1)
-        made.save(out)
+        made.save(out, overwrite=overwrite)
     if quiet:
         return
     console = Console()

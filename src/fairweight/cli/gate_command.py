@@ -31,6 +31,7 @@ _OF_THE_GATE = frozenset(
         "json_file",
         "junit",
         "markdown",
+        "overwrite",
         "quiet",
     }
 )
@@ -127,6 +128,7 @@ def gate(
             metavar="FILE", help="Write it as a Markdown summary.", rich_help_panel=o.OUTPUT
         ),
     ] = None,
+    overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Check compressed models against a policy: pass, fail, or cannot tell.
@@ -166,11 +168,12 @@ def gate(
         )
     from fairweight.auditing.decide.looks import check_looks
     from fairweight.cli.verdict import checked_policy, leave
-    from fairweight.tables.write import check_writable
+    from fairweight.tables.write import check_file
 
-    for target in (json_file, junit, markdown):
+    read = [*o.inputs(values), log, *(str(Path(name, "audit.json")) for name in files)]
+    for option, target in (("--json", json_file), ("--junit", junit), ("--markdown", markdown)):
         if target is not None:
-            check_writable(Path(target).parent if target.strip() else target)
+            check_file(target, inputs=read, overwrite=overwrite, option=option)
     check_looks(looks, log)
     asked = checked_policy(policy)
     made = _made(context, files, values, asked.confirmatory())

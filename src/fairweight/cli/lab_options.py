@@ -8,12 +8,13 @@ import typer
 
 from fairweight.cli.assignments import assignments, merged
 from fairweight.errors import InputError
+from fairweight.trust import trusting
 
 if TYPE_CHECKING:
     from fairweight.specs.distillation import Distillation
 
 DATA, NETWORK, TRAINING, PRUNING, OUTPUT = "Data", "Network", "Training", "Pruning", "Output"
-DISTILLATION = "Distillation"
+DISTILLATION, TRUST = "Distillation", "Trust"
 
 DataFolder: TypeAlias = Annotated[
     str | None,
@@ -160,6 +161,40 @@ Onnx: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--onnx", help="Also write model.onnx, which is what ships.", rich_help_panel=OUTPUT
+    ),
+]
+
+
+def _trust_modules(context: typer.Context, names: list[str] | None) -> list[str] | None:
+    context.with_resource(trusting(modules=names or ()))
+    return names
+
+
+def _trust_files(context: typer.Context, files: list[str] | None) -> list[str] | None:
+    context.with_resource(trusting(files=files or ()))
+    return files
+
+
+# Both act by being given: what they name is trusted until the command ends.
+TrustModule: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust-module",
+        metavar="MODULE",
+        help="Import this module where a card or a study names a network of it "
+        "(`MODULE:function`); may be repeated.",
+        callback=_trust_modules,
+        rich_help_panel=TRUST,
+    ),
+]
+TrustFile: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust-file",
+        metavar="FILE",
+        help="Open this .pt2 file, which can run any code; may be repeated.",
+        callback=_trust_files,
+        rich_help_panel=TRUST,
     ),
 ]
 

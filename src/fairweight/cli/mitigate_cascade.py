@@ -65,6 +65,7 @@ def cascade(
         str,
         typer.Option(metavar="DIR", help="Where everything goes.", rich_help_panel=o.OUTPUT),
     ] = "fairweight-cascade",
+    overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Let the compressed model answer, and send what it is unsure of to the dense one.
@@ -95,9 +96,8 @@ def cascade(
     from fairweight.cli.mitigate_output import Made, judge_and_write, tell
     from fairweight.cli.progress import bar
     from fairweight.errors import InputError, UnknownNameError
-    from fairweight.tables.write import check_writable
 
-    check_writable(out)
+    m.check_out(values)
     m.check_statistics(values)
     if threshold is not None and not 0 <= threshold <= 1:
         raise InputError(f"--threshold {threshold:g} cannot be used; give 0 to 1.")

@@ -92,6 +92,16 @@ def read_rule(path: str, kind: str, from_json: Callable[[dict[str, Any]], T]) ->
         ) from None
 
 
+def check_out(values: dict[str, Any]) -> None:
+    """Before long work, whether the folder may be written."""
+    from fairweight.report.save import names
+    from fairweight.tables.write import check_folder
+
+    known = ("predictions.parquet", *(f"audit/{name}" for name in names()))
+    given = {"inputs": o.inputs(values), "overwrite": values["overwrite"], "names": known}
+    check_folder(values["out"], **given)
+
+
 def check_statistics(values: dict[str, Any]) -> None:
     """Before long work, what the audit would refuse at its end."""
     if not 0 < values["alpha"] < 1:

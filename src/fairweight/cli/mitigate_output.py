@@ -72,7 +72,10 @@ def judge_and_write(
     )
     result = replace(again.result, notes=tuple(dict.fromkeys((*again.result.notes, *made.notes))))
     progress("writing the report", 1, 1)
-    with atomic_directory(values["out"], completion=("predictions.parquet",)) as folder:
+    target = atomic_directory(
+        values["out"], completion=("predictions.parquet",), overwrite=values["overwrite"]
+    )
+    with target as folder:
         rule = json.dumps(made.rule, indent=1, ensure_ascii=False, allow_nan=False)
         (folder / f"{made.kind}.json").write_text(rule + "\n", encoding="utf-8")
         for name, text in made.files.items():

@@ -74,6 +74,7 @@ def overrides(
         str,
         typer.Option(metavar="DIR", help="Where everything goes.", rich_help_panel=o.OUTPUT),
     ] = "fairweight-overrides",
+    overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Override the answers on which the dense model is least sure, and audit the result.
@@ -114,9 +115,8 @@ def overrides(
     from fairweight.cli.mitigate_output import Made, judge_and_write, tell
     from fairweight.cli.progress import bar
     from fairweight.errors import InputError
-    from fairweight.tables.write import check_writable
 
-    check_writable(out)
+    m.check_out(values)
     m.check_statistics(values)
     if not 0 <= budget <= 1:
         raise InputError(f"--budget {budget:g} is no share of the examples; give 0 to 1.")

@@ -53,6 +53,7 @@ def thresholds(
         str,
         typer.Option(metavar="DIR", help="Where everything goes.", rich_help_panel=o.OUTPUT),
     ] = "fairweight-thresholds",
+    overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Fit thresholds on validation rows, apply them, and audit the result.
@@ -83,9 +84,8 @@ def thresholds(
     from fairweight.cli.mitigate_output import Made, judge_and_write, tell
     from fairweight.cli.progress import bar
     from fairweight.errors import InputError
-    from fairweight.tables.write import check_writable
 
-    check_writable(out)
+    m.check_out(values)
     m.check_statistics(values)
     if (validation is None) == (rule is None):
         raise InputError(

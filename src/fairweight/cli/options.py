@@ -178,6 +178,29 @@ Quiet: TypeAlias = Annotated[
 ]
 
 
+Overwrite: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Replace files too that fairweight did not write, or that were changed since.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+# Parameters that name files or folders which are read.
+_READ = (
+    "files", "examples", "train", "variants", "policy", "confirm", "validation", "rule", "labels",
+    "audit", "models", "model", "teacher", "init", "training", "backdoor", "a", "b",
+)  # fmt: skip
+
+
+def inputs(values: dict[str, Any]) -> list[str]:
+    """The files that a command reads, as they were given, from its parameters."""
+    found: list[str] = []
+    for held in (values.get(name) for name in _READ):
+        found += held if isinstance(held, list) else [str(held)] if held else []
+    return found
+
+
 def split_names(text: str | None, option: str) -> list[str] | None:
     """`a,b,c` as names; a name with a comma is quoted: `"a,b"`.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairweight.cli import lab_options as o
+from fairweight.cli.options import Overwrite, inputs
 from fairweight.cli.progress import bar
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ def predict(
         int, typer.Option(help="Examples at a time.", rich_help_panel=o.OUTPUT)
     ] = 256,
     threads: o.Threads = None,
+    trust_module: o.TrustModule = None,
+    trust_file: o.TrustFile = None,
     anew: Annotated[
         bool,
         typer.Option(
@@ -98,6 +101,7 @@ def predict(
             rich_help_panel=o.OUTPUT,
         ),
     ] = False,
+    overwrite: Overwrite = False,
     out: Annotated[
         str,
         typer.Option(metavar="FILE", help="The prediction table.", rich_help_panel=o.OUTPUT),
@@ -119,6 +123,7 @@ def predict(
 
     Written while it is made: an interrupted run goes on where it stopped.
     """
+    values = dict(locals())
     o.require_lab()
     from fairweight.cli.assignments import assignments
     from fairweight.data import load
@@ -134,6 +139,7 @@ def predict(
     from fairweight.lab.prepared_data import prepare
     from fairweight.specs.data import Data
     from fairweight.specs.read_spec import read_spec
+    from fairweight.tables.write import check_file
 
     o.limit_threads(threads)
     if batch_size < 1:
@@ -148,6 +154,13 @@ def predict(
             "--all-examples has no training part; leave out --variants and --train-table, or "
             "--all-examples."
         )
+    # The variants table is written, not read.
+    read = inputs({**values, "variants": None})
+    for option, target in (
+        ("--out", out), ("--variants", variants), ("--train-table", train_table),
+    ):  # fmt: skip
+        if target is not None:
+            check_file(target, inputs=read, overwrite=overwrite, option=option)
     with bar() as progress:
         progress("reading data", 0, 1)
         if dataset is not None and all_examples:

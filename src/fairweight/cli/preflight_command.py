@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,6 +55,7 @@ def preflight(
             rich_help_panel=o.OUTPUT,
         ),
     ] = None,
+    overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Before compressing: which classes, groups and examples are at risk?
@@ -80,14 +80,14 @@ def preflight(
     from fairweight.auditing.preflight.preflight import preflight as check
     from fairweight.cli.verdict import reader_may_leave
     from fairweight.errors import InputError
-    from fairweight.tables.write import check_writable
+    from fairweight.tables.write import check_folder
 
     if not 0 < alpha < 1:
         raise InputError(f"--alpha {alpha:g} cannot be used; give a level between 0 and 1.")
     if min_group < 1:
         raise InputError(f"--min-group {min_group} cannot be used; give at least 1.")
     if out is not None:
-        check_writable(out)
+        check_folder(out, inputs=o.inputs(values), overwrite=overwrite, names=("preflight.csv",))
     given = files if len(files) > 1 else files[0]
     options = o.table_options(values) | {
         "score_classes": o.split_names(score_classes, "--score-classes")
@@ -96,7 +96,7 @@ def preflight(
     tasks, notes = _answers(given, options, force)
     found = check(tasks, evidence, alpha=alpha, min_group=min_group)
     if out is not None:
-        _write(found, evidence, Path(out))
+        _write(found, evidence, out, overwrite)
     if not quiet:
         with reader_may_leave():
             _show(found, [*notes, *found.notes], Console(highlight=False), out)
@@ -121,17 +121,17 @@ def _answers(given: Any, options: dict[str, Any], force: bool) -> tuple[list[Any
     return tasks, [*notes, *said]
 
 
-def _write(found: Preflight, evidence: pd.DataFrame, folder: Path) -> None:
-    from fairweight.tables.write import atomic_file
+def _write(found: Preflight, evidence: pd.DataFrame, out: str, overwrite: bool) -> None:
+    from fairweight.tables.write import atomic_directory
 
     frames = {
         "preflight": found.parts,
         "preflight_examples": found.examples,
         "preflight_evidence": evidence,
     }
-    for name, frame in frames.items():
-        with atomic_file(folder / f"{name}.csv", "w") as file:
-            frame.to_csv(file, index=False, lineterminator="\n")
+    with atomic_directory(out, completion=(), overwrite=overwrite) as folder:
+        for name, frame in frames.items():
+            frame.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
 
 
 def _show(found: Preflight, notes: list[str], console: Console, out: str | None) -> None:

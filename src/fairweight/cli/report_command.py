@@ -41,6 +41,9 @@ Audit = Annotated[
     str, typer.Argument(metavar="DIR", help="The folder of an audit, or its audit.json.")
 ]
 Variant = Annotated[str | None, typer.Option(metavar="NAME", help="Of which variant.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace a file that fairweight did not write.")
+]
 
 
 @report.command()
@@ -53,6 +56,7 @@ def write(
         str | None,
         typer.Option(metavar="FILE", help="Where it goes; by default it is printed."),
     ] = None,
+    overwrite: Overwrite = False,
     policy: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="A policy (TOML) whose verdict leads (html, md, junit)."),
@@ -107,6 +111,8 @@ def write(
         raise InputError("A page is too long to print; say where it goes (--out report.html).")
     from fairweight.api import load
 
+    if out is not None:
+        _check(out, audit, policy, overwrite=overwrite)
     result = load(audit).result
     verdict = None if policy is None else _verdict(result, policy)
     if form == "card":
@@ -122,6 +128,13 @@ def write(
 
     with atomic_file(out, "w") as file:
         file.write(text)
+
+
+def _check(out: str, audit: str, policy: str | None = None, *, overwrite: bool) -> None:
+    from fairweight.tables.write import check_file
+
+    held = Path(audit, "audit.json") if Path(audit).is_dir() else Path(audit)
+    check_file(out, inputs=[str(held), policy], overwrite=overwrite)
 
 
 def _verdict(result: AuditResult, policy: str) -> Verdict:
@@ -164,6 +177,7 @@ def figure(
     ],
     variant: Variant = None,
     task: Annotated[str | None, typer.Option(metavar="NAME", help="Of which task.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write one figure of an audit as a file.
 
@@ -174,9 +188,8 @@ def figure(
     """
     from fairweight.api import load
     from fairweight.report.figures import save_figure
-    from fairweight.tables.write import check_writable
 
-    check_writable(Path(out).parent)
+    _check(out, audit, overwrite=overwrite)
     save_figure(load(audit).result, _known(id_), out, variant=variant, task=task)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairweight.cli import lab_options as o
+from fairweight.cli.options import Overwrite
 from fairweight.cli.progress import bar
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ def similarity(
         int, typer.Option(help="Examples at a time.", rich_help_panel=o.OUTPUT)
     ] = 256,
     threads: o.Threads = None,
+    trust_module: o.TrustModule = None,
+    overwrite: Overwrite = False,
     out: Annotated[
         str | None,
         typer.Option(
@@ -141,12 +144,15 @@ def similarity(
     from fairweight.errors import InputError
     from fairweight.lab.prepared_data import prepare
     from fairweight.lab.similarity import compare_saved
+    from fairweight.tables.write import check_file
 
     o.limit_threads(threads)
     if batch_size < 1:
         raise InputError(f"--batch-size {batch_size} cannot be used; give at least 1.")
     if out is not None and not out.endswith((".json", ".csv")):
         raise InputError(f"--out {out} must end in .json or .csv.")
+    if out is not None:
+        check_file(out, inputs=[a, b], overwrite=overwrite)
     spec = _spec(
         measure=measure,
         variant=variant,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from fairweight.cli.lab_options import TrustModule
+from fairweight.cli.options import Overwrite
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
@@ -134,6 +136,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what is there and what the rest will take.")
     ] = False,
+    trust_module: TrustModule = None,
 ) -> None:
     """Do what a study asks for and is not there yet; interrupted, it goes on where it stopped.
 
@@ -206,7 +209,11 @@ def run(
 
 @study.command("status")
 def status(
-    which: Which, preset: Preset = None, data: DataFolder = None, store: StoreFolder = STORE
+    which: Which,
+    preset: Preset = None,
+    data: DataFolder = None,
+    store: StoreFolder = STORE,
+    trust_module: TrustModule = None,
 ) -> None:
     """Say how far a study is: what is done, running, failed and left, and why stages failed.
 
@@ -247,7 +254,11 @@ def status(
 
 @study.command("retry")
 def retry(
-    which: Which, preset: Preset = None, data: DataFolder = None, store: StoreFolder = STORE
+    which: Which,
+    preset: Preset = None,
+    data: DataFolder = None,
+    store: StoreFolder = STORE,
+    trust_module: TrustModule = None,
 ) -> None:
     """Forget why stages failed, so that the next `study run` tries them again.
 
@@ -263,7 +274,11 @@ def retry(
 
 @study.command("report")
 def report(
-    which: Which, preset: Preset = None, data: DataFolder = None, store: StoreFolder = STORE
+    which: Which,
+    preset: Preset = None,
+    data: DataFolder = None,
+    store: StoreFolder = STORE,
+    trust_module: TrustModule = None,
 ) -> None:
     """Write the tables and reports of what is finished, also while a study runs.
 
@@ -284,6 +299,7 @@ def export(
         str, typer.Argument(metavar="FILE", help="A .parquet or .csv file.")
     ] = "runs.parquet",
     store: StoreFolder = STORE,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write one row per finished stage: what it was, how long it took, what it weighs.
 
@@ -292,7 +308,9 @@ def export(
         fairweight study export runs.csv
     """
     from fairweight.runs.catalogue import export as write
+    from fairweight.tables.write import check_file
 
+    check_file(out, inputs=[store], overwrite=overwrite, option="FILE")
     write(_store(store), out)
     typer.echo(f"Written to {out}")
 
@@ -384,7 +402,8 @@ def _announce(
     done = store.done() & plan.stages.keys()
     left = [key for key in plan.stages if key not in done]
     with bar() as progress:
-        each = costs(plan, _data(data), cache=store.root / "costs", progress=progress)
+        folder = store.root / "costs"
+        each = costs(plan, _data(data), cache=folder, measure=not dry_run, progress=progress)
     total = sum((each[key] for key in left), Cost(0.0, 0.0))
     console.print(
         f"{plan.study.name}: {len(plan.models)} models, {len(plan.stages)} stages, "

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from fairweight.cli import lab_options as o
+from fairweight.cli.options import Overwrite, inputs
 
 EPOCHS = 20
 
@@ -114,6 +115,7 @@ def train(
     ] = 0,
     device: o.Device = "cpu",
     threads: o.Threads = None,
+    trust_module: o.TrustModule = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -134,6 +136,7 @@ def train(
     ] = None,
     variant: o.Variant = None,
     onnx: o.Onnx = False,
+    overwrite: Overwrite = False,
     out: Annotated[
         str | None,
         typer.Option(
@@ -163,6 +166,7 @@ def train(
     Asked for again after an interruption, it goes on where it stopped. Then:
     `fairweight compress`, `fairweight predict`, `fairweight audit`.
     """
+    values = dict(locals())
     o.require_lab()
     from rich.console import Console
 
@@ -177,7 +181,8 @@ def train(
     from fairweight.specs.model import Model
     from fairweight.specs.read_spec import read_spec
     from fairweight.specs.training import Training
-    from fairweight.tables.write import check_writable
+    from fairweight.tables.write import check_folder
+    from fairweight.trust import plain_name
 
     o.limit_threads(threads)
     which = read_spec(
@@ -230,7 +235,11 @@ def train(
     lesson = o.distillation(distill, distill_option)
     called = variant or trained_name(method, pruning, lesson)
     place = Path(out) if out is not None else Path("models") / f"{called}-{seed}"
-    check_writable(place)
+    if out is None:
+        plain_name(called, "The variant's name, which becomes the folder's (give --out),")
+    given = inputs({**values, "model": None})
+    known = ("model.json", "weights.safetensors")
+    check_folder(str(place), inputs=given, overwrite=overwrite, names=known)
     with training_bar(f"training {called}, seed {seed}") as progress:
         made = train_model(
             which,
@@ -246,6 +255,7 @@ def train(
             variant=variant,
             onnx=onnx,
             device=device,
+            overwrite=overwrite,
             progress=progress,
         )
     show_made(made, Console())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,30 +16,46 @@ from fairweight.lab.flops import count_parameters
 from fairweight.lab.plain_weights import plain_state
 from fairweight.lab.resized_layers import resize_layers
 from fairweight.lab.tensor_file import write_tensors
-from fairweight.tables.write import atomic_directory
+from fairweight.tables.write import atomic_directory, finish
 
 WEIGHTS, MASKS, CARD = "weights.safetensors", "masks.safetensors", "model.json"
 FEW_ZEROS = 0.01  # below this share nobody takes a model for a pruned one
 
 
-def save(model: nn.Module, folder: str | Path, card: Card) -> Card:
+def save(
+    model: nn.Module,
+    folder: str | Path,
+    card: Card,
+    *,
+    beside: Callable[[Path, Card], object] | None = None,
+    overwrite: bool = False,
+) -> Card:
     """Write a model into a folder, whole or not at all; the card as it was written is returned.
 
     Weights are stored as they act (masks applied), masks beside them as bits, so that what is
     loaded can be pruned further. If the card names an architecture it is built once, to be sure
     that the folder can be loaded; that layers have become smaller is noted.
+
+    Parameters
+    ----------
+    beside
+        Writes further files into the folder that it is given.
+    overwrite
+        Replace files too that fairweight did not write, or that were changed since.
     """
     state = plain_state(model)
     card = _with_notes(_with_sizes(card, state), model)
     text = card_json(card)
     masks = _masks(model)
-    with atomic_directory(folder, completion=(CARD,)) as room:
+    with atomic_directory(folder, completion=(CARD,), overwrite=overwrite) as room:
         write_tensors(room / WEIGHTS, state)
         if masks:
             shapes = {n: ",".join(str(size) for size in mask.shape) for n, mask in masks.items()}
             packed = {name: _packed(mask) for name, mask in masks.items()}
             write_tensors(room / MASKS, packed, metadata=shapes)
         (room / CARD).write_text(text, encoding="utf-8")
+        if beside is not None:
+            beside(room, card)
     return card
 
 
@@ -49,7 +65,8 @@ def load(folder: str | Path, model: nn.Module | None = None) -> tuple[nn.Module,
     Parameters
     ----------
     model
-        A module to load the weights into; by default the card's architecture is built.
+        A module to load the weights into; by default the card's architecture is built. A network
+        of your own (`module:function`) is built inside `fairweight.trust.trusting` only.
     """
     place = Path(folder)
     card = read_card(place)
@@ -75,6 +92,7 @@ def load(folder: str | Path, model: nn.Module | None = None) -> tuple[nn.Module,
 
 def read_card(folder: str | Path) -> Card:
     """The card of a model's folder."""
+    finish(folder)
     file = Path(folder) / CARD
     try:
         text = file.read_text(encoding="utf-8")
@@ -92,10 +110,11 @@ def _with_sizes(card: Card, state: Mapping[str, Tensor]) -> Card:
     """The card, noting smaller layers; an error if its architecture cannot hold the weights."""
     if card.architecture is None:
         return card
-    from fairweight.lab.models.registry import build
+    from fairweight.lab.models.registry import build_from_file
 
     with torch.random.fork_rng(devices=[]):
-        built = build(card.architecture, **card.options)
+        # A card may have been read from a file, whatever module it is saved with.
+        built = build_from_file(card.architecture, card.options, "The card")
     plain = {name: value.shape for name, value in built.state_dict().items()}
     held = {name: value.shape for name, value in state.items()}
     if plain == held:
@@ -127,10 +146,10 @@ def _built(card: Card, place: Path) -> nn.Module:
             f"The card in '{place}' names no architecture; give the module to load the weights "
             "into: load(folder, model=...)."
         )
-    from fairweight.lab.models.registry import build
+    from fairweight.lab.models.registry import build_from_file
 
     with torch.random.fork_rng(devices=[]):
-        return build(card.architecture, **card.options)
+        return build_from_file(card.architecture, card.options, f"The card of '{place}'")
 
 
 def _masks(model: nn.Module) -> dict[str, Tensor]:

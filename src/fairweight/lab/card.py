@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, field
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 from fairweight.errors import InputError
@@ -61,7 +62,7 @@ class Card:
     preprocessing: Scaling | None = None
     outputs: Outputs = "logits"
     variant: str = "dense"
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     parent: str | None = None
     dataset: str | None = None
     data: dict[str, Any] = field(default_factory=dict)
@@ -70,6 +71,17 @@ class Card:
     channels_removed: bool = False
     measured: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _scales_pixels(self) -> Card:
+        held = self.preprocessing
+        if held is None:
+            return self
+        if not held.mean or len(held.mean) != len(held.std):
+            raise ValueError("preprocessing needs a mean and a deviation for every channel")
+        if not all(map(math.isfinite, (*held.mean, *held.std))) or min(held.std) <= 0:
+            raise ValueError("preprocessing needs finite means, and deviations above 0")
+        return self
 
 
 def card_json(card: Card) -> str:
@@ -87,8 +99,9 @@ def card_from_json(text: str, where: str) -> Card:
     """Read a card; `where` names its file in messages."""
     try:
         document = json.loads(text)
-    except ValueError as error:
-        raise InputError(f"{where} is not JSON ({error}); save the model again.") from None
+    except (ValueError, RecursionError) as error:
+        said = str(error)[:200]
+        raise InputError(f"{where} is not JSON ({said}); save the model again.") from None
     if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
         raise InputError(
             f"{where} is not a model card of this version (schema {SCHEMA}); save the model again."
@@ -98,7 +111,7 @@ def card_from_json(text: str, where: str) -> Card:
         return TypeAdapter(Card).validate_python(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
+        name = ".".join(str(part) for part in first["loc"])[:80]
         raise InputError(
             f"{where} is not a valid model card: '{name}': {first['msg']}; correct it, or save "
             "the model again."

@@ -82,7 +82,7 @@ def count_parameters(model: nn.Module) -> Parameters:
     """Parameters, and how many are not 0; masked weights count as the zeros that they act as."""
     total = nonzero = weights = nonzero_weights = 0
     for module, name, tensor in _parameters(model):
-        filled = int(torch.count_nonzero(tensor))
+        filled = _nonzero(tensor)
         total += tensor.numel()
         nonzero += filled
         if name == "weight" and isinstance(module, WEIGHTED):
@@ -142,8 +142,13 @@ def _alike(operations: int) -> Flops:
 
 def _per_weight(weight: Tensor, positions: int, bias: int) -> Flops:
     dense = 2 * weight.numel() * positions
-    sparse = 2 * int(torch.count_nonzero(weight)) * positions
+    sparse = 2 * _nonzero(weight) * positions
     return Flops(dense + bias, sparse + bias)
+
+
+def _nonzero(tensor: Tensor) -> int:
+    """How many are not 0; all of a tensor that has a shape only (device `meta`)."""
+    return tensor.numel() if tensor.is_meta else int(torch.count_nonzero(tensor))
 
 
 def _convolution(arguments: Sequence[Any], out: Tensor) -> Flops:

@@ -24,6 +24,7 @@ _VIEWS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "by_group": lambda f: f["by"].isin(["group", "group*class"]),
     "groupings": lambda f: f["by"] == "grouping",
 }
+TABLES = (*FRAMES, *_VIEWS)  # of every audit
 
 
 def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""What stages will take: measured steps of the very networks, times the steps that are planned."""
+"""What stages will take: steps of the very networks, measured or counted, times those planned."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ ROW_BYTES = 12  # of predictions, compressed; with scores 4 more per class
 MEASURED_STEPS = 3
 MEASURED_SECONDS = 3.0
 MEASURED_PIXELS = 131_072  # 128 images of 32 × 32
+# Where nothing is run: FLOPs per second of one core, and seconds for an image whatever it is. All
+# registered networks of 32 × 32 pixels are within a factor of 2 on a server's core of 2023, but for
+# MobileNet, whose narrow layers take three times as long.
+TRAIN_RATE, PREDICT_RATE = 22e9, 80e9
+TRAIN_IMAGE, PREDICT_IMAGE = 1e-4, 3e-5
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,7 @@ def costs(
     data: Path | None,
     *,
     cache: Path | None = None,
+    measure: bool = True,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Cost]:
     """The cost of every stage of a plan.
@@ -79,12 +85,15 @@ def costs(
         The folder with data sets, for the number of examples where an experiment does not say it.
     cache
         A folder in which measured units are kept, so that the next call measures nothing.
+    measure
+        Whether a step of each network is timed. If not, no network is made: costs follow from the
+        shapes of registered architectures.
     """
     units: dict[str, Unit] = {}
     for number, (name, experiment) in enumerate(plan.experiments.items()):
         if progress is not None:
             progress(f"measuring a step of {name}", number, len(plan.experiments))
-        units[name] = _unit(experiment, data, cache)
+        units[name] = _unit(experiment, data, cache, measure)
     whose = {model.made_by: model.experiment for model in plan.models}
     whose |= {m.compared_by: m.experiment for m in plan.models if m.compared_by is not None}
     whose |= {model.asked_by: model.experiment for model in plan.models}
@@ -152,7 +161,7 @@ def _training(training: Mapping[str, Any], unit: Unit, spec: Mapping[str, Any]) 
     return Cost(float(training["epochs"]) * unit.n_train * per_example, 0.0, on_gpu)
 
 
-def _unit(experiment: Experiment, data: Path | None, cache: Path | None) -> Unit:
+def _unit(experiment: Experiment, data: Path | None, cache: Path | None, measure: bool) -> Unit:
     asked = {
         "data": asdict(experiment.data),
         "model": asdict(experiment.model),
@@ -165,6 +174,8 @@ def _unit(experiment: Experiment, data: Path | None, cache: Path | None) -> Unit
             return Unit(**json.loads(file.read_text(encoding="utf-8")))
         except (TypeError, ValueError):
             pass  # of another version: measured again
+    if not measure:
+        return _from_shapes(experiment, data)
     unit = _measured(experiment, data)
     if file is not None:
         from fairweight.tables.write import atomic_file
@@ -178,19 +189,10 @@ def _measured(experiment: Experiment, data: Path | None) -> Unit:
     import torch
 
     from fairweight.lab.flops import count_flops, count_parameters
-    from fairweight.lab.models.registry import build
 
     expected = experiment.expected or _known(experiment, data)
-    model = experiment.model
     with torch.random.fork_rng(devices=[]):
-        network = build(
-            model.architecture,
-            classes=expected.classes,
-            channels=expected.channels,
-            size=expected.size,
-            width=model.width,
-            **model.options,
-        )
+        network = _network(experiment, expected)
     # A whole batch of large images would take longer to measure than it is worth.
     fits = max(2, MEASURED_PIXELS // expected.size**2)
     batch = min(experiment.training.batch_size, expected.train, fits)
@@ -211,6 +213,49 @@ def _measured(experiment: Experiment, data: Path | None) -> Unit:
         count_parameters(network).total,
         count_flops(network, images).dense,
     )
+
+
+def _from_shapes(experiment: Experiment, data: Path | None) -> Unit:
+    """The unit of a registered architecture; its layers have shapes, and no weights."""
+    import torch
+
+    from fairweight.lab.flops import count_flops, count_parameters
+
+    name = experiment.model.architecture
+    if ":" in name:
+        raise InputError(
+            f"The experiment '{experiment.name}' has a network of your own ('{name}'), whose cost "
+            "is not known before it is made; leave --dry-run out: the cost is the first thing said."
+        )
+    expected = experiment.expected or _known(experiment, data)
+    with torch.device("meta"):
+        network = _network(experiment, expected)
+        image = torch.empty(1, expected.channels, expected.size, expected.size)
+    try:
+        flops = count_flops(network, image).dense
+    except RuntimeError as error:
+        raise InputError(
+            f"The experiment '{experiment.name}': '{name}' cannot take images of {expected.size} "
+            f"pixels ({str(error)[:100]})."
+        ) from error
+    return Unit(
+        flops / TRAIN_RATE + TRAIN_IMAGE,
+        flops / PREDICT_RATE + PREDICT_IMAGE,
+        expected.train,
+        expected.test,
+        expected.classes,
+        count_parameters(network).total,
+        flops,
+    )
+
+
+def _network(experiment: Experiment, expected: Expected) -> Any:
+    from fairweight.lab.models.registry import build_from_file
+
+    shape = {"classes": expected.classes, "channels": expected.channels, "size": expected.size}
+    options = {**shape, "width": experiment.model.width, **experiment.model.options}
+    where = f"The experiment '{experiment.name}'"
+    return build_from_file(experiment.model.architecture, options, where)
 
 
 def _step_seconds(network: Any, images: Any, *, backwards: bool) -> float:

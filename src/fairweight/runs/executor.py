@@ -25,11 +25,14 @@ class Job:
         The folder with data sets.
     deadline
         When stages are to stop (`time.time()`).
+    modules
+        Modules that cards and specs may name (`fairweight.trust`).
     """
 
     store: Store
     data: Path | None = None
     deadline: float | None = None
+    modules: tuple[str, ...] = ()
 
 
 class Executor(Protocol):

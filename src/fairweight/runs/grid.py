@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
@@ -14,6 +15,7 @@ from fairweight.specs.study import Copy, Experiment, Grid
 
 SPREAD = ("method", "rewind", "distill")  # of a copy, not of its method
 PLAIN = "plain"  # no distillation
+MOST = 100_000  # combinations of one grid
 
 
 def combinations(grid: Grid) -> Iterator[dict[str, Any]]:
@@ -22,6 +24,9 @@ def combinations(grid: Grid) -> Iterator[dict[str, Any]]:
     >>> list(combinations({"a": (1, 2), "b": ("x",)}))
     [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
     """
+    number = math.prod(len(values) for values in grid.values())
+    if number > MOST:
+        raise InputError(f"A grid has {number:,} combinations; give at most {MOST:,}.")
     for values in product(*grid.values()):
         yield dict(zip(grid, values, strict=True))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -13,6 +14,7 @@ from fairweight.runs.key import canonical, key_of
 from fairweight.runs.stage import Stage
 from fairweight.specs.study import Copy, Experiment, Study
 from fairweight.specs.training import recorded
+from fairweight.trust import plain_name, require_module
 
 FUNCTIONS = {
     "train": "fairweight.runs.stages:train",
@@ -24,6 +26,7 @@ FUNCTIONS = {
     "settings": "fairweight.studies.settings_stage:run",
 }
 DENSE = "dense"
+MOST_STAGES = 500_000  # the largest paper has 120,000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,10 @@ class Plan:
             self._texts[id(spec)] = (spec, text)
         key = key_of(kind, text, inputs)
         if key not in self.stages:
+            if len(self.stages) >= MOST_STAGES:
+                raise InputError(
+                    f"The study has more than {MOST_STAGES:,} stages; divide it into several."
+                )
             self.stages[key] = Stage(key, kind, FUNCTIONS[kind], spec, inputs, label)
         return key
 
@@ -77,6 +84,9 @@ def plan(study: Study) -> Plan:
         for experiment in experiments_of(written):
             if experiment.name in made.experiments:
                 raise InputError(f"The study has two experiments named '{experiment.name}'.")
+            plain_name(experiment.name, "An experiment's name, with its grid,")
+            if ":" in experiment.model.architecture:
+                require_module(experiment.model.architecture, f"The study '{study.name}'")
             made.experiments[experiment.name] = experiment
             _plan_experiment(made, experiment)
     if study.classes:
@@ -127,7 +137,7 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
     taken = {DENSE}
     for copy in (one for given in experiment.copies for one in spread(given)):
         for variant, method in _variants(copy):
-            names = _rounds(copy, variant)
+            names = _rounds(copy, plain_name(variant, f"In '{experiment.name}', a copy's name"))
             if taken & set(names):
                 raise InputError(
                     f"The experiment '{experiment.name}' has two variants named '{names[0]}'; give "
@@ -234,14 +244,21 @@ def _filled(name: str, fields: Mapping[str, Any]) -> str:
     >>> _filled("pruned-{sparsity}", {"sparsity": 0.9})
     'pruned-90'
     """
-    shown = {n: f"{100 * v:.6g}" if n == "sparsity" else v for n, v in fields.items()}
     try:
-        return name.format(**shown)
-    except (KeyError, IndexError, ValueError):
+        # Not `str.format`: a field such as {x.__class__} or {x:>999999999} is no name.
+        filled = re.sub(r"\{([^{}]*)\}", lambda part: _shown(part[1], fields[part[1]]), name)
+    except (KeyError, TypeError, ValueError):
+        filled = "{"
+    if "{" in filled or "}" in filled:
         raise InputError(
-            f"The name '{name}' cannot be filled in; it may use these fields in braces: "
+            f"The name '{name[:200]}' cannot be filled in; it may use these fields in braces: "
             f"{', '.join(fields) or 'none'}."
-        ) from None
+        )
+    return filled
+
+
+def _shown(field: str, value: Any) -> str:
+    return f"{100 * value:.6g}" if field == "sparsity" else str(value)
 
 
 def _plan_audit(made: Plan, experiment: Experiment) -> None:

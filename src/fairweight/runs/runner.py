@@ -18,6 +18,7 @@ from fairweight.runs.ray_pool import RayPool
 from fairweight.runs.schedule import Schedule
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
+from fairweight.trust import trusted_modules
 
 
 def run(
@@ -71,7 +72,8 @@ def run(
         raise InputError(f"budget is {budget}; give seconds, more than 0.")
     begun = time.monotonic()
     deadline = None if budget is None else time.time() + budget
-    job = Job(store, None if data is None else Path(os.path.abspath(data)), deadline)
+    folder = None if data is None else Path(os.path.abspath(data))
+    job = Job(store, folder, deadline, trusted_modules())
     schedule = Schedule(stages, store.done(), store.failed())
     with Interrupts() as interrupts:
         loop = Loop(schedule, job, interrupts, progress)

@@ -25,17 +25,20 @@ def train(
     from fairweight.lab.compress.registry import spec_from
     from fairweight.lab.make.predicted import training_table, write_table
     from fairweight.lab.make.trained import train_model
+    from fairweight.lab.models.registry import check_named
     from fairweight.lab.prepared_data import prepare_once
     from fairweight.specs.data import Data
     from fairweight.specs.model import Model
     from fairweight.specs.training import Training
 
+    model = read_spec(Model, spec["model"], "The network")
+    check_named(model.architecture, "The study")
     pruning = spec["pruning"]
     data = read_spec(Data, spec["data"], "The data")
     prepared = prepare_once(data, context.data)
     train_model(
         data,
-        read_spec(Model, spec["model"], "The network"),
+        model,
         read_spec(Training, spec["training"], "The training"),
         room / MODEL,
         prepared=prepared,

@@ -14,6 +14,7 @@ from fairweight.runs.damaged import Damaged
 from fairweight.runs.executor import Job
 from fairweight.runs.result import Result, Status
 from fairweight.runs.stage import Stage
+from fairweight.trust import trusting
 
 # Called with done, total and words; raises `OutOfTime` to stop the stage.
 Report: TypeAlias = Callable[[int, int, str], None]
@@ -56,7 +57,8 @@ def _run(stage: Stage, job: Job, report: Report | None) -> None:
     inputs = {key: job.store.read(key) for key in stage.inputs}
     function = _function(stage.function)
     context = Context(job.data, job.store.work(stage.key), job.deadline, report)
-    job.store.write(stage, lambda room: function(dict(stage.spec), inputs, room, context))
+    with trusting(modules=job.modules):
+        job.store.write(stage, lambda room: function(dict(stage.spec), inputs, room, context))
 
 
 def _function(name: str) -> Callable[..., Any]:

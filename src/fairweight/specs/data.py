@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 Part: TypeAlias = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
+PYTHON_ONLY = frozenset({"cache", "progress"})  # a folder that is written, and a function
 _FROZEN = ConfigDict(extra="forbid")
 
 
@@ -92,4 +93,6 @@ class Data:
             raise ValueError("validation and test together must leave something to train on")
         if self.stratify and self.split_by is not None:
             raise ValueError("stratify and split_by cannot both say how shares are drawn")
+        for name in PYTHON_ONLY & self.options.keys():
+            raise ValueError(f"the option '{name}' of a data set is for Python only; leave it out")
         return self

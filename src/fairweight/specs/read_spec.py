@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from fairweight.errors import InputError, UnknownNameError
+from fairweight.errors import InputError, UnknownNameError, brief
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 Spec = TypeVar("Spec")
+DEEPEST = 30  # tables in tables
 
 
 def read_spec(kind: type[Spec], given: Mapping[str, Any], what: str) -> Spec:
@@ -55,22 +57,53 @@ def read_toml(path: str | Path, what: str) -> dict[str, Any]:
         raise InputError(
             f"{what} '{path}' cannot be read ({error.strerror}); give a TOML file."
         ) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{what} '{path}' is not valid TOML ({error}); correct it.") from None
+
+
+def check_plain(value: Any, what: str, place: str = "", depth: int = 0) -> None:
+    """Raise unless a value is text, finite numbers, lists and tables, which is all that is kept.
+
+    TOML also has dates, nan and inf.
+
+    >>> check_plain({"a": [1, {"b": float("nan")}]}, "The study")
+    Traceback (most recent call last):
+    ...
+    fairweight.errors.InputError: The study: a.1.b = nan cannot be used; give text or a finite
+    number.
+    """
+    if depth > DEEPEST:
+        raise InputError(f"{what}: {brief(place)} is nested too deeply; make it plainer.")
+    if isinstance(value, Mapping | list | tuple):
+        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, held in pairs:
+            if isinstance(value, Mapping):
+                check_plain(key, what, f"{place}.{key}".lstrip("."), depth)
+            check_plain(held, what, f"{place}.{key}".lstrip("."), depth + 1)
+        return
+    finite = not isinstance(value, float) or math.isfinite(value)
+    if isinstance(value, str):
+        finite = value.isascii() or not any("\ud800" <= mark <= "\udfff" for mark in value)
+    small = not isinstance(value, int) or abs(value) < 2**63
+    if not (finite and small and isinstance(value, str | int | float | None)):
+        raise InputError(
+            f"{what}: {brief(place)} = {brief(value)} cannot be used; give text or a finite number."
+        )
 
 
 def _refusal(error: ErrorDetails, kind: type[Any], what: str) -> InputError:
     place = [str(part) for part in error["loc"]]
-    field = ".".join(place)
+    field = brief(".".join(place))
     if error["type"] == "unexpected_keyword_argument":
         known = [f.name for f in fields(kind)] if len(place) == 1 else []
         return UnknownNameError(f"{what}: the field", field, known)
     if error["type"] == "missing":
         return InputError(f"{what}: {field} is missing; give it.")
     if error["type"] == "value_error":
-        told = str(error["ctx"]["error"])
+        told = brief(error["ctx"]["error"], 600)
         return InputError(f"{what}: {told}.")
-    return InputError(f"{what}: {field} = {error['input']!r} cannot be used; {_told(error)}.")
+    given = brief(repr(error["input"]))
+    return InputError(f"{what}: {field} = {given} cannot be used; {_told(error)}.")
 
 
 def _told(error: ErrorDetails) -> str:

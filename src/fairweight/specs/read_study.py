@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairweight.specs.read_spec import read_spec, read_toml
+from fairweight.specs.read_spec import check_plain, read_spec, read_toml
 from fairweight.specs.study import Study
 
 
@@ -18,5 +18,8 @@ def read_study(source: str | Path | Mapping[str, Any]) -> Study:
     5
     """
     if isinstance(source, Mapping):
-        return read_spec(Study, source, "The study")
-    return read_spec(Study, read_toml(source, "The study"), f"The study '{source}'")
+        held, what = source, "The study"
+    else:
+        held, what = read_toml(source, "The study"), f"The study '{source}'"
+    check_plain(held, what)
+    return read_spec(Study, held, what)

@@ -14,9 +14,11 @@ from fairweight.specs.distillation import Distillation
 from fairweight.specs.model import Model
 from fairweight.specs.similarity import Similarity
 from fairweight.specs.training import Training
+from fairweight.trust import NAME
 
-Count: TypeAlias = Annotated[int, Field(ge=1)]
-Name: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Count: TypeAlias = Annotated[int, Field(ge=1, le=10**9)]
+Members: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
+Name: TypeAlias = Annotated[str, Field(pattern=f"^{NAME}$")]
 Grid: TypeAlias = Mapping[str, tuple[Any, ...]]
 
 _FROZEN = ConfigDict(extra="forbid")
@@ -62,10 +64,10 @@ class Copy:
     name: str | None = None
     start: Literal["trained", "first-weights"] = "trained"
     finetune: Training | None = None
-    rounds: Count | None = None
+    rounds: Annotated[int, Field(ge=1, le=1000)] | None = None
     rewind: bool = False
     distill: Distillation | None = None
-    members: Count | None = None
+    members: Members | None = None
     from_seed: Annotated[int, Field(ge=0)] | None = None
     remove_channels: bool = False
 
@@ -163,8 +165,8 @@ class Experiment:
     data: Data
     model: Model
     training: Training
-    members: Count = 5
-    first_seed: Annotated[int, Field(ge=0)] = 0
+    members: Members = 5
+    first_seed: Annotated[int, Field(ge=0, lt=2**62)] = 0
     teachers: Name | None = None
     copies: tuple[Copy, ...] = ()
     grid: Grid = field(default_factory=dict)

@@ -20,6 +20,7 @@ def draw_all(
     from fairweight.report.figures import draw, figures
     from fairweight.report.figures.files import rendered
     from fairweight.tables.write import atomic_file
+    from fairweight.trust import inside
 
     together = {figure.id for figure in figures() if figure.once}
     for id in ids:
@@ -27,6 +28,7 @@ def draw_all(
             drawing = draw(id, result, variant, None)
             if drawing.spec is None:
                 continue
-            path = folder / (f"{id}.svg" if variant is None else f"{id}-{variant}.svg")
+            folder.mkdir(parents=True, exist_ok=True)
+            path = inside(folder, f"{id}.svg" if variant is None else f"{id}-{variant}.svg")
             with atomic_file(path, "wb") as file:
                 file.write(rendered(drawing.spec, path.suffix))

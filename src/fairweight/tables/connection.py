@@ -38,6 +38,7 @@ class Workspace:
         limit = memory_limit_mb()
         if limit is not None:
             config["memory_limit"] = f"{limit}MB"
+        self.config = config
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=config)
         # A progress bar of DuckDB would mix with the one of the command line.
         self.connection.execute("SET enable_progress_bar = false")

@@ -1,19 +1,27 @@
-"""Tables and queries in DuckDB and SQLite files, opened for reading only."""
+"""Tables and queries in DuckDB and SQLite files, opened for reading only.
+
+A file may hold views and macros that read other files. They, and queries, run in a connection of
+their own that sees the one file and nothing else of the system.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as url_quote
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.connection import Workspace
+from fairweight.tables.interrupts import Interrupts
 from fairweight.tables.sql import literal, quote
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 BATCH_ROWS = 50_000
@@ -28,34 +36,65 @@ def open_duckdb(workspace: Workspace, path: Path, query: str | None) -> str:
     connection = workspace.connection
     database = workspace.name("file")
     connection.execute(f"ATTACH {literal(str(path))} AS {quote(database)} (READ_ONLY)")
-    tables: dict[str, str] = {}
-    for table, schema in connection.execute(
-        "SELECT table_name, table_schema FROM information_schema.tables "
+    tables: dict[str, tuple[str, str]] = {}
+    for table, schema, kind in connection.execute(
+        "SELECT table_name, table_schema, table_type FROM information_schema.tables "
         "WHERE table_catalog = ? ORDER BY table_schema <> 'main', table_name",
         [database],
     ).fetchall():
-        tables.setdefault(table, f"{quote(database)}.{quote(schema)}.{quote(table)}")
+        tables.setdefault(table, (f"{quote(schema)}.{quote(table)}", kind))
     if query is None or not _SELECT.match(query):
-        view = workspace.name("source")
-        chosen = tables[_choose(path, query, list(tables))]
-        connection.execute(f"CREATE TEMP VIEW {quote(view)} AS FROM {chosen}")
-        return view
+        chosen, kind = tables[_choose(path, query, list(tables))]
+        if kind == "BASE TABLE":
+            view = workspace.name("source")
+            place = f"{quote(database)}.{chosen}"
+            connection.execute(f"CREATE TEMP VIEW {quote(view)} AS FROM {place}")
+            return view
+        query = f"FROM {chosen}"
+    connection.execute(f"DETACH {quote(database)}")
     try:
-        statements = connection.extract_statements(query)
+        with _alone(workspace, path) as held:
+            statements = held.extract_statements(query)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise InputError(f"The query on '{path}' must be one SELECT; given was: {query}")
+            rows = held.sql(query.rstrip().rstrip(";"))
+            return _copied(workspace, rows.to_arrow_reader(BATCH_ROWS))
     except duckdb.Error as error:
         raise _bad_query(path, query, error) from error
-    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-        raise InputError(f"The query on '{path}' must be one SELECT; given was: {query}")
-    rows = workspace.name("source")
-    # The query names tables of its file without the file: it runs with that file as the default.
-    connection.execute(f"USE {quote(database)}")
+
+
+@contextmanager
+def _alone(workspace: Workspace, path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection in which the file is all that there is: no other file, no network, no Python."""
+    import duckdb
+
+    spill = os.path.join(str(workspace.config["temp_directory"]), "alone")
+    config = {**workspace.config, "temp_directory": spill}
+    with duckdb.connect(":memory:", config=config) as held:
+        held.execute(f"ATTACH {literal(str(path))} AS file (READ_ONLY)")
+        held.execute("USE file")  # its tables are named without it
+        for setting in (
+            "python_enable_replacements = false",
+            "arrow_lossless_conversion = true",
+            "enable_external_access = false",  # after attaching, which is access too
+            "lock_configuration = true",
+        ):
+            held.execute(f"SET {setting}")
+        interrupts = Interrupts(held)
+        try:
+            yield held
+        finally:
+            interrupts.close()
+
+
+def _copied(workspace: Workspace, rows: pa.RecordBatchReader) -> str:
+    table, stream = workspace.name("source"), workspace.name("stream")
+    workspace.connection.register(stream, rows)
     try:
-        connection.execute(f"CREATE TEMP TABLE {quote(rows)} AS {query.rstrip().rstrip(';')}")
-    except duckdb.Error as error:
-        raise _bad_query(path, query, error) from error
+        workspace.connection.execute(f"CREATE TEMP TABLE {quote(table)} AS FROM {quote(stream)}")
     finally:
-        connection.execute("USE memory")
-    return rows
+        workspace.connection.unregister(stream)
+    return table
 
 
 def open_sqlite(workspace: Workspace, path: Path, query: str | None) -> str:
@@ -66,6 +105,7 @@ def open_sqlite(workspace: Workspace, path: Path, query: str | None) -> str:
     address = f"file:{url_quote(str(path))}?mode=ro"
     file = sqlite3.connect(address, uri=True, check_same_thread=False)
     try:
+        file.execute("PRAGMA trusted_schema = OFF")  # views call harmless functions only
         if query is None or not _SELECT.match(query):
             names = [
                 str(row[0])
@@ -79,12 +119,7 @@ def open_sqlite(workspace: Workspace, path: Path, query: str | None) -> str:
         schema = _sqlite_schema(file, query)
         cursor = file.execute(query)
         reader = pa.RecordBatchReader.from_batches(schema, _batches(cursor, schema))
-        table = workspace.name("source")
-        stream = workspace.name("stream")
-        workspace.connection.register(stream, reader)
-        workspace.connection.execute(f"CREATE TEMP TABLE {quote(table)} AS FROM {quote(stream)}")
-        workspace.connection.unregister(stream)
-        return table
+        return _copied(workspace, reader)
     except sqlite3.Error as error:
         raise _bad_query(path, query or "", error) from error
     finally:

@@ -217,6 +217,12 @@ def check_folder(
     read = _identities(files)
     if _identity(target) in read:
         raise OutputError(f"The folder '{out}' is an input of this command; choose another one.")
+    home = target.resolve()
+    if overwrite and any(file.resolve().is_relative_to(home) for file in files):
+        raise OutputError(
+            f"An input of this command lies in '{out}', where --overwrite might replace it; choose "
+            "another folder, or leave --overwrite out."
+        )
     with writing(target):
         finish(target)
         listed = manifest(target)
@@ -424,7 +430,10 @@ def _refusal(place: Path, listed: bool, known: str | None) -> str:
 
 def _in_the_way(refused: Sequence[str]) -> str:
     more = f" ({len(refused) - 1} more files are in the way)" if len(refused) > 1 else ""
-    return f"{refused[0]}{more}; choose another place, or replace it with --overwrite."
+    return (
+        f"{refused[0]}{more}; choose another place, or replace it with --overwrite "
+        "(in Python: overwrite=True)."
+    )
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairweight.errors import InputError
+from fairweight.trust import inside
 from fairweight.web.item import Item
 from fairweight.web.item_tables import beside, described, named_dataset, predictions_in
 from fairweight.web.recorded import Recorded, provenance, recorded
@@ -42,6 +43,7 @@ def find_items(
     place = Path(path).expanduser()
     if not place.exists():
         raise InputError(f"'{path}' does not exist; give a folder or a file that does.")
+    place = place.resolve()  # a link that the user names is meant
     found = list(_in_file(place) if place.is_file() else _in_folder(place))
     if not found:
         raise InputError(
@@ -85,10 +87,23 @@ def _in_folder(folder: Path) -> Iterator[Item]:
     yield from found
 
 
+def require_own(file: Path) -> None:
+    """Raise where a file is a link that leads out of its folder: it would be shown to others."""
+    try:
+        inside(file.parent, file.name, links=True)
+    except InputError:
+        raise InputError(
+            f"'{file}' is a link that leads out of its folder; replace it by the file itself, or "
+            "give that one."
+        ) from None
+
+
 def _below(folder: Path, deep: int) -> Iterator[Item]:
     for child in sorted(folder.iterdir()):
         if not child.is_dir() or child.name.startswith(".") or child.name in INNER:
             continue
+        if child.is_symlink():
+            continue  # what it leads to is looked at where it is, if it is here
         if (child / AUDIT).is_file() or (child / REPORT).is_file():
             yield _audit(child)
         elif predictions_in(child) is not None:
@@ -113,6 +128,9 @@ def _audit(folder: Path) -> Item:
     """An audit, with the tables it was made of where they are found."""
     folder = folder.resolve()
     audit, report = folder / AUDIT, folder / REPORT
+    for place in (audit, report):
+        if place.is_file():
+            require_own(place)
     # `audit` says nothing: the folder it stands in does.
     own = folder.name not in ("audit", "fairweight-audit")
     item = Item(

@@ -23,6 +23,7 @@ from fairweight.lab.batches import Scaling
 from fairweight.lab.card import Card
 from fairweight.lab.loaders.open_model import open_model
 from fairweight.lab.models.registry import architecture, unregister
+from fairweight.trust import trusting
 
 Floats = NDArray[np.float32]
 HALF = Scaling((0.5,), (0.5,))
@@ -136,7 +137,10 @@ def test_an_exported_program(tmp_path: Path, pick: nn.Module, pixels: Floats) ->
     for name, shapes in (("free.pt2", free), ("fixed.pt2", None)):
         program = torch.export.export(pick, (example,), dynamic_shapes=shapes)
         torch.export.save(program, tmp_path / name)
-        loaded = open_model(tmp_path / name, "m")
+        with pytest.raises(InputError, match=rf"can run any code .* --trust-file .*{name}"):
+            open_model(tmp_path / name, "m")
+        with trusting(files=[tmp_path / name]):
+            loaded = open_model(tmp_path / name, "m")
         np.testing.assert_allclose(loaded.run(pixels), logits(pixels))
     with pytest.raises(InputError, match=r"cannot take a batch of shape \(2, 1, 3, 3\)"):
         loaded.run(np.zeros((2, 1, 3, 3), dtype=np.float32))
@@ -169,7 +173,7 @@ def test_what_cannot_be_opened(tmp_path: Path, onnx_file: Callable[..., Path]) -
         ("a.pt2", b"not a program", "cannot be read as an exported program"),
     ):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=told), trusting(files=[tmp_path / "a.pt2"]):
             open_model(tmp_path / name, "m")
     cut = onnx_file("cut.onnx")
     cut.write_bytes(cut.read_bytes()[:60])

@@ -16,10 +16,12 @@ from fairweight.lab.loaders.inputs import as_floats
 from fairweight.lab.loaders.loaded import Loaded
 from fairweight.lab.loaders.torch_module import tensor_of
 from fairweight.lab.onnx_file import one_input
+from fairweight.trust import require_file
 
 
 def open_exported(file: Path, shown: str, *, scaling: Scaling | None, device: str) -> Loaded:
-    """An exported program. Torch may unpickle parts of such a file: open only what you trust."""
+    """An exported program. Torch may unpickle parts of such a file: it must be trusted by name."""
+    require_file(file, shown)
     try:
         program = torch.export.load(str(file))
     except Exception as error:  # torch raises whatever its archive reader meets

@@ -22,7 +22,7 @@ from fairweight.lab.make.fitted import Made, compression_of, finish, fit, timed_
 from fairweight.lab.make.quantised import quantise_model
 from fairweight.lab.make.taught import leak, load_teacher, taught
 from fairweight.lab.make.variant_name import DENSE, taught_name, variant_name
-from fairweight.lab.models.registry import build
+from fairweight.lab.models.registry import build_from_file
 from fairweight.lab.prepared_data import Prepared, as_examples, prepare
 from fairweight.lab.train import Progress, Trained
 from fairweight.specs.compression import Structured
@@ -54,6 +54,7 @@ def compress_model(
     onnx: bool = False,
     checkpoint: Path | None = None,
     device: str = "cpu",
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Made:
     """Compress a model that `train_model` (or this function) wrote, on the data that it knows.
@@ -77,7 +78,7 @@ def compress_model(
     distillation, teacher
         How the copy is held near a teacher while it is finetuned, and the teacher's folder; by
         default the model itself teaches.
-    prepared, checkpoint
+    prepared, checkpoint, overwrite
         As for `train_model`.
     """
     network, card = load(source)
@@ -161,7 +162,7 @@ def compress_model(
         )
     if remove:
         trained = replace(trained, model=remove_channels(trained.model.cpu(), None, example))
-    return finish(trained, prepared, card, out, onnx=onnx, device=device)
+    return finish(trained, prepared, card, out, onnx=onnx, device=device, overwrite=overwrite)
 
 
 def compressed_name(
@@ -180,7 +181,7 @@ def _rewound(pruned: nn.Module, card: Card) -> nn.Module:
         origin = origin["after"]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(first_seed(origin.get("seed", card.seed)))
-        first = build(str(card.architecture), **card.options)
+        first = build_from_file(str(card.architecture), card.options, "The model's card")
     if origin.get("init") is not None:
         load_first_weights(first, origin["init"])
     load_dense_values(pruned, dense_values(first))

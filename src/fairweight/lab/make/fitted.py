@@ -95,6 +95,7 @@ def finish(
     *,
     onnx: bool,
     device: str = "cpu",
+    overwrite: bool = False,
 ) -> Made:
     """Judge a model on the examples held out, write it, and forget the checkpoint."""
     held_out = as_examples(prepared.test)
@@ -106,7 +107,7 @@ def finish(
         went |= {"history": list(trained.history), "kept_epoch": trained.kept_epoch}
     card = replace(card, preprocessing=scaling, training={**card.training, **went})
     example = timed_example(held_out, scaling)
-    written = write_model(network.cpu(), Path(out), card, example, onnx=onnx)
+    written = write_model(network.cpu(), Path(out), card, example, onnx=onnx, overwrite=overwrite)
     for place in (_checkpoint(out), initial_folder(_checkpoint(out))):
         shutil.rmtree(place, ignore_errors=True)
     return Made(Path(out), written, accuracy)

@@ -17,14 +17,22 @@ from fairweight.lab.measure import measure
 ONNX = "model.onnx"
 
 
-def write_model(model: nn.Module, folder: Path, card: Card, example: Tensor, *, onnx: bool) -> Card:
+def write_model(
+    model: nn.Module,
+    folder: Path,
+    card: Card,
+    example: Tensor,
+    *,
+    onnx: bool,
+    overwrite: bool = False,
+) -> Card:
     """Measure a model and write it; an ONNX file of an earlier model does not stay behind."""
-    (folder / ONNX).unlink(missing_ok=True)
     card = replace(card, measured=plain_row(measure(model, example, card=card)))
-    card = save(model, folder, card)
-    if onnx:
-        to_onnx(model, example, folder / ONNX, card=card)
-    return card
+
+    def exported(room: Path, written: Card) -> None:
+        to_onnx(model, example, room / ONNX, card=written)
+
+    return save(model, folder, card, beside=exported if onnx else None, overwrite=overwrite)
 
 
 def plain_row(row: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from fairweight.lab.make.first_weights import first_seed, load_first_weights
 from fairweight.lab.make.fitted import Made, compression_of, finish, fit
 from fairweight.lab.make.taught import leak, load_teacher, taught
 from fairweight.lab.make.variant_name import DENSE, taught_name, variant_name
+from fairweight.lab.models.imported import require_own
 from fairweight.lab.models.registry import build
 from fairweight.lab.prepared_data import Prepared, prepare
 from fairweight.lab.train import Progress
@@ -25,6 +26,7 @@ from fairweight.specs.data import Data
 from fairweight.specs.distillation import Distillation
 from fairweight.specs.model import Model
 from fairweight.specs.training import Training
+from fairweight.trust import modules_of, trusting
 
 
 def train_model(
@@ -44,6 +46,7 @@ def train_model(
     onnx: bool = False,
     checkpoint: Path | None = None,
     device: str = "cpu",
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Made:
     """Train a network on a data set and write it as a folder with its card.
@@ -64,6 +67,8 @@ def train_model(
         What the model is called; by default `dense`, or the method with its sparsity.
     onnx
         Also write `model.onnx` into the folder.
+    overwrite
+        Replace files too that fairweight did not write, or that were changed since.
     checkpoint
         The folder of the half-done training; by default hidden beside `out`.
     prepared
@@ -74,6 +79,8 @@ def train_model(
             "A distillation (--distill) needs a teacher (--teacher), and a teacher a distillation; "
             "give both or neither."
         )
+    if ":" in model.architecture:
+        require_own(model.architecture, "The network")
     prepared = prepared or prepare(data, root)
     training = _with_loss(training, prepared)
     network, options = _network(model, prepared, training.seed)
@@ -111,7 +118,8 @@ def train_model(
         device=device,
         progress=progress,
     )
-    return finish(trained, prepared, card, out, onnx=onnx, device=device)
+    with trusting(modules=modules_of(model.architecture)):  # the caller named it
+        return finish(trained, prepared, card, out, onnx=onnx, device=device, overwrite=overwrite)
 
 
 def trained_name(

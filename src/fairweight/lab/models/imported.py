@@ -54,6 +54,20 @@ def build_imported(name: str, *, shape: Mapping[str, Any], own: Mapping[str, Any
     return model
 
 
+def require_own(name: str, where: str) -> None:
+    """Raise unless `module:function` is what that module defines itself.
+
+    A module that is trusted imports others: `nets:os.system` is none of its functions.
+    """
+    module, _, attribute = name.partition(":")
+    home = str(getattr(_function(name), "__module__", ""))
+    if "." in attribute or not f"{home}.".startswith(f"{module}."):
+        raise InputError(
+            f"{where} names '{name}', which '{module}' does not define itself; name a function or "
+            "class with the module that defines it."
+        )
+
+
 def _function(name: str) -> Callable[..., Any]:
     module_name, _, function_name = name.partition(":")
     if not module_name or not function_name:

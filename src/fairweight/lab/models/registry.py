@@ -11,18 +11,22 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import torch
 from torch import nn
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.lab.models.imported import build_imported
+from fairweight.lab.models.imported import build_imported, require_own
+from fairweight.trust import require_module
 
 Builder: TypeAlias = Callable[..., nn.Module]
 
 SHAPE = ("classes", "channels", "size", "width")
+LONGEST = 600  # characters of a message about what a file says
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,57 @@ def build(
         if option not in entry.options:
             raise UnknownNameError(f"Option of architecture '{name}'", option, entry.options)
     return entry.builder(**shape, **own)
+
+
+def check_named(name: str, where: str) -> None:
+    """Raise unless a card or a study may name this architecture."""
+    if ":" in name:
+        require_module(name, where)
+        require_own(name, where)
+
+
+def build_from_file(name: str, options: Mapping[str, Any], where: str) -> nn.Module:
+    """A network that a card or a study names: registered, or of a module that the user trusts.
+
+    Parameters
+    ----------
+    options
+        As for `build`.
+    where
+        What names it, for messages: `The card of 'models/a'`.
+    """
+    check_named(name, where)
+    if "name" in options or "classes" not in options:
+        missing = "'name' is none" if "name" in options else "'classes' is missing"
+        raise InputError(f"{where}: the options of '{name[:80]}' cannot be used ({missing}).")
+    try:
+        if ":" in name:
+            return build(name, **options)
+        with torch.device("meta"):  # shapes only: numbers of a file may ask for any amount
+            needed = 4 * sum(held.numel() for held in build(name, **options).parameters())
+        if needed > (limit := available_memory()):
+            raise InputError(
+                f"{where}: '{name}' with these options needs {needed / 1e9:,.0f} GB, and this "
+                f"machine has {limit / 1e9:,.0f}; correct the options."
+            )
+        return build(name, **options)
+    except InputError as error:
+        raise InputError(_short(str(error))) from error
+    except Exception as error:  # whatever torch makes of the values of a file
+        said = _short(" ".join(str(error).split()))
+        raise InputError(f"{where}: '{name}' cannot be made ({said}); correct it.") from error
+
+
+def available_memory() -> float:
+    """Bytes that a network may take on this machine."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return 16e9
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _count(argument: str, value: object) -> int:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 FIGURES = ("PA-F4a", "PA-F4b", "FW-5")
 
 
-def save(choice: Choice, folder: str | Path, command: str | None = None) -> None:
-    """Write everything, whole or not at all."""
+def save(
+    choice: Choice, folder: str | Path, command: str | None = None, *, overwrite: bool = False
+) -> None:
+    """Write everything, whole or not at all; files of others are replaced with `overwrite` only."""
     from fairweight.auditing.choose.as_result import as_result
     from fairweight.report.figures import draw
     from fairweight.report.figures.files import rendered
@@ -23,7 +25,8 @@ def save(choice: Choice, folder: str | Path, command: str | None = None) -> None
 
     text = to_json(choice, command)
     result = as_result(choice)
-    with atomic_directory(folder, completion=("choice.json",)) as unfinished:
+    target = atomic_directory(folder, completion=("choice.json",), overwrite=overwrite)
+    with target as unfinished:
         write_frames(choice.tables, unfinished / "tables")
         for name in FIGURES:
             drawing = draw(name, result)

@@ -8,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 
 from fairweight.web.page import PROBLEMS, OfItem
+from fairweight.web.places import require_own
 from fairweight.web.security.headers import STORED_REPORT_POLICY
 
 router = APIRouter(tags=["audit"])
@@ -23,6 +24,7 @@ def report(item: OfItem) -> Response:
     """`report.html` as it was written."""
     if item.report is None or not item.report.is_file():
         raise HTTPException(404, "There is no stored report; make one with fairweight audit")
+    require_own(item.report)  # it may have become a link since
     return FileResponse(
         item.report,
         media_type="text/html; charset=utf-8",
@@ -35,4 +37,5 @@ def report_json(item: OfItem) -> Response:
     """`audit.json` as it was written."""
     if item.audit_json is None or not item.audit_json.is_file():
         raise HTTPException(404, "There is no audit; make one with fairweight audit")
+    require_own(item.audit_json)
     return FileResponse(item.audit_json, media_type="application/json")

@@ -7,8 +7,15 @@ BIN    := $(VENV)/bin
 WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
+# Tests that need neither the lab nor peers to compare with.
+TEST_TOOLS := pytest pytest-xdist hypothesis polars httpx2
+WITHOUT_LAB := tests/tables tests/cli/test_audit_command.py tests/cli/test_bad_input.py \
+  tests/cli/test_count_command.py tests/cli/test_gate_command.py tests/cli/test_explain_command.py \
+  tests/report tests/auditing/counts tests/auditing/intervals tests/test_stored_audits.py \
+  tests/security/test_audit_file.py tests/security/test_inputs.py
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow same same-store check format docs bench clean chromium
+.PHONY: help demo test test-slow test-lowest test-3.12 test-3.13 same same-store check format docs bench clean chromium
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,6 +28,20 @@ test: $(VENV)/.dev-installed chromium  ## tests and doctests
 
 test-slow: $(VENV)/.dev-installed  ## simulations of coverage and power, many minutes
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+
+test-lowest: $(BIN)/pip  ## the audit, viewer and command line at the lowest versions that are declared
+	$(BIN)/python tests/lowest.py > build-lowest.txt.tmp && mkdir -p build && mv build-lowest.txt.tmp build/lowest.txt
+	$(PYTHON) -m venv --clear build/lowest
+	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c build/lowest.txt -e '.[explain,web]' $(TEST_TOOLS)
+	$(ONE_THREAD) build/lowest/bin/python -m pytest -n $(WORKERS) $(WITHOUT_LAB)
+
+# The audit without the lab: a CPU build of torch exists for Python 3.11 only.
+test-3.12 test-3.13: test-3.%:  ## the same with another Python, where it is installed, at the newest versions
+	@if ! command -v python3.$* >/dev/null || ! python3.$* -c '' 2>/dev/null; then \
+	  echo "python3.$* is not installed: nothing was tested."; exit 1; fi
+	python3.$* -m venv --clear build/python3.$*
+	build/python3.$*/bin/python -m pip install --quiet --disable-pip-version-check -e '.[explain,web]' $(TEST_TOOLS)
+	$(ONE_THREAD) build/python3.$*/bin/python -m pytest -n $(WORKERS) $(WITHOUT_LAB)
 
 same: $(VENV)/.dev-installed  ## make fixed audits and compare every number with the stored one
 	$(ONE_THREAD) $(BIN)/python -m tests.same
@@ -60,12 +81,12 @@ $(BIN)/pip:
 
 # Editable in both cases, so that neither target undoes the other's installation.
 $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(BIN)/pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,lab,web]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,web]'
 	@touch $@
 
 # Peers that tests compare with come alone: no test needs what they would bring along (torchvision).
 $(VENV)/.dev-installed: pyproject.toml constraints.txt | $(BIN)/pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev,lab,ray,web]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,lab,ray,web]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchdistill pytorch-cka
 	@touch $@ $(VENV)/.demo-installed
 

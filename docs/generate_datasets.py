@@ -70,7 +70,7 @@ def datasets_page() -> str:
         options = ", ".join(f"`{name}={value!r}`" for name, value in entry.options.items())
         rows = {
             "source": entry.source,
-            "files": "<br>".join(entry.layout) or "none: it is bundled with scikit-learn",
+            "files": "<br>".join(entry.layout) or "none: it is bundled",
             "groups": ", ".join(f"`{name}`" for name in entry.groups) or "none of its own",
             "options": options or "none",
         }

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairweight.errors import InputError
-from fairweight.studies.digit_networks import Network, prune, quantise, softmax
+from fairweight.studies.digit_networks import Network, fit, prune, quantise, softmax
 
 
 def random_network(seed: int, *, sizes: tuple[int, ...] = (6, 5, 4)) -> Network:
@@ -109,3 +109,20 @@ def test_int8_of_a_network_without_weights_answers_with_its_biases() -> None:
 
 def test_softmax_survives_large_logits() -> None:
     assert softmax(np.array([[1e4, 1e4, -1e4]])).tolist() == [[0.5, 0.5, 0.0]]
+
+
+def test_training_takes_the_steps_of_scikit_learn() -> None:
+    from sklearn.datasets import load_digits
+    from sklearn.neural_network import MLPClassifier
+
+    pixels, labels = load_digits(return_X_y=True)
+    pixels, labels = pixels[:300] / 16, labels[:300]
+    peer = MLPClassifier(
+        (16,), alpha=0.01, batch_size=64, learning_rate_init=0.002,
+        random_state=np.random.RandomState(3),
+    )  # fmt: skip
+    for _ in range(3):
+        peer.partial_fit(pixels, labels, classes=np.arange(10))
+    own = fit(pixels, labels, seed=3, hidden=16, epochs=3)
+    for theirs, ours in zip((*peer.coefs_, *peer.intercepts_), own.parameters, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)

@@ -93,17 +93,13 @@ def _check_installed(quick: bool) -> None:
     """What the demo needs beside the audit; nothing of it is imported here."""
     from importlib.util import find_spec
 
-    lab = ("torch", "onnx", "onnxscript", "onnxruntime", "safetensors")
-    missing = [name for name in ("sklearn", *(() if quick else lab)) if find_spec(name) is None]
-    if missing:
-        name = "scikit-learn" if missing[0] == "sklearn" else missing[0]
-        remedy = (
-            "pip install 'fairweight[demo]'."
-            if quick
-            else "pip install 'fairweight[demo,lab]'. Without the lab there is a smaller one: "
-            "fairweight demo --quick."
+    lab = () if quick else ("torch", "onnx", "onnxscript", "onnxruntime", "safetensors")
+    missing = next((name for name in lab if find_spec(name) is None), None)
+    if missing is not None:
+        raise InputError(
+            f"The demo needs {missing}, which is not installed: pip install 'fairweight[lab]'. "
+            "Without the lab there is a smaller one: fairweight demo --quick."
         )
-        raise InputError(f"The demo needs {name}, which is not installed: {remedy}")
 
 
 def _make(

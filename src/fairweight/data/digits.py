@@ -1,8 +1,7 @@
-"""scikit-learn's handwritten digits: bundled, so nothing has to be downloaded."""
+"""The handwritten digits that scikit-learn has, bundled: nothing has to be downloaded."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from fairweight.data.dataset import ALL, MISSING, Images, Pixels, Texts, Whole
 from fairweight.data.in_splits import DIGITS
 from fairweight.data.registry import register
 from fairweight.data.strokes import INKS, SLANTS, Floats, levels, terciles, tilt
-from fairweight.errors import InputError
 
 # What may be asked of a digit instead of its name, and of which digits it is true.
 ATTRIBUTES = {"even": (0, 2, 4, 6, 8), "loop": (0, 6, 8, 9), "large": (5, 6, 7, 8, 9)}
@@ -19,7 +17,7 @@ ATTRIBUTES = {"even": (0, 2, 4, 6, 8), "loop": (0, 6, 8, 9), "large": (5, 6, 7, 
 
 @register(
     "digits",
-    summary="handwritten digits bundled with scikit-learn, 1,797, 8 × 8 grey; the default",
+    summary="handwritten digits, bundled, 1,797, 8 × 8 grey; the default",
     source="Alpaydin and Kaynak 1998, UCI; CC BY 4.0",
     groups=("slant", "ink"),
 )
@@ -51,24 +49,8 @@ def digits(*, attributes: bool = False, coloured: bool = False) -> Images:
 
 
 def _bundled() -> tuple[Floats, Whole]:
-    """Pixels (n, 8, 8) and labels, from the file of scikit-learn that holds them.
-
-    Importing scikit-learn itself takes longer than training a small network on its digits.
-    """
-    package = find_spec("sklearn")
-    if package is None or package.origin is None:
-        raise InputError(
-            "The bundled digits need scikit-learn, which is not installed: "
-            "pip install 'fairweight[demo]'."
-        )
-    file = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
-    try:
-        rows = np.loadtxt(file, delimiter=",")
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"The bundled digits cannot be read from '{file}' ({error}); install scikit-learn "
-            "again."
-        ) from None
+    """Pixels (n, 8, 8) and labels, from the file beside this one: scikit-learn's, byte for byte."""
+    rows = np.loadtxt(Path(__file__).with_name("digits.csv.gz"), delimiter=",")
     return rows[:, :-1].reshape(-1, 8, 8), rows[:, -1].astype(np.int64)
 
 

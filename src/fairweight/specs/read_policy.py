@@ -76,6 +76,10 @@ def _toml(path: Path) -> dict[str, Any]:
         raise InputError(
             f"The policy '{path}' is not UTF-8 text; save it as a UTF-8 TOML file."
         ) from None
+    except RecursionError:
+        raise InputError(
+            f"The policy '{path}' is nested too deep; compare it with fairweight gate --init."
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(
             f"The policy '{path}' is not valid TOML ({error}); compare it with fairweight gate "
@@ -114,8 +118,10 @@ def _refusal(error: ErrorDetails, name: str) -> InputError:
         return UnknownNameError(f"{where}: the key", key, keys)
     if error["type"] == "missing":
         return InputError(f"{where}: the key '{key}' is missing; {REMEDIES[key]}.")
+    given = repr(error["input"])
+    given = given if len(given) <= 200 else f"{given[:200]}…"
     if error["type"] == "value_error":
         return InputError(f"{where} {error['ctx']['error']}.")
     if key in REMEDIES:
-        return InputError(f"{where}: {key} = {error['input']!r} cannot be used; {REMEDIES[key]}.")
-    return InputError(f"{where} cannot be {error['input']!r}; {REMEDIES['rule']}.")
+        return InputError(f"{where}: {key} = {given} cannot be used; {REMEDIES[key]}.")
+    return InputError(f"{where} cannot be {given}; {REMEDIES['rule']}.")

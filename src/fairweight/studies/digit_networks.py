@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -11,6 +13,9 @@ from numpy.typing import NDArray
 from fairweight.errors import InputError
 
 Floats: TypeAlias = NDArray[np.float64]
+
+# Of training: examples per step, Adam's rate and decays, the penalty on squared weights.
+BATCH, RATE, DECAYS, PENALTY = 64, 0.002, (0.9, 0.999), 0.01
 
 
 class Classifier(Protocol):
@@ -78,23 +83,61 @@ class Int8Network:
 def fit(
     pixels: Floats, labels: NDArray[np.int64], *, seed: int, hidden: int, epochs: int
 ) -> Network:
-    """Train one hidden layer with Adam for a fixed number of epochs."""
-    from sklearn.neural_network import MLPClassifier
-    from threadpoolctl import threadpool_limits
+    """Train one hidden layer with Adam for a fixed number of epochs.
 
-    # A RandomState, not the seed: partial_fit would start the same shuffle again in every epoch.
-    model = MLPClassifier(
-        (hidden,),
-        alpha=0.01,
-        batch_size=64,
-        learning_rate_init=0.002,
-        random_state=np.random.RandomState(seed),
-    )
-    # Batches this small are slower on several threads than on one.
-    with threadpool_limits(1):
+    The same steps, from the same random numbers, as scikit-learn's `MLPClassifier` takes with
+    `partial_fit`; without it, so that the demo needs nothing but numpy.
+    """
+    rng = np.random.RandomState(seed)  # scikit-learn draws from this one, too
+    sizes = (pixels.shape[1], hidden, int(labels.max()) + 1)
+    bounds = [np.sqrt(6 / (sizes[k] + sizes[k + 1])) for k in range(2)]  # Glorot, Bengio 2010
+    drawn = [
+        (rng.uniform(-b, b, (sizes[k], sizes[k + 1])), rng.uniform(-b, b, sizes[k + 1]))
+        for k, b in enumerate(bounds)
+    ]
+    values = [weight for weight, _ in drawn] + [bias for _, bias in drawn]
+    first, second = [np.zeros_like(v) for v in values], [np.zeros_like(v) for v in values]
+    wanted = np.eye(sizes[-1])[labels]
+    step = 0
+    with _one_thread():
         for _ in range(epochs):
-            model.partial_fit(pixels, labels, classes=np.unique(labels))
-    return Network(tuple(model.coefs_), tuple(model.intercepts_))
+            order = np.arange(len(pixels))
+            rng.shuffle(order)
+            for start in range(0, len(order), BATCH):
+                batch = order[start : start + BATCH]
+                step += 1
+                rate = RATE * np.sqrt(1 - DECAYS[1] ** step) / (1 - DECAYS[0] ** step)
+                slopes = _slopes(values, pixels[batch], wanted[batch])
+                for value, slope, m, v in zip(values, slopes, first, second, strict=True):
+                    m += (1 - DECAYS[0]) * (slope - m)
+                    v += (1 - DECAYS[1]) * (slope**2 - v)
+                    value -= rate * m / (np.sqrt(v) + 1e-8)
+    return Network(tuple(values[:2]), tuple(values[2:]))
+
+
+def _slopes(values: Sequence[Floats], pixels: Floats, wanted: Floats) -> list[Floats]:
+    """Gradients of the mean cross-entropy and of the penalty on weights."""
+    inner, outer, inner_bias, outer_bias = values
+    signal = np.maximum(pixels @ inner + inner_bias, 0)
+    error = softmax(signal @ outer + outer_bias) - wanted
+    back = np.where(signal > 0, error @ outer.T, 0.0)
+    n = len(pixels)
+    return [
+        (pixels.T @ back + PENALTY * inner) / n,
+        (signal.T @ error + PENALTY * outer) / n,
+        back.mean(axis=0),
+        error.mean(axis=0),
+    ]
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Batches this small are slower on several threads than on one, where that can be said."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    limits: AbstractContextManager[object] = threadpool_limits(1)
+    return limits
 
 
 def prune(network: Network, sparsity: float) -> Network:

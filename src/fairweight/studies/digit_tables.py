@@ -38,7 +38,7 @@ class DemoTables:
 
 @dataclass(frozen=True)
 class Halves:
-    """scikit-learn's digits, which need no download: one half to train on, one to predict."""
+    """The bundled digits, which need no download: one half to train on, one to predict."""
 
     train: Images
     test: Images

@@ -1,7 +1,6 @@
 """Real predictions in seconds: one small classifier of digits and compressed copies of it.
 
-Data, training and compression need only numpy and scikit-learn. Every number follows from the
-data and the seed.
+Data, training and compression need only numpy. Every number follows from the data and the seed.
 
 The default size and sparsities were chosen by looking at held-out accuracy, so that pruning
 visibly hurts: an illustration of the audit, not evidence about pruning.

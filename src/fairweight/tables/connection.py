@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Above this share of the machine's memory DuckDB spills to disk instead of growing.
 MEMORY_SHARE = 0.6
 LEAST_MEMORY_MB = 512
+LEAST_ADDRESSES_MB = 64
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -66,4 +67,21 @@ def memory_limit_mb() -> int | None:
         return None
     with suppress(OSError, ValueError):
         total = min(total, int(CGROUP_LIMIT.read_text()))
+    free = free_addresses()
+    if free is not None and free < total:  # ulimit -v: what is beyond cannot be had at all
+        return max(LEAST_ADDRESSES_MB, int(free * MEMORY_SHARE / 2**20))
     return max(LEAST_MEMORY_MB, int(total * MEMORY_SHARE / 2**20))
+
+
+def free_addresses() -> int | None:
+    """Bytes that this process may still ask for under `ulimit -v`; None without such a limit."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit == resource.RLIM_INFINITY:
+            return None
+        held = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, OSError, ValueError):
+        return None
+    return max(0, limit - held)

@@ -20,6 +20,7 @@ from fairweight.tables.sql import literal, one_row, quote
 
 DELIMITERS = (",", "\t", ";", "|")
 HEADER_BYTES = 1 << 21  # as long as a line may be for DuckDB
+MOST_AGGREGATES = 64  # in one query
 HEAD_ROWS = 20_480  # what these rows show of a column is tried, and checked on all others
 _LATE = "fairweight: a later value is no whole number"
 
@@ -125,6 +126,16 @@ def _columns_where(
     """The columns that have values, all of which meet a condition."""
     if not columns:
         return []
+    if len(columns) > MOST_AGGREGATES:
+        # DuckDB compares every aggregate with every other; as rows, columns need one alone.
+        selected = ", ".join(quote(c) for c in columns)
+        met = workspace.connection.execute(
+            f"SELECT name FROM (UNPIVOT (SELECT {selected} FROM {rows}) ON COLUMNS(*) "
+            f"INTO NAME name VALUE value) GROUP BY name "
+            f"HAVING bool_and(coalesce({condition.format('value')}, false))"
+        ).fetchall()
+        known = {str(name) for (name,) in met}
+        return [column for column in columns if column in known]
     asked = ", ".join(
         f"bool_and(coalesce({condition.format(quote(c))}, false)) FILTER ({quote(c)} IS NOT NULL)"
         for c in columns

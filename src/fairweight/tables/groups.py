@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical_sql
 from fairweight.tables.names import grouping_columns, grouping_name
 from fairweight.tables.sql import is_float, is_integer, is_text, one_row, quote
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_INTEGER_VALUES = 50  # more whole numbers than this are a measurement, not a group
 MAX_TEXT_VALUES = 1_000  # more texts than this are left out unless asked for
+MOST_COLUMNS = 1_000  # that are looked at where nobody says which are groups
 FEW_VALUES = 20  # up to here a column may be a group even where every example differs
 LOOK_ROWS = 100_000  # enough values among the first rows settle that a column has too many
 IMAGE_COLUMNS = frozenset(("image", "image_path"))
@@ -72,9 +74,15 @@ def default_groups(
     """Text, truth and whole-number columns with few values that have no other role."""
     columns: list[str] = []
     unused: dict[str, str] = {}
-    for column, offer in offers.items():
-        if column in taken or column in IMAGE_COLUMNS:
-            continue
+    free = {c: o for c, o in offers.items() if c not in taken and c not in IMAGE_COLUMNS}
+    asked = [c for c, o in free.items() if _unfit_kind(o) is None]
+    if len(asked) > MOST_COLUMNS:
+        raise InputError(
+            f"{len(asked):,} columns could be groups, such as '{asked[0]}' and '{asked[-1]}', and "
+            f"at most {MOST_COLUMNS:,} are looked at; name those that matter with --groups "
+            "(groups=)."
+        )
+    for column, offer in free.items():
         reason = _unfit(connection, column, offer)
         if reason is None:
             columns.append(column)
@@ -109,15 +117,20 @@ def cluster_suggestion(columns: Sequence[str]) -> str | None:
     return None
 
 
-def _unfit(connection: duckdb.DuckDBPyConnection, column: str, offer: Offer) -> str | None:
+def _unfit_kind(offer: Offer) -> str | None:
+    """Why a column of this type is no group, whatever its values are."""
     if is_float(offer.kind) or offer.kind.startswith("DECIMAL"):
         return "numbers with fractions"
-    if is_integer(offer.kind):
-        most = MAX_INTEGER_VALUES
-    elif is_text(offer.kind) or offer.kind == "BOOLEAN":
-        most = MAX_TEXT_VALUES
-    else:
-        return f"type {offer.kind.partition('(')[0].lower()}"
+    if is_integer(offer.kind) or is_text(offer.kind) or offer.kind == "BOOLEAN":
+        return None
+    return f"type {offer.kind.partition('(')[0].lower()}"
+
+
+def _unfit(connection: duckdb.DuckDBPyConnection, column: str, offer: Offer) -> str | None:
+    kind = _unfit_kind(offer)
+    if kind is not None:
+        return kind
+    most = MAX_INTEGER_VALUES if is_integer(offer.kind) else MAX_TEXT_VALUES
     seen = _count_values(connection, column, offer, LOOK_ROWS)
     if seen > most:
         # The first rows have too many already; the exact number would need every row.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.explain.class_design import Design
 from fairweight.auditing.explain.residual_diagnostics import Diagnostics, diagnostics
+from fairweight.errors import InputError
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -79,7 +80,13 @@ def least_squares(
     accuracy: Floats, design: Design, root: Codes, of_class: Codes, alpha: float
 ) -> LeastSquares:
     """All fits by least squares; errors differ, the coefficients of the full model do not."""
-    import statsmodels.api as sm
+    try:
+        import statsmodels.api as sm
+    except ImportError:
+        raise InputError(
+            "regressions of classes need statsmodels, which is not installed: "
+            "pip install 'fairweight[explain]'."
+        ) from None
 
     full = sm.OLS(accuracy, design.matrix).fit()
     linear = full

@@ -2,6 +2,7 @@
 
     python -m tests.fuzz --case 17
     python -m tests.fuzz --cases 20000 --out DIR --jobs 2
+    python -m tests.fuzz --cases 5000 --defects
 
 Progress is stored in DIR (outside the repository): a run that was stopped goes on where it was,
 and cases that failed run again.
@@ -25,6 +26,7 @@ from typing import Any
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
+from tests.fuzz.defects import DEFECTS, Defect, put_back  # noqa: E402
 from tests.fuzz.harness import command_line, run_case  # noqa: E402
 
 CHUNK = 20
@@ -37,11 +39,16 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0, help="begin with this case")
     parser.add_argument("--out", type=Path, help="where progress and failing cases are kept")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument(
+        "--defects", action="store_true", help="put defects back: which case finds each?"
+    )
     given = parser.parse_args()
     out = given.out or Path(tempfile.mkdtemp(prefix="fairweight-fuzz-"))
     out.mkdir(parents=True, exist_ok=True)
     if given.case is not None:
         return show(given.case, out)
+    if given.defects:
+        return search(range(given.start, given.cases), out)
     return many(range(given.start, given.cases), out, given.jobs)
 
 
@@ -56,6 +63,22 @@ def show(number: int, out: Path) -> int:
     for problem in outcome.problems:
         print(f"PROBLEM: {problem}")
     return 1 if outcome.problems else 0
+
+
+def search(numbers: range, out: Path) -> int:
+    """The first case that finds each defect, and nothing wrong without it."""
+    unseen = 0
+    for defect in DEFECTS:
+        number = next((n for n in numbers if finds(defect, n, out / "case")), None)
+        print(f"{defect.name}: {number}", flush=True)
+        unseen += number is None
+    return 1 if unseen else 0
+
+
+def finds(defect: Defect, number: int, folder: Path) -> bool:
+    with put_back(defect):
+        found = run_case(number, folder).problems
+    return bool(found) and not run_case(number, folder).problems
 
 
 def chunk(numbers: list[int], out: str) -> list[dict[str, Any]]:

@@ -2,6 +2,9 @@
 
 A defect is a change of the source text, applied to the functions in memory. The text that it
 changes must be there exactly once, so that a defect that no longer fits the source is noticed.
+
+Where cases are drawn differently than before, other cases show a defect: `python -m tests.fuzz
+--defects` looks for the first one of each.
 """
 
 from __future__ import annotations
@@ -26,9 +29,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Defect:
-    """What was wrong, and the changes that make it so again."""
+    """What was wrong, a case that shows it, and the changes that make it so again."""
 
     name: str
+    case: int
     changes: tuple[Change, ...]
 
 
@@ -89,13 +93,14 @@ def _function(module: ModuleType, name: str) -> FunctionType | None:
     return found if isinstance(found, FunctionType) else None
 
 
-def _defect(name: str, module: str, repaired: str, broken: str) -> Defect:
-    return Defect(name, (Change(f"fairweight.{module}", repaired, broken),))
+def _defect(name: str, case: int, module: str, repaired: str, broken: str) -> Defect:
+    return Defect(name, case, (Change(f"fairweight.{module}", repaired, broken),))
 
 
 DEFECTS: tuple[Defect, ...] = (
     Defect(
         "types are guessed for columns of CSV, so 007 and 7, 1e2 and 100 are one class",
+        38,
         (
             Change(
                 "fairweight.tables.delimited",
@@ -112,30 +117,35 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     _defect(
         "long codes are compared as numbers",
+        1,
         "tables.canonical",
         "return _WHOLE_TEXT.fullmatch(text) is not None",
         "return text.lstrip('-').partition('.')[0].isdigit()",
     ),
     _defect(
         "TRUE and true are two classes",
+        38,
         "tables.canonical",
         "truth = value.lower() if len(value) <= 5 else value",
         "truth = value",
     ),
     _defect(
         "weights are ignored",
+        3,
         "auditing.counts.count",
         'weight=numbers(table, "weight") if aligned.has_weight else None,',
         "weight=None,",
     ),
     _defect(
         "tables are joined on the order of their rows",
+        6,
         "tables.members",
         "if counts[0] != counts[1]:",
         "if counts[0] == counts[1]:\n            return True\n        else:",
     ),
     _defect(
         "the place of a row in the examples table is taken for its identity",
+        107,
         "tables.members",
         """matched = " AND ".join(f"b.{key} = m.{key}" for key in keys)""",
         """matched = "b.rowid = m.rowid" if keys == ["example_id"] else " AND ".join("""
@@ -143,24 +153,28 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     _defect(
         "examples that some variant lacks are dropped in silence",
+        543,
         "tables.members",
         "elif self.drop_missing:",
         "elif True:",
     ),
     _defect(
         "an abstention is a prediction of the first class",
+        9,
         "auditing.counts.count",
         "place[None] = -1",
         "place[None] = 0",
     ),
     _defect(
         "the same example twice is accepted",
+        288,
         "tables.identity",
         "if not has_duplicates(connection, view, kind, has_task, rows):",
         "if True:",
     ),
     _defect(
         "the byte-order mark is part of the first column's name",
+        57,
         "tables.delimited",
         "selected = [_as_whole(c) if c in whole else quote(c) for c in columns]",
         "selected = [_as_whole(c) if c in whole else quote(c) for c in columns]\n"
@@ -169,12 +183,14 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     _defect(
         "the last of several parts is not read",
+        1,
         "tables.layout",
         'f"SELECT {selected(t)} FROM {quote(t.view)}" for t in tables',
         'f"SELECT {selected(t)} FROM {quote(t.view)}" for t in tables[:-1]',
     ),
     _defect(
         "codes of groups are shifted by one where some value is missing",
+        5,
         "auditing.counts.count",
         "        at = {value: k for k, value in enumerate(levels)}\n        columns.append(",
         "        at = {value: (k + (None in levels)) % len(levels)\n"
@@ -182,72 +198,84 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     _defect(
         "members are mixed up",
+        1,
         "tables.align",
         """prediction=f"p{number}",""",
         """prediction=f"p{len(parts) - 1 - number}",""",
     ),
     _defect(
         "each row of a counted table is one example",
+        1,
         "auditing.counts.count",
         """number = 'CAST(sum("count") AS BIGINT)' if aligned.has_count else "count(*)\"""",
         """number = "count(*)\"""",
     ),
     _defect(
         "a table of counts is audited without --count",
+        663,
         "tables.frequencies",
         "if not all(_all_different(workspace.connection, part, without=column) for part in parts):",
         "if True:",
     ),
     _defect(
         "a prediction column of lists ends with an error of ours",
+        193,
         "tables.checks",
         "if not is_nested(kind):",
         "if True:",
     ),
     _defect(
         "a constant label ends with an error of ours",
+        15,
         "auditing.compare.rates",
         'if estimate is not None and (kind != "group*class" or estimate.n.any()):',
         "if estimate is not None and len(estimate.n):",
     ),
     _defect(
-        "a suggested option names a column without quotes",
-        "tables.groups",
-        "{shlex.quote(column)}",
-        "{column}",
+        "a suggested option names a class without quotes",
+        2200,
+        "auditing.pipeline",
+        "{shlex.quote(part.label_classes[-1])}",
+        "{part.label_classes[-1]}",
     ),
     _defect(
         "the page suggests commands without quotes",
+        413,
         "report.next_steps",
         'return shlex.join(["fairweight", "explain", *_tables(result)])',
         'return " ".join(["fairweight", "explain", *_tables(result)])',
     ),
     _defect(
         "measurements are classes",
+        56,
         "auditing.vocabulary",
         "if len(fractions) <= MOST_FRACTIONS:",
         "if True:",
     ),
     _defect(
         "a column that says whether the model was right is taken for predictions",
+        1045,
         "auditing.vocabulary",
         "two_valued = any(set(classes) <= pair for pair in RIGHT_OR_WRONG)",
         "two_valued = False",
     ),
     _defect(
         "our own number of a row is a group where a table has several Parquet files",
+        316,
         "tables.layout",
         'f"SELECT {selected(t)} FROM {quote(t.view)}"',
         'f"SELECT * FROM {quote(t.view)}"',
     ),
     _defect(
         "of two columns whose names differ in case alone, one is renamed in silence",
+        1870,
         "tables.frames",
         "if other is not None:",
         "if False:",
     ),
     _defect(
         "no attribute has a bias amplification, and that is an error of ours",
+        801,
         "auditing.explain.attributes",
         'column = by["group"].astype(str).map(grouping_of)',
         'column = by["group"].astype(str).str.partition("=")[0]',

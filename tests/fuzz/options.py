@@ -428,7 +428,7 @@ FILLERS: dict[str, Filler] = {
     "objective": _objective,
     "exclude": _exclude,
     "confirm": _confirm,
-    "confirm_share": _number(0.18, (0.3, 0.5), (0, 1.5)),
+    "confirm_share": lambda draft, option: _confirm_share(draft, option),
     "part": _explained,
     "individual": _individual,
     "individual_group": _individual,
@@ -479,6 +479,12 @@ def _tie_rule(draft: Draft, option: str) -> None:
     draft.offer(option, 0.2, ("max", "min", "negative", "random", "baseline"), ("coin",))
     if draft.words[-1].endswith("negative"):
         draft.may_refuse("--tie-rule negative, which needs two classes")
+
+
+def _confirm_share(draft: Draft, option: str) -> None:
+    draft.offer(option, 0.18, (0.3, 0.5), (0, 1.5))
+    if draft._said(option) and draft.world.n < 12:
+        draft.may_refuse("a share of few examples, which may be none")
 
 
 def _margin(draft: Draft, option: str) -> None:

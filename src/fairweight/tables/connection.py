@@ -42,7 +42,7 @@ class Workspace:
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=config)
         # A progress bar of DuckDB would mix with the one of the command line.
         self.connection.execute("SET enable_progress_bar = false")
-        self._interrupts = Interrupts(self.connection)
+        self.interrupts = Interrupts(self.connection)
         self._counter = 0
         self._cleanup = weakref.finalize(self, scratch.close)
 
@@ -53,7 +53,7 @@ class Workspace:
 
     def close(self) -> None:
         """Close the connection and remove the temporary folder; safe to call twice."""
-        self._interrupts.close()
+        self.interrupts.close()
         with suppress(Exception):
             self.connection.close()
         self._cleanup()

@@ -17,7 +17,6 @@ from urllib.parse import quote as url_quote
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.connection import Workspace
-from fairweight.tables.interrupts import Interrupts
 from fairweight.tables.sql import literal, quote
 
 if TYPE_CHECKING:
@@ -80,11 +79,8 @@ def _alone(workspace: Workspace, path: Path) -> Iterator[duckdb.DuckDBPyConnecti
             "lock_configuration = true",
         ):
             held.execute(f"SET {setting}")
-        interrupts = Interrupts(held)
-        try:
+        with workspace.interrupts.watching(held):
             yield held
-        finally:
-            interrupts.close()
 
 
 def _copied(workspace: Workspace, rows: pa.RecordBatchReader) -> str:

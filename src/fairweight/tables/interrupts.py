@@ -12,7 +12,8 @@ import signal
 import socket
 import threading
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,13 +23,14 @@ STOP = b"\0"  # no signal has the number 0
 
 
 class Interrupts:
-    """Stops a connection's queries on Ctrl-C, until it is closed or forgotten.
+    """Stops the queries of connections on Ctrl-C, until it is closed or forgotten.
 
     Nothing is done outside of the main thread, or where somebody (an event loop) listens already.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._release: weakref.finalize[..., Interrupts] | None = None
+        self._connections = [connection]
         if threading.current_thread() is not threading.main_thread():
             return
         reader, writer = socket.socketpair()
@@ -39,9 +41,18 @@ class Interrupts:
             reader.close()
             writer.close()
             return
-        thread = threading.Thread(target=_listen, args=(reader, connection), daemon=True)
+        thread = threading.Thread(target=_listen, args=(reader, self._connections), daemon=True)
         thread.start()
         self._release = weakref.finalize(self, _stop, writer, thread)
+
+    @contextmanager
+    def watching(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """Stop this connection too, until the block ends."""
+        self._connections.append(connection)
+        try:
+            yield
+        finally:
+            self._connections.remove(connection)
 
     def close(self) -> None:
         """Stop listening; safe to call twice."""
@@ -62,12 +73,13 @@ def _stop(writer: socket.socket, thread: threading.Thread) -> None:
     writer.close()
 
 
-def _listen(reader: socket.socket, connection: duckdb.DuckDBPyConnection) -> None:
+def _listen(reader: socket.socket, connections: list[duckdb.DuckDBPyConnection]) -> None:
     with reader:
         while True:
             heard = reader.recv(1)
             if heard in (b"", STOP):
                 return
             if heard[0] == signal.SIGINT:
-                with suppress(Exception):  # the connection may be closed by now
-                    connection.interrupt()
+                for connection in tuple(connections):
+                    with suppress(Exception):  # it may be closed by now
+                        connection.interrupt()

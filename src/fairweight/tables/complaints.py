@@ -20,7 +20,7 @@ def reading(what: str) -> Iterator[None]:
     except duckdb.Error as error:
         raise InputError(_sentence(what, str(error))) from error
     except UnicodeDecodeError as error:
-        raise InputError(_encoding_sentence(what)) from error
+        raise InputError(encoding_sentence(what)) from error
     except PermissionError as error:
         raise InputError(f"{what} cannot be read: permission denied.") from error
     except OSError as error:
@@ -58,7 +58,7 @@ def first_line(message: str) -> str:
     return line if line.endswith((".", "!", "?")) else line + "."
 
 
-def _encoding_sentence(what: str) -> str:
+def encoding_sentence(what: str) -> str:
     return (
         f"{what} is not UTF-8 text; save it as UTF-8 "
         "(for example: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW)."
@@ -78,7 +78,7 @@ def _sentence(what: str, message: str) -> str:
             "task); write them as text."
         )
     if "utf-8" in lowered or "utf8" in lowered or "unicode" in lowered:
-        return _encoding_sentence(what)
+        return encoding_sentence(what)
     if "magic bytes" in lowered or "too small to be a parquet" in lowered:
         return (
             f"{what} is not a complete Parquet file (cut off, or still being written); "

@@ -28,6 +28,7 @@ class Workspace:
         import duckdb
 
         scratch = Scratch()
+        self.folder = scratch.folder
         config: dict[str, str | bool | int | float | list[str]] = {
             "threads": os.cpu_count() or 1,
             "temp_directory": str(scratch.folder),

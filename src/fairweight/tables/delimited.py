@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairweight.errors import InputError
+from fairweight.tables.complaints import encoding_sentence
 from fairweight.tables.connection import Workspace
 from fairweight.tables.frames import check_names
 from fairweight.tables.sql import literal, one_row, quote
@@ -193,5 +194,7 @@ def _refuse_ragged(file: Path, delimiter: str, error: Exception) -> None:
                         f"but the header has {width}; correct the line, or quote what holds a "
                         "separator."
                     ) from error
-        except (UnicodeDecodeError, csv.Error):
+        except UnicodeDecodeError:
+            raise InputError(encoding_sentence(f"'{file}'")) from error
+        except csv.Error:
             return

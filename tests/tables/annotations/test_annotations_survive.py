@@ -84,16 +84,16 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
 
 
 class Interrupted:
-    """A connection after whose first statement another process makes the file."""
+    """A connection after whose first query another process makes the file."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.connection, self.path, self.said = connection, path, 0
 
     def execute(self, statement: str) -> sqlite3.Cursor:
         found = self.connection.execute(statement)
-        rows = found.fetchall() if self.said == 0 else None
-        self.said += 1
-        if rows is not None:
+        if self.said == 0 and statement.startswith("SELECT"):
+            self.said += 1
+            rows = found.fetchall()
             AnnotationStore(self.path).close()
             return self.connection.execute(f"VALUES ({rows[0][0]})")
         return found

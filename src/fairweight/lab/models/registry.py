@@ -151,7 +151,8 @@ def build_from_file(name: str, options: Mapping[str, Any], where: str) -> nn.Mod
         missing = "'name' is none" if "name" in options else "'classes' is missing"
         raise InputError(f"{where}: the options of '{name[:80]}' cannot be used ({missing}).")
     try:
-        if ":" in name:
+        shapes_only = torch.get_default_device().type == "meta"
+        if ":" in name or shapes_only:
             return build(name, **options)
         with torch.device("meta"):  # shapes only: numbers of a file may ask for any amount
             needed = 4 * sum(held.numel() for held in build(name, **options).parameters())

@@ -184,16 +184,8 @@ def test_python_and_the_command_line_agree_in_200_random_cases(run: Run) -> None
         expected, told = in_python(audit, policy, require)
         Path("policy.toml").write_text(toml(policy))
         Path("audit.json").write_text(audit.to_json(), encoding="utf-8")
-        asked = (
-            "--policy",
-            "policy.toml",
-            "--require",
-            require,
-            "--json",
-            "verdict.json",
-            "--overwrite",
-        )
-        made = run("gate", "audit.json", *asked)
+        asked = ("--policy", "policy.toml", "--require", require, "--json", "verdict.json")
+        made = run("gate", "audit.json", *asked, "--overwrite")
         assert made.code == expected, (case, made)
         if expected == cli.BAD_INPUT:
             # The file has a name, the dictionary none.

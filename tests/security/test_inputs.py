@@ -8,6 +8,7 @@ import random
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from fairweight import cli
 from fairweight.errors import InputError
 from fairweight.specs.read_policy import read_policy
 from fairweight.tables import connection
+from fairweight.tables.align import align
+from fairweight.tables.sources import open_source
 
 from .mutations import CASES, fuzz, mutated, mutated_bytes
 
@@ -116,6 +119,53 @@ def test_packing_and_long_names(
 def test_a_csv_may_begin_like_a_packed_file(folder: Path) -> None:
     wide().rename(columns={"example_id": "BZh"}).to_csv("a.csv", index=False)
     assert cli.run(["audit", "a.csv", "--id", "BZh", *AUDIT]) == 0
+
+
+# --- many columns ------------------------------------------------------------------------------
+
+
+def many_columns(number: int) -> None:
+    frame = wide(8)
+    further = pd.DataFrame({f"c{i}": np.arange(8) * i % 7 for i in range(number)})
+    further[[f"t{i}" for i in range(number // 4)]] = "x"
+    pd.concat([frame, further], axis=1).to_csv("a.csv", index=False)
+
+
+def test_time_grows_with_columns_and_not_with_their_square(folder: Path) -> None:
+    """CPU time of four times the columns; a quadratic check would take sixteen times as long."""
+    taken = []
+    for number in (500, 2000):
+        many_columns(number)
+        before = time.process_time()
+        with align("a.csv", groups="sex"):
+            taken.append(time.process_time() - before)
+    assert taken[1] < 9 * taken[0] + 0.5
+
+
+def test_too_many_columns_that_could_be_groups(folder: Path, refused: Run) -> None:
+    many_columns(1200)
+    said = refused("audit", "a.csv", *AUDIT)
+    assert "1,501 columns could be groups" in said
+    assert "--groups" in said
+    assert cli.run(["audit", "a.csv", "--groups", "sex,c3", *AUDIT]) == 0
+
+
+@pytest.mark.parametrize("number", [3, 200])
+def test_types_of_many_columns_are_those_of_few(folder: Path, number: int) -> None:
+    """Both ways of asking find the same columns of numbers."""
+    values = {"whole": "7", "zero": "007", "fraction": "1.5", "text": "a", "gap": "", "nan": "nan"}
+    names = [f"{kind}{i}" for kind in values for i in range(number)]
+    cells = [values[kind] for kind in values for _ in range(number)]
+    Path("a.csv").write_text(",".join(names) + "\n" + ",".join(cells) + "\n")
+    workspace = connection.Workspace()
+    source = open_source(workspace, "a.csv")
+    workspace.close()
+    kinds = {name: (source.columns[name], source.kind(name)) for name in names}
+    for i in range(number):
+        assert kinds[f"whole{i}"] == ("BIGINT", "BIGINT")
+        assert kinds[f"zero{i}"] == ("VARCHAR", "VARCHAR")
+        assert kinds[f"fraction{i}"] == ("VARCHAR", "DOUBLE")
+        assert kinds[f"text{i}"] == ("VARCHAR", "VARCHAR")
 
 
 # --- types -------------------------------------------------------------------------------------
@@ -304,12 +354,17 @@ POLICIES = (
     {
         "schema": 1,
         "min_group_size": 30,
-        "require_groups": ["sex=f"],
+        "require_groups": ["sex=F"],
         "rule": [
-            {"metric": "recall", "by": "class", "recovery": 0.99, "classes": ["1"]},
-            {"metric": "accuracy", "by": "group", "min": 0.8, "groups": ["sex=f"]},
-            {"metric": "accuracy_gap", "by": "grouping", "max": 0.1, "columns": ["sex"]},
-            {"metric": "accuracy", "by": "overall", "margin": 0.1, "tasks": ["a"]},
+            {"metric": "recall", "by": "class", "recovery": 0.99, "classes": ["cat"]},
+            {"metric": "accuracy", "by": "group", "min": 0.8, "groups": ["sex=F"]},
+            {
+                "metric": "balanced_accuracy_group_gap",
+                "by": "grouping",
+                "max": 0.1,
+                "columns": ["sex"],
+            },
+            {"metric": "accuracy", "by": "overall", "margin": 0.1},
         ],
     },
 )
@@ -331,7 +386,7 @@ def test_mutated_policies(cases: int) -> None:
 
     tally = fuzz(attempt, lambda rng: mutated(rng.choice(POLICIES), rng), cases)
     assert tally["refused"] > cases / 4
-    assert tally["accepted"] > cases / 50
+    assert tally["accepted"] > cases / 200
 
 
 POLICY_TEXT = b"""schema = 1

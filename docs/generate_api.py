@@ -113,7 +113,8 @@ def _metrics() -> Iterator[str]:
 
 
 def _errors() -> Iterator[str]:
-    for name, node in definitions(SOURCE / "errors.py").items():
+    found = definitions(SOURCE / "errors.py").items()
+    for name, node in ((n, node) for n, node in found if isinstance(node, ast.ClassDef)):
         yield f"**`{name}`**"
         yield from described(node)
 

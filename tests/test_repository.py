@@ -89,7 +89,9 @@ def test_the_first_screen_of_the_readme_names_the_two_commands() -> None:
         assert any(line.startswith(command) for line in screen)
 
 
-@pytest.mark.parametrize("name", ["CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"])
+@pytest.mark.parametrize(
+    "name", ["CHANGELOG.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md"]
+)
 def test_the_pages_of_a_repository_exist(name: str) -> None:
     assert (ROOT / name).read_text().startswith("# ")
 

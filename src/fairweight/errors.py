@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 
 class FairweightError(Exception):
     """Base of every error that fairweight raises on purpose."""
+
+    def __str__(self) -> str:
+        """The sentence; what would steer a screen is escaped, for it may come from a file."""
+        text = super().__str__()
+        if text.isprintable():
+            return text
+        return "".join(
+            mark
+            if mark.isprintable() or unicodedata.category(mark) == "Zs"
+            else mark.encode("unicode_escape").decode("ascii")
+            for mark in text
+        )
 
 
 class InputError(FairweightError, ValueError):
@@ -40,11 +53,10 @@ class UnknownNameError(InputError):
 
 
 def brief(value: object, most: int = 120) -> str:
-    """What was given, for a sentence: no longer than can be read, and nothing that steers a screen.
+    """What was given, for a sentence: no longer than can be read.
 
-    >>> brief("a" * 200, 5), brief("a\\0b")
-    ('aaaaa…', 'a\\\\x00b')
+    >>> brief("a" * 200, 5)
+    'aaaaa…'
     """
     text = str(value)
-    cut = text if len(text) <= most else f"{text[:most]}…"
-    return cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
+    return text if len(text) <= most else f"{text[:most]}…"

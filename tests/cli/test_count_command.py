@@ -72,7 +72,7 @@ def test_a_cube_names_no_person_and_no_example(run: Run) -> None:
     run("count", "preds.parquet", "--cluster", "person", *words).done()
     assert b"Ann " not in Path("cube.parquet").read_bytes()
     pd.concat([wide.assign(task="a"), wide.assign(task="b")]).to_parquet("tasks.parquet")
-    run("count", "tasks.parquet", *words).done()
+    run("count", "tasks.parquet", *words, "--overwrite").done()
     assert b"secret-" not in Path("cube.parquet").read_bytes()
 
 

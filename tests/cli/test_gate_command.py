@@ -185,7 +185,7 @@ def test_python_and_the_command_line_agree_in_200_random_cases(run: Run) -> None
         Path("policy.toml").write_text(toml(policy))
         Path("audit.json").write_text(audit.to_json(), encoding="utf-8")
         asked = ("--policy", "policy.toml", "--require", require, "--json", "verdict.json")
-        made = run("gate", "audit.json", *asked)
+        made = run("gate", "audit.json", *asked, "--overwrite")
         assert made.code == expected, (case, made)
         if expected == cli.BAD_INPUT:
             # The file has a name, the dictionary none.
@@ -355,7 +355,7 @@ def gated(run: Run, tables: dict[str, pd.DataFrame], *more: str, code: int) -> s
         frame.to_csv(f"{name}.csv", index=False)
     made = run(
         "gate", "dense.csv", "int8.csv", "--groups", "sex", "--policy", "policy.toml",
-        "--n-boot", "40", "--json", "gate.json", *more,
+        "--n-boot", "40", "--json", "gate.json", "--overwrite", *more,
     )  # fmt: skip
     assert made.code == code, made.out + made.err
     return " ".join((made.out + made.err).split())

@@ -213,8 +213,11 @@ def test_a_folder_is_checked_before_the_work(tmp_path: Path) -> None:
     out = str(tmp_path)
     write_all(tmp_path, "old", "a.parquet", "tables/b.csv")
     assert check_folder(out, names=("a.parquet", "new.csv")) == ()
+    given = [f"dense={tmp_path}/a.parquet"]
     with pytest.raises(OutputError, match=r"a.parquet' is an input of this command, and it would"):
-        check_folder(out, inputs=[f"dense={tmp_path}/a.parquet"], overwrite=True)
+        check_folder(out, inputs=given)
+    with pytest.raises(OutputError, match="where --overwrite might replace it"):
+        check_folder(out, inputs=given, overwrite=True)
     with pytest.raises(OutputError, match="is an input of this command"):
         check_folder(out, inputs=[out], overwrite=True)
     (tmp_path / "mine.csv").write_text("mine")
@@ -230,7 +233,7 @@ def test_a_file_that_is_an_input_is_refused(tmp_path: Path, given: str) -> None:
     named = given.format(path).replace("parquet[t]", "parque[t]")
     with pytest.raises(OutputError, match=r"--out '.*q.parquet' is an input"):
         check_file(str(path), inputs=[None, named], overwrite=True)
-    with pytest.raises(OutputError, match=r"q.parquet' exists, .* --overwrite"):
+    with pytest.raises(OutputError, match=r"q.parquet' exists; .* --overwrite"):
         check_file(str(path), inputs=["other.csv"])
     check_file(str(path), inputs=["other.csv"], overwrite=True)
     check_file(str(tmp_path / "new.parquet"), inputs=[named])

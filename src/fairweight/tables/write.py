@@ -210,8 +210,8 @@ def check_file(
         raise OutputError(f"{option} '{out}' is an input of this command; name another file.")
     folder, known = _owner(target)
     if not overwrite and (known is None or checksum(target) != known):
-        listed = folder is not None and target.relative_to(folder).as_posix() in manifest(folder)
-        raise OutputError(_in_the_way([_refusal(target, listed, known)]))
+        told = f"'{out}' exists" if folder is None else _refusal(target, True, known)
+        raise OutputError(_in_the_way([told]))
 
 
 def check_folder(

@@ -8,7 +8,7 @@ WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 # Tests that need neither the lab nor peers to compare with.
-TEST_TOOLS := pytest pytest-xdist hypothesis polars httpx2
+TEST_TOOLS := pytest pytest-xdist hypothesis polars httpx httpx2
 WITHOUT_LAB := tests/tables tests/cli/test_audit_command.py tests/cli/test_bad_input.py \
   tests/cli/test_count_command.py tests/cli/test_gate_command.py tests/cli/test_explain_command.py \
   tests/report tests/auditing/counts tests/auditing/intervals tests/test_stored_audits.py \

@@ -33,7 +33,7 @@ test-lowest: $(BIN)/pip  ## the audit, viewer and command line at the lowest ver
 	$(BIN)/python tests/lowest.py > build-lowest.txt.tmp && mkdir -p build && mv build-lowest.txt.tmp build/lowest.txt
 	$(PYTHON) -m venv --clear build/lowest
 	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c build/lowest.txt -e '.[explain,web]' $(TEST_TOOLS)
-	$(ONE_THREAD) build/lowest/bin/python -m pytest -n $(WORKERS) $(WITHOUT_LAB)
+	$(ONE_THREAD) build/lowest/bin/python -m pytest -n $(WORKERS) -W default::DeprecationWarning $(WITHOUT_LAB)
 
 # The audit without the lab: a CPU build of torch exists for Python 3.11 only.
 test-3.12 test-3.13: test-3.%:  ## the same with another Python, where it is installed, at the newest versions

@@ -8,7 +8,7 @@ WORKERS ?= 2
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
 # Tests that need neither the lab nor peers to compare with.
-TEST_TOOLS := pytest pytest-xdist hypothesis polars httpx2
+TEST_TOOLS := pytest pytest-xdist hypothesis polars httpx httpx2
 WITHOUT_LAB := tests/tables tests/cli/test_audit_command.py tests/cli/test_bad_input.py \
   tests/cli/test_count_command.py tests/cli/test_gate_command.py tests/cli/test_explain_command.py \
   tests/report tests/auditing/counts tests/auditing/intervals tests/test_stored_audits.py \
@@ -33,7 +33,7 @@ test-lowest: $(BIN)/pip  ## the audit, viewer and command line at the lowest ver
 	$(BIN)/python tests/lowest.py > build-lowest.txt.tmp && mkdir -p build && mv build-lowest.txt.tmp build/lowest.txt
 	$(PYTHON) -m venv --clear build/lowest
 	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c build/lowest.txt -e '.[explain,web]' $(TEST_TOOLS)
-	$(ONE_THREAD) build/lowest/bin/python -m pytest -n $(WORKERS) $(WITHOUT_LAB)
+	$(ONE_THREAD) build/lowest/bin/python -m pytest -n $(WORKERS) -W default::DeprecationWarning $(WITHOUT_LAB)
 
 # The audit without the lab: a CPU build of torch exists for Python 3.11 only.
 test-3.12 test-3.13: test-3.%:  ## the same with another Python, where it is installed, at the newest versions

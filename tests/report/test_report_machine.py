@@ -108,7 +108,7 @@ def test_infinite_and_foreign_values_become_json(result: AuditResult) -> None:
         ('{"schema": 2}', "schema 2, this version reads schema 1"),
         ("[]", "schema None"),
         ("{", "not valid JSON"),
-        ('{"schema": 1}', "lacks 'provenance'"),
+        ('{"schema": 1}', "'variants' is missing"),
     ],
 )
 def test_other_json_is_refused_with_a_sentence(text: str, sentence: str) -> None:

@@ -168,6 +168,50 @@ def test_types_of_many_columns_are_those_of_few(folder: Path, number: int) -> No
         assert kinds[f"text{i}"] == ("VARCHAR", "VARCHAR")
 
 
+def many_variants(number: int) -> pd.DataFrame:
+    frame, rng = wide(60).drop(columns="int8_pred"), np.random.default_rng(0)
+    wrong = rng.random((number, len(frame))) < 0.2
+    further = {
+        f"v{i}_pred": np.where(wrong[i], 1 - frame["label"], frame["label"]) for i in range(number)
+    }
+    return pd.concat([frame, pd.DataFrame(further)], axis=1)
+
+
+@pytest.mark.slow
+def test_time_grows_with_variants_and_not_with_their_square(folder: Path) -> None:
+    """CPU time of the audit and its report; three times the variants, nine if it were quadratic."""
+    taken = []
+    for number in (20, 60):
+        before = time.process_time()
+        fw.audit_table(many_variants(number), groups="sex", n_boot=20).save(f"out{number}")
+        taken.append(time.process_time() - before)
+    assert taken[1] < 4.5 * taken[0]
+
+
+@pytest.mark.slow
+def test_the_wheel_alone_runs_the_quick_demo(folder: Path) -> None:
+    """Outside of the repository, with nothing but what the wheel asks for."""
+    root = Path(__file__).parents[2]
+    clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+
+    def done(*words: str | Path) -> None:
+        ended = subprocess.run(
+            [str(w) for w in words], cwd=folder, env=clean, capture_output=True, text=True
+        )
+        assert ended.returncode == 0, ended.stderr[-2000:]
+
+    pip = ("-m", "pip", "--disable-pip-version-check")
+    done(sys.executable, "-m", "venv", "clean")
+    python = folder / "clean" / "bin" / "python"
+    done(python, *pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", "dist", root)
+    (wheel,) = (folder / "dist").glob("fairweight-*.whl")
+    done(python, *pip, "install", "--quiet", wheel)
+    for absent in ("sklearn", "torch", "statsmodels"):
+        done(python, "-c", f"import importlib.util as u; assert u.find_spec('{absent}') is None")
+    done(folder / "clean" / "bin" / "fairweight", "demo", "--quick", "--out", "demo")
+    assert fw.load(folder / "demo").result.n_examples == 899
+
+
 # --- types -------------------------------------------------------------------------------------
 
 MOMENT = pa.timestamp("us", tz="UTC")

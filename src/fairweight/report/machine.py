@@ -199,8 +199,9 @@ def _document(text: str) -> dict[str, Any]:
     schema = document.get("schema") if isinstance(document, dict) else None
     if not isinstance(document, dict) or schema != SCHEMA or isinstance(schema, bool):
         raise InputError(
-            f"The audit has the schema {shown(schema, 60)}, this version reads schema {SCHEMA}; "
-            "make the audit again, or read it with the version of fairweight that wrote it."
+            f"The audit has the schema {shown(repr(schema), 60)}, this version reads schema "
+            f"{SCHEMA}; make the audit again, or read it with the version of fairweight that wrote "
+            "it."
         )
     return document
 

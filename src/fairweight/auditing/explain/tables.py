@@ -129,7 +129,7 @@ TEXT: frozenset[str] = frozenset((
     "model", "weight_treatment", "pruning_technique", "fit", "term", "tail", "individual",
     "side", "property", "slice", "columns", "parent", "measure", "block", "metric", "source",
     "against", "verdict", "method", "category", "setting", "place", "aim", "requirement",
-    "standing",
+    "standing", "frontier",
 ))  # fmt: skip
 # Columns that may hold either: names which were numbers in the tables.
 MIXED: frozenset[str] = frozenset(("example_id", "individual", "seed", "root", "slice", "columns"))

@@ -48,6 +48,12 @@ def _unknown(share: float, value: str) -> Filler:
     return fill
 
 
+def _overwrite(draft: Draft, option: str) -> None:
+    """By the number of the case, not by a draw: it changes nothing in an empty folder."""
+    if draft.number % 20 == 7:
+        draft.add(option)
+
+
 def _n_boot(draft: Draft, option: str) -> None:
     if draft.chance(0.02):
         draft.add(option, draft.rng.choice((0, 19, -1, "x")))
@@ -410,6 +416,7 @@ FILLERS: dict[str, Filler] = {
     "zero_baseline": lambda draft, option: _zero_baseline(draft, option),
     "fixed_side": _fixed_side,
     "no_filters": _flag(0.06),
+    "overwrite": _overwrite,
     "policy": _policy,
     "out": _out,
     "suppress_small": _flag(0.06),

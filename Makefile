@@ -30,7 +30,7 @@ test-slow: $(VENV)/.dev-installed  ## simulations of coverage and power, many mi
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 test-lowest: $(BIN)/pip  ## the audit, viewer and command line at the lowest versions that are declared
-	$(BIN)/python tests/lowest.py > build-lowest.txt.tmp && mkdir -p build && mv build-lowest.txt.tmp build/lowest.txt
+	mkdir -p build && $(BIN)/python tests/lowest.py > build/lowest.txt
 	$(PYTHON) -m venv --clear build/lowest
 	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c build/lowest.txt -e '.[explain,web]' $(TEST_TOOLS)
 	$(ONE_THREAD) build/lowest/bin/python -m pytest -n $(WORKERS) -W default::DeprecationWarning $(WITHOUT_LAB)

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from fairweight.web.errors import refusal
 
 _ONWARDS = (
-    '<!doctype html><meta charset="utf-8"><title>fairweight</title>'
+    '<!doctype html><meta charset="utf-8"><title>fairweight</title><link rel="icon" href="data:,">'
     '<meta http-equiv="refresh" content="0; url={place}"><p><a href="{place}">Open fairweight</a>'
 )
 

@@ -37,9 +37,9 @@ test-lowest: $(BIN)/pip  ## the audit, viewer and command line at the lowest ver
 
 # The audit without the lab: a CPU build of torch exists for Python 3.11 only.
 test-3.12 test-3.13: test-3.%:  ## the same with another Python, where it is installed, at the newest versions
-	@if ! command -v python3.$* >/dev/null || ! python3.$* -c '' 2>/dev/null; then \
-	  echo "python3.$* is not installed: nothing was tested."; exit 1; fi
-	python3.$* -m venv --clear build/python3.$*
+	@$(or $(OTHER),python3.$*) -c '' 2>/dev/null || { \
+	  echo "python3.$* is not installed: nothing was tested. Say where it is: make $@ OTHER=PATH"; exit 1; }
+	$(or $(OTHER),python3.$*) -m venv --clear build/python3.$*
 	build/python3.$*/bin/python -m pip install --quiet --disable-pip-version-check -e '.[explain,web]' $(TEST_TOOLS)
 	$(ONE_THREAD) build/python3.$*/bin/python -m pytest -n $(WORKERS) $(WITHOUT_LAB)
 

@@ -142,7 +142,7 @@ def one_audit(world: ChurnWorld, rng: np.random.Generator) -> dict[str, float]:
     return {
         "first excess": float(rows["excess_p"].iloc[0] <= ALPHA),
         "excess covered": float(covers[known].mean()),
-        "any excess": float((every["excess_p_adjusted"] <= ALPHA).any()),
+        "any excess": float((rows["excess_p_adjusted"] <= ALPHA).any()),  # of one variant
         "any lead line": float(len(lines[lines["quantity"] == "excess"] if loses else lines) > 0),
     }
 

@@ -126,6 +126,17 @@ def test_databases(tmp_path: Path, cases: int) -> None:
 # --- many at once --------------------------------------------------------------------------------
 
 
+def test_a_database_that_swallows_verdicts_is_refused(tmp_path: Path) -> None:
+    """A trigger could say "saved" and keep nothing."""
+    path = tmp_path / "annotations.sqlite"
+    AnnotationStore(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TRIGGER t BEFORE INSERT ON log BEGIN SELECT raise(ignore); END")
+        connection.commit()
+    with pytest.raises(InputError, match="is a database of something else"):
+        AnnotationStore(path)
+
+
 def many() -> list[Annotation]:
     return [
         Annotation(f"id-{i}", "fine", label="cat", annotator="ann", time="2026-03-01T09:30:00Z")

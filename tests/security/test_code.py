@@ -6,6 +6,7 @@ Every test has a canary: a module that can be imported and leaves a file behind 
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import sys
 import zipfile
@@ -250,3 +251,41 @@ def test_a_card_names_no_folder_that_is_written(tmp_path: Path, option: str) -> 
     (evil / "model.json").write_text(json.dumps(held))
     with pytest.raises(InputError, match=f"'{option}' of a data set is for Python only"):
         data_of(asked([str(evil)]))
+
+
+def test_sizes_that_nothing_could_hold_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    study = evil_study(tmp_path / "large.toml", "lenet", "[experiment.model]\n")
+    text = study.read_text().replace("[experiment.model]\n", "")
+    for size in (1_000_000_000, 2**62):
+        data = text.replace('name = "digits"', f'name = "digits", size = {size}')
+        assert data != text
+        study.write_text(data)
+        assert cli.run(["study", "run", str(study), "--dry-run"]) == cli.BAD_INPUT
+        assert "size" in capsys.readouterr().err
+
+
+def test_a_pipe_in_place_of_weights_does_not_hang(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    given = {"classes": 10, "channels": 1, "size": 8}
+    card = Card(architecture="lenet", options=given, classes=tuple("0123456789"), data=DIGITS)
+    save(build("lenet", classes=10, channels=1, size=8), folder, card)
+    weights = folder / "weights.safetensors"
+    weights.unlink()
+    os.mkfifo(weights)
+    with pytest.raises(InputError, match="is not an ordinary file"):
+        load(folder)
+
+
+def test_a_backdoor_tells_nothing_about_the_file_that_is_named(tmp_path: Path) -> None:
+    from fairweight.data.backdoor import Backdoor
+
+    (tmp_path / "secret.json").write_text('{"password": 1}')
+    told = set()
+    for name in ("secret.json", "absent.json", "."):
+        with pytest.raises(InputError) as raised:
+            Backdoor.read(tmp_path / name)
+        told.add(str(raised.value).replace(str(tmp_path / name), "FILE"))
+    assert len(told) == 1

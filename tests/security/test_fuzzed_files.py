@@ -171,7 +171,6 @@ def test_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: int) 
     precious = {"notes.txt": "mine", "tables/mine.csv": "mine", "../thesis.tex": "mine"}
     steps = {
         "writes": {"audit.json": listed["audit.json"], "notes.txt": "0", "new.csv": "0"},
-        "replaces": {"audit.json": listed["audit.json"]},
         "removes": {"stale.csv": listed["stale.csv"], "tables/mine.csv": "0"},
         "completion": ["audit.json"],
     }

@@ -25,6 +25,7 @@ from fairweight.tables.write import (
     check_file,
     check_folder,
     check_writable,
+    checksum,
     finish,
     manifest,
 )
@@ -257,22 +258,52 @@ def test_a_planted_run_moves_nothing_that_it_does_not_know(tmp_path: Path) -> No
     pending = tmp_path / PENDING
     pending.mkdir()
     (pending / "notes.txt").write_text("theirs")
-    steps = {"writes": {"notes.txt": "0"}, "replaces": {}, "removes": {}}
+    steps: dict[str, dict[str, str]] = {"writes": {"notes.txt": "0"}, "removes": {}}
     (pending / STEPS).write_text(json.dumps(steps))
-    with pytest.raises(OutputError, match=r"notes.txt' was changed"):
+    with pytest.raises(OutputError, match=r"notes.txt' is not as an earlier run left it"):
         finish(tmp_path)
     (pending / STEPS).write_text(json.dumps({**steps, "writes": {"../x": "0"}}))
     with pytest.raises(OutputError, match=STEPS):
         finish(tmp_path)
-    (pending / STEPS).write_text(json.dumps({"writes": {}, "removes": {"notes.txt": "0"}}))
+    (pending / STEPS).write_text(json.dumps({"removes": {"notes.txt": "0"}}))
     with pytest.raises(OutputError, match="damaged"):
         finish(tmp_path)
-    (pending / STEPS).write_text(
-        json.dumps({"writes": {}, "replaces": {}, "removes": {"notes.txt": "0"}})
-    )
+    # It knows what is in the file, and still it may not touch what the list does not name.
+    known = checksum(tmp_path / "notes.txt")
+    (pending / STEPS).write_text(json.dumps({"writes": {}, "removes": {"notes.txt": known}}))
     finish(tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "mine"
-    assert not pending.exists()
+    assert (pending / "notes.txt").read_text() == "theirs"
+    with pytest.raises(OutputError, match="is not a folder that fairweight wrote"):
+        finish(tmp_path)
+    for name in (MANIFEST, f"{PENDING}/x", STEPS):
+        steps = {"writes": {}, "removes": {name: known}}
+        (pending / STEPS).write_text(json.dumps(steps))
+        with pytest.raises(OutputError, match="is not a folder that fairweight wrote"):
+            finish(tmp_path)
+    (pending / STEPS).write_text(json.dumps({"writes": {}, "removes": {}}))
+    (pending / MANIFEST).write_text(json.dumps({"format": 2, "files": {"notes.txt": known}}))
+    with pytest.raises(OutputError, match="is not a folder that fairweight wrote"):
+        finish(tmp_path)
+
+
+def test_a_killed_run_may_still_replace_what_it_was_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--overwrite` lists the user's file before the new ones win, so that it can be finished."""
+    (tmp_path / "report.html").write_text("mine")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("fairweight.tables.write._move", killed)
+        with pytest.raises(KeyboardInterrupt), atomic_directory(tmp_path, overwrite=True) as made:
+            (made / "report.html").write_text("new")
+    assert (tmp_path / "report.html").read_text() == "mine"
+    finish(tmp_path)
+    assert (tmp_path / "report.html").read_text() == "new"
+    assert not (tmp_path / PENDING).exists()
 
 
 def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:

@@ -49,7 +49,9 @@ def run(arguments: list[str] | None = None) -> int:
     except FairweightError as error:
         _say(str(error))
         return BAD_INPUT
-    except MemoryError:
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "start new thread" not in str(error):
+            return _unforeseen(error)
         _say(f"there is not enough memory for this; {LESS_MEMORY}.")
         return BAD_INPUT
     except (BrokenPipeError, SystemExit):

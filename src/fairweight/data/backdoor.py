@@ -70,8 +70,7 @@ class Backdoor:
     @classmethod
     def read(cls, path: Path) -> Backdoor:
         """Read what `save` wrote."""
-        if not path.is_file():
-            raise InputError(f"'{path}' does not exist; draw the marked examples and save them.")
+        # One sentence for all of it: a study may name any path, and learns nothing about it.
         try:
             held = json.loads(read_bytes(path))
             if held["kind"] not in KINDS:
@@ -79,9 +78,9 @@ class Backdoor:
             held["shares"] = {split: tuple(pair) for split, pair in held["shares"].items()}
             held["ids"] = tuple(held["ids"])
             return cls(**held)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, InputError) as error:
             raise InputError(
-                f"'{path}' is not a file of marked examples ({error}); draw and save them again."
+                f"'{path}' is not a file of marked examples; draw and save them again."
             ) from error
 
 

@@ -171,6 +171,8 @@ def _unpacked(bits: Tensor, shape: str) -> Tensor:
 def _read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 
+    if file.exists() and not file.is_file():
+        raise InputError(f"'{file}' is not an ordinary file; save or copy the model again.")
     try:
         with safe_open(file, framework="pt") as held:
             tensors = {name: held.get_tensor(name) for name in held.keys()}  # noqa: SIM118

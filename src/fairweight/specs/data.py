@@ -75,7 +75,7 @@ class Data:
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    size: Annotated[int, Field(ge=1)] | None = None
+    size: Annotated[int, Field(ge=1, le=10_000)] | None = None
     validation: Part = 0.1
     test: Annotated[float, Field(gt=0, lt=1)] = 0.3
     own_parts: bool = True

@@ -42,7 +42,13 @@ class Interrupts:
             writer.close()
             return
         thread = threading.Thread(target=_listen, args=(reader, self._connections), daemon=True)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # no memory for a thread: queries are stopped when they come back
+            signal.set_wakeup_fd(-1)
+            reader.close()
+            writer.close()
+            return
         self._release = weakref.finalize(self, _stop, writer, thread)
 
     @contextmanager

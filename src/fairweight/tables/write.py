@@ -16,7 +16,6 @@ import glob
 import hashlib
 import json
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -122,7 +121,9 @@ def atomic_directory(
             if exists:
                 with _locked(target):
                     _finish(target)
-                    steps = _steps(target, files, overwrite, inputs)
+                    steps, unlisted = _steps(target, files, overwrite, inputs)
+                    if unlisted:  # they may be replaced: from here on they are listed
+                        _write_manifest(target, {**manifest(target), **unlisted})
                     _write_json(temporary / STEPS, {**steps, "completion": list(completion)})
                     os.chmod(temporary, 0o777 & ~_umask())
                     os.rename(temporary, target / PENDING)  # from here on the new files win
@@ -298,9 +299,13 @@ def _list_again(path: Path) -> None:
     with suppress(OutputError):
         folder, _ = _owner(path)
         if folder is not None:
-            files = {**manifest(folder), path.relative_to(folder).as_posix(): checksum(path)}
-            with atomic_file(folder / MANIFEST) as stream:
-                json.dump({"format": FORMAT, "files": files}, stream)
+            name = path.relative_to(folder).as_posix()
+            _write_manifest(folder, {**manifest(folder), name: checksum(path)})
+
+
+def _write_manifest(folder: Path, files: Mapping[str, str | None]) -> None:
+    with atomic_file(folder / MANIFEST) as stream:
+        json.dump({"format": FORMAT, "files": dict(files)}, stream)
 
 
 def check_writable(path: str | Path) -> None:
@@ -327,11 +332,14 @@ def _check_folder(target: Path) -> bool:
 
 def _steps(
     target: Path, files: Mapping[str, str], overwrite: bool, inputs: Iterable[str | Path]
-) -> dict[str, dict[str, str]]:
-    """What is written, replaced and removed, each with its checksum; nothing is touched yet."""
+) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """What is written and removed, and files of others that are replaced; each with its checksum.
+
+    Nothing is touched yet.
+    """
     listed = manifest(target)
     read = _identities(inputs)
-    replaces, refused = {}, []
+    unlisted, refused = {}, []
     for name in files:
         place = _writable_place(target, name)
         if not os.path.lexists(place):
@@ -341,10 +349,10 @@ def _steps(
         if place.is_dir() or not (place.is_file() or place.is_symlink()):
             raise OutputError(f"'{place}' is not an ordinary file; choose another folder.")
         found = checksum(place)
-        if found not in (files[name], listed.get(name)) and not overwrite:
+        if found not in (files[name], listed.get(name)):
             refused.append(_refusal(target / name, name in listed, listed.get(name)))
-        replaces[name] = found
-    if refused:
+            unlisted[name] = found
+    if refused and not overwrite:
         raise InTheWayError(_in_the_way(refused))
     removes = {}
     for name, known in listed.items():
@@ -354,41 +362,63 @@ def _steps(
             place = _writable_place(target, name)
             if place.is_file() and checksum(place) == known and _identity(place) not in read:
                 removes[name] = known
-    return {"writes": dict(files), "replaces": replaces, "removes": removes}
+    return {"writes": dict(files), "removes": removes}, unlisted
 
 
 def _finish(target: Path) -> None:
-    """Check what a killed run left, then do it; the lock is ours."""
+    """Check what a killed run left, then do it; the lock is ours.
+
+    Anybody may have put that folder there. So it replaces and removes only what the manifest of
+    the target lists, as it is listed.
+    """
     pending = target / PENDING
     if not os.path.lexists(pending):
         return
+    stranger = OutputError(f"'{pending}' is not a folder that fairweight wrote; remove it.")
     if pending.is_symlink() or not pending.is_dir():
-        raise OutputError(f"'{pending}' is not a folder that fairweight wrote; remove it.")
+        raise stranger
     if not os.path.lexists(pending / STEPS):  # all was moved, and the rest is empty
-        shutil.rmtree(pending, ignore_errors=True)
+        _remove_empty(pending)
+        if pending.exists():
+            raise stranger
         return
     held = _read_json(pending / STEPS)
     if not isinstance(held, dict):
-        raise OutputError(f"'{pending}' is not a folder that fairweight wrote; remove it.")
-    writes, replaces, removes = (
+        raise stranger
+    writes, removes = (
         {name: str(value) for name, value in _listed(held.get(part), pending / STEPS).items()}
-        for part in ("writes", "replaces", "removes")
+        for part in ("writes", "removes")
     )
+    own = {MANIFEST, PENDING, STEPS}  # of this folder; those below may have lists too
+    if any(PurePosixPath(name).parts[0] in own for name in (*writes, *removes)):
+        raise stranger
+    if os.path.lexists(pending / MANIFEST) and manifest(pending) != writes:
+        raise stranger
+    listed = manifest(target)
     completion = [name for name in writes if name in (held.get("completion") or [])]
     for name, ours in writes.items():
         place, source = _writable_place(target, name), _writable_place(pending, name)
         moved = not source.is_file() or not os.path.lexists(place)
-        if not moved and checksum(place) not in (ours, replaces.get(name)):
+        if not moved and (place.is_dir() or checksum(place) not in (ours, listed.get(name))):
             raise OutputError(
-                f"'{place}' was changed while an earlier run wrote this folder; move it away, or "
-                f"remove '{pending}' to keep it."
+                f"'{place}' is not as an earlier run left it, which was to replace it; move it "
+                f"away, or remove '{pending}' to keep it."
             )
     removes = {
         name: known
         for name, known in removes.items()
-        if _writable_place(target, name).is_file() and checksum(target / name) == known
+        if listed.get(name) == known
+        and _writable_place(target, name).is_file()
+        and checksum(target / name) == known
     }
     _move(target, writes, removes, completion)
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove a folder and those in it, as far as they hold no files."""
+    for place, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            os.rmdir(place)
 
 
 def _move(
@@ -408,16 +438,20 @@ def _move(
                     for parent in list(PurePosixPath(stale).parents)[:-1]:
                         (target / parent).rmdir()
         if (pending / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(pending / name, target / name)
+            _put(pending / name, target / name)
     sync_folder(target)
     for name in last:
         if (pending / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(pending / name, target / name)
+            _put(pending / name, target / name)
     sync_folder(target)
     (pending / STEPS).unlink(missing_ok=True)
-    shutil.rmtree(pending, ignore_errors=True)
+    _remove_empty(pending)
+
+
+def _put(source: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(source, place)
+    source.unlink(missing_ok=True)  # two names of one file: renaming does nothing
 
 
 def _writable_place(root: Path, name: str) -> Path:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,12 +130,29 @@ def connect(path: Path, read_only: bool) -> sqlite3.Connection:
     return connection
 
 
+def _acting(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Names and texts of what acts by itself in a database."""
+    query = "SELECT name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')"
+    return {*connection.execute(query)}
+
+
+@cache
+def _our_triggers() -> set[tuple[str, str]]:
+    import sqlite3
+
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA)
+        return _acting(connection)
+
+
 def _prepare(connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")  # the file may be from anybody
     # In this order: another process may make the file between the two, tables and owner at once.
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     owner = connection.execute("PRAGMA application_id").fetchone()[0]
-    if owner != APPLICATION and (tables or read_only):
+    # A trigger of somebody else could swallow what is written.
+    strange = owner == APPLICATION and not _acting(connection) <= _our_triggers()
+    if strange or (owner != APPLICATION and (tables or read_only)):
         raise InputError(f"'{path}' is a database of something else; name a file of annotations.")
     if read_only:
         return

@@ -8,10 +8,11 @@ documentation rest on one run.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-import pickle
+import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, wraps
 from math import sqrt
 from pathlib import Path
@@ -82,18 +83,51 @@ def stored(simulation: Callable[P, T]) -> Callable[P, T]:
             return simulation(*args, **kwargs)
         name = f"{simulation.__module__.rpartition('.')[2]}.{simulation.__name__}"
         key = repr((name, args, sorted(kwargs.items()), code_of(simulation.__code__.co_filename)))
-        place = Path(folder, f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.pickle")
-        if place.exists():  # written by this function alone, in a folder of one's own
-            found: T = pickle.loads(place.read_bytes())
-            return found
+        place = Path(folder, f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json")
+        if place.exists():
+            known = {**vars(sys.modules[simulation.__module__]), "Share": Share}
+            return cast(T, _read(json.loads(place.read_text(encoding="utf-8")), known))
         made = simulation(*args, **kwargs)
         place.parent.mkdir(parents=True, exist_ok=True)
         part = place.with_suffix(f".{os.getpid()}")
-        part.write_bytes(pickle.dumps(made))
+        part.write_text(json.dumps(_written(made)), encoding="utf-8")
         part.replace(place)
         return made
 
     return cast(Callable[P, T], once)
+
+
+def _written(value: Any) -> Any:
+    """A result as JSON: what JSON does not know is a dict with one key, its kind."""
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {field.name: _written(getattr(value, field.name)) for field in fields(value)}
+        return {"dataclass": [type(value).__name__, held]}
+    if isinstance(value, dict):
+        return {"dict": [[_written(key), _written(held)] for key, held in value.items()]}
+    if isinstance(value, tuple):
+        return {"tuple": [_written(held) for held in value]}
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist()}
+    if isinstance(value, list):
+        return [_written(held) for held in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _read(value: Any, known: dict[str, Any]) -> Any:
+    """What `_written` wrote; dataclasses are those of the simulation's module."""
+    if isinstance(value, list):
+        return [_read(held, known) for held in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, held),) = value.items()
+    if kind == "dataclass":
+        name, parts = held
+        return known[name](**{key: _read(part, known) for key, part in parts.items()})
+    if kind == "dict":
+        return {_read(key, known): _read(part, known) for key, part in held}
+    if kind == "tuple":
+        return tuple(_read(part, known) for part in held)
+    return np.array(held)
 
 
 @cache

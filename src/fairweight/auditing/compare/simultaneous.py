@@ -37,7 +37,7 @@ Key = tuple[str, str | None, str]  # variant, task (None also for the mean over 
 
 @dataclass(frozen=True)
 class FamilyDraws:
-    """Largest deviations of one family in every draw, and what they are held against."""
+    """Largest deviations of one family in every draw, and what they are compared with."""
 
     inside: NDArray[np.bool_]  # rows that belong to the family
     column: NDArray[np.intp]  # (rows,): which column a row belongs to
@@ -354,7 +354,7 @@ class Family:
 
 
 class Within:
-    """Scores within classes: whether classes alone explain that groups pay differently.
+    """Scores within classes: whether classes alone explain that the change differs by group.
 
     The score of an example of class c is (x − D_c) α inside the group and −(x − D_c) β outside,
     with α = W_others,c / W_c and β = W_gc / W_c; of the excess with equal weights for all L classes

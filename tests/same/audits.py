@@ -6,10 +6,8 @@ Each function below is given an empty folder and returns frames. Only the public
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,11 @@ import numpy as np
 import pandas as pd
 
 import fairweight as fw
-from fairweight.cli import main
 
-from .comparison import Frames, flat
+from .comparison import Frames, flat, frames_in, within
+from .inside import fairweight
 from .pages import drawn, page
+from .studies import STUDIES
 
 AUDITS: dict[str, Callable[[Path], Frames]] = {}
 FEW = {"n_boot": 200, "random_state": 1}
@@ -146,30 +145,6 @@ def frames_of(audit: fw.Audit) -> dict[str, pd.DataFrame]:
     made |= audit.explanations
     made["audit"] = flat({"worst_group_shift": audit.worst_group_shift()})
     return made
-
-
-def frames_in(folder: Path) -> dict[str, pd.DataFrame]:
-    """Every table that lies in a folder: Parquet where there is one, else CSV."""
-    made = {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
-    made |= {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
-    return made
-
-
-def fairweight(*words: Any, code: int = 0) -> None:
-    """Run a command, which must end with this exit code."""
-    told = io.StringIO()
-    with redirect_stdout(told), redirect_stderr(told):
-        try:
-            main([str(word) for word in words])
-        except SystemExit as end:
-            ended = end.code or 0
-    if ended != code:
-        raise RuntimeError(f"fairweight {words[0]} ended with {ended}: {told.getvalue()}")
-
-
-def within(name: str, frames: Frames) -> dict[str, pd.DataFrame]:
-    """The frames under names that say where they belong."""
-    return {f"{name}/{key}": frame for key, frame in frames.items()}
 
 
 # ---------------------------------------------------------------- audits
@@ -694,3 +669,8 @@ def cascade(folder: Path) -> Frames:
     """The dense model answers where the small one is unsure."""
     validation = ("--validation", folder / "validation.parquet")
     return mitigated(folder, "cascade", *validation, "--margin", "0.05")
+
+
+# ---------------------------------------------------------------- studies
+
+AUDITS |= STUDIES

@@ -43,17 +43,18 @@ test-3.12 test-3.13: test-3.%:  ## the same with another Python, where it is ins
 	build/python3.$*/bin/python -m pip install --quiet --disable-pip-version-check -e '.[explain,web]' $(TEST_TOOLS)
 	$(ONE_THREAD) build/python3.$*/bin/python -m pytest -n $(WORKERS) $(WITHOUT_LAB)
 
-same: $(VENV)/.dev-installed  ## make fixed audits and compare every number with the stored one
-	$(ONE_THREAD) $(BIN)/python -m tests.same
+same: $(VENV)/.dev-installed  ## make fixed audits and studies and compare every number with the stored one
+	$(ONE_THREAD) $(BIN)/python -m tests.same --jobs $(WORKERS)
 
 same-store: $(VENV)/.dev-installed  ## store the numbers of these audits again, when they are meant to change
-	$(ONE_THREAD) $(BIN)/python -m tests.same --store
+	$(ONE_THREAD) $(BIN)/python -m tests.same --store --jobs $(WORKERS)
 
-check: $(VENV)/.dev-installed  ## lint, format, types, layers
+check: $(VENV)/.dev-installed  ## lint, format, types, layers, and that numbers are the same
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(ONE_THREAD) $(BIN)/python -m tests.same --jobs $(WORKERS)
 
 format: $(VENV)/.dev-installed  ## let ruff repair and format the code
 	$(BIN)/ruff check --fix .

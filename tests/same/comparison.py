@@ -183,7 +183,7 @@ def read(name: str) -> pd.DataFrame | None:
 def store(name: str, new: pd.DataFrame) -> None:
     """Write the values of an audit."""
     VALUES.mkdir(exist_ok=True)
-    new.to_parquet(stored_file(name), index=False, compression="zstd")
+    new.to_parquet(stored_file(name), index=False, compression="zstd", compression_level=19)
 
 
 @dataclass(frozen=True)

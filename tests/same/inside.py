@@ -53,8 +53,10 @@ def figure_ids() -> list[str]:
     return [figure.id for figure in figures()]
 
 
-def figure_specs(audit: fw.Audit, **tables: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Names and specifications of the figures that an audit can fill, of every variant.
+def figure_specs(
+    audit: fw.Audit, **tables: pd.DataFrame
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Ids, variants and specifications of all figures that an audit can fill.
 
     With `tables` as its only explanations, if there are any.
     """
@@ -63,7 +65,7 @@ def figure_specs(audit: fw.Audit, **tables: pd.DataFrame) -> Iterator[tuple[str,
         for variant in result.variants[:1] if figure.once else result.variants:
             spec = draw(figure.id, result, variant).spec
             if spec is not None:
-                yield f"{figure.id} {variant}", spec
+                yield figure.id, variant, spec
 
 
 # ---------------------------------------------------------------- studies

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -68,12 +68,35 @@ def page(audit: fw.Audit, folder: Path) -> pd.DataFrame:
     return of_page(audit.save_html(folder / "page.html"))
 
 
-def drawn(audit: fw.Audit, **tables: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Every figure that this audit can fill, of every variant; with these explanations only."""
-    return {
-        name: pd.DataFrame(_leaves(spec, ""), columns=["part", "value"], dtype=object)
-        for name, spec in figure_specs(audit, **tables)
+def drawn(
+    audit: fw.Audit, only: Collection[str] = (), **tables: pd.DataFrame
+) -> dict[str, pd.DataFrame]:
+    """The figures that this audit can fill, of every variant.
+
+    Parameters
+    ----------
+    only
+        The ids of figures that must be among them, and no others are drawn; by default all.
+    tables
+        Explanations in the place of the audit's own.
+    """
+    made = {
+        f"{id} {variant}": pd.DataFrame(_leaves(spec, ""), columns=["part", "value"], dtype=object)
+        for id, variant, spec in figure_specs(audit, **tables)
+        if not only or id in only
     }
+    if missing := set(only) - {name.partition(" ")[0] for name in made}:
+        raise RuntimeError(f"The audit cannot fill {', '.join(sorted(missing))}")
+    return made
+
+
+def texts(audit: fw.Audit) -> dict[str, pd.DataFrame]:
+    """The numbers in what an audit is for a pull request, a notebook and a model's card."""
+    cards = {
+        f"card {name}": audit.card(name) for name in audit.results["variant"].dropna().unique()
+    }
+    told = {"markdown": audit.to_markdown(), "notebook": seen(audit._repr_html_()), **cards}
+    return {name: numbers(text) for name, text in told.items()}
 
 
 def pictures(folder: Path) -> dict[str, pd.DataFrame]:

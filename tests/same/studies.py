@@ -60,8 +60,17 @@ def study(name: str, folder: Path) -> Frames:
             made |= within(place.name, tables)
             first = next(results.glob("*/audit"))
             made |= within(place.name, drawn(fw.load(first), **tables))
+        if place.name == "settings":
+            made |= within(place.name, two_settings(fw.load(first), tables["settings"]))
         made |= within(place.name, pictures(place))
     return made | verdicts(name, results, folder)
+
+
+def two_settings(audit: fw.Audit, settings: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The figure of attributes in several settings without a backdoor: one of them twice."""
+    joint = settings[settings["setting"] == "joint"]
+    again = joint.assign(setting="single", value=joint["value"] / 2)
+    return drawn(audit, ["IO-F3"], settings=pd.concat([joint, again], ignore_index=True))
 
 
 def run(name: str, folder: Path) -> Path:
@@ -95,6 +104,19 @@ def stored(name: str, members: Iterable[Member]) -> dict[str, dict[str, bytes]]:
     return found
 
 
+def answers_of(name: str, experiment: str) -> pd.DataFrame:
+    """The stored answers of an experiment's models about the test examples, in long form."""
+    members = [one for one in planned(name, SMOKE)[0] if one.experiment == experiment]
+    held = stored(name, members)
+    return pd.concat(
+        [
+            pd.read_parquet(io.BytesIO(held[one.stages["asked"]]["predictions.parquet"]))
+            for one in members
+        ],
+        ignore_index=True,
+    )
+
+
 def place_of(member: Member, role: str) -> str:
     """Where the files of a stage are in the archive."""
     return f"{member.experiment}/{member.variant}/{member.seed}/{role}/"
@@ -108,9 +130,12 @@ def of_audit(folder: Path) -> dict[str, pd.DataFrame]:
     tables = {
         name: frame for name, frame in frames_in(folder / "tables").items() if name not in again
     }
-    if "exemplar_images" in tables:  # pictures as text
-        tables["exemplar_images"] = tables["exemplar_images"].drop(columns="image")
-    return tables | {"page": of_page(folder / "report.html")} | drawn(audit)
+    return without_pictures(tables) | {"page": of_page(folder / "report.html")} | drawn(audit)
+
+
+def without_pictures(tables: Frames) -> dict[str, pd.DataFrame]:
+    """The tables without images as text."""
+    return {name: frame.drop(columns="image", errors="ignore") for name, frame in tables.items()}
 
 
 def verdicts(name: str, results: Path, folder: Path) -> dict[str, pd.DataFrame]:

@@ -19,6 +19,8 @@ import fairweight as fw
 
 from .inside import figure_specs
 
+# Paths of files and the version are no results.
+PLACES = re.compile(r"\S*/\S*|\b\d+\.\d+\.\d+\S*")
 NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?(?:\s?%)?")
 KEPT_TEXTS = ("mark", "type", "field", "aggregate", "shape", "scheme")
 UNSEEN = {"script", "style", "head"}
@@ -46,8 +48,8 @@ class Text(HTMLParser):
 
 
 def numbers(text: str) -> pd.DataFrame:
-    """How often each number stands in a text."""
-    found = Counter(NUMBER.findall(text))
+    """How often each number stands in a text, paths and versions left out."""
+    found = Counter(NUMBER.findall(PLACES.sub(" ", text)))
     return pd.DataFrame(sorted(found.items()), columns=["part", "value"])
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fairweight.auditing.answers import Answers
 from fairweight.auditing.counts.cube import CubeMember, GroupColumn
-from fairweight.auditing.explain.slices.find import find_slices
+from fairweight.auditing.explain.slices.search import find_slices
+from fairweight.auditing.prediction_matrix import Answers
 
 from .measured import Figures, Share, share, stored
 

@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fairweight.auditing.answers import from_arrays
+from fairweight.auditing.prediction_matrix import from_arrays
 from fairweight.auditing.result import AuditResult
-from fairweight.auditing.tabulated import tabulated
+from fairweight.auditing.sweep import tabulated
 from fairweight.errors import InputError
 from fairweight.report.figures import draw, figures
 

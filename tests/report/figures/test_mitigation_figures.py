@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.result import AuditResult
+from fairweight.auditing.schema import COLUMNS
+from fairweight.report.explanation_sentences import mitigation_sentences
 from fairweight.report.figures import draw
-from fairweight.report.mitigation_sentences import mitigation_sentences
 
 
 def override_rows(variant: str) -> pd.DataFrame:

@@ -61,15 +61,7 @@ from fairweight.report.figures import io_f6 as _io_f6
 
 # isort: on
 from fairweight.report.figures.files import save_figure
-from fairweight.report.figures.registry import (
-    Absent,
-    Drawing,
-    Figure,
-    Spec,
-    draw,
-    figure,
-    figures,
-)
+from fairweight.report.figures.registry import Absent, Drawing, Figure, Spec, draw, figure, figures
 
 __all__ = ["Absent", "Drawing", "Figure", "Spec", "draw", "figure", "figures", "save_figure"]
 _MODULES = (

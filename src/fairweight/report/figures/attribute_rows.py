@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import records
+from fairweight.base.wording import missing, text
 from fairweight.report.figures.boxes import Box, Mean, Value
 from fairweight.report.figures.explained import UNMADE
 from fairweight.report.figures.parts import label, value
 from fairweight.report.figures.registry import Absent
 from fairweight.report.figures.sparsity import by_level
-from fairweight.report.numbers import count, missing, text
-from fairweight.report.rows import records
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     import pandas as pd

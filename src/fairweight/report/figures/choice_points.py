@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import missing, shown, text
 from fairweight.report.figures.explained import explained
 from fairweight.report.figures.parts import label, value
 from fairweight.report.figures.registry import Absent, Spec
 from fairweight.report.figures.theme import GREY, ORANGE
-from fairweight.report.numbers import is_share, missing, shown, text
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import is_share
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import variant_of
+from fairweight.base.wording import missing
 from fairweight.report.figures.measured import (
     left_blank,
     measured,
@@ -16,8 +18,7 @@ from fairweight.report.figures.measured import (
 )
 from fairweight.report.figures.parts import label, labels, largest, models, pair_title, selection
 from fairweight.report.figures.registry import Absent, Spec
-from fairweight.report.numbers import count, missing
-from fairweight.report.rows import variant_of
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

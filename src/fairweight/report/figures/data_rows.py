@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from fairweight.auditing.archive import cell_text
 from fairweight.report.figures.registry import Spec
-from fairweight.report.tables import cell_text
 
 PICTURE = "data:image/"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.base.wording import missing, real, text
 from fairweight.errors import UnknownNameError
 from fairweight.report.figures.parts import label
 from fairweight.report.figures.registry import Absent
-from fairweight.report.numbers import MINUS, missing, real, text
+from fairweight.report.numbers import MINUS
 
 if TYPE_CHECKING:
     import pandas as pd

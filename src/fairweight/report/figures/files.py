@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairweight.base.files import atomic_file
 from fairweight.errors import InputError
 from fairweight.report.figures.data_rows import to_csv
 from fairweight.report.figures.registry import Spec, draw
-from fairweight.tables.write import atomic_file
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, records, select, variant_of
+from fairweight.base.wording import real
 from fairweight.report.figures.parts import (
     cut_domain,
     label,
@@ -15,8 +17,7 @@ from fairweight.report.figures.parts import (
 )
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE, GREY, ORANGE
-from fairweight.report.numbers import count, real
-from fairweight.report.rows import at_task, records, select, variant_of
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, variant_of
 from fairweight.report.figures.parts import label, labels, largest, pair_title, selection, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import DIVERGING
 from fairweight.report.numbers import count
-from fairweight.report.rows import at_task, variant_of
 
 if TYPE_CHECKING:
     import pandas as pd

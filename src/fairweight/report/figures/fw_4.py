@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
 from fairweight.report.figures.curve_bands import HEIGHT, WIDTH, banded
 from fairweight.report.figures.explained import explained
 from fairweight.report.figures.parts import label, pair_title, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE, GREY, ORANGE
 from fairweight.report.numbers import count
-from fairweight.report.rows import records, variant_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, records, select, variant_of
+from fairweight.base.wording import shown
 from fairweight.report.figures.parts import (
     label,
     labels,
@@ -14,9 +16,8 @@ from fairweight.report.figures.parts import (
     value,
 )
 from fairweight.report.figures.registry import Absent, Spec, figure
-from fairweight.report.numbers import count, shown
-from fairweight.report.rows import at_task, records, select, variant_of
-from fairweight.report.verdict import CONFIRMATORY
+from fairweight.report.finding import CONFIRMATORY
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import Scope, at_task, is_ok, records, select, variant_of
+from fairweight.base.wording import missing, real, text
 from fairweight.report.figures.parts import (
     cut_domain,
     label,
@@ -15,10 +17,9 @@ from fairweight.report.figures.parts import (
 )
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import GREEN, GREY, PURPLE
-from fairweight.report.numbers import count, missing, real, text
-from fairweight.report.rows import Scope, at_task, is_ok, records, select, variant_of
+from fairweight.report.finding import CONFIRMATORY
+from fairweight.report.numbers import count
 from fairweight.report.sentences import SIDES
-from fairweight.report.verdict import CONFIRMATORY
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

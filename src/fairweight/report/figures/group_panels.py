@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, records, select
+from fairweight.base.wording import missing
 from fairweight.report.figures.measured import (
     Pair,
     left_blank,
@@ -19,8 +21,7 @@ from fairweight.report.figures.measured import (
 from fairweight.report.figures.parts import label, labels, largest, selection
 from fairweight.report.figures.registry import Absent, Spec
 from fairweight.report.figures.theme import GREY
-from fairweight.report.numbers import count, missing
-from fairweight.report.rows import at_task, records, select
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -165,7 +166,7 @@ def _far(values: list[float | None]) -> float:
 
 def _by_group(result: AuditResult, what: Shown, task: str | None) -> Table:
     """Rows of groups of single columns; of intersections only where there is nothing else."""
-    from fairweight.auditing.decide.levels import column_of
+    from fairweight.auditing.gate.endpoints import column_of
 
     columns = result.single_columns or result.groupings
     table: Table = {}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, records, variant_of
+from fairweight.base.wording import missing
 from fairweight.report.figures.parts import labels, selection, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE, GREY
-from fairweight.report.numbers import count, missing, percent
-from fairweight.report.rows import at_task, records, variant_of
+from fairweight.report.numbers import count, percent
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

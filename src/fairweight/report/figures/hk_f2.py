@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.explained import (
     at_cut,
     cut_name,
@@ -16,8 +18,7 @@ from fairweight.report.figures.explained import (
 from fairweight.report.figures.parts import label, labels, largest, pair_title, selection, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import GREY, ORANGE
-from fairweight.report.numbers import count, missing, real
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.explained import at_cut, cut_name, cuts, explained, untold
 from fairweight.report.figures.measured import left_blank, whiskers
 from fairweight.report.figures.parts import label, models, pair_title, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import GREY
-from fairweight.report.numbers import count, missing, real
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import NOTHING, missing, real
 from fairweight.report.figures.explained import at_cut, cut_name, cuts, explained, noted
 from fairweight.report.figures.parts import label, labels
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.sparsity import by_level
 from fairweight.report.figures.text_table import NONE, WORSE, TextCell, text_table
-from fairweight.report.numbers import NOTHING, count, missing, p_value, percent, real
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import count, p_value, percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import variant_of
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.measured import Pair, pairs_of, why_missing
 from fairweight.report.figures.parts import label, labels, largest, selection, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.sparsity import by_level
 from fairweight.report.figures.theme import GREY, ORANGE
-from fairweight.report.numbers import count, missing, real
-from fairweight.report.rows import variant_of
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.result import records
+from fairweight.auditing.schema import COLUMNS
+from fairweight.base.wording import missing
 from fairweight.report.figures.parts import label, labels, selection, value
 from fairweight.report.figures.registry import Spec
 from fairweight.report.figures.theme import AMBER, BLUE, GREEN, ORANGE, PURPLE, SKY
-from fairweight.report.numbers import missing
-from fairweight.report.rows import records
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import variant_of
 from fairweight.report.figures.attribute_rows import WORDS, attributes, box
 from fairweight.report.figures.boxes import Placed, box_panel
 from fairweight.report.figures.parts import label, labels, pair_title
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import GREY, ORANGE
 from fairweight.report.numbers import count
-from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

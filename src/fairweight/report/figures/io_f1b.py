@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import variant_of
 from fairweight.report.figures.attribute_panels import by_variant
 from fairweight.report.figures.attribute_rows import attributes, many
 from fairweight.report.figures.parts import label
 from fairweight.report.figures.registry import Absent, Spec, figure
-from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

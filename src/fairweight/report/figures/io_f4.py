@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import variant_of
 from fairweight.report.figures.attribute_rows import as_they_are, at, attributes, many
 from fairweight.report.figures.io_f3 import BACKDOOR, BIAS
 from fairweight.report.figures.parts import label
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.setting_lines import by_sparsity, setting_panel
-from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

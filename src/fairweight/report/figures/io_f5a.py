@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import variant_of
 from fairweight.report.figures.attribute_rows import SUFFIX, WORDS, attributes, box, in_order, many
 from fairweight.report.figures.boxes import Placed, box_panel
 from fairweight.report.figures.parts import labels
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE, GREY
-from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
     import pandas as pd

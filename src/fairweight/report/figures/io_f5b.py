@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import missing, text
 from fairweight.report.figures.attribute_rows import in_order, many
 from fairweight.report.figures.boxes import Box, Mean, Placed, Value, box_panel
 from fairweight.report.figures.explained import UNMADE, at_cut, cut_name, cuts
 from fairweight.report.figures.parts import label, labels
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import GREY, ORANGE
-from fairweight.report.numbers import missing, text
-from fairweight.report.rows import records, variant_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.attribute_rows import at, attributes, in_order, many
 from fairweight.report.figures.parts import labels
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.text_table import TextCell, text_table
-from fairweight.report.numbers import missing, number, real
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.attribute_rows import attributes, many
 from fairweight.report.figures.explained import untold
 from fairweight.report.figures.io_f1a import METRIC
 from fairweight.report.figures.parts import label, labels, pair_title
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.text_table import BETTER, NONE, WORSE, TextCell, text_table
-from fairweight.report.numbers import missing, real, signed
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import signed
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

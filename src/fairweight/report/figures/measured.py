@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fairweight.auditing.result import Scope, at_task, records
+from fairweight.base.wording import missing, real, text
 from fairweight.report.figures.parts import value
 from fairweight.report.figures.registry import Spec
 from fairweight.report.figures.theme import GREY
-from fairweight.report.numbers import count, missing, real, text
-from fairweight.report.rows import Scope, at_task, records
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.explained import explained
 from fairweight.report.figures.individual_points import (
     EVERYONE,
@@ -17,8 +19,7 @@ from fairweight.report.figures.individual_points import (
 from fairweight.report.figures.pa_f2 import NONE
 from fairweight.report.figures.parts import label, pair_title
 from fairweight.report.figures.registry import Absent, Spec, figure
-from fairweight.report.numbers import count, missing, real
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import variant_of
 from fairweight.report.figures.bins import edges, histogram, shares_by_column
 from fairweight.report.figures.pa_f14 import BINS, fit_of, heat
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE, GREY, ORANGE
 from fairweight.report.numbers import count
-from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
     import numpy as np

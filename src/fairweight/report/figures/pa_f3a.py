@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, variant_of
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.measured import Pair, pairs_of
 from fairweight.report.figures.parts import label, labels, largest, selection, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.sparsity import NO_LEVELS
 from fairweight.report.figures.techniques import technique_levels
-from fairweight.report.numbers import count, missing, real
-from fairweight.report.rows import at_task, variant_of
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     import pandas as pd

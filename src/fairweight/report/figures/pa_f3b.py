@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import variant_of
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.techniques import technique_curves
-from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

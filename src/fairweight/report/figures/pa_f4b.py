@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairweight.report.figures.choice_points import (
-    HEIGHT,
-    WIDTH,
-    choice_points,
-    plane,
-    title_of,
-)
+from fairweight.report.figures.choice_points import HEIGHT, WIDTH, choice_points, plane, title_of
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE, ORANGE
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import at_task, records, variant_of
 from fairweight.report.figures.parts import label, labels, largest, selection, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import GREY
 from fairweight.report.numbers import count
-from fairweight.report.rows import at_task, records, variant_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import variant_of
 from fairweight.report.figures.bins import edges, histogram
 from fairweight.report.figures.explained import explained
 from fairweight.report.figures.individual_points import (
@@ -18,7 +19,6 @@ from fairweight.report.figures.parts import label, pair_title
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import GREY
 from fairweight.report.numbers import count
-from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import missing, real, text
 from fairweight.report.figures.explained import explained, untold
 from fairweight.report.figures.individual_points import EVERYONE, in_words
 from fairweight.report.figures.parts import label, pair_title, selection
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.text_table import TextCell, text_table
-from fairweight.report.numbers import MINUS, count, missing, real, text
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import MINUS, count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.explained import explained, untold
 from fairweight.report.figures.parts import labels, selection
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.text_table import TextCell, text_table
-from fairweight.report.numbers import count, missing, number, p_value, real
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import count, number, p_value
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

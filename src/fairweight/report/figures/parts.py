@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fairweight.base.wording import missing, shown
 from fairweight.report.figures.theme import GREY, ORANGE
-from fairweight.report.numbers import count, missing, shown
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

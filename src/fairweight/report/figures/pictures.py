@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from fairweight.base.wording import shown
 from fairweight.errors import InputError
 from fairweight.report.figures.registry import Spec
-from fairweight.report.numbers import shown
 
 SIZE = 96
 GAP = 14

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records
+from fairweight.base.wording import missing
 from fairweight.report.figures.attribute_rows import WORDS
 from fairweight.report.figures.parts import label, labels, value
 from fairweight.report.figures.registry import Spec
 from fairweight.report.figures.theme import AMBER, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
-from fairweight.report.numbers import missing
-from fairweight.report.rows import records
 
 if TYPE_CHECKING:
     import pandas as pd

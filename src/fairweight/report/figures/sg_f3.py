@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import variant_of
+from fairweight.base.wording import missing
 from fairweight.report.figures.measured import pairs_of, why_missing
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.sparsity import (
@@ -15,8 +17,7 @@ from fairweight.report.figures.sparsity import (
     sparsity_panel,
     title_of,
 )
-from fairweight.report.numbers import count, missing
-from fairweight.report.rows import variant_of
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import variant_of
+from fairweight.base.wording import NOTHING, missing, real
 from fairweight.report.figures.measured import (
     Pair,
     left_blank,
@@ -17,8 +19,7 @@ from fairweight.report.figures.measured import (
 from fairweight.report.figures.parts import label, labels, largest, selection
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE, GREY, ORANGE
-from fairweight.report.numbers import NOTHING, count, missing, real, signed
-from fairweight.report.rows import variant_of
+from fairweight.report.numbers import count, signed
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import variant_of
 from fairweight.report.figures.group_panels import Shown, group_panels
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE
-from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import variant_of
+from fairweight.base.wording import NOTHING, missing, real
 from fairweight.report.figures.measured import Pair, left_blank, pairs, pairs_of, why_missing
 from fairweight.report.figures.parts import label, labels, largest, selection
 from fairweight.report.figures.registry import Absent, Spec, figure
-from fairweight.report.numbers import MINUS, NOTHING, count, is_share, missing, real
-from fairweight.report.rows import variant_of
+from fairweight.report.numbers import MINUS, count, is_share
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

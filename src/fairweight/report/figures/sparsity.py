@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, records
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.parts import label, value
 from fairweight.report.figures.registry import Spec
 from fairweight.report.figures.theme import AMBER, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY
-from fairweight.report.numbers import count, is_share, missing, real
-from fairweight.report.rows import at_task, records
+from fairweight.report.numbers import count, is_share
 
 if TYPE_CHECKING:
     import pandas as pd

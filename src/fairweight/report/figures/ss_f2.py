@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, is_ok, of_scope, records, variant_of
+from fairweight.base.wording import missing
 from fairweight.report.figures.explained import explained
 from fairweight.report.figures.parts import label, value
 from fairweight.report.figures.registry import Absent, Spec, figure
@@ -17,8 +19,6 @@ from fairweight.report.figures.sparsity import (
     sparsity_panel,
     title_of,
 )
-from fairweight.report.numbers import missing
-from fairweight.report.rows import at_task, is_ok, of_scope, records, variant_of
 
 if TYPE_CHECKING:
     import pandas as pd

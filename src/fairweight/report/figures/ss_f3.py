@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import at_task, records, select, variant_of
+from fairweight.base.wording import missing
 from fairweight.report.figures.parts import label, pair_title, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE, GREY, ORANGE
-from fairweight.report.numbers import missing
-from fairweight.report.rows import at_task, records, select, variant_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.explained import correlation, explained, untold
 from fairweight.report.figures.parts import label, value
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.theme import BLUE, GREY, ORANGE
-from fairweight.report.numbers import count, missing, real
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,7 +161,7 @@ def _dots(points: list[dict[str, Any]], bare: bool, x: Spec, y: Spec, color: Spe
 def _drawn_line(own: pd.DataFrame, x: Spec, y: Spec, alpha: float) -> list[Spec]:
     import numpy as np
 
-    from fairweight.auditing.explain.regress import band, regress
+    from fairweight.auditing.explain.similarity import band, regress
 
     distance = own["distance"].to_numpy()
     fit = regress(distance, own["cev"].to_numpy(), alpha=alpha)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import at_task, records, variant_of
+from fairweight.base.wording import missing, real
 from fairweight.report.figures.measured import Pair, Row, pairs_of, why_missing
 from fairweight.report.figures.parts import label, labels, selection
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.text_table import NONE, TextCell, text_table
-from fairweight.report.numbers import bracket, count, missing, real, signed
-from fairweight.report.rows import at_task, records, variant_of
+from fairweight.report.numbers import bracket, count, signed
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records, variant_of
+from fairweight.base.wording import NOTHING, missing, real, text
 from fairweight.report.figures.explained import explained, noted
 from fairweight.report.figures.measured import Row, pairs_of, why_missing
 from fairweight.report.figures.parts import label, labels
 from fairweight.report.figures.registry import Absent, Spec, figure
 from fairweight.report.figures.sparsity import by_level
 from fairweight.report.figures.text_table import NONE, WORSE, TextCell, text_table
-from fairweight.report.numbers import NOTHING, count, missing, number, real, text
-from fairweight.report.rows import records, variant_of
+from fairweight.report.numbers import count, number
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.base.wording import missing
 from fairweight.report.figures.measured import pairs_of
 from fairweight.report.figures.parts import label
 from fairweight.report.figures.registry import Absent, Spec
@@ -15,7 +16,7 @@ from fairweight.report.figures.sparsity import (
     sparsity_levels,
     sparsity_panel,
 )
-from fairweight.report.numbers import count, missing
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

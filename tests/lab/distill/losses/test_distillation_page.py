@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fairweight.lab.distill.losses  # noqa: F401  (registers them)
-from fairweight.lab.distill.registry import loss, losses
+from fairweight.lab.distillation.registry import loss, losses
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs/reference/distillation.md").read_text("utf-8")
 NAMES = ["kd", "at", "sp", "fsp", "pkt", "crd", "hint", "max-pool-hint"]

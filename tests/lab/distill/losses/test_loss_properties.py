@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import fairweight.lab.distill.losses  # noqa: F401  (registers them)
-from fairweight.lab.distill.registry import DistillationLoss, loss, losses
+from fairweight.lab.distillation.registry import DistillationLoss, loss, losses
 
 NAMES = ["kd", "at", "sp", "fsp", "pkt", "crd", "hint", "max-pool-hint"]
 PLAIN = [name for name in NAMES if name != "crd"]

@@ -19,15 +19,14 @@ from starlette.testclient import TestClient
 
 import fairweight as fw
 from fairweight.cli import main
-from fairweight.report.figures.registry import draw, figures
+from fairweight.report.figures import draw, figures
 from fairweight.runs.plan import plan
 from fairweight.runs.store import Store
 from fairweight.studies.library import names, presets, study
-from fairweight.web import indexing, site
-from fairweight.web.app import create_app
-from fairweight.web.places import find_items
-from fairweight.web.settings import Settings
-from fairweight.web.votes.build import indexed
+from fairweight.web import site
+from fairweight.web.application import create_app
+from fairweight.web.items import find_items
+from fairweight.web.votes import builder
 
 # ---------------------------------------------------------------- commands
 
@@ -133,11 +132,11 @@ def write_stages(
 @contextmanager
 def viewer(results: Path, cache: Path) -> Iterator[TestClient]:
     """The pages of a folder of results, asked without a network."""
-    settings = Settings(annotations=cache / "said.sqlite", read_only=True)
+    settings = site.Settings(annotations=cache / "said.sqlite", read_only=True)
     with (
         mock.patch.dict(os.environ, {"FAIRWEIGHT_CACHE": str(cache)}),
         mock.patch.object(site, "PATIENCE", 300.0),  # a busy machine changes no answer
-        mock.patch.object(indexing, "built_apart", indexed),  # here, not in another process
+        mock.patch.object(builder, "built_apart", builder.indexed),  # here, not in another process
         TestClient(
             create_app(find_items(results), settings=settings), base_url="http://127.0.0.1:8000"
         ) as client,

@@ -456,8 +456,15 @@ def cube(folder: Path) -> Frames:
         "--out", folder / "cube-persons.parquet", "--quiet",
     )  # fmt: skip
     persons = fw.audit_table(folder / "cube-persons.parquet", **FEW)
+    members = people()
+    long(members, population(members, {"int8": 0.1}, seeds=1)).to_parquet(folder / "long.parquet")
+    fairweight(
+        "count", folder / "long.parquet", "--groups", "sex", "--parts", "2", "--workers", "1",
+        "--out", folder / "cube-parts.parquet", "--quiet",
+    )  # fmt: skip
     return frames_of(fw.load(folder / "out")) | {
         "counted": pd.read_parquet(folder / "cube-one.parquet"),
+        "parts": pd.read_parquet(folder / "cube-parts.parquet"),
         **within("persons", {"results": persons.results}),
     }
 

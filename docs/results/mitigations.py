@@ -183,7 +183,7 @@ def figures(folder: Path, name: str, page: Path) -> list[str]:
 def _of_audit(folder: Path, name: str) -> list[Path]:
     if name not in FIGURES:
         return []
-    from fairweight.report.figures.files import save_figure
+    from fairweight.report.figures.export import save_figure
     from fairweight.report.machine import from_json
 
     result = from_json((folder / "audit" / "audit.json").read_text(encoding="utf-8"))

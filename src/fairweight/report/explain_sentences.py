@@ -6,8 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.explain.slices import UNSEARCHED
-from fairweight.report.figures.explained import at_cut, cut_name, cuts, noted, untold, usual_cut
-from fairweight.report.figures.individual_points import in_words
+from fairweight.report.figures.inputs import (
+    at_cut,
+    cut_name,
+    cuts,
+    in_words,
+    noted,
+    untold,
+    usual_cut,
+)
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
     bracket,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from fairweight.report.figures.explained import correlation, untold
+from fairweight.report.figures.inputs import correlation, untold
 from fairweight.report.numbers import count, missing, number, real, shown
 from fairweight.report.rows import records
 

@@ -18,7 +18,7 @@ def draw_all(
     A figure that this result has no numbers for is left out.
     """
     from fairweight.report.figures import draw, figures
-    from fairweight.report.figures.files import rendered
+    from fairweight.report.figures.export import rendered
     from fairweight.tables.write import atomic_file
     from fairweight.trust import inside
 

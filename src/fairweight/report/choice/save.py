@@ -20,7 +20,7 @@ def save(
     """Write everything, whole or not at all; files of others are replaced with `overwrite` only."""
     from fairweight.auditing.choose.as_result import as_result
     from fairweight.report.figures import draw
-    from fairweight.report.figures.files import rendered
+    from fairweight.report.figures.export import rendered
     from fairweight.report.tables import write_frames
 
     text = to_json(choice, command)

@@ -5,17 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from fairweight.report.figures.forms import intervals
 from fairweight.report.figures.forms.encoding import layer, names, numbers, quantitative
 from fairweight.report.figures.forms.heatmap import rate_map
 from fairweight.report.figures.forms.histogram import share_bars
 from fairweight.report.figures.forms.images import Tile, tiles
-from fairweight.report.figures.forms.intervals import (
-    Corner,
-    PairedRows,
-    change_panel,
-    odds_rows,
-    paired_rows,
-)
 from fairweight.report.figures.forms.scatter import share_plane
 from fairweight.report.figures.forms.text_table import BETTER, NONE, WORSE, TextCell, text_table
 from fairweight.report.figures.inputs import (
@@ -77,6 +71,7 @@ SPLITS = {"train": "training", "test": "test"}
 @figure("HK-F1")
 def shares(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 30
+    few = 100  # up to here an accuracy is known to about ± 10 points, or worse
     kinds = {"class": "classes", "group": "groups", "group*class": "classes within groups"}
     rows = records(at_task(result.data, result, task))
     panels, said, rarest = [], [], None
@@ -91,8 +86,20 @@ def shares(result: AuditResult, name: str, task: Name) -> Drawn:
         kept = sorted(keys, key=lambda key: -size[key])[-limit:]
         said.append(selection(len(kept), len(keys), words, "the smallest share"))
         rarest = min([rarest or 1.0, *size.values()])
+        texts = labels([" & ".join(str(p) for p in key if not missing(p)) for key in kept])
+        values: list[Row] = []
+        for text, key in zip(texts, kept, strict=True):
+            for split, word in SPLITS.items():
+                row = share.get((split, *key))
+                if row is None:
+                    continue
+                n = count(row["n"])
+                if split == "test" and row["n"] < few:
+                    n = f"({n})"
+                part = value(row["share"], 100)
+                values.append({"who": text, "split": word, "share": part, "n": n})
         title = f"share of examples, % ({words})"
-        panels.append(share_bars(_share_values(kept, share), title, list(SPLITS.values())))
+        panels.append(share_bars(values, title, list(SPLITS.values())))
     if not panels:
         return Absent("the data have neither classes nor groups")
     return {
@@ -101,22 +108,6 @@ def shares(result: AuditResult, name: str, task: Name) -> Drawn:
         "vconcat": panels,
         "resolve": {"scale": {"color": "shared"}},
     }
-
-
-def _share_values(kept: list[Any], share: dict[Any, Row]) -> list[Row]:
-    few = 100  # up to here an accuracy is known to about ± 10 points, or worse
-    texts = labels([" & ".join(str(p) for p in key if not missing(p)) for key in kept])
-    made = []
-    for text, key in zip(texts, kept, strict=True):
-        for split, word in SPLITS.items():
-            row = share.get((split, *key))
-            if row is None:
-                continue
-            n = count(row["n"])
-            if split == "test" and row["n"] < few:
-                n = f"({n})"
-            made.append({"who": text, "split": word, "share": value(row["share"], 100), "n": n})
-    return made
 
 
 @figure("HK-F2")
@@ -155,7 +146,9 @@ def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
         "data": {"values": values},
         "hconcat": [
             share_plane(values, SPLITS[source.removeprefix("share_")], tooltip, height),
-            odds_rows(values, "odds of being an exemplar, against all others", tooltip, height),
+            intervals.odds_rows(
+                values, "odds of being an exemplar, against all others", tooltip, height
+            ),
         ],
         "resolve": {"scale": {"color": "independent"}},
     }
@@ -273,7 +266,9 @@ def accuracy_by_cut(result: AuditResult, name: str, task: Name) -> Drawn:
         *numbers(".1f", value="accuracy, %", low="from", high="to"),
     ]
     order = list(dict.fromkeys(v["what"] for v in values))
-    form = PairedRows("what", "model", models(result, name), "accuracy, %", tooltip, order)
+    form = intervals.PairedRows(
+        "what", "model", models(result, name), "accuracy, %", tooltip, order
+    )
     again = {"y": form.place["y"], "x": quantitative("retrained", **form.along)}
     tick = layer("tick", again, where="isValid(datum.retrained)", thickness=2, color=GREY, size=24)
     return {
@@ -282,7 +277,7 @@ def accuracy_by_cut(result: AuditResult, name: str, task: Name) -> Drawn:
         "width": 420,
         "height": {"step": 14},
         "data": {"values": values},
-        "layer": paired_rows(values, form, under=[tick]),
+        "layer": intervals.paired_rows(values, form, under=[tick]),
     }
 
 
@@ -358,29 +353,26 @@ def accuracy_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
     for text, name in zip(labels(order), order, strict=True):
         rows = dict(_parts(found[found["variant"] == name], ways, "no exemplars", "all"))
         for side, word in (("baseline", "dense"), ("compressed", "compressed")):
-            cells += [
-                _accuracy_cell(f"{text}: {word}", column, row, side) for column, row in rows.items()
-            ]
+            for column, row in rows.items():
+                why = untold(row)
+                n = f"n = {count(row['n'])}"
+                head = f"{text}: {word}"
+                if missing(row[side]):
+                    cells.append(TextCell(head, column, f"× ({n})", why=why))
+                    continue
+                ink = NONE
+                if side == "compressed" and why is None:
+                    worse, better = real(row["shift_high"]) < 0, real(row["shift_low"]) > 0
+                    ink = WORSE if worse else BETTER if better else NONE
+                told = n if why is None else f"{n}; {why}"
+                cells.append(TextCell(head, column, percent_interval(row, side), ink, why=told))
     columns = list(dict.fromkeys(cell.column for cell in cells))
-    n = count(len(order))
+    variants = count(len(order))
     return {
-        "title": f"accuracy in percent; {n} variants against {label(result.baseline)}",
-        "description": alt(n=n, ways=count(len(ways))),
+        "title": f"accuracy in percent; {variants} variants against {label(result.baseline)}",
+        "description": alt(n=variants, ways=count(len(ways))),
         **text_table(cells, columns, step=118),
     }
-
-
-def _accuracy_cell(heading: str, column: str, row: Row, side: str) -> TextCell:
-    why = untold(row)
-    n = f"n = {count(row['n'])}"
-    if missing(row[side]):
-        return TextCell(heading, column, f"× ({n})", why=why)
-    ink = NONE
-    if side == "compressed" and why is None:
-        worse, better = real(row["shift_high"]) < 0, real(row["shift_low"]) > 0
-        ink = WORSE if worse else BETTER if better else NONE
-    told = n if why is None else f"{n}; {why}"
-    return TextCell(heading, column, percent_interval(row, side), ink, why=told)
 
 
 # --- errors of subgroups -------------------------------------------------------------------------
@@ -480,8 +472,10 @@ def errors_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
         for j, (text, who) in enumerate(zip(texts, every, strict=True)):
             found = tables[metric].get(who, {})
             values = [_change(at, found.get(v)) for at, v in zip(order, variants, strict=True)]
-            corner = Corner(text if first else None, j == 0, last)
-            panels.append(change_panel(values, order, f"{heading}, change %", corner, top))
+            corner = intervals.Corner(text if first else None, j == 0, last)
+            panels.append(
+                intervals.change_panel(values, order, f"{heading}, change %", corner, top)
+            )
     n = count(len(variants))
     return {
         "title": titled(

@@ -6,19 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairweight.report.figures.forms import scatter
 from fairweight.report.figures.forms.encoding import Values, names, numbers, quantitative
 from fairweight.report.figures.forms.histogram import bar_panel, edges, histogram
 from fairweight.report.figures.forms.images import tilted
-from fairweight.report.figures.forms.scatter import (
-    EVERYONE,
-    before_after,
-    colored_before_after,
-    fitted,
-    group_colors,
-    property_panel,
-    reach,
-    shift_panel,
-)
 from fairweight.report.figures.forms.text_table import TextCell, text_table
 from fairweight.report.figures.inputs import (
     Row,
@@ -31,6 +22,7 @@ from fairweight.report.figures.inputs import (
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
+    EVERYONE,
     Absent,
     Spec,
     label,
@@ -73,14 +65,14 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
     worst = sorted(known, key=lambda v: v["shift_shrunk"])[:WORST]
     lost = count(sum(v["shift_shrunk"] < 0 for v in known))
     n = count(len(values))
-    fits = fitted(values, "baseline", "compressed")
+    fits = scatter.fitted(values, "baseline", "compressed")
     return {
         "title": pair_title(result, name, f"{n} individuals", _left_out(len(values), len(found))),
         "description": alt(n=n, lost=lost, known=count(len(known))),
         "data": {"values": values},
         "hconcat": [
-            before_after(values, "", "as counted", fits=fits),
-            before_after(values, "_shrunk", "shrunken", spans=worst),
+            scatter.before_after(values, "", "as counted", fits=fits),
+            scatter.before_after(values, "_shrunk", "shrunken", spans=worst),
         ],
     }
 
@@ -99,7 +91,7 @@ def shift_by_property(result: AuditResult, name: str, task: Name) -> Drawn:
         "title": pair_title(result, name, _left_out(len(values), len(found)), cut),
         "description": alt(n=n, properties=", ".join(words)),
         "data": {"values": values},
-        "concat": [shift_panel(values, f"p{i}", said) for i, said in enumerate(words)],
+        "concat": [scatter.shift_panel(values, f"p{i}", said) for i, said in enumerate(words)],
         "columns": 2 if len(kept) in (2, 4) else 3,
     }
 
@@ -138,7 +130,7 @@ def _colored_row(values: Values, field: str, words: str) -> Spec:
     bars = histogram(known, edges(known))
     return {
         "hconcat": [
-            colored_before_after(values, field, words, color),
+            scatter.colored_before_after(values, field, words, color),
             bar_panel(bars, {"title": words}, many, (260, 220), more),
         ],
         "resolve": {"scale": {"color": "shared"}},
@@ -157,7 +149,7 @@ def accuracy_by_tilt(result: AuditResult, name: str, task: Name) -> Drawn:
     if not across:
         return Absent(NO_PROPERTY)
     lines = _lines(result, name, chosen, min(across), max(across))
-    scale = reach(values, *SIDES)
+    scale = scatter.reach(values, *SIDES)
     words = in_words(chosen)
     facts = {"n": count(len(values)), "property": words, "lines": count(len(lines) // 2)}
     return {
@@ -165,7 +157,7 @@ def accuracy_by_tilt(result: AuditResult, name: str, task: Name) -> Drawn:
         "description": alt(**facts),
         "data": {"values": values},
         "hconcat": [
-            property_panel(values, [v for v in lines if v["side"] == side], side, words,
+            scatter.property_panel(values, [v for v in lines if v["side"] == side], side, words,
                            f"accuracy {word}, %", scale)
             for side, word in SIDES.items()
         ],
@@ -255,7 +247,7 @@ def _group_bars(values: Values, field: str, words: str, group: str, *, last: boo
         quantitative("n", title="individuals"),
         *numbers(".1f", share="%"),
     ]
-    more = {"color": group_colors(values), "tooltip": tooltip}
+    more = {"color": scatter.group_colors(values), "tooltip": tooltip}
     return bar_panel(bars, x, y, (280, 90), more, opacity=0.8)
 
 
@@ -278,7 +270,19 @@ def fit_coefficients(result: AuditResult, name: str, task: Name) -> Drawn:
         heading = f"{in_words(prop)}: {who}" if several else who
         cells.append(TextCell(heading, "n", count(rows[prop, group][0]["n"])))
         for row in rows[prop, group]:
-            cells += _fit_cells(heading, row)
+            side, why = SIDES[str(row["side"])], untold(row)
+            if missing(row["slope"]):
+                parts = ("intercept", "slope")
+                cells += [TextCell(heading, f"{side} {part}", "×", why=why) for part in parts]
+                continue
+            start, slope = (_with_error(row[k], row[f"{k}_se"]) for k in ("intercept", "slope"))
+            steep = abs(real(row["slope"])) > 2 * real(row["slope_se"])
+            r2 = "×" if missing(row["r2"]) else f"{real(row['r2']):.2f}"
+            cells += [
+                TextCell(heading, f"{side} intercept", start, why=why),
+                TextCell(heading, f"{side} slope", slope, strong=steep, why=why),
+                TextCell(heading, f"R² {side}", r2),
+            ]
     columns = ["n", *(f"{w} {what}" for w in SIDES.values() for what in ("intercept", "slope"))]
     columns += [f"R² {word}" for word in SIDES.values()]
     first = in_words(kept[0][0])
@@ -289,21 +293,6 @@ def fit_coefficients(result: AuditResult, name: str, task: Name) -> Drawn:
         "description": alt(n=count(len(kept)), properties=on),
         **text_table(cells, columns, step=124),
     }
-
-
-def _fit_cells(heading: str, row: Row) -> list[TextCell]:
-    word = SIDES[str(row["side"])]
-    why = untold(row)
-    if missing(row["slope"]):
-        columns = (f"{word} intercept", f"{word} slope")
-        return [TextCell(heading, column, "×", why=why) for column in columns]
-    steep = abs(real(row["slope"])) > 2 * real(row["slope_se"])
-    start, slope = (_with_error(row[key], row[f"{key}_se"]) for key in ("intercept", "slope"))
-    return [
-        TextCell(heading, f"{word} intercept", start, why=why),
-        TextCell(heading, f"{word} slope", slope, strong=steep, why=why),
-        TextCell(heading, f"R² {word}", "×" if missing(row["r2"]) else f"{real(row['r2']):.2f}"),
-    ]
 
 
 def _with_error(number: Any, error: Any) -> str:

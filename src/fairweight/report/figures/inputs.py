@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.errors import UnknownNameError
-from fairweight.report.figures.theme import Absent, label, labels, value
+from fairweight.report.figures.theme import EVERYONE, Absent, label, labels, value
 from fairweight.report.numbers import MINUS, count, is_share, missing, real, text
 from fairweight.report.rows import Scope, at_task, records
 
@@ -479,7 +479,6 @@ def correlation(row: dict[str, Any]) -> str:
 
 # --- individuals ---------------------------------------------------------------------------------
 
-EVERYONE = "all"
 _WORDS = {
     "tilt": "tilt",
     "abs_tilt": "absolute tilt",

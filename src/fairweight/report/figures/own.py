@@ -11,7 +11,13 @@ from fairweight.report.figures.forms.heatmap import change_map
 from fairweight.report.figures.forms.histogram import IN, OUT, probability_bars
 from fairweight.report.figures.forms.intervals import cut_domain, scope_rows, shift_rows
 from fairweight.report.figures.forms.lines import band_panel, reliability_panel
-from fairweight.report.figures.inputs import SCOPES, Row, explained, optional, shift_values
+from fairweight.report.figures.inputs import (
+    SCOPES,
+    Row,
+    explained,
+    optional,
+    shift_values,
+)
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
     BLUE,
@@ -28,7 +34,7 @@ from fairweight.report.figures.theme import (
     value,
 )
 from fairweight.report.numbers import count, missing, number, real, shown, text
-from fairweight.report.rows import Scope, at_task, is_ok, records, select
+from fairweight.report.rows import at_task, is_ok, records, select
 from fairweight.report.sentences import SIDES
 from fairweight.report.verdict import CONFIRMATORY
 
@@ -89,11 +95,24 @@ def scopes(result: AuditResult, name: str, task: Name) -> Drawn:
             continue
         kept = largest(known, [abs(row["shift"]) for row in known], limit)
         said.append(selection(len(kept), len(known), PLURAL[by]))
-        values = [
-            _limits(who, row, scope)
-            for who, own in zip(labels([row[by] for row in kept]), kept, strict=True)
-            for scope, row in zip(SCOPES, (own, limits[own[by]]), strict=True)
-        ]
+        values = []
+        for who, own in zip(labels([row[by] for row in kept]), kept, strict=True):
+            for scope, row in zip(SCOPES, (own, limits[own[by]]), strict=True):
+                floor = value(row["noise_floor"], 100)
+                low, high = real(row["sim_low"]), real(row["sim_high"])
+                beyond_0 = not missing(low) and (low > 0 or high < 0)
+                values.append(
+                    {
+                        "name": who,
+                        "scope": SIDES[scope],
+                        "shift": value(row["shift"], 100),
+                        "sim_low": value(low, 100),
+                        "sim_high": value(high, 100),
+                        "floor_low": None if floor is None else -floor,
+                        "floor_high": floor,
+                        "told": "yes" if beyond_0 else "no",
+                    }
+                )
         panels.append((values, f"{metric} by {by}, points"))
     if not panels:
         return Absent(reason)
@@ -109,21 +128,6 @@ def scopes(result: AuditResult, name: str, task: Name) -> Drawn:
         "title": pair_title(result, name, *said),
         "description": alt(n=n, **beyond),
         "vconcat": [scope_rows(values, title, domain, sides) for values, title in panels],
-    }
-
-
-def _limits(name: str, row: Row, scope: Scope) -> Row:
-    low, high = real(row["sim_low"]), real(row["sim_high"])
-    floor = value(row["noise_floor"], 100)
-    return {
-        "name": name,
-        "scope": SIDES[scope],
-        "shift": value(row["shift"], 100),
-        "sim_low": value(low, 100),
-        "sim_high": value(high, 100),
-        "floor_low": None if floor is None else -floor,
-        "floor_high": floor,
-        "told": "yes" if not missing(low) and (low > 0 or high < 0) else "no",
     }
 
 

@@ -358,7 +358,15 @@ def coefficients(result: AuditResult, name: str, task: Name) -> Drawn:
         row = rows.get((decides, term))
         strong = row is not None and (real(row["low"]) > 0 or real(row["high"]) < 0)
         if paper is not None:
-            cells += _paper_cells(text_, paper, strong)
+            cells.append(_coefficient(text_, "coefficient", paper, strong))
+            if not missing(paper["coefficient"]):
+                p, one_tailed = real(paper["p_value"]), real(paper["p_one_tailed"])
+                cells.append(TextCell(text_, "t", number(real(paper["statistic"]))))
+                cells.append(TextCell(text_, "p", p_value(p, bare=True)))
+                if not missing(one_tailed):
+                    tail = {"greater": " (> 0)", "less": " (< 0)"}.get(str(paper["tail"]), "")
+                    said = p_value(one_tailed, bare=True) + tail
+                    cells.append(TextCell(text_, "p, one-tailed", said))
         for fit, column in OTHERS.items():
             row = rows.get((fit, term))
             if row is not None:
@@ -394,19 +402,6 @@ def _fit_size(result: AuditResult) -> str:
             "" if missing(row["n_roots"]) else f"{count(row['n_roots'])} lineages",
         )
     return "accuracies of classes"
-
-
-def _paper_cells(heading: str, row: Row, strong: bool) -> list[TextCell]:
-    made = [_coefficient(heading, "coefficient", row, strong)]
-    if missing(row["coefficient"]):
-        return made
-    made.append(TextCell(heading, "t", number(real(row["statistic"]))))
-    made.append(TextCell(heading, "p", p_value(real(row["p_value"]), bare=True)))
-    if not missing(row["p_one_tailed"]):
-        tail = {"greater": " (> 0)", "less": " (< 0)"}.get(str(row["tail"]), "")
-        said = p_value(real(row["p_one_tailed"]), bare=True) + tail
-        made.append(TextCell(heading, "p, one-tailed", said))
-    return made
 
 
 def _coefficient(heading: str, column: str, row: Row, strong: bool) -> TextCell:

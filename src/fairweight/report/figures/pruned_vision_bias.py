@@ -11,7 +11,6 @@ from fairweight.report.figures.forms.lines import band_panel, setting_panel
 from fairweight.report.figures.forms.text_table import BETTER, NONE, WORSE, TextCell, text_table
 from fairweight.report.figures.inputs import (
     UNMADE,
-    Row,
     at_cut,
     by_level,
     cut_name,
@@ -476,10 +475,17 @@ def amplification_table(result: AuditResult, name: str, task: Name) -> Drawn:
     tasks, categories = (list(dict.fromkeys(key[i] for key in after)) for i in (0, 1))
     heads = dict(zip(tasks, labels(tasks), strict=True))
     columns = dict(zip(categories, labels(categories), strict=True))
-    cells = [
-        _change_cell(heads[key[0]], columns[key[1]], before.get(key), row)
-        for key, row in after.items()
-    ]
+    cells: list[TextCell] = []
+    for key, row in after.items():
+        head, column = heads[key[0]], columns[key[1]]
+        start, end = real(before.get(key, {}).get("value")), real(row["value"])
+        if missing(start) or missing(end):
+            cells.append(TextCell(head, column, NOTHING, why=untold(row)))
+            continue
+        said = f"{signed(100 * start, 1)} → {signed(100 * end, 1)}"
+        low, high = real(row["sim_low"]), real(row["sim_high"])
+        ink = WORSE if low > 0 else BETTER if high < 0 else NONE
+        cells.append(TextCell(head, column, said, ink))
     return {
         "title": pair_title(result, name),
         "description": alt(
@@ -489,12 +495,3 @@ def amplification_table(result: AuditResult, name: str, task: Name) -> Drawn:
         ),
         **text_table(cells, list(columns.values()), step=150),
     }
-
-
-def _change_cell(row: str, column: str, before: Row | None, after: Row) -> TextCell:
-    if before is None or missing(before["value"]) or missing(after["value"]):
-        return TextCell(row, column, NOTHING, why=untold(after))
-    ends = [signed(100 * real(held["value"]), 1) for held in (before, after)]
-    low, high = real(after["sim_low"]), real(after["sim_high"])
-    ink = WORSE if low > 0 else BETTER if high < 0 else NONE
-    return TextCell(row, column, " → ".join(ends), ink)

@@ -111,8 +111,8 @@ def texts() -> dict[str, Text]:
         found = tomllib.load(stream)
     made = {}
     for id, entry in found.items():
-        title, caption, alt = (" ".join(entry.pop(k).split()) for k in ("title", "caption", "alt"))
-        made[id] = Text(title, caption, alt, **entry)
+        title, caption, told = (" ".join(entry.pop(k).split()) for k in ("title", "caption", "alt"))
+        made[id] = Text(title, caption, told, **entry)
     return made
 
 
@@ -121,7 +121,7 @@ class Facts(dict[str, object]):
 
 
 def alt(**facts: object) -> Facts:
-    """The description of a figure: `baseline` and `variant` are added, the text is `alt`'s."""
+    """The facts of an alternative text; `baseline` and `variant` are added to them."""
     return Facts(facts)
 
 

@@ -6,14 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.report.figures.forms import intervals
 from fairweight.report.figures.forms.encoding import colors, layer, quantitative
-from fairweight.report.figures.forms.intervals import (
-    GroupPanels,
-    PairedRows,
-    group_panels,
-    paired_rows,
-    value_tooltip,
-)
 from fairweight.report.figures.forms.lines import sparsity_panel
 from fairweight.report.figures.forms.text_table import change_table
 from fairweight.report.figures.inputs import (
@@ -46,6 +40,7 @@ from fairweight.report.figures.theme import (
     pair_title,
     selection,
     titled,
+    value,
     variants_title,
 )
 from fairweight.report.numbers import MINUS, NOTHING, count, is_share, missing, real, signed
@@ -88,7 +83,9 @@ def _class_rates(
     }
     if not found:
         return Absent(f"there is no {words} by class")
-    kept = largest(list(found), [_change(both[0]) for both in found.values()], limit)
+    # How far a rate moved; what became undefined comes first, because it must be seen.
+    moves = [value(real(row["compressed"]) - real(row["baseline"])) for row, _ in found.values()]
+    kept = largest(list(found), [float("inf") if m is None else abs(m) for m in moves], limit)
     values: list[Row] = []
     for text, c in zip(labels(kept), kept, strict=True):
         before = {"class": text, "model": label(result.baseline), **NO_BAND}
@@ -98,8 +95,8 @@ def _class_rates(
     higher = count(sum(found[c][0]["compressed"] > found[c][0]["baseline"] for c in kept))
     chosen = selection(len(kept), len(found), "classes")
     axis = "FPR, %" if metric == "fpr" else f"{words}, %"
-    tooltip = value_tooltip(("class", "model"), ".2f", "%")
-    form = PairedRows("class", "model", models(result, name), axis, tooltip, zero=zero,
+    tooltip = intervals.value_tooltip(("class", "model"), ".2f", "%")
+    form = intervals.PairedRows("class", "model", models(result, name), axis, tooltip, zero=zero,
                       said={"type": "nominal"})  # fmt: skip
     return {
         "title": pair_title(result, name, chosen, sizes(values, "class"), left_blank(values)),
@@ -107,15 +104,8 @@ def _class_rates(
         "width": 420,
         "height": {"step": 12},
         "data": {"values": values},
-        "layer": paired_rows(values, form),
+        "layer": intervals.paired_rows(values, form),
     }
-
-
-def _change(row: Row) -> float:
-    """How far a rate moved; what became undefined comes first, because it must be seen."""
-    if missing(row["baseline"]) or missing(row["compressed"]):
-        return float("inf")
-    return abs(float(row["compressed"]) - float(row["baseline"]))
 
 
 @figure("SG-F5")
@@ -189,8 +179,10 @@ def _gap_panel(metric: str, values: list[Row], order: list[str], classes: list[s
         gap = signed(one["value"] - other["value"], 1) if known else NOTHING
         gaps.append({"model": one["model"], "gap": gap})
     color = colors("class", dict(zip(classes, (ORANGE, BLUE), strict=True)))
-    tooltip = value_tooltip(("model", "class"), ".2f", "%")
-    form = PairedRows("model", "class", color, f"{metric}, %", tooltip, order, size=45, limit=width)
+    tooltip = intervals.value_tooltip(("model", "class"), ".2f", "%")
+    form = intervals.PairedRows(
+        "model", "class", color, f"{metric}, %", tooltip, order, size=45, limit=width
+    )
     place = form.place
     at = {"y": place["y"], "yOffset": place["yOffset"], "x": quantitative("value", **form.along)}
     ring = layer("point", at, where="isValid(datum.value) && datum.this", size=110, color=GREY,
@@ -203,7 +195,7 @@ def _gap_panel(metric: str, values: list[Row], order: list[str], classes: list[s
         "height": {"step": 13},
         "data": {"values": values},
         "layer": [
-            *paired_rows(values, form, over=[ring]),
+            *intervals.paired_rows(values, form, over=[ring]),
             layer("text", heading, values=[{"text": "gap"}], align="right", opacity=0.8),
             layer("text", written, values=gaps, align="right"),
         ],
@@ -261,18 +253,20 @@ def errors_per_group(result: AuditResult, name: str, task: Name) -> Drawn:
     of = "mean over classes" if positive is None else f"positive: {label(positive)}"
     rates = {"fpr": ("FPR", ORANGE), "fnr": ("FNR", BLUE)}
     words = "False positive and false negative rate"
-    form = GroupPanels(rates, words, f"rate, % ({of})", 100.0, ".2f", zero=True, top=100.0)
+    form = intervals.GroupPanels(
+        rates, words, f"rate, % ({of})", 100.0, ".2f", zero=True, top=100.0
+    )
     return _group_rates(result, name, task, form)
 
 
 @figure("SG-F6")
 def ppv_ratio_per_group(result: AuditResult, name: str, task: Name) -> Drawn:
     ratio = {"ppv_ratio": ("PPV ratio", BLUE)}
-    form = GroupPanels(ratio, "PPV ratio", "PPV ratio", 1.0, ".3f", zero=False, top=1.0)
+    form = intervals.GroupPanels(ratio, "PPV ratio", "PPV ratio", 1.0, ".3f", zero=False, top=1.0)
     return _group_rates(result, name, task, form)
 
 
-def _group_rates(result: AuditResult, name: str, task: Name, form: GroupPanels) -> Drawn:
+def _group_rates(result: AuditResult, name: str, task: Name, form: intervals.GroupPanels) -> Drawn:
     """Every metric of every group in the baseline and all variants; `name` is ringed."""
     most_panels, most_models = 12, 16
     table = _by_group(result, form, task)
@@ -316,11 +310,11 @@ def _group_rates(result: AuditResult, name: str, task: Name, form: GroupPanels) 
             left_blank(values),
         ),
         "description": alt(n=count(len(groups)), variants=count(len(variants))),
-        **group_panels(values, form, order),
+        **intervals.group_panels(values, form, order),
     }
 
 
-def _by_group(result: AuditResult, form: GroupPanels, task: Name) -> Table:
+def _by_group(result: AuditResult, form: intervals.GroupPanels, task: Name) -> Table:
     """Rows of groups of single columns; of intersections only where there is nothing else."""
     from fairweight.auditing.decide.levels import column_of
 
@@ -343,7 +337,7 @@ def _by_group(result: AuditResult, form: GroupPanels, task: Name) -> Table:
     }
 
 
-def _why_no_groups(result: AuditResult, name: str, form: GroupPanels, task: Name) -> str:
+def _why_no_groups(result: AuditResult, name: str, form: intervals.GroupPanels, task: Name) -> str:
     if not result.groupings:
         return "there are no groups"
     for by in ("group", "grouping", "overall"):
@@ -397,7 +391,12 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
                 here = {"row": row, "column": column, "this": own == name}
                 cells.append(here | _cell(line.found[own], "compressed"))
         if floors:
-            cells.append({"row": row, "column": FLOOR, "text": _floor(line), "why": None})
+            # The largest of the variants: they differ only where their numbers of members do.
+            every = [real(own["noise_floor"]) for own, _ in line.found.values()]
+            floor = max((f for f in every if not missing(f)), default=None)
+            share = is_share(line.metric)
+            said = NOTHING if floor is None else f"{100 * floor:.1f}" if share else f"{floor:.3f}"
+            cells.append({"row": row, "column": FLOOR, "text": said, "why": None})
     worse = sum(str(cell.get("ink", "")).startswith("worse") for cell in cells)
     return {
         "title": variants_title(
@@ -452,12 +451,3 @@ def _cell(both: Pair, side: str) -> dict[str, Any]:
         beyond = method is not None and direction(method) == told
         ink = f"{better}, {'the method' if beyond else 'these models'}"
     return {"text": said.replace("-", MINUS), "why": None, "ink": ink}
-
-
-def _floor(line: Line) -> str:
-    """The largest floor of the variants: they differ only where their numbers of members do."""
-    floors = [real(row["noise_floor"]) for row, _ in line.found.values()]
-    known = [floor for floor in floors if not missing(floor)]
-    if not known:
-        return NOTHING
-    return f"{100 * max(known):.1f}" if is_share(line.metric) else f"{max(known):.3f}"

@@ -250,9 +250,16 @@ def bias_against_distance(result: AuditResult, name: str, task: Name) -> Drawn:
             }
             for row in records(own)
         ]
+        fit = fits.get((str(measure), str(block)))
+        if fit is None:
+            said = "no line was fitted"
+        elif missing(fit["correlation"]):
+            said = untold(fit) or "cannot tell"
+        else:
+            said = f"r {correlation(fit)}, {count(fit['n_variants'])} variants"
         form = DistancePanel(
             axis=f"{str(measure).upper()} distance, {label(block)}",
-            title=heading(f"{label(block)}: {_fit_said(fits.get((str(measure), str(block))))}"),
+            title=heading(f"{label(block)}: {said}"),
             top=top,
             color=color,
             floor=real(own["floor"].iloc[0]),
@@ -266,14 +273,6 @@ def bias_against_distance(result: AuditResult, name: str, task: Name) -> Drawn:
         "concat": panels,
         "columns": 2,
     }
-
-
-def _fit_said(fit: Row | None) -> str:
-    if fit is None:
-        return "no line was fitted"
-    if missing(fit["correlation"]):
-        return untold(fit) or "cannot tell"
-    return f"r {correlation(fit)}, {count(fit['n_variants'])} variants"
 
 
 def _fitted_line(own: pd.DataFrame, alpha: float) -> list[Row]:
@@ -425,24 +424,20 @@ def _exemplar_cells(result: AuditResult, rows: dict[str, str], task: Name) -> li
     found = optional(result, "exemplar_counts", None, task)
     if found is None:
         return []
-    return [
-        _count_cell(rows[row["variant"]], kind, row)
-        for kind in ("unanimous", "modal")
-        for row in records(found[found["kind"] == kind])
-        if row["variant"] in rows
-    ]
-
-
-def _count_cell(head: str, kind: str, row: Row) -> TextCell:
-    why = noted(row)
-    if missing(row["n_exemplars"]):
-        return TextCell(head, kind, "×", why=why)
-    said = count(row["n_exemplars"])
-    matched, floor, high = (real(row[name]) for name in ("matched", "floor", "floor_high"))
-    if missing(floor) or missing(matched):
-        return TextCell(head, kind, said, why=why)
-    said += f"; {100 * matched:.2f} % ({100 * floor:.2f} %)"
-    return TextCell(head, kind, said, WORSE if matched > high else NONE, why=why)
+    cells: list[TextCell] = []
+    for kind in ("unanimous", "modal"):
+        own = found[(found["kind"] == kind) & found["variant"].isin(list(rows))]
+        for row in records(own):
+            n, matched, floor, high = (
+                real(row[name]) for name in ("n_exemplars", "matched", "floor", "floor_high")
+            )
+            said = "×" if missing(n) else count(n)
+            known = not (missing(n) or missing(floor) or missing(matched))
+            if known:
+                said += f"; {100 * matched:.2f} % ({100 * floor:.2f} %)"
+            ink = WORSE if known and matched > high else NONE
+            cells.append(TextCell(rows[row["variant"]], kind, said, ink, why=noted(row)))
+    return cells
 
 
 def _metric_cells(
@@ -453,20 +448,16 @@ def _metric_cells(
     for metric, column in {"cev": "CEV", "sde": "SDE", "accuracy": "accuracy, %"}.items():
         found = pairs_of(result, list(rows), metric, "overall", task)
         known = {name: own[None][0] for name, own in found.items() if None in own}
-        if metric != "accuracy":
-            cells += [_composite_cell(rows[name], column, row) for name, row in known.items()]
-        elif known:
+        if metric == "accuracy" and known:
             cells.append(_rate_cell(base, column, next(iter(known.values())), "baseline"))
-            cells += [
-                _rate_cell(rows[name], column, row, "compressed") for name, row in known.items()
-            ]
+        for name, row in known.items():
+            if metric == "accuracy":
+                cells.append(_rate_cell(rows[name], column, row, "compressed"))
+            elif missing(row["compressed"]) or text(row["status"]) not in (None, "ok"):
+                cells.append(TextCell(rows[name], column, "×", why=why_missing(row)))
+            else:  # a comparison, whose own interval stands where a shift has its
+                low, high = real(row["ci_low"]), real(row["ci_high"])
+                ends = "" if missing(low) or missing(high) else f" [{number(low)}, {number(high)}]"
+                said = number(real(row["compressed"])) + ends
+                cells.append(TextCell(rows[name], column, said))
     return cells
-
-
-def _composite_cell(head: str, column: str, row: Row) -> TextCell:
-    """CEV or SDE: comparisons, whose own interval stands where a shift has its."""
-    if missing(row["compressed"]) or text(row["status"]) not in (None, "ok"):
-        return TextCell(head, column, "×", why=why_missing(row))
-    low, high = real(row["ci_low"]), real(row["ci_high"])
-    ends = "" if missing(low) or missing(high) else f" [{number(low)}, {number(high)}]"
-    return TextCell(head, column, number(real(row["compressed"])) + ends)

@@ -26,6 +26,7 @@ GREY = "#8c8c8c"
 SERIES = (ORANGE, BLUE, GREEN, PURPLE, SKY, AMBER)
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 NAME_LIMIT = 44
+EVERYONE = "all"  # those without a group
 
 # Orange: more errors or a fall; blue: fewer or a rise. Text on the cells stays readable: 75 % ink.
 DIVERGING = ["rgba(213,94,0,0.75)", "rgba(140,140,140,0)", "rgba(0,114,178,0.75)"]

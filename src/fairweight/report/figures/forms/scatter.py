@@ -17,10 +17,9 @@ from fairweight.report.figures.forms.encoding import (
     numbers,
     quantitative,
 )
-from fairweight.report.figures.theme import BLUE, GREY, ORANGE, SERIES, Spec
+from fairweight.report.figures.theme import BLUE, EVERYONE, GREY, ORANGE, SERIES, Spec
 from fairweight.report.numbers import missing
 
-EVERYONE = "all"  # those without a group
 MANY = 40  # points above which they are small and have no names
 SIGMAS = 2.448  # 95 % of a two-dimensional normal distribution: sqrt(chi2(2, .95))
 

@@ -43,16 +43,7 @@ from fairweight.report.figures.theme import (
     titled,
     value,
 )
-from fairweight.report.numbers import (
-    MINUS,
-    NOTHING,
-    count,
-    missing,
-    p_value,
-    percent,
-    real,
-    shown,
-)
+from fairweight.report.numbers import MINUS, NOTHING, count, missing, p_value, percent, real, shown
 from fairweight.report.rows import at_task, records, select
 
 if TYPE_CHECKING:

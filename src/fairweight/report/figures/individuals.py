@@ -21,14 +21,7 @@ from fairweight.report.figures.inputs import (
     untold,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
-from fairweight.report.figures.theme import (
-    EVERYONE,
-    Absent,
-    Spec,
-    label,
-    pair_title,
-    selection,
-)
+from fairweight.report.figures.theme import EVERYONE, Absent, Spec, label, pair_title, selection
 from fairweight.report.numbers import MINUS, count, missing, real, shown, signed, text
 from fairweight.report.rows import records
 

@@ -11,13 +11,7 @@ from fairweight.report.figures.forms.heatmap import change_map
 from fairweight.report.figures.forms.histogram import IN, OUT, probability_bars
 from fairweight.report.figures.forms.intervals import cut_domain, scope_rows, shift_rows
 from fairweight.report.figures.forms.lines import band_panel, reliability_panel
-from fairweight.report.figures.inputs import (
-    SCOPES,
-    Row,
-    explained,
-    optional,
-    shift_values,
-)
+from fairweight.report.figures.inputs import SCOPES, Row, explained, optional, shift_values
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
     BLUE,

@@ -41,16 +41,7 @@ from fairweight.report.figures.theme import (
     titled,
     value,
 )
-from fairweight.report.numbers import (
-    count,
-    is_share,
-    missing,
-    number,
-    p_value,
-    real,
-    shown,
-    text,
-)
+from fairweight.report.numbers import count, is_share, missing, number, p_value, real, shown, text
 from fairweight.report.rows import at_task, records
 
 if TYPE_CHECKING:

@@ -62,10 +62,10 @@ def replicates(cube: Cube, n_boot: int) -> np.ndarray[Any, Any]:
 
     Slices are everyone and each group, as in fairlearn's frame.
     """
+    from fairweight.auditing.counts.counts import Tally
     from fairweight.auditing.counts.groupings import groupings, whole
-    from fairweight.auditing.counts.tally import Tally
+    from fairweight.auditing.metrics.rates import summary_of
     from fairweight.auditing.metrics.registry import metric
-    from fairweight.auditing.metrics.summarise import summary_of
 
     tally = Tally(cube, (whole(cube), *groupings(cube, ["grp"])), range(2), positive=1)
     total = int(tally.multiplicity.sum())
@@ -86,7 +86,7 @@ def _frame(path: Path) -> pd.DataFrame:
 
 
 def _cube(table: pd.DataFrame) -> Cube:
-    from fairweight.auditing.counts.count import count
+    from fairweight.auditing.counts.group_by import count
     from fairweight.tables.align import align
 
     with align(table, groups=["grp"]) as aligned:

@@ -75,10 +75,8 @@ def made_cube(rows: int, variants: int) -> Any:
 def chosen(cube: Any, n_boot: int, objectives: list[str]) -> Any:
     import pandas as pd
 
-    from fairweight.auditing.choose.chosen import choose
-    from fairweight.auditing.choose.counted import Counted
-    from fairweight.auditing.choose.given import Wishes, read_wishes
-    from fairweight.auditing.choose.measured import Setting
+    from fairweight.auditing.choose.choice import Counted, Wishes, choose, read_wishes
+    from fairweight.auditing.choose.terms import Setting
     from fairweight.auditing.compare.comparison import Options
 
     names = [member.variant for member in cube.members]

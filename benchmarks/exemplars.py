@@ -61,8 +61,7 @@ def extra_mb(first: NDArray[Any], second: NDArray[Any]) -> float:
 
 
 def scores(first: NDArray[Any], second: NDArray[Any]) -> object:
-    from fairweight.auditing.exemplars.disagreement import disagreement
-    from fairweight.auditing.exemplars.modal import TieRule
+    from fairweight.auditing.exemplars.votes import TieRule, disagreement
 
     return disagreement(first, second, TieRule(), np.random.default_rng(0))
 

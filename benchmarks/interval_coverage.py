@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from fairweight.auditing.intervals.correction import holm
 from fairweight.auditing.intervals.excess import excess_interval, excess_test
-from fairweight.auditing.intervals.linearised import linearised
-from fairweight.auditing.intervals.mcnemar import mcnemar
+from fairweight.auditing.intervals.multiplicity import holm
 from fairweight.auditing.intervals.power import min_detectable_shift
-from fairweight.auditing.intervals.tango import tango
-from fairweight.auditing.intervals.wilson import wilson
+from fairweight.auditing.intervals.proportion import mcnemar, tango, wilson
+from fairweight.auditing.intervals.units import linearised
 
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 SIZES = (20, 50, 100, 300, 1000)

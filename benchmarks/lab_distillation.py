@@ -28,8 +28,8 @@ OTHERS = ("at", "sp", "pkt")
 
 def run(settings: Settings) -> list[Line]:
     from benchmarks.lab_images import made
+    from fairweight.lab.measurement import torch_threads
     from fairweight.lab.models import build
-    from fairweight.lab.timing import torch_threads
 
     full = settings.full_size
     with torch_threads(1):
@@ -52,11 +52,9 @@ def _epoch(
     student: nn.Module, data: Examples, losses: str | None, teacher: nn.Module
 ) -> Callable[[], object]:
     from fairweight.lab.batches import scaling_of
-    from fairweight.lab.distill.distiller import Distiller
-    from fairweight.lab.distill.teacher import Teacher
-    from fairweight.lab.train import train
-    from fairweight.specs.distillation import Distillation
-    from fairweight.specs.training import Training
+    from fairweight.lab.distillation.distiller import Distiller, Teacher
+    from fairweight.lab.loop import train
+    from fairweight.specs.training import Distillation, Training
 
     spec = Training(epochs=1, batch_size=BATCH, lr=0.001, momentum=0.9)
     scaling = scaling_of(data.images)

@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 from fairweight.lab.batches import Examples, Scaling, model_input, scaling_of
-from fairweight.lab.train import train
+from fairweight.lab.loop import train
 from fairweight.specs.training import Augment, Training
 
 CROP = 2

@@ -25,10 +25,10 @@ SPARSITY = 0.9
 
 
 def run(settings: Settings) -> list[Line]:
-    from fairweight.lab.compress.prune import prune
-    from fairweight.lab.compress.registry import spec_of
+    from fairweight.lab.compression.pruner import prune
+    from fairweight.lab.compression.registry import spec_of
+    from fairweight.lab.measurement import torch_threads
     from fairweight.lab.models import build
-    from fairweight.lab.timing import torch_threads
 
     network = build("resnet50", classes=1000, size=224, width=1.0 if settings.full_size else 0.05)
     spec = spec_of("global-magnitude", sparsity=SPARSITY)

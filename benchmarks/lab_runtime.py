@@ -50,7 +50,7 @@ TINY = (Network("lenet", 1.0, 32, 8, variants=(FP32, INT8)),)
 
 
 def run(settings: Settings) -> list[Line]:
-    from fairweight.lab.timing import torch_threads
+    from fairweight.lab.measurement import torch_threads
 
     rounds = FULL_ROUNDS if settings.full_size else settings.rounds
     lines: list[Line] = []
@@ -76,9 +76,9 @@ def _jobs(network: Network) -> dict[str, Callable[[], object]]:
     """A call per variant that answers one batch."""
     import torch
 
-    from fairweight.lab.export import INPUT
-    from fairweight.lab.loaders.onnx_model import session_of
+    from fairweight.lab.loaders import session_of
     from fairweight.lab.models import build
+    from fairweight.lab.onnx_models import INPUT
 
     torch.manual_seed(0)
     model = build(
@@ -95,11 +95,11 @@ def _jobs(network: Network) -> dict[str, Callable[[], object]]:
 
 
 def _write(files: Mapping[str, Path], variant: str, model: nn.Module, images: Tensor) -> None:
-    from fairweight.lab.compress.prune import prune
-    from fairweight.lab.compress.quantize import quantize_static
-    from fairweight.lab.compress.registry import spec_of
-    from fairweight.lab.compress.remove import remove_channels
-    from fairweight.lab.export import to_onnx
+    from fairweight.lab.compression.channels import remove_channels
+    from fairweight.lab.compression.int8 import quantize_static
+    from fairweight.lab.compression.pruner import prune
+    from fairweight.lab.compression.registry import spec_of
+    from fairweight.lab.onnx_models import to_onnx
 
     if variant == INT8:
         quantize_static(files[FP32], files[INT8], [images.numpy()])

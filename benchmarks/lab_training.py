@@ -22,8 +22,8 @@ LENET_ROUNDS, RESNET_ROUNDS = 25, 9
 def run(settings: Settings) -> list[Line]:
     from benchmarks.lab_images import made, mnist
     from benchmarks.lab_loops import bare_step, our_loop, usual_loader
+    from fairweight.lab.measurement import torch_threads
     from fairweight.lab.models import build
-    from fairweight.lab.timing import torch_threads
 
     full = settings.full_size
     lines: list[Line] = []

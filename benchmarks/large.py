@@ -74,7 +74,7 @@ def _counting_line(table: Path, shape: Shape, rounds: int) -> Line:
 
 
 def _ours(table: Path) -> Callable[[], None]:
-    from fairweight.auditing.counts.count import count
+    from fairweight.auditing.counts.group_by import count
     from fairweight.tables.align import align
 
     def work() -> None:

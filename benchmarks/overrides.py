@@ -47,8 +47,8 @@ def run(settings: Settings) -> list[Line]:
 def made_answers(rows: int, seed: int) -> Any:
     from dataclasses import replace
 
-    from fairweight.auditing.answers import Answers
     from fairweight.auditing.counts.cube import CubeMember, GroupColumn
+    from fairweight.auditing.prediction_matrix import Answers
 
     rng = np.random.default_rng(seed)
     sex, age = rng.integers(0, 2, rows), rng.integers(0, 2, rows)

@@ -33,7 +33,7 @@ SECONDS, MEGABYTES = 10.0, 5.0
 
 def run(settings: Settings) -> list[Line]:
     from fairweight.api import audit_table
-    from fairweight.report.bundle import javascript
+    from fairweight.report.html import javascript
 
     javascript()
     rows = settings.rows_or(ROWS)
@@ -62,7 +62,7 @@ def _lines(name: str, result: AuditResult) -> list[Line]:
 def _with_thumbnails() -> AuditResult:
     """An audit of 2,000 examples with exemplars and their pictures, noisy as photographs are."""
     import fairweight as fw
-    from fairweight.data.png import png
+    from fairweight.data.codecs import png
 
     rng = np.random.default_rng(0)
     label = rng.integers(10, size=2_000)

@@ -13,10 +13,9 @@ from typing import Any
 
 from benchmarks.lines import Line
 from benchmarks.measure import Settings, interleaved, processor_seconds, seconds
-from fairweight.runs.context import Context
-from fairweight.runs.key import key_of
+from fairweight.runs.executor import Context
 from fairweight.runs.runner import run as run_stages
-from fairweight.runs.stage import Stage
+from fairweight.runs.stage import Stage, key_of
 from fairweight.runs.store import Store
 
 TITLE = "Running stages"
@@ -97,7 +96,7 @@ def _cluster() -> Iterator[dict[str, Any]]:
     if find_spec("ray") is None:
         yield {}
         return
-    from fairweight.runs.ray_cluster import cluster
+    from fairweight.runs.ray_pool import cluster
 
     with cluster("local", cpus=2):
         yield {"ray": "local"}

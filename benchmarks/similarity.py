@@ -27,10 +27,9 @@ AGREE = 1e-6
 def run(settings: Settings) -> list[Line]:
     import torch
 
-    from fairweight.lab.similarity.moments import RunningMoments
-    from fairweight.lab.similarity.rule import SIMON_SAYS
-    from fairweight.lab.similarity.samples import as_samples
-    from fairweight.lab.similarity.svcca import svcca, svcca_of
+    from fairweight.lab.representations.blocks import as_samples
+    from fairweight.lab.representations.moments import RunningMoments
+    from fairweight.lab.representations.svcca import SIMON_SAYS, svcca, svcca_of
 
     full = settings.full_size
     x, y = activations(settings.rows_or(SAMPLES), FEATURES if full else 64)

@@ -23,7 +23,7 @@ LIMIT = 10.0
 
 
 def run(settings: Settings) -> list[Line]:
-    from fairweight.auditing.explain.slices.find import find_slices
+    from fairweight.auditing.explain.slices.search import find_slices
 
     answers = made_answers(settings.rows_or(ROWS))
     frame = as_frame(answers)
@@ -48,8 +48,8 @@ def run(settings: Settings) -> list[Line]:
 
 
 def made_answers(rows: int) -> Any:
-    from fairweight.auditing.answers import Answers
     from fairweight.auditing.counts.cube import CubeMember, GroupColumn
+    from fairweight.auditing.prediction_matrix import Answers
 
     rng = np.random.default_rng(0)
     codes = [rng.integers(0, LEVELS, rows).astype(np.int32) for _ in range(COLUMNS)]

@@ -19,7 +19,7 @@ SETTING = (
 )
 ROWS, CLASSES = 10_000, 10
 COMMAND = "from fairweight.cli import main; main()"
-CACHE_BUNDLE = "from fairweight.report.bundle import javascript; javascript()"
+CACHE_BUNDLE = "from fairweight.report.html import javascript; javascript()"
 LIBRARIES = "import pandas, duckdb, scipy.special, pyarrow"
 
 

@@ -25,8 +25,8 @@ GALLERIES = (
 
 def build(study: str, index: str) -> dict[str, float]:
     """Read the predictions and write the index."""
-    from fairweight.web.places import find_items
-    from fairweight.web.votes.build import build_index
+    from fairweight.web.items import find_items
+    from fairweight.web.votes.builder import build_index
 
     def told(words: str, done: int, total: int) -> None:
         print(f"{words} {done}/{total}", file=sys.stderr)
@@ -37,12 +37,10 @@ def build(study: str, index: str) -> dict[str, float]:
 
 def read(index: str) -> dict[str, float]:
     """Open the index and ask for pages."""
-    from fairweight.web.votes import masks
-    from fairweight.web.votes.example import examples
-    from fairweight.web.votes.filters import Filters, from_query
-    from fairweight.web.votes.opened import open_index
-    from fairweight.web.votes.pairs import pairs
-    from fairweight.web.votes.select import select
+    from fairweight.web.cards import examples
+    from fairweight.web.votes import filters
+    from fairweight.web.votes.filters import Filters, from_query, pairs, select
+    from fairweight.web.votes.index import open_index
 
     def page(query: dict[str, str], order: str, offset: int) -> None:
         found = select(opened, from_query(query), order, offset=offset)
@@ -55,7 +53,7 @@ def read(index: str) -> dict[str, float]:
     for order in ("random", "uncertain", "id", "distance"):
         for query in GALLERIES:
             page(query, order, 0)  # files come into memory, and what is drawn once is drawn
-            masks._mask.cache_clear()
+            filters._mask.cache_clear()
             taken["new"] = max(taken["new"], _seconds(partial(page, query, order, 0)))
             taken["again"] = max(taken["again"], _seconds(partial(page, query, order, 24)))
     taken["pairs"] = _seconds(lambda: pairs(opened, Filters(kind="taxicab-95")))

@@ -25,7 +25,7 @@ from results.study_figures import put
 
 from fairweight.report.figures import draw, figures
 from fairweight.report.figures.export import rendered
-from fairweight.studies.processes import in_processes
+from fairweight.studies.population_demo import in_processes
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -59,8 +59,8 @@ sees what ships."""
 
 def methods_page() -> str:
     """Every method, schedule, recipe and kind of int8."""
-    from fairweight.cli.method_rows import method_rows
-    from fairweight.lab.compress.catalogue import schedules
+    from fairweight.cli.lists import method_rows
+    from fairweight.lab.compression.descriptions import schedules
 
     rows = {
         kind: [row for row in method_rows() if row["kind"] == kind]
@@ -187,7 +187,7 @@ class Facts:
 
 @cache
 def _facts(entry: Architecture) -> Facts:
-    from fairweight.lab.compress.layers import chosen
+    from fairweight.lab.masks import chosen
     from fairweight.lab.models import build
     from fairweight.specs.compression import NOfM
 
@@ -214,7 +214,7 @@ def _removed(entry: Architecture, dim: int) -> str:
     import torch
 
     from fairweight.errors import InputError
-    from fairweight.lab.compress.remove import remove_channels
+    from fairweight.lab.compression.channels import remove_channels
     from fairweight.lab.models import build
     from fairweight.specs.compression import L1Structured
 

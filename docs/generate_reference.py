@@ -67,7 +67,7 @@ BETTER = {
 def metrics_page() -> str:
     """Every metric of the registry, by kind."""
     from fairweight.auditing.metrics import metrics
-    from fairweight.auditing.metrics.plain import offered
+    from fairweight.auditing.metrics.functions import offered
 
     entries = metrics()
     index = ", ".join(f"[`{e.name}`](#{e.name})" for e in sorted(entries, key=lambda e: e.name))

@@ -170,7 +170,7 @@ def test_audit_json_is_written_last(
     audit: fw.Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It marks completion: when the tables cannot be written, there is no audit.json."""
-    import fairweight.report.machine as machine
+    import fairweight.auditing.archive as machine
 
     seen: list[bool] = []
 

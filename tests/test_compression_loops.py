@@ -312,9 +312,9 @@ def test_a_really_pruned_network_is_chosen_differently() -> None:
     torch = pytest.importorskip("torch")
     from fairweight.data.digits import digits
     from fairweight.lab.batches import examples, model_input
-    from fairweight.lab.compress.prune import prune
-    from fairweight.lab.compress.registry import spec_of
-    from fairweight.lab.train import train
+    from fairweight.lab.compression.pruner import prune
+    from fairweight.lab.compression.registry import spec_of
+    from fairweight.lab.loop import train
     from fairweight.specs.training import Training
 
     data = digits()

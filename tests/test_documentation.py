@@ -21,12 +21,11 @@ from tests.scripts import loaded
 
 import fairweight as fw
 from fairweight import cli
-from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.metrics import metrics
 from fairweight.auditing.metrics.registry import unregister
 from fairweight.auditing.result import RESULT_COLUMNS
+from fairweight.auditing.schema import COLUMNS, FRAMES
 from fairweight.cli.app import app
-from fairweight.report.frames import FRAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

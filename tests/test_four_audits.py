@@ -14,8 +14,7 @@ from tests.scripts import loaded
 
 import fairweight as fw
 from fairweight.report.finding import find
-from fairweight.report.lead_sentences import headline
-from fairweight.report.sentences import sentences
+from fairweight.report.sentences import headline, sentences
 from fairweight.report.terminal import show
 
 HARMED = "race=Latino & sex=Male"

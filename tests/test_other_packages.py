@@ -22,9 +22,9 @@ import torch
 import fairweight as fw
 from fairweight import cli
 from fairweight.data import load
-from fairweight.lab.compress.mask import masks
-from fairweight.lab.compress.prune import prune
-from fairweight.lab.compress.registry import spec_of
+from fairweight.lab.masks import masks
+from fairweight.lab.compression.pruner import prune
+from fairweight.lab.compression.registry import spec_of
 
 
 def listed(command):

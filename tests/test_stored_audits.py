@@ -18,9 +18,9 @@ from starlette.testclient import TestClient
 import fairweight as fw
 from fairweight import cli
 from fairweight.errors import InputError
-from fairweight.web.app import create_app
-from fairweight.web.places import find_items
-from fairweight.web.settings import Settings
+from fairweight.web.application import create_app
+from fairweight.web.items import find_items
+from fairweight.web.site import Settings
 
 AUDITS = Path(__file__).with_name("fixtures") / "audits-0.1.0"
 COMPRESSED = {"pair": "int8", "population": "pruned", "tasks-clusters": "small"}

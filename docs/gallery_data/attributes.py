@@ -10,23 +10,21 @@ import numpy as np
 import pandas as pd
 
 import fairweight as fw
-from fairweight.auditing.answers import Answers, from_aligned, tasks_of
 from fairweight.auditing.explain.attributes import attribute_values, settings_table
-from fairweight.auditing.explain.explained import Asked
-from fairweight.auditing.mitigate.new_variant import prediction_table, variants_with
+from fairweight.auditing.explain.explanations import Asked
+from fairweight.auditing.mitigate.mitigation import prediction_table, two_parts, variants_with
 from fairweight.auditing.mitigate.reaudit import reaudit
-from fairweight.auditing.mitigate.some_rows import two_parts
 from fairweight.auditing.mitigate.thresholds import apply_thresholds, fit_thresholds
-from fairweight.studies.digit_networks import softmax
-from fairweight.studies.digit_tables import Halves, load
+from fairweight.auditing.prediction_matrix import Answers, from_aligned, tasks_of
+from fairweight.studies.demo import Halves, load, softmax
 from fairweight.tables.align import align
 from gallery_data.classes import N_BOOT, described, pixels
 from gallery_data.networks import FEW, Model, population
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
+    from fairweight.base.types import Floats
     from fairweight.data import Images
-    from fairweight.studies.digit_networks import Floats
 
 # What may be asked of a digit, and of which digits it is true.
 ATTRIBUTES = {

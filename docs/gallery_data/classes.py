@@ -9,20 +9,19 @@ import numpy as np
 import pandas as pd
 
 import fairweight as fw
-from fairweight.auditing.choose.as_result import as_result
-from fairweight.auditing.choose.given import Wishes, choice_from
+from fairweight.auditing.choose.choice import Wishes, choice_from
+from fairweight.auditing.choose.tables import as_result
 from fairweight.auditing.compare.comparison import Options
-from fairweight.auditing.explain.covariates import class_covariates
-from fairweight.auditing.explain.explained import Asked
-from fairweight.auditing.explain.image_columns import measure
-from fairweight.studies.digit_networks import softmax
-from fairweight.studies.digit_tables import Halves, load
+from fairweight.auditing.explain.class_rows import class_covariates
+from fairweight.auditing.explain.explanations import Asked
+from fairweight.auditing.explain.images import measure
+from fairweight.studies.demo import Halves, load, softmax
 from gallery_data.networks import Model, population
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
+    from fairweight.base.types import Floats
     from fairweight.data import Images
-    from fairweight.studies.digit_networks import Floats
 
 RARE = {8: 0.5, 3: 0.7}  # of these digits only so many training images are kept
 N_BOOT = 60  # few: a gallery shows what a figure looks like, and nothing is concluded from it

@@ -14,9 +14,9 @@ from fairweight.auditing.mitigate.cascade import (
     recommended,
     threshold_grid,
 )
+from fairweight.auditing.mitigate.mitigation import two_parts
 from fairweight.auditing.mitigate.override_curves import override_curves
-from fairweight.auditing.mitigate.some_rows import two_parts
-from fairweight.studies.digit_tables import load
+from fairweight.studies.demo import load
 from gallery_data.attributes import CATEGORIES, answers_of, training
 from gallery_data.classes import N_BOOT
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.studies.digit_networks import Floats, Network, fit, prune
+from fairweight.base.types import Floats
+from fairweight.studies.demo import Network, fit, prune
 
 MEMBERS = 5
 # Small and not trained to the end, so that every class has errors that can change.

@@ -14,9 +14,8 @@ import argparse
 from contextlib import closing
 from pathlib import Path
 
-from fairweight.auditing.answers import from_aligned, tasks_of
-from fairweight.auditing.preflight.evidence import Found, evidence_frame, with_choices
-from fairweight.auditing.preflight.hindsight import hindsight
+from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
+from fairweight.auditing.preflight.evidence import Found, evidence_frame, hindsight, with_choices
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 

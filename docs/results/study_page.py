@@ -53,8 +53,8 @@ TABLES = ("class_coefficients.csv", "class_fits.csv")
 
 def claims_section(results: Path) -> list[str]:
     """What the paper claims, and whether this run shows it; nothing for a study of no paper."""
-    from fairweight.studies.claims.page import markdown
-    from fairweight.studies.claims.table import judged
+    from fairweight.studies.claims import judged
+    from fairweight.studies.claims_page import markdown
     from fairweight.studies.library import claims, with_claims
 
     if results.name not in with_claims():

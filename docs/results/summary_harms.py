@@ -10,10 +10,9 @@ from statistics import median
 import pandas as pd
 from study_tables import markdown
 
-from fairweight.report.finding import find
-from fairweight.report.machine import from_json
-from fairweight.report.verdict import Payer, Verdict
-from fairweight.studies.claims.select import ENOUGH_MEMBERS
+from fairweight.auditing.archive import from_json
+from fairweight.report.finding import Payer, Verdict, find
+from fairweight.studies.claims import ENOUGH_MEMBERS
 
 KINDS = {
     "int8-static": "int8", "int8-dynamic": "int8",

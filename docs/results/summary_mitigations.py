@@ -10,12 +10,11 @@ from pathlib import Path
 import pandas as pd
 from study_tables import markdown
 
-from fairweight.report.numbers import shown
+from fairweight.base.wording import shown
 from fairweight.specs.claims import Claims
-from fairweight.specs.read_spec import read_spec
-from fairweight.studies.claims.judge import CANNOT_TELL, DOES_NOT, REPRODUCES, SMALLER
-from fairweight.studies.claims.page import told
-from fairweight.studies.claims.table import Judged, judged
+from fairweight.specs.toml import read_spec
+from fairweight.studies.claims import CANNOT_TELL, DOES_NOT, REPRODUCES, SMALLER, Judged, judged
+from fairweight.studies.claims_page import told
 
 TRIED = Path(__file__).with_name("mitigations.toml")
 CASCADE = "*-cascade/cascade_curve.parquet"

@@ -21,8 +21,7 @@ from summary_harms import Harm, by_kind, each, harms
 from summary_mitigations import cascades, tried
 
 from fairweight.auditing.preflight.evidence import CHOSEN, read_evidence
-from fairweight.studies.claims.judge import CANNOT_TELL, DOES_NOT, REPRODUCES, SMALLER
-from fairweight.studies.claims.table import Judged, judged
+from fairweight.studies.claims import CANNOT_TELL, DOES_NOT, REPRODUCES, SMALLER, Judged, judged
 from fairweight.studies.library import claims, with_claims
 
 # Weights of classes; and channels pruned while training on other data than the dense models saw.

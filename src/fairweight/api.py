@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from fairweight.base.types import Progress
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike
 
-    from fairweight.auditing.decide.gate import Require, Verdict
-    from fairweight.auditing.explain.explained import Asked
+    from fairweight.auditing.explain.explanations import Asked
+    from fairweight.auditing.gate.verdict import Require, Verdict
     from fairweight.auditing.result import AuditResult
     from fairweight.specs.policy import Policy
-
-Progress = Callable[[str, int, int], None]
 
 
 class Audit:
@@ -157,15 +156,15 @@ class Audit:
             How often these examples may be gated in all, and the file that counts: each look errs
             with 5 % / looks.
         """
-        from fairweight.auditing.decide.gate import decide
-        from fairweight.specs.read_policy import read_policy
+        from fairweight.auditing.gate.verdict import decide
+        from fairweight.specs.policy import read_policy
 
         return decide(self.result, read_policy(policy), require, looks=looks, log=log)
 
     def save_html(self, path: str | Path, *, verdict: Verdict | None = None) -> Path:
         """Write the report as one page that needs no network, with a verdict of `gate` if given."""
+        from fairweight.base.files import atomic_file
         from fairweight.report.html import render
-        from fairweight.tables.write import atomic_file
 
         target = Path(path)
         page = render(self.result, verdict)
@@ -203,7 +202,7 @@ class Audit:
 
     def to_json(self) -> str:
         """Everything as JSON: {"schema": 1, ..., "results": [rows]}."""
-        from fairweight.report.machine import to_json
+        from fairweight.auditing.archive import to_json
 
         return to_json(self.result)
 
@@ -218,14 +217,14 @@ class Audit:
             Replace files too that fairweight did not write, or that were changed since. Without
             it they are an error, and nothing is written.
         """
-        from fairweight.report.save import save
+        from fairweight.report.html import save
 
         save(self.result, directory, verdict, overwrite=overwrite)
         return Path(directory)
 
     def suppressed(self, least: int = 10) -> Audit:
         """The audit without numbers that rest on fewer than `least` examples, for publication."""
-        from fairweight.auditing.suppress import suppressed
+        from fairweight.auditing.suppression import suppressed
 
         return Audit(suppressed(self.result, least))
 
@@ -299,7 +298,7 @@ def audit(
     >>> float(row["shift"])
     -0.01
     """
-    from fairweight.tables.arrays import wide_table
+    from fairweight.tables.frames import wide_table
 
     table, columns = wide_table(
         y_true,
@@ -429,7 +428,7 @@ def audit_table(
     >>> result.by_group.query("metric == 'accuracy'")[["group", "shift"]].values.tolist()
     [['site=x', 0.0], ['site=y', -0.05]]
     """
-    from fairweight.auditing.audited import audited
+    from fairweight.auditing.pipeline import audited
 
     result = audited(
         source,
@@ -485,7 +484,7 @@ def _looked_for(
 ) -> Asked | None:
     if explain is None:
         return None
-    from fairweight.auditing.explain.explained import Asked
+    from fairweight.auditing.explain.explanations import Asked
 
     if isinstance(explain, Asked):
         return explain
@@ -501,8 +500,8 @@ def load(folder: str | Path) -> Audit:
     folder
         The folder, one that holds it under the name `audit`, or the `audit.json` itself.
     """
-    from fairweight.report.machine import from_json
-    from fairweight.tables.write import settle
+    from fairweight.auditing.archive import from_json
+    from fairweight.base.files import settle
 
     path = Path(folder)
     settle(path)
@@ -546,6 +545,6 @@ def worst_group_shift(
     ...                      sensitive_features=["a"] * 20 + ["b"] * 20)
     -0.05
     """
-    from fairweight.auditing.counts.shift import least_shift
+    from fairweight.auditing.metrics.arrays import least_shift
 
     return least_shift(y_true, y_pred, sensitive_features, baseline=baseline, min_group=min_group)

@@ -29,7 +29,7 @@ def names() -> tuple[str, ...]:
     True
     """
     from fairweight.auditing import metrics
-    from fairweight.auditing.metrics.plain import offered
+    from fairweight.auditing.metrics.functions import offered
 
     return tuple(entry.name for entry in metrics.metrics() if offered(entry))
 
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from fairweight.auditing import metrics
-    from fairweight.auditing.metrics.plain import offered, plain
+    from fairweight.auditing.metrics.functions import offered, plain
     from fairweight.errors import UnknownNameError
 
     if name in _FROM_REGISTRY:

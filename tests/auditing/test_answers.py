@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.answers import from_aligned, from_arrays, from_cube, tasks_of
-from fairweight.auditing.counts.count import count
+from fairweight.auditing.counts.group_by import count
+from fairweight.auditing.prediction_matrix import from_aligned, from_arrays, from_cube, tasks_of
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 

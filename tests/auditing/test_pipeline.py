@@ -11,11 +11,7 @@ import pytest
 
 import fairweight as fw
 from fairweight.auditing.metrics.registry import metrics, register, unregister
-from fairweight.auditing.pipeline import (
-    CONCENTRATION_COLUMNS,
-    GROUP_ERROR_COLUMNS,
-    POWER_COLUMNS,
-)
+from fairweight.auditing.pipeline import CONCENTRATION_COLUMNS, GROUP_ERROR_COLUMNS, POWER_COLUMNS
 from fairweight.errors import InputError, UnknownNameError
 
 from .strategies import audited, random_table, row

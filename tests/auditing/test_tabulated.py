@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import fairweight as fw
-from fairweight.auditing.answers import from_arrays
-from fairweight.auditing.tabulated import tabulated
+from fairweight.auditing.prediction_matrix import from_arrays
+from fairweight.auditing.sweep import tabulated
 
 
 def test_accuracy_recall_and_gap_by_hand() -> None:

@@ -89,9 +89,9 @@ def test_the_usual_loader_gives_scaled_crops(benchmarks: Any) -> None:
 
 
 def test_both_prunings_leave_the_same_weights(benchmarks: Any) -> None:
-    from fairweight.lab.compress.mask import bake
-    from fairweight.lab.compress.prune import prune
-    from fairweight.lab.compress.registry import spec_of
+    from fairweight.lab.compression.pruner import prune
+    from fairweight.lab.compression.registry import spec_of
+    from fairweight.lab.masks import bake
 
     torch.manual_seed(0)
     network = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(72, 10))

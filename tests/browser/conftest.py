@@ -36,17 +36,16 @@ def plain_report(report: Path) -> Path:
 @pytest.fixture(scope="package")
 def viewer(report: Path) -> Iterator[str]:
     """The address of a server that shows the same squares; its verdicts are beside the report."""
-    from fairweight.report import bundle
-    from fairweight.web.app import create_app
-    from fairweight.web.places import find_items
-    from fairweight.web.serve import listening, server
-    from fairweight.web.settings import Settings
-    from fairweight.web.votes.build import indexed
+    from fairweight.report import html
+    from fairweight.web.application import create_app, listening, server
+    from fairweight.web.items import find_items
+    from fairweight.web.site import Settings
+    from fairweight.web.votes.builder import indexed
 
     folder = report.parent
     with pytest.MonkeyPatch.context() as patch, listening("127.0.0.1", 0) as listener:
-        kept = bundle.javascript()
-        patch.setattr(bundle, "javascript", lambda: kept)
+        kept = html.javascript()
+        patch.setattr(html, "javascript", lambda: kept)
         patch.setenv("FAIRWEIGHT_CACHE", str(folder / "cache"))
         (item,) = find_items(folder)
         indexed(item)
@@ -78,9 +77,9 @@ def made_report(folder: Path) -> Path:
     import pandas as pd
 
     import fairweight as fw
-    from fairweight.auditing.explain.explained import Asked
+    from fairweight.auditing.explain.explanations import Asked
     from fairweight.data import Images
-    from fairweight.data.png import png
+    from fairweight.data.codecs import png
 
     n = 12
     label = np.arange(n) % 3

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fairweight.tables.annotations.csv_file import read_csv, to_csv
-from fairweight.tables.annotations.verdict import Annotation
+from fairweight.tables.annotations import Annotation, read_csv, to_csv
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from fairweight.tables.annotations.csv_file import read_csv
-from fairweight.web.security.access import onwards
+from fairweight.tables.annotations import read_csv
+from fairweight.web.security import onwards
 
 from ..web.test_web_pages import numbers, table_values
 from .conftest import TOKEN

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairweight.tables.annotations.csv_file import read_csv
-from fairweight.tables.annotations.store import AnnotationStore
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.tables.annotations import read_csv
 
 from .test_viewer import names_on
 

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.tables.annotations.csv_file import to_csv
-from fairweight.tables.annotations.store import AnnotationStore
-from fairweight.tables.annotations.verdict import Annotation
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.tables.annotations import Annotation, to_csv
 
 from .conftest import Run
 

@@ -37,10 +37,10 @@ GROUPS = ("--groups", "sex,age")
 @pytest.fixture(scope="module")
 def reference() -> list[dict[str, Any]]:
     """The rows of the same audit, made in Python."""
-    from fairweight.report.machine import records
+    from fairweight.auditing.archive import plain_records
 
     made = fw.audit_table(wide_frame(), groups=["sex", "age"], n_boot=40)
-    return records(made.results)
+    return plain_records(made.results)
 
 
 # --- layouts and formats -------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.decide.gate import decide
-from fairweight.report.next_steps import explain_command, mitigate_commands, ship_commands
-from fairweight.specs.read_policy import read_policy
+from fairweight.auditing.gate.verdict import decide
+from fairweight.report.sections import explain_command, mitigate_commands, ship_commands
+from fairweight.specs.policy import read_policy
 from fairweight.tables.names import grouping_name, split_grouping, written_list
 
 from .conftest import FEW, Run, document, long_frame, value, wide_frame

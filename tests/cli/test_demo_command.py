@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 
 from fairweight import api
-from fairweight.studies.digit_tables import DemoTables, load
-from fairweight.studies.population_recipe import Recipe
+from fairweight.studies.demo import DemoTables, load
+from fairweight.studies.population_demo import Recipe
 
 from .conftest import PROGRAM, Outcome, Run, document, numbers, process
 

@@ -18,10 +18,10 @@ import pytest
 import fairweight as fw
 from fairweight import cli
 from fairweight.api import Audit
+from fairweight.auditing.archive import to_json
 from fairweight.auditing.result import DIVISORS
 from fairweight.errors import InputError
-from fairweight.report.machine import to_json
-from fairweight.specs.read_policy import read_policy
+from fairweight.specs.policy import read_policy
 
 from ..auditing.decide.made_bounds import answers, line, made_audit, spread
 from .conftest import FEW, Outcome, Run, value

@@ -11,11 +11,9 @@ import pytest
 import typer.main
 
 from fairweight.cli.app import app
-from fairweight.cli.method_rows import FROM_SCRATCH
-from fairweight.lab.compress.quantisers import QUANTISERS
-from fairweight.lab.compress.recipes import RECIPES
-from fairweight.lab.compress.registry import methods
-from fairweight.lab.distill.registry import losses
+from fairweight.cli.lists import FROM_SCRATCH
+from fairweight.lab.compression.registry import QUANTISERS, RECIPES, methods
+from fairweight.lab.distillation.registry import losses
 from fairweight.lab.models import architectures
 
 from .conftest import Run

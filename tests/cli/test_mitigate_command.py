@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.mitigate.rows_seen import digests
+from fairweight.auditing.mitigate.mitigation import digests
 
 from .conftest import Run
 

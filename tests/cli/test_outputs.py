@@ -17,8 +17,8 @@ import pytest
 
 import fairweight as fw
 from fairweight import cli
+from fairweight.base import files
 from fairweight.cli.app import app
-from fairweight.tables import write
 
 from .conftest import FEW, PROGRAM, Run, document, wide_frame
 
@@ -107,7 +107,7 @@ def test_what_the_system_refuses_while_moving_into_place(
         def __getattr__(self, name: str) -> Any:
             return refuse if name in ("rename", "replace") else getattr(os, name)
 
-    monkeypatch.setattr(write, "os", Os())
+    monkeypatch.setattr(files, "os", Os())
     sentence = run("audit", preds, *FEW, "--out", "out").refused()
     assert "'out'" in sentence
     assert words in sentence
@@ -127,7 +127,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_work(
     def work(*_: Any, **__: Any) -> None:
         raise AssertionError("the audit was begun")
 
-    monkeypatch.setattr(write.tempfile, "mkstemp", locked)
+    monkeypatch.setattr(files.tempfile, "mkstemp", locked)
     monkeypatch.setattr("fairweight.api.audit_table", work)
     sentence = run("audit", preds, *FEW, "--out", "out").refused()
     assert "'out'" in sentence
@@ -283,7 +283,7 @@ def test_a_killed_run_leaves_no_report_that_looks_finished(
     end(stopped(at, "audit", preds, *FEW, "--out", "out", "--overwrite"), signal.SIGKILL)
     assert Path("out/audit.json").exists() == (at <= 2)
     assert Path("out/report.html").exists() == (at in (1, 2, 22))
-    write.finish("out")
+    files.finish("out")
     if at <= 2:
         assert Path("out/audit.json").read_text() == "earlier"
     else:

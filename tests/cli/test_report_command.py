@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 import fairweight as fw
-from fairweight.report.machine import from_json
-from fairweight.report.next_steps import (
+from fairweight.auditing.archive import from_json
+from fairweight.report.sections import (
     explain_command,
     figure_command,
     mitigate_commands,

@@ -19,9 +19,8 @@ OPTIONS = {"classes": 10, "channels": 1, "size": 8}
 
 def model(place: str, seed: int, *, architecture: str = "lenet", **card: Any) -> None:
     """A network that was never trained, saved as `train` would."""
-    from fairweight.lab.artifacts import save
+    from fairweight.lab.artifacts import Card, save
     from fairweight.lab.batches import Scaling
-    from fairweight.lab.card import Card
     from fairweight.lab.models import build
 
     torch.manual_seed(seed)
@@ -64,8 +63,8 @@ def test_every_location_and_all_examples(run: Run, models: Path) -> None:
 
 
 def test_the_files_hold_what_is_computed(run: Run, models: Path) -> None:
-    from fairweight.lab.prepared_data import prepare
-    from fairweight.lab.similarity import compare_saved
+    from fairweight.lab.partition import prepare
+    from fairweight.lab.representations import compare_saved
     from fairweight.specs.data import Data
     from fairweight.specs.similarity import Similarity
 

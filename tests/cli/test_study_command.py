@@ -85,10 +85,10 @@ def test_tables_and_report_of_a_finished_study(finished: Path) -> None:
 def test_a_published_study_is_found_with_its_images(
     finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fairweight.web.pictures import Pictures
-    from fairweight.web.places import find_items
-    from fairweight.web.votes.build import indexed
-    from fairweight.web.votes.opened import open_index
+    from fairweight.web.images import Pictures
+    from fairweight.web.items import find_items
+    from fairweight.web.votes.builder import indexed
+    from fairweight.web.votes.index import open_index
 
     monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path))
     (item,) = find_items(finished / "fairweight-runs")

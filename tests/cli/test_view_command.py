@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from fairweight import cli
-from fairweight.cli import view_command
-from fairweight.tables.annotations.store import AnnotationStore
-from fairweight.tables.annotations.verdict import Annotation
-from fairweight.web.serve import address
-from fairweight.web.settings import Settings
+from fairweight.cli import view
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.tables.annotations import Annotation
+from fairweight.web.application import address
+from fairweight.web.site import Settings
 
 from .conftest import Run, wide_frame
 from .test_outputs import hears_ctrl_c
@@ -134,13 +134,13 @@ def test_annotations_lie_beside_results(folder: Path) -> None:
     (folder / "preds.csv").touch()
     beside = place / "study" / "digits.annotations.sqlite"
     for path in ("study/digits", "study/digits/audit", "study/digits/audit/audit.json"):
-        assert view_command._annotations(path, None, False) == beside
-    assert view_command._annotations("fairweight-audit", None, False) == (
+        assert view._annotations(path, None, False) == beside
+    assert view._annotations("fairweight-audit", None, False) == (
         place / "fairweight-audit.annotations.sqlite"
     )
     # Beside the results already: a folder that holds several, and a table.
-    assert view_command._annotations("study", None, False) == Path("study/annotations.sqlite")
-    assert view_command._annotations("preds.csv", None, False) == Path("annotations.sqlite")
+    assert view._annotations("study", None, False) == Path("study/annotations.sqlite")
+    assert view._annotations("preds.csv", None, False) == Path("annotations.sqlite")
 
 
 def said_in(path: Path) -> list[str]:
@@ -158,15 +158,15 @@ def test_annotations_inside_results_are_moved_with_a_note(
 ) -> None:
     earlier = results(folder / "digits") / "annotations.sqlite"
     say(earlier, "kept")
-    assert view_command._annotations("digits", None, True) == Path("digits/annotations.sqlite")
+    assert view._annotations("digits", None, True) == Path("digits/annotations.sqlite")
     assert said_in(earlier) == ["kept"]  # whoever only looks moves nothing
-    beside = view_command._annotations("digits", None, False)
+    beside = view._annotations("digits", None, False)
     assert beside == folder.resolve() / "digits.annotations.sqlite"
     assert said_in(beside) == ["kept"]
     assert [file.name for file in (folder / "digits").iterdir()] == ["audit.json"]
     assert "'digits/annotations.sqlite' was moved to" in capsys.readouterr().err
     say(earlier, "by an old viewer")
-    assert view_command._annotations("digits", None, False) == beside
+    assert view._annotations("digits", None, False) == beside
     assert "stay in 'digits/annotations.sqlite', because there are newer" in capsys.readouterr().err
     assert (said_in(earlier), said_in(beside)) == (["by an old viewer"], ["kept"])
 
@@ -177,11 +177,11 @@ def test_what_is_no_file_of_annotations_is_left_alone(folder: Path) -> None:
     inside = results(folder / "digits") / "annotations.sqlite"
     inside.symlink_to(mine)
     beside = folder.resolve() / "digits.annotations.sqlite"
-    assert view_command._annotations("digits", None, False) == beside
+    assert view._annotations("digits", None, False) == beside
     assert inside.is_symlink()
     inside.unlink()
     inside.write_text("not a database")
-    assert view_command._annotations("digits", None, False) == beside
+    assert view._annotations("digits", None, False) == beside
     assert inside.read_text() == "not a database"
 
 
@@ -190,6 +190,6 @@ def test_a_move_that_was_stopped_half_way(folder: Path) -> None:
     say(earlier, "kept")
     beside = folder.resolve() / "digits.annotations.sqlite"
     beside.hardlink_to(earlier)
-    assert view_command._annotations("digits", None, False) == beside
+    assert view._annotations("digits", None, False) == beside
     assert not earlier.exists()
     assert said_in(beside) == ["kept"]

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fairweight.data import load
-from fairweight.data.plain_pickle import read_plain_pickle
+from fairweight.data.cifar import read_plain_pickle
 from fairweight.errors import InputError
 
 

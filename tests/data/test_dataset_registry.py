@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fairweight.data import Images, dataset, datasets, load, register, registry, unregister
-from fairweight.data.needs import Needs
+from fairweight.data.registry import Needs
 from fairweight.errors import InputError
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fairweight.data import cache
-from fairweight.data.cache import filled
+from fairweight.data import photographs
+from fairweight.data.photographs import filled
 from fairweight.errors import OutputError
 
 SHAPE = (10, 2, 2, 1)
@@ -34,7 +34,7 @@ class Rows:
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_BLOCK_BYTES", 16)  # four rows of four bytes
+    monkeypatch.setattr(photographs, "_BLOCK_BYTES", 16)  # four rows of four bytes
 
 
 def test_rows_are_asked_for_once(tmp_path: Path) -> None:

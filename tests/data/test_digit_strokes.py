@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairweight.data.strokes import levels, terciles, tilt
+from fairweight.data.image_properties import levels, terciles, tilt
 
 
 def test_tilt_by_hand() -> None:

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fairweight.data import load
-from fairweight.data.idx import read_idx
+from fairweight.data.mnist import read_idx
 from fairweight.errors import InputError
 
 

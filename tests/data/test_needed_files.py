@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairweight.data import dataset, datasets
-from fairweight.data.needs import Needs, found
+from fairweight.data.registry import Needs, found
 
 IDX = ("images-idx3-ubyte", "labels-idx1-ubyte")
 MNIST = [f"{part}-{kind}" for part in ("train", "t10k") for kind in IDX]

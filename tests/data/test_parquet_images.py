@@ -48,7 +48,7 @@ def test_labels_groups_and_splits(folder: Path) -> None:
 
 
 def test_blocks_run_over_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairweight.data.cache._BLOCK_BYTES", 2 * 4 * 4 * 3)  # two images
+    monkeypatch.setattr("fairweight.data.photographs._BLOCK_BYTES", 2 * 4 * 4 * 3)  # two images
     seen = list[tuple[int, int]]()
     held = load("parquet", folder, progress=lambda *both: seen.append(both))
     assert held.images[:, 0, 0, 0].tolist() == [0, 1, 2]

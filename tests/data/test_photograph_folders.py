@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairweight.data import decode
+from fairweight.data import codecs
 from fairweight.data.photographs import photographs
 from fairweight.errors import InputError
 
@@ -50,9 +50,9 @@ def striped() -> bytes:
 
 
 def test_crop_keeps_the_middle_and_stretch_keeps_all() -> None:
-    crop = decode.decode(striped(), decode.Target(2, 2, 3, "crop"), named="x")
+    crop = codecs.decode(striped(), codecs.Target(2, 2, 3, "crop"), named="x")
     assert crop.tolist() == [[[0, 255, 0]] * 2] * 2  # the two green columns
-    wide = decode.decode(striped(), decode.Target(2, 3, 3, "stretch"), named="x")
+    wide = codecs.decode(striped(), codecs.Target(2, 3, 3, "stretch"), named="x")
     assert wide.argmax(axis=2).tolist() == [[0, 1, 2]] * 2
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fairweight.data.png import png
+from fairweight.data.codecs import png
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (3, 5, 1), (4, 7, 3), (1, 1, 3)])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fairweight.data import Images, load
-from fairweight.data.qmnist import Extended, read_extended
-from fairweight.data.splits import group_split, split_by_seed
+from fairweight.data.dataset import group_split, split_by_seed
+from fairweight.data.mnist import Extended, read_extended
 
 
 def need(folder: Path) -> Path:

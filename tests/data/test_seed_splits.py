@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairweight.data import Images
-from fairweight.data.splits import group_split, split_by_seed, stratified_split
+from fairweight.data.dataset import group_split, split_by_seed, stratified_split
 from fairweight.errors import InputError
 
 SHARES = {"train": 0.5, "validation": 0.25, "test": 0.25}

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from fairweight.data.thumbnail import MOST_BYTES, SIDE, thumbnail_uri
+from fairweight.data.codecs import MOST_BYTES, SIDE, thumbnail_uri
 
 
 def decoded(uri: str) -> tuple[str, bytes]:

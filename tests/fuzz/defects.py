@@ -103,12 +103,12 @@ DEFECTS: tuple[Defect, ...] = (
         38,
         (
             Change(
-                "fairweight.tables.delimited",
+                "fairweight.tables.formats",
                 "{name} IS NULL OR {PLAIN_WHOLE.format(name)} THEN",
                 "{name} IS NULL OR {number} IS NOT NULL THEN",
             ),
             Change(
-                "fairweight.tables.delimited",
+                "fairweight.tables.formats",
                 "read(_columns_where(workspace, head, columns, PLAIN_WHOLE), columns)",
                 "read(_columns_where(workspace, head, columns, "
                 "'TRY_CAST({0} AS BIGINT) IS NOT NULL'), columns)",

@@ -234,11 +234,11 @@ def quick(*, page: bool, tables: bool) -> Iterator[None]:
     """The command line built once, few draws; no page, no CSV copies of tables, no figures."""
     import typer.main
 
+    import fairweight.auditing.archive
     import fairweight.auditing.compare.signs
     import fairweight.auditing.compare.simultaneous
     import fairweight.report.figures.export
     import fairweight.report.html
-    import fairweight.report.machine
 
     built = command_line_tree()
     with contextlib.ExitStack() as held:
@@ -254,6 +254,6 @@ def quick(*, page: bool, tables: bool) -> Iterator[None]:
             held.enter_context(empty)
         if not tables:
             held.enter_context(
-                patch.object(fairweight.report.machine, "write_tables", lambda *_: None)
+                patch.object(fairweight.auditing.archive, "write_tables", lambda *_: None)
             )
         yield

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairweight.auditing.counts.stats import Counts
+from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.metrics.rates import error_rate
 
 LAST_VALIDATION_FILE = 182_637  # the official test part begins behind it

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairweight.lab.compress.schedules import iterative
+from fairweight.lab.compression.schedules import iterative
 
 WEIGHTS_OF_LENET = 59_838  # 28 × 28 pixels, without biases
 

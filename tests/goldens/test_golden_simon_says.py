@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairweight.auditing.counts.stats import Counts
-from fairweight.auditing.metrics import change
+from fairweight.auditing.counts.counts import Counts
+from fairweight.auditing.metrics import changes
 from fairweight.auditing.metrics.rates import fnr, fpr, recall
 from fairweight.data.imbalance import SIMON_SAYS
 
@@ -128,7 +128,7 @@ def test_the_sum_of_both_variances_is_not_what_was_published(published: dict[str
         )
         fpr, fnr = (
             f(teacher, mean)[0]
-            for f in (change.normalized_fpr_change, change.normalized_fnr_change)
+            for f in (changes.normalized_fpr_change, changes.normalized_fnr_change)
         )
         total = np.var(fpr) + np.var(fnr)
         assert round(total / 2, 3) == cev

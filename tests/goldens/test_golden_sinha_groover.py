@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairweight.auditing.counts.stats import Counts
-from fairweight.auditing.metrics.agreement import kappa
+from fairweight.auditing.counts.counts import Counts
+from fairweight.auditing.metrics.classes import kappa
 from fairweight.auditing.metrics.rates import accuracy, fpr
 
 PER_CLASS = 1000.0

@@ -49,7 +49,7 @@ def test_a_public_function_is_not_replaced_by_a_module_of_its_name() -> None:
 
 def test_predict_is_a_function_whoever_imports_its_module_first() -> None:
     program = (
-        "import fairweight.lab.predict\n"
+        "import fairweight.lab.prediction\n"
         "from fairweight import lab\n"
         "from fairweight.lab import predict\n"
         "print(callable(predict) and lab.predict is predict, predict.__module__)"
@@ -57,7 +57,7 @@ def test_predict_is_a_function_whoever_imports_its_module_first() -> None:
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert run.stdout.split() == ["True", "fairweight.lab.predict"]
+    assert run.stdout.split() == ["True", "fairweight.lab.prediction"]
 
 
 def test_without_torch_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 from tests.scripts import loaded
 
-from fairweight.lab.compress.catalogue import catalogue, schedules
+from fairweight.lab.compression.descriptions import catalogue, schedules
 from fairweight.lab.models import architectures
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -12,7 +12,7 @@ import pytest
 
 from fairweight.data import Images, register, unregister
 from fairweight.errors import InputError
-from fairweight.lab.prepared_data import Prepared, as_examples, prepare
+from fairweight.lab.partition import Prepared, as_examples, prepare
 from fairweight.specs.data import Data, DrawnBackdoor
 
 N = 60
@@ -146,7 +146,7 @@ def test_images_of_another_size() -> None:
 
 
 def test_a_checkerboard_becomes_grey_without_aliasing() -> None:
-    from fairweight.lab.prepared_data import _resized
+    from fairweight.lab.partition import _resized
 
     board = np.indices((8, 8)).sum(axis=0) % 2 * 255
     images = replace(

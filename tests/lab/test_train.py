@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from fairweight.errors import InputError
 from fairweight.lab.batches import Examples, Scaling, examples, model_input, scaling_of
-from fairweight.lab.compress.pruner import Pruner
-from fairweight.lab.compress.registry import spec_of
-from fairweight.lab.train import Progress, evaluate, train
-from fairweight.specs.pruning_schedules import Iterative, Polynomial
+from fairweight.lab.compression.pruner import Pruner
+from fairweight.lab.compression.registry import spec_of
+from fairweight.lab.loop import Progress, evaluate, train
+from fairweight.specs.compression import Iterative, Polynomial
 from fairweight.specs.training import Augment, Training
 
 
@@ -123,7 +123,7 @@ def test_progress_shows_loss_sparsity_and_the_last_accuracy() -> None:
 def test_progress_counts_masked_weights_only_when_masks_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import fairweight.lab.train as loop
+    import fairweight.lab.loop as loop
 
     counted: list[float] = []
     zeros = loop._zeros
@@ -326,7 +326,7 @@ def crop_of(image: Tensor, padded: Tensor) -> bool:
 
 
 def test_crops_are_crops_of_the_padded_image() -> None:
-    from fairweight.lab.augment import cropped
+    from fairweight.lab.batches import cropped
 
     images = striped(40).images
     random = torch.Generator().manual_seed(0)
@@ -338,7 +338,7 @@ def test_crops_are_crops_of_the_padded_image() -> None:
 
 
 def test_every_crop_comes_up_and_half_are_mirrored() -> None:
-    from fairweight.lab.augment import cropped
+    from fairweight.lab.batches import cropped
 
     image = torch.arange(36, dtype=torch.uint8).reshape(1, 6, 6, 1) + 1
     images = image.expand(900, -1, -1, -1).contiguous()

@@ -12,8 +12,7 @@ from torch import nn
 
 from fairweight.errors import InputError
 from fairweight.lab.batches import Examples, examples
-from fairweight.lab.train import loss_of, train
-from fairweight.lab.weighting import STEP, Weighting, weighting_of
+from fairweight.lab.loop import STEP, Weighting, loss_of, train, weighting_of
 from fairweight.specs.training import Training, recorded
 
 LABELS = torch.tensor([0, 0, 0, 1])

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.intervals.correction import holm
+from fairweight.auditing.intervals.multiplicity import holm
 from fairweight.auditing.result import (
     BOOLEAN_COLUMNS,
     INTEGER_COLUMNS,

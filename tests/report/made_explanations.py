@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.result import AuditResult
+from fairweight.auditing.schema import COLUMNS
 
 WRITERS = 60
 WAYS = (("modal", np.nan), ("taxicab", 90.0), ("taxicab", 95.0), ("taxicab", 99.0))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from fairweight.auditing.result import AuditResult
-from fairweight.report.explain_page import LIMIT, explanation
+from fairweight.report.examples import LIMIT, explanation
 from fairweight.report.figures import figures
 from fairweight.report.html import render
 

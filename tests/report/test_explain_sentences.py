@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fairweight.auditing.result import AuditResult
-from fairweight.report.explain_sentences import explanation_sentences
+from fairweight.report.explanation_sentences import explanation_sentences
 
 
 def said_of(audit: AuditResult, variant: str, word: str) -> list[str]:

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from fairweight.auditing.result import AuditResult
-from fairweight.data.thumbnail import MOST_BYTES
-from fairweight.report.gallery import MOST, audit_digest, gallery
+from fairweight.data.codecs import MOST_BYTES
+from fairweight.report.examples import MOST, audit_digest, gallery
 from fairweight.report.html import embedded, render
-from fairweight.tables.annotations.csv_file import COLUMNS
+from fairweight.tables.annotations import COLUMNS
 
 from .conftest import HOSTILE, build
 

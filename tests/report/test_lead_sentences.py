@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fairweight.auditing.result import AuditResult
-from fairweight.report.finding import Finding, findings
-from fairweight.report.lead_sentences import beyond_retraining, facts, headline
+from fairweight.report.finding import Finding, findings, ranked
 from fairweight.report.numbers import points_interval
-from fairweight.report.ranking import ranked
+from fairweight.report.sentences import beyond_retraining, facts, headline
 
 from .conftest import edited, of_version_0_1_0
 

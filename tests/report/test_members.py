@@ -13,13 +13,13 @@ import pytest
 from rich.console import Console
 
 import fairweight as fw
+from fairweight.auditing.archive import from_json, to_json
 from fairweight.auditing.result import AuditResult
 from fairweight.errors import InputError
 from fairweight.report.card import to_card
-from fairweight.report.explain_sentences import explanation_sentences
+from fairweight.report.explanation_sentences import explanation_sentences
 from fairweight.report.figures import draw, figures
 from fairweight.report.html import render
-from fairweight.report.machine import from_json, to_json
 from fairweight.report.markdown import to_markdown
 from fairweight.report.members import members_of, worded
 from fairweight.report.notebook import fragment

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fairweight.auditing.explain.tables import COLUMNS
-from fairweight.report.mitigation_sentences import mitigation_sentences
+from fairweight.auditing.schema import COLUMNS
+from fairweight.report.explanation_sentences import mitigation_sentences
 
 
 def change(metric: str, by: str, verdict: str, against: str = "small", **more: Any) -> dict:

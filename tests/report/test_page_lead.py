@@ -12,12 +12,20 @@ import pytest
 from fairweight.auditing.result import AuditResult
 from fairweight.report.finding import findings
 from fairweight.report.html import render
-from fairweight.report.interval_mark import EDGE, WIDTH, Scale, mark, scale_of
-from fairweight.report.next_steps import explain_command, mitigate_commands, ship_commands
-from fairweight.report.page_answers import answers
-from fairweight.report.page_lead import FIRST, Lead, page_lead
-from fairweight.report.page_payers import MOST
-from fairweight.report.page_unseen import BAR, page_unseen
+from fairweight.report.sections import answers, explain_command, mitigate_commands, ship_commands
+from fairweight.report.view_model import (
+    BAR,
+    EDGE,
+    FIRST,
+    MOST_PAYERS,
+    WIDTH,
+    Lead,
+    Scale,
+    mark,
+    page_lead,
+    page_unseen,
+    scale_of,
+)
 
 from .conftest import edited
 
@@ -52,7 +60,7 @@ def test_the_ranking_leads_with_the_clearest_loss(lead: Lead) -> None:
 
 def test_groups_and_classes_that_pay(lead: Lead) -> None:
     assert [group.title for group in lead.payers] == ["Groups", "Classes"]
-    assert all(len(group.rows) <= MOST for group in lead.payers)
+    assert all(len(group.rows) <= MOST_PAYERS for group in lead.payers)
     groups, classes = lead.payers
     assert groups.rows[0].who.startswith("sex=Female")
     assert classes.rows[0].who == "class 3"

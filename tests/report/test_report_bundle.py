@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fairweight.report import bundle
+from fairweight.report import html
 
 
 @pytest.fixture(scope="module")
 def bundled() -> str:
     """The JavaScript, which takes seconds to make."""
-    return bundle._make()
+    return html._make()
 
 
 @pytest.fixture
@@ -26,23 +26,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_second_use_reads_the_kept_copy(
     folder: Path, bundled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundle, "_make", lambda: bundled)
-    made = bundle.javascript()
+    monkeypatch.setattr(html, "_make", lambda: bundled)
+    made = html.javascript()
     assert "vegaEmbed" in made
     assert "</script" not in made
     assert [p.suffix for p in folder.iterdir()] == [".js"]
-    monkeypatch.setattr(bundle, "_make", lambda: pytest.fail("made again"))
+    monkeypatch.setattr(html, "_make", lambda: pytest.fail("made again"))
     start = time.perf_counter()
-    assert bundle.javascript() == made
+    assert html.javascript() == made
     assert time.perf_counter() - start < 0.5
 
 
 def test_a_damaged_copy_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundle, "_make", lambda: "good();")
-    assert bundle.javascript() == "good();"
+    monkeypatch.setattr(html, "_make", lambda: "good();")
+    assert html.javascript() == "good();"
     (kept,) = folder.iterdir()
     kept.write_text(kept.read_text()[:-3])
-    assert bundle.javascript() == "good();"
+    assert html.javascript() == "good();"
     assert kept.read_text().endswith("good();")
 
 
@@ -51,8 +51,8 @@ def test_a_folder_that_cannot_be_written_costs_only_time(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "file" / "below"))
-    monkeypatch.setattr(bundle, "_make", lambda: "good();")
-    assert bundle.javascript() == "good();"
+    monkeypatch.setattr(html, "_make", lambda: "good();")
+    assert html.javascript() == "good();"
 
 
 def test_the_cache_folder_follows_the_environment(
@@ -60,26 +60,26 @@ def test_the_cache_folder_follows_the_environment(
 ) -> None:
     monkeypatch.delenv("FAIRWEIGHT_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert bundle.cache_folder() == tmp_path / "fairweight"
+    assert html.cache_folder() == tmp_path / "fairweight"
     monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "own"))
-    assert bundle.cache_folder() == tmp_path / "own"
+    assert html.cache_folder() == tmp_path / "own"
 
 
 def test_nothing_heavy_is_imported_to_read_the_kept_copy_or_to_start(
     folder: Path, bundled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bundle, "_make", lambda: bundled)
-    bundle.javascript()
+    monkeypatch.setattr(html, "_make", lambda: bundled)
+    html.javascript()
     code = (
         "import sys\n"
-        "import fairweight.report.html, fairweight.report.terminal, fairweight.report.machine\n"
+        "import fairweight.report.html, fairweight.report.terminal, fairweight.auditing.archive\n"
         "import fairweight.report.notebook\n"
-        "from fairweight.report.bundle import javascript\n"
+        "from fairweight.report.html import javascript\n"
         "assert len(javascript()) > 100_000\n"
         "heavy = 'vl_convert pandas duckdb pyarrow jinja2 rich scipy numpy'.split()\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )
-    root = Path(bundle.__file__).parents[2]
+    root = Path(html.__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -100,15 +100,15 @@ def test_without_a_home_nobody_else_can_plant_a_bundle(
     def homeless() -> Path:
         raise RuntimeError("no home")
 
-    monkeypatch.setattr(bundle.Path, "home", homeless)
+    monkeypatch.setattr(html.Path, "home", homeless)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(bundle, "_own_temporary", bundle._own_temporary.__wrapped__)
+    monkeypatch.setattr(html, "_own_temporary", html._own_temporary.__wrapped__)
     own = tmp_path / f"fairweight-{os.getuid()}"
     if planted == "a link":
         own.symlink_to(tmp_path)
     elif planted != "nothing":
         own.mkdir()
         own.chmod(0o777)
-    found = bundle.cache_folder()
+    found = html.cache_folder()
     assert (found == own) is (planted == "nothing")
     assert found.stat().st_mode & 0o077 == 0

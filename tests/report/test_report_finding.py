@@ -8,10 +8,8 @@ import pytest
 
 from fairweight.auditing.result import AuditResult
 from fairweight.errors import InputError
-from fairweight.report.finding import find, findings
+from fairweight.report.finding import RuledOut, find, findings, verdict
 from fairweight.report.sentences import TOPICS, reading, sentences
-from fairweight.report.unseen import RuledOut
-from fairweight.report.verdict import verdict
 
 from .conftest import edited, lead_of, of_version_0_1_0
 

@@ -17,8 +17,8 @@ from fairweight.report.card import to_card
 from fairweight.report.finding import find, findings
 from fairweight.report.html import render
 from fairweight.report.junit import to_junit
-from fairweight.report.lead_sentences import headline
 from fairweight.report.markdown import LINES, to_markdown
+from fairweight.report.sentences import headline
 
 UNESCAPED = re.compile(r"(?<!\\)<(?!/?sub>)|(?<!\\)@")
 

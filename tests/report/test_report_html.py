@@ -15,7 +15,7 @@ import pytest
 from fairweight.auditing.result import AuditResult
 from fairweight.report.figures import figures
 from fairweight.report.html import render
-from fairweight.report.page_tables import LIMIT, detail_tables
+from fairweight.report.view_tables import LIMIT, detail_tables
 
 if TYPE_CHECKING:
     from tests.chromium import Watched

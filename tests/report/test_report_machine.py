@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairweight.auditing.archive import cell_text, from_json, to_json, write_tables
 from fairweight.auditing.result import RESULT_COLUMNS, AuditResult
+from fairweight.auditing.schema import FRAMES
 from fairweight.errors import InputError
-from fairweight.report.frames import FRAMES
-from fairweight.report.machine import from_json, to_json, write_tables
-from fairweight.report.tables import cell_text
 
 
 def same(left: pd.DataFrame, right: pd.DataFrame) -> None:

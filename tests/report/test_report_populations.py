@@ -11,15 +11,13 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from fairweight.auditing.archive import from_json, to_json, write_tables
 from fairweight.auditing.result import BOUND_COLUMNS, AuditResult
 from fairweight.report.finding import Finding, find
-from fairweight.report.machine import from_json, to_json
 from fairweight.report.notebook import fragment
-from fairweight.report.page_tables import detail_tables
-from fairweight.report.payer_tables import blind_table, payer_table
 from fairweight.report.sentences import NO_VETO, ONE_PAIR, PAIRED, TWO_SIDES, sentences
-from fairweight.report.tables import write_tables
 from fairweight.report.terminal import summary
+from fairweight.report.view_tables import blind_table, detail_tables, payer_table
 
 from .conftest import edited
 

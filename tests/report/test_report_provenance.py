@@ -18,8 +18,7 @@ import pytest
 
 from fairweight import cli
 from fairweight.auditing.result import AuditResult
-from fairweight.report.html import render
-from fairweight.report.provenance import provenance_lines
+from fairweight.report.html import provenance_lines, render
 
 
 def tables(folder: Path, *, n: int = 300, members: int = 5) -> None:

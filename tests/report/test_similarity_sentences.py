@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from fairweight.auditing.explain.regress import regress
-from fairweight.auditing.explain.similarity import similarity
+from fairweight.auditing.explain.similarity import regress, similarity
 from fairweight.auditing.result import AuditResult
-from fairweight.report.explain_page import explanation
-from fairweight.report.explain_sentences import sentences_by_variant
+from fairweight.report.examples import explanation
+from fairweight.report.explanation_sentences import sentences_by_variant
 
 DISTANCES, CEV = (0.05, 0.06, 0.09, 0.11, 0.14), (100.0, 180.0, 150.0, 260.0, 400.0)
 

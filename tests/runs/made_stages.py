@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairweight.runs import paths
-from fairweight.runs.context import Context
-from fairweight.runs.key import digest, key_of
-from fairweight.runs.stage import Stage
+from fairweight.runs import store_layout
+from fairweight.runs.executor import Context
+from fairweight.runs.stage import Stage, digest, key_of
 
 Spec = dict[str, Any]
 Inputs = dict[str, Path]
@@ -61,7 +60,7 @@ def runs_of(data: Path) -> list[str]:
 
 
 def outputs_of(root: Path, stages: Sequence[Stage]) -> dict[str, str]:
-    return {s.label: (paths.stage(root, s.key) / "out.txt").read_text() for s in stages}
+    return {s.label: (store_layout.stage(root, s.key) / "out.txt").read_text() for s in stages}
 
 
 def mix(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
@@ -117,7 +116,7 @@ def facts(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
 
 def _note(name: str, context: Context) -> None:
     root, key = context.work.parent.parent, context.work.name
-    again = " though it was done" if paths.manifest(root, key).exists() else ""
+    again = " though it was done" if store_layout.manifest(root, key).exists() else ""
     _append(context, "log", name + again)
 
 

@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from fairweight.runs.key import key_of
-from fairweight.runs.stage import Stage
+from fairweight.runs.stage import Stage, key_of
 
 
 def numbered(number: int, inputs: tuple[str, ...] = ()) -> Stage:

@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 
 from fairweight.errors import InputError
-from fairweight.runs import paths
+from fairweight.runs import store_layout
 from fairweight.runs.catalogue import COLUMNS, catalogue, export
-from fairweight.runs.key import key_of
-from fairweight.runs.stage import Stage
+from fairweight.runs.stage import Stage, key_of
 from fairweight.runs.store import Store
 
 
@@ -93,9 +92,9 @@ def test_only_new_stages_are_read_and_removed_ones_go(
     study(store)
     before = catalogue(store)
     read: list[str] = []
-    manifest = paths.manifest
+    manifest = store_layout.manifest
     monkeypatch.setattr(
-        paths, "manifest", lambda root, key: read.append(key) or manifest(root, key)
+        store_layout, "manifest", lambda root, key: read.append(key) or manifest(root, key)
     )
     pd.testing.assert_frame_equal(catalogue(store), before)
     assert read == []
@@ -118,7 +117,7 @@ def test_a_stage_done_again_is_read_again(store: Store) -> None:
 def test_the_kept_part_can_be_rebuilt(store: Store) -> None:
     study(store)
     before = catalogue(store)
-    kept = paths.catalogue(store.root)
+    kept = store_layout.catalogue(store.root)
     changes = (
         kept.unlink,
         lambda: kept.write_bytes(kept.read_bytes()[:100]),
@@ -134,7 +133,7 @@ def test_broken_manifests_are_left_out(store: Store) -> None:
     whole = made(store, "train", {"a": 0})
     for content in (b"", b"{", b"\xff\xfe", b"[]", b'{"key": "another"}'):
         key = made(store, "train", {"a": repr(content)})
-        paths.manifest(store.root, key).write_bytes(content)
+        store_layout.manifest(store.root, key).write_bytes(content)
     for _ in range(2):
         assert list(catalogue(store)["key"]) == [whole]
 
@@ -147,9 +146,9 @@ def test_a_store_that_cannot_be_written_is_read(
     def refuse(*args: object, **options: object) -> None:
         raise PermissionError(13, "no")
 
-    monkeypatch.setattr("fairweight.tables.write.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("fairweight.base.files.tempfile.mkstemp", refuse)
     assert set(catalogue(store)["key"]) == store.done()
-    assert not paths.catalogue(store.root).exists()
+    assert not store_layout.catalogue(store.root).exists()
 
 
 @pytest.mark.parametrize("name", ["runs.parquet", "runs.csv"])

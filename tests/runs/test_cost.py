@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from fairweight.runs import cost
-from fairweight.runs.gpu_cost import asking_seconds, training_seconds
+from fairweight.runs.cost import asking_seconds, training_seconds
 from fairweight.runs.plan import plan
-from fairweight.specs.read_study import read_study
 from fairweight.specs.study import Study
+from fairweight.specs.toml import read_study
 
 UNIT = cost.Unit(
     train_s=1e-4,

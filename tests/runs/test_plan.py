@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from fairweight.errors import InputError
-from fairweight.runs.key import canonical, key_of
 from fairweight.runs.plan import plan
-from fairweight.specs.read_study import read_study
+from fairweight.runs.stage import canonical, key_of
 from fairweight.specs.study import Study
+from fairweight.specs.toml import read_study
 from fairweight.studies.library import names, presets, study, text
 
 FINETUNE = {"epochs": 1}

@@ -18,11 +18,9 @@ from made_stages import diamond, outputs_of, runs_of, stage, study
 
 from fairweight.errors import InputError
 from fairweight.runs import ray_pool
-from fairweight.runs.executor import Job
-from fairweight.runs.outcome import News
-from fairweight.runs.result import Status
-from fairweight.runs.runner import run
-from fairweight.runs.sign import Sign
+from fairweight.runs.executor import Job, Status
+from fairweight.runs.ray_pool import Sign
+from fairweight.runs.runner import News, run
 from fairweight.runs.store import Store
 
 HERE = Path(__file__).parent

@@ -14,9 +14,8 @@ import pytest
 from made_stages import diamond, outputs_of, runs_of, stage
 
 from fairweight.errors import FairweightError, InputError, OutputError
-from fairweight.runs import loop, paths, pool
-from fairweight.runs.outcome import News
-from fairweight.runs.runner import run
+from fairweight.runs import pool, runner, store_layout
+from fairweight.runs.runner import News, run
 from fairweight.runs.store import Store
 
 EVERYWHERE = pytest.mark.parametrize("workers", [0, 2])
@@ -121,8 +120,8 @@ def test_a_stage_whose_process_was_killed_is_tried_again(store: Store, data: Pat
 def test_a_stage_that_kills_its_process_each_time_fails_with_a_sentence(
     store: Store, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert loop.RETRIES == 3
-    monkeypatch.setattr(loop, "RETRIES", 1)
+    assert runner.RETRIES == 3
+    monkeypatch.setattr(runner, "RETRIES", 1)
     always = stage("always", function="killed", times=99)
     below = stage("below", [always])
     outcome = run([always, below, stage("other")], store, workers=1, data=data)
@@ -180,7 +179,7 @@ def test_after_the_budget_no_stage_begins(store: Store, data: Path) -> None:
 def test_a_stage_that_does_not_look_at_the_clock_is_ended_after_a_grace(
     store: Store, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "GRACE", 0.3)
+    monkeypatch.setattr(runner, "GRACE", 0.3)
     slow = stage("slow", function="unhurried")
     outcome = run([slow], store, workers=1, data=data, budget=1.0)
     assert outcome.left == (slow.key,)
@@ -271,7 +270,7 @@ def test_a_stage_of_another_runner_is_waited_for(store: Store, data: Path) -> No
         thread = threading.Thread(target=finish)
         thread.start()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(loop, "LOOK_AGAIN", 0.05)
+            patch.setattr(runner, "LOOK_AGAIN", 0.05)
             outcome = run(
                 [theirs, abandoned, ours], store, workers=0, data=data, budget=1.0,
                 progress=news.append,
@@ -289,4 +288,4 @@ def test_arguments_are_checked(store: Store) -> None:
     with pytest.raises(InputError, match="budget is 0"):
         run([], store, budget=0)
     assert run([], store).complete
-    assert not paths.about(store.root).exists()
+    assert not store_layout.about(store.root).exists()

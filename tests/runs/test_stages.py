@@ -10,11 +10,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from fairweight.runs.context import Context, OutOfTime
+from fairweight.runs.executor import Context, OutOfTime
 from fairweight.runs.stages import train
 from fairweight.specs.data import Data
-from fairweight.specs.model import Model
-from fairweight.specs.training import Training
+from fairweight.specs.training import Model, Training
 
 SPEC = {
     "data": asdict(Data(name="digits")),
@@ -43,7 +42,7 @@ def test_a_stopped_training_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rooms are thrown away; the checkpoint must lie in the stage's work."""
-    monkeypatch.setattr("fairweight.lab.make.fitted.SAVE_EVERY", 0.0)
+    monkeypatch.setattr("fairweight.lab.training.SAVE_EVERY", 0.0)
     work = tmp_path / "work"
     work.mkdir()
     first = stopped_after(3, tmp_path / "room", work)

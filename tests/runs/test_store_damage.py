@@ -12,8 +12,8 @@ import pytest
 from stored_stages import is_whole, numbered, writer
 
 from fairweight.errors import InputError, OutputError
-from fairweight.runs import damaged, paths, verify
-from fairweight.runs.damaged import Damaged
+from fairweight.runs import manifest, store_layout
+from fairweight.runs.manifest import Damaged
 from fairweight.runs.store import Store
 
 
@@ -56,25 +56,25 @@ def test_damage_is_found_set_aside_and_repaired(store: Store, name: str) -> None
     assert found.value.key == stage.key
     assert not store.is_done(stage.key)
     assert store.done() == set()
-    aside = paths.damage(store.root, stage.key, 1)
+    aside = store_layout.damage(store.root, stage.key, 1)
     assert json.loads((aside / "damage.json").read_text())["reason"] == found.value.reason
     assert store.write(stage, writer(stage.key))
     assert is_whole(store.read(stage.key), stage.key)
     flip(store.folder(stage.key) / "stage.json", -20)
     with pytest.raises(Damaged):
         store.read(stage.key)
-    assert paths.damage(store.root, stage.key, 2).is_dir()
+    assert store_layout.damage(store.root, stage.key, 2).is_dir()
 
 
 def test_every_flipped_byte_of_a_manifest_is_found(store: Store) -> None:
     key = numbered(1).key
-    path = paths.manifest(store.root, key)
+    path = store_layout.manifest(store.root, key)
     whole = path.read_bytes()
     for position in range(0, len(whole) - 1, 7):
         flip(path, position)
         with pytest.raises(Damaged):
             store.manifest(key)
-        os.rename(paths.damage(store.root, key, 1), store.folder(key))
+        os.rename(store_layout.damage(store.root, key, 1), store.folder(key))
         (store.folder(key) / "damage.json").unlink()
         path.write_bytes(whole)
     assert store.manifest(key).key == key
@@ -83,7 +83,9 @@ def test_every_flipped_byte_of_a_manifest_is_found(store: Store) -> None:
 def test_a_manifest_of_another_stage_is_found(store: Store) -> None:
     one, two = numbered(1), numbered(2)
     store.write(two, writer(two.key))
-    os.replace(paths.manifest(store.root, two.key), paths.manifest(store.root, one.key))
+    os.replace(
+        store_layout.manifest(store.root, two.key), store_layout.manifest(store.root, one.key)
+    )
     with pytest.raises(Damaged, match=f"is that of stage {two.key}"):
         store.read(one.key)
 
@@ -92,8 +94,8 @@ def test_sizes_are_compared_each_time_and_contents_once(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key, seen = numbered(1).key, []
-    whole = verify.file_sha256
-    monkeypatch.setattr(verify, "file_sha256", lambda path: seen.append(path.name) or whole(path))
+    whole = manifest.file_sha256
+    monkeypatch.setattr(manifest, "file_sha256", lambda path: seen.append(path.name) or whole(path))
     store.read(key)
     Store(store.root).read(key)
     assert sorted(seen) == ["empty.bin", "large.bin", "small.bin"]
@@ -116,14 +118,14 @@ def test_an_unreadable_disk_is_damage_and_a_busy_machine_is_not(
 
         return fail
 
-    monkeypatch.setattr(verify, "file_sha256", failing(errno.EMFILE))
+    monkeypatch.setattr(manifest, "file_sha256", failing(errno.EMFILE))
     with pytest.raises(OSError, match="Too many open files"):
         store.read(key)
-    monkeypatch.setattr(verify, "file_sha256", failing(errno.EACCES))
+    monkeypatch.setattr(manifest, "file_sha256", failing(errno.EACCES))
     with pytest.raises(InputError, match="permission denied"):
         store.read(key)
     assert store.is_done(key)
-    monkeypatch.setattr(verify, "file_sha256", failing(errno.EIO))
+    monkeypatch.setattr(manifest, "file_sha256", failing(errno.EIO))
     with pytest.raises(Damaged, match="Input/output error"):
         store.read(key)
     assert not store.is_done(key)
@@ -136,7 +138,7 @@ def test_damage_that_cannot_be_moved_is_told(store: Store, monkeypatch: pytest.M
     def refuse(*places: object) -> None:
         raise PermissionError(errno.EACCES, "no")
 
-    monkeypatch.setattr(damaged.os, "rename", refuse)
+    monkeypatch.setattr(manifest.os, "rename", refuse)
     with pytest.raises(OutputError, match="permission denied"):
         store.read(key)
 
@@ -148,11 +150,11 @@ def test_a_stage_done_again_meanwhile_is_not_set_aside(
 
     def overtaken(path: Path) -> str:
         monkeypatch.undo()
-        os.rename(store.folder(key), paths.damage(store.root, key, 1))
+        os.rename(store.folder(key), store_layout.damage(store.root, key, 1))
         store.write(numbered(1), writer(key))
         return "another"
 
-    monkeypatch.setattr(verify, "file_sha256", overtaken)
+    monkeypatch.setattr(manifest, "file_sha256", overtaken)
     with pytest.raises(Damaged):
         store.read(key)
     assert is_whole(store.read(key), key)
@@ -165,4 +167,4 @@ def test_a_folder_without_manifest_does_not_stand_in_the_way(tmp_path: Path, res
     (store.folder(stage.key) / rest).touch()
     assert store.write(stage, writer(stage.key))
     assert is_whole(store.read(stage.key), stage.key)
-    assert (paths.damage(store.root, stage.key, 1) / rest).exists()
+    assert (store_layout.damage(store.root, stage.key, 1) / rest).exists()

@@ -15,7 +15,7 @@ import pytest
 from stored_stages import is_whole, numbered, writer
 
 from fairweight.errors import OutputError
-from fairweight.runs import paths, verify
+from fairweight.runs import manifest, store_layout
 from fairweight.runs.store import Store
 
 
@@ -76,7 +76,7 @@ def test_full_at_every_call(tmp_path: Path, action: str, new: bool) -> None:
                 ACTIONS[action](Store(root))
             except OutputError as error:
                 told = str(error)
-        verify._compared.clear()
+        manifest._compared.clear()
         store = Store(root)
         for key in store.done():
             assert is_whole(store.read(key), key)
@@ -84,8 +84,8 @@ def test_full_at_every_call(tmp_path: Path, action: str, new: bool) -> None:
         if told is not None:
             assert "no space left on that disk; free some or choose another place" in told
             assert store.done() == before
-        if paths.rooms(root).exists():
-            assert os.listdir(paths.rooms(root)) == []
+        if store_layout.rooms(root).exists():
+            assert os.listdir(store_layout.rooms(root)) == []
         ACTIONS[action](store)  # there is room again
         if not disk.failed:
             break

@@ -9,7 +9,7 @@ import pytest
 from stored_stages import numbered, outputs, writer
 
 from fairweight.errors import InputError
-from fairweight.runs import damaged, paths, rooms
+from fairweight.runs import manifest, store_layout
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
 
@@ -31,7 +31,7 @@ def test_inputs_of_inputs_are_referred_to(tmp_path: Path) -> None:
     listed = store.garbage()
     assert [key for key, _ in listed] == unused
     for key, size in listed:
-        manifest = paths.manifest(store.root, key).stat().st_size
+        manifest = store_layout.manifest(store.root, key).stat().st_size
         assert size == sum(map(len, outputs(key).values())) + manifest
     store.register("second@smoke", [other[1].key])
     assert [key for key, _ in store.garbage()] == [kept[3].key]
@@ -47,7 +47,7 @@ def test_what_is_referred_to_is_not_removed(tmp_path: Path) -> None:
     store.remove([third.key, "ab" * 16, "../../studies"])
     assert store.done() == {first.key, second.key}
     assert store.registered() == {"mine": [second.key]}
-    assert os.listdir(paths.rooms(store.root)) == []
+    assert os.listdir(store_layout.rooms(store.root)) == []
 
 
 def test_a_study_replaces_what_it_said_and_can_be_forgotten(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_unreadable_study_makes_nothing_garbage(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (stage,) = chain(store, 1)
     store.register("mine", [stage.key])
-    paths.study(store.root, "mine").write_text('{"keys":')
+    store_layout.study(store.root, "mine").write_text('{"keys":')
     with pytest.raises(InputError, match=r"mine\.json' cannot be read"):
         store.garbage()
     with pytest.raises(InputError, match=r"mine\.json' cannot be read"):
@@ -90,26 +90,32 @@ def test_leftovers_are_what_nobody_works_on(tmp_path: Path) -> None:
     store.register("mine", [wanted.key])
     for stage in (done, wanted, dropped, busy):
         (store.work(stage.key) / "checkpoint").write_bytes(b"12345")
-    with rooms.empty_room(store.root, "cd") as living:
+    with store_layout.empty_room(store.root, "cd") as living:
         room = living.with_name(living.name + "1")  # of this machine, and nobody holds its lock
     room.mkdir()
     (room / "half").write_bytes(b"123")
-    damaged.set_aside(store.root, done.key, "it was")
+    manifest.set_aside(store.root, done.key, "it was")
     with store.claim(busy.key):
         listed = dict(store.leftovers())
-        aside = paths.damage(store.root, done.key, 1)
+        aside = store_layout.damage(store.root, done.key, 1)
         assert set(listed) == {
-            paths.work(store.root, dropped.key),
-            paths.work(store.root, done.key),
+            store_layout.work(store.root, dropped.key),
+            store_layout.work(store.root, done.key),
             room,
             aside,
         }
-        assert listed[paths.work(store.root, dropped.key)] == 5
+        assert listed[store_layout.work(store.root, dropped.key)] == 5
         assert listed[room] == 3
         store.register("second", [dropped.key])  # in use by now
-        store.clear([*listed, paths.work(store.root, busy.key), paths.studies(store.root)])
-    assert sorted(os.listdir(paths.works(store.root))) == sorted(
+        store.clear(
+            [*listed, store_layout.work(store.root, busy.key), store_layout.studies(store.root)]
+        )
+    assert sorted(os.listdir(store_layout.works(store.root))) == sorted(
         [wanted.key, dropped.key, busy.key]
     )
-    assert os.listdir(paths.damages(store.root)) == os.listdir(paths.rooms(store.root)) == []
+    assert (
+        os.listdir(store_layout.damages(store.root))
+        == os.listdir(store_layout.rooms(store.root))
+        == []
+    )
     assert set(store.registered()) == {"mine", "second"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fairweight.runs.key import digest
+from fairweight.runs.stage import digest
 from fairweight.runs.store import Store
 
 NUMBER = 30_000

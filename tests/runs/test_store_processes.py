@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from stored_stages import is_whole, numbered, writer
 
-from fairweight.runs import lock_file, paths
+from fairweight.base import locks
+from fairweight.runs import store_layout
 from fairweight.runs.store import Store
 
 # Does the stages that are left, in an order of its own, and notes which functions it has called.
@@ -96,7 +97,7 @@ def test_killed_at_any_moment_nothing_half_is_seen_and_nothing_is_done_again(
     assert all(is_whole(store.read(key), key) for key in store.done())
     assert store.running() == set()
     store.write(numbered(-1), writer(numbered(-1).key))
-    assert os.listdir(paths.rooms(store.root)) == []
+    assert os.listdir(store_layout.rooms(store.root)) == []
 
 
 def test_two_runners_do_each_stage_once(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ def test_a_claim_is_for_one_within_a_process_too(tmp_path: Path) -> None:
         raise OSError("of the block")
     with store.claim("ab") as again:
         assert again
-    assert os.listdir(paths.locks(store.root)) == []
+    assert os.listdir(store_layout.lock_folder(store.root)) == []
 
 
 def test_locks_hold_while_their_files_come_and_go(tmp_path: Path) -> None:
@@ -147,7 +148,7 @@ def test_locks_hold_while_their_files_come_and_go(tmp_path: Path) -> None:
     def work() -> None:
         nonlocal inside, most, turns
         for _ in range(100):
-            with lock_file.held(tmp_path / "lock", wait=True) as ours:
+            with locks.held(tmp_path / "lock", wait=True) as ours:
                 assert ours
                 inside += 1
                 most = max(most, inside)

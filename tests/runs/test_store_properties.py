@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from stored_stages import is_whole, numbered, writer
 
 from fairweight.errors import InputError
-from fairweight.runs import paths, rooms, verify
-from fairweight.runs.damaged import Damaged
+from fairweight.runs import manifest, store_layout
+from fairweight.runs.manifest import Damaged
 from fairweight.runs.store import Store
 
 STAGES = [numbered(0), numbered(1), numbered(2)]
@@ -66,7 +66,7 @@ def _happen(store: Store, what: str, number: int, whole: set[str]) -> None:
                 store.write(stage, interrupted)
     elif what == "kill":
         store.work(key)
-        with rooms.empty_room(store.root, key) as room:
+        with store_layout.empty_room(store.root, key) as room:
             pass
         room.with_name(f"{room.name}.lock").touch()
         room.mkdir()
@@ -77,7 +77,7 @@ def _happen(store: Store, what: str, number: int, whole: set[str]) -> None:
         if file.exists() and file.stat().st_size:
             _damage(file, what)
     elif what == "read":
-        verify._compared.clear()  # as another process would
+        manifest._compared.clear()  # as another process would
         if key in whole:
             assert is_whole(store.read(key), key)
         else:
@@ -107,7 +107,7 @@ def test_any_sequence_keeps_the_store_valid(happenings: list[tuple[str, int]]) -
             _happen(store, what, number, whole)
             assert whole <= store.done()
             assert store.running() == set()
-        verify._compared.clear()
+        manifest._compared.clear()
         for stage in STAGES:  # a runner would do the same
             try:
                 store.read(stage.key)
@@ -115,4 +115,4 @@ def test_any_sequence_keeps_the_store_valid(happenings: list[tuple[str, int]]) -
                 assert store.write(stage, writer(stage.key))
             assert is_whole(store.read(stage.key), stage.key)
         store.write(numbered(9), writer(numbered(9).key))
-        assert os.listdir(paths.rooms(store.root)) == []
+        assert os.listdir(store_layout.rooms(store.root)) == []

@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fairweight.auditing.mitigate.people import read_annotations
+from fairweight.auditing.mitigate.overrides import read_annotations
 from fairweight.errors import InputError
-from fairweight.tables.annotations.csv_file import COLUMNS, read_csv, to_csv
-from fairweight.tables.annotations.human_labels import human_labels
-from fairweight.tables.annotations.store import AnnotationStore
-from fairweight.tables.annotations.verdict import VERDICTS, Annotation
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.tables.annotations import (
+    COLUMNS,
+    VERDICTS,
+    Annotation,
+    human_labels,
+    read_csv,
+    to_csv,
+)
 
 from .mutations import CASES, TEXTS, fuzz, mutated_bytes
 

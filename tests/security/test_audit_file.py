@@ -17,15 +17,15 @@ import pytest
 from rich.console import Console
 
 from fairweight.api import Audit
-from fairweight.auditing.decide.gate import decide
+from fairweight.auditing.archive import from_json
+from fairweight.auditing.gate.verdict import decide
 from fairweight.errors import InputError
 from fairweight.report import terminal
 from fairweight.report.figures import draw, figures
-from fairweight.report.gate.junit import to_junit as verdict_as_junit
 from fairweight.report.html import render
 from fairweight.report.junit import to_junit
-from fairweight.report.machine import from_json
-from fairweight.specs.read_policy import read_policy
+from fairweight.report.junit import verdict_to_junit as verdict_as_junit
+from fairweight.specs.policy import read_policy
 
 from .mutations import CASES, fuzz, mutated
 

@@ -17,17 +17,16 @@ from typing import Any
 import pytest
 
 from fairweight import cli
+from fairweight.base.trust import trusting
 from fairweight.errors import InputError
-from fairweight.trust import trusting
 
 from .mutations import CANARY
 
 torch = pytest.importorskip("torch")
 
-from fairweight.lab.artifacts import load, save  # noqa: E402
-from fairweight.lab.card import Card, card_json  # noqa: E402
+from fairweight.lab.artifacts import Card, card_json, load, save  # noqa: E402  # noqa: E402
 from fairweight.lab.models.registry import build  # noqa: E402
-from fairweight.lab.predict import predict  # noqa: E402
+from fairweight.lab.prediction import predict  # noqa: E402
 
 Refused = Callable[..., str]
 DIGITS = {"name": "digits"}
@@ -122,9 +121,7 @@ def test_the_card_inside_an_onnx_file_runs_no_code(
     tmp_path: Path, canary: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is asked as ONNX, which needs no network of ours."""
-    from fairweight.lab.export import to_onnx
-    from fairweight.lab.onnx_card import put_card
-    from fairweight.lab.onnx_file import read_onnx, write_onnx
+    from fairweight.lab.onnx_models import put_card, read_onnx, to_onnx, write_onnx
 
     net = build("lenet", classes=10, channels=1, size=8).eval()
     file = to_onnx(net, torch.zeros(1, 1, 8, 8), tmp_path / "m.onnx")
@@ -243,7 +240,7 @@ def test_an_exported_program_is_opened_by_name_only(
 @pytest.mark.parametrize("option", ["cache", "progress"])
 def test_a_card_names_no_folder_that_is_written(tmp_path: Path, option: str) -> None:
     """Decoded images are kept in a folder that Python may choose, and no file."""
-    from fairweight.lab.make.predicted import asked, data_of
+    from fairweight.lab.prediction import asked, data_of
 
     data = {"name": "folders", "options": {option: str(tmp_path / "x")}}
     evil = evil_model(tmp_path / "evil", "lenet")

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from fairweight import cli
+from fairweight.base.files import MANIFEST, check_folder
 from fairweight.errors import InputError
 from fairweight.runs.plan import plan
-from fairweight.specs.read_study import read_study
-from fairweight.tables.write import MANIFEST, check_folder
+from fairweight.specs.toml import read_study
 
 from .mutations import below
 
@@ -141,9 +141,9 @@ def test_the_viewer_serves_no_link_that_leads_out(here: Path, name: str, refused
 def test_a_file_that_becomes_a_link_is_served_no_longer(here: Path, name: str) -> None:
     from starlette.testclient import TestClient
 
-    from fairweight.web.app import create_app
-    from fairweight.web.places import find_items
-    from fairweight.web.settings import Settings
+    from fairweight.web.application import create_app
+    from fairweight.web.items import find_items
+    from fairweight.web.site import Settings
 
     (here / "secret").write_text("the secret")
     (here / "out").mkdir()
@@ -162,7 +162,7 @@ def test_a_file_that_becomes_a_link_is_served_no_longer(here: Path, name: str) -
 
 
 def test_linked_folders_are_not_looked_into(here: Path) -> None:
-    from fairweight.web.places import find_items
+    from fairweight.web.items import find_items
 
     for folder in ("elsewhere/audits", "given/own"):
         (here / folder).mkdir(parents=True)

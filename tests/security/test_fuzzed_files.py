@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from fairweight.specs.read_study import read_study
+from fairweight.base.files import MANIFEST, PENDING, STEPS, atomic_directory, finish, manifest
 from fairweight.specs.study import Expected
-from fairweight.tables.write import MANIFEST, PENDING, STEPS, atomic_directory, finish, manifest
+from fairweight.specs.toml import read_study
 
 from .mutations import CASES, as_json, below, fuzz, hostile, mutated, mutated_bytes
 
@@ -29,11 +29,10 @@ pytestmark = pytest.mark.filterwarnings("error")
 def test_cards(tmp_path: Path, canary: Path, cases: int) -> None:
     """A model's folder with a changed card is opened, and its data are named."""
     pytest.importorskip("torch")
-    from fairweight.lab.artifacts import load, save
+    from fairweight.lab.artifacts import Card, load, save
     from fairweight.lab.batches import Scaling
-    from fairweight.lab.card import Card
-    from fairweight.lab.make.predicted import asked, data_of
     from fairweight.lab.models.registry import build
+    from fairweight.lab.prediction import asked, data_of
 
     shape = {"classes": 3, "channels": 1, "size": 8}
     cards = []
@@ -125,9 +124,9 @@ copies = [{method = "int8-static"}]
 def test_studies(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch, cases: int) -> None:
     """A changed study is read, planned, and its cost is estimated as by a dry run."""
     pytest.importorskip("torch")
+    from fairweight.base.trust import NAME
     from fairweight.runs import cost
     from fairweight.runs.plan import plan
-    from fairweight.trust import NAME
 
     pattern = re.compile(NAME)
     few = Expected(train=10, test=10, size=8, channels=1, classes=10)

@@ -21,7 +21,7 @@ import pytest
 import fairweight as fw
 from fairweight import cli
 from fairweight.errors import InputError
-from fairweight.specs.read_policy import read_policy
+from fairweight.specs.policy import read_policy
 from fairweight.tables import connection
 from fairweight.tables.align import align
 from fairweight.tables.sources import open_source
@@ -358,7 +358,7 @@ def test_out_of_memory_is_a_sentence(
     def nothing_left(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("fairweight.auditing.counts.count.count", nothing_left)
+    monkeypatch.setattr("fairweight.auditing.counts.group_by.count", nothing_left)
     said = refused("audit", "a.csv", *AUDIT)
     assert "not enough memory" in said
     assert "fewer group columns" in said
@@ -424,8 +424,8 @@ POLICIES = (
 
 @CASES
 def test_mutated_policies(cases: int) -> None:
-    from fairweight.auditing.decide.criteria import demands
-    from fairweight.auditing.decide.gate import decide
+    from fairweight.auditing.gate.endpoints import demands
+    from fairweight.auditing.gate.verdict import decide
 
     result = fw.load(Path(__file__).parents[1] / "fixtures" / "audits-0.1.0" / "pair").result
 

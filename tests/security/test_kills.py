@@ -25,12 +25,12 @@ from pathlib import Path
 import pytest
 from tests.web.studies import rows
 
+from fairweight.base.files import MANIFEST, PENDING, finish, manifest
 from fairweight.runs.store import Store
-from fairweight.tables.annotations.store import AnnotationStore
-from fairweight.tables.annotations.verdict import Annotation
-from fairweight.tables.write import MANIFEST, PENDING, finish, manifest
-from fairweight.web.places import find_items
-from fairweight.web.votes.build import indexed
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.tables.annotations import Annotation
+from fairweight.web.items import find_items
+from fairweight.web.votes.builder import indexed
 
 from .killer import Done, Killer, Order, killer, read_log
 
@@ -279,8 +279,8 @@ def study_check(finished: Path, room: Path) -> tuple[Path, Callable[[], None]]:
 # --- view while annotating -----------------------------------------------------------------------
 
 SERVER = """
-fairweight.cli.app fairweight.cli.view_command fairweight.web.app fairweight.web.votes.build
-fairweight.web.votes.opened fairweight.web.security.connections fairweight.report.bundle uvicorn
+fairweight.cli.app fairweight.cli.view fairweight.web.application fairweight.web.votes.builder
+fairweight.web.votes.index fairweight.web.security fairweight.report.html uvicorn
 pyarrow.feather
 """
 

@@ -25,17 +25,17 @@ from tests.web.studies import rows
 
 from fairweight.errors import InputError, OutputError
 from fairweight.runs.store import Store
-from fairweight.tables.annotations.store import AnnotationStore
-from fairweight.tables.annotations.verdict import Annotation
-from fairweight.web import indexing, serve
-from fairweight.web.app import create_app
-from fairweight.web.places import find_items
-from fairweight.web.security import connections
-from fairweight.web.settings import Settings
-from fairweight.web.votes.build import indexed
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.tables.annotations import Annotation
+from fairweight.web import application, security
+from fairweight.web.application import create_app
+from fairweight.web.items import find_items
+from fairweight.web.site import Settings
+from fairweight.web.votes import builder
+from fairweight.web.votes.builder import indexed
 
 # 210 of them kept the viewer at 503, when it had 200 places.
-HALVES = connections.MOST_AT_ONCE + connections.MOST_WAITING + 10
+HALVES = security.MOST_AT_ONCE + security.MOST_WAITING + 10
 TOKEN = "correct-horse-battery-staple"
 SAID = {"example_id": "id-004", "verdict": "fine", "annotator": "mallory"}
 
@@ -43,7 +43,7 @@ SAID = {"example_id": "id-004", "verdict": "fine", "annotator": "mallory"}
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(indexing, "built_apart", indexed)
+    monkeypatch.setattr(builder, "built_apart", indexed)
     monkeypatch.delenv("FAIRWEIGHT_TOKEN", raising=False)
     path = tmp_path / "answers.parquet"
     rows().to_parquet(path)
@@ -130,20 +130,20 @@ def test_a_token_file_that_others_read(tmp_path: Path) -> None:
     file.write_text(f"{TOKEN}\n")
     file.chmod(0o640)
     with pytest.raises(InputError, match=f"can be read by others; run: chmod 600 {file}"):
-        serve.token_in(file)
+        application.token_in(file)
     file.chmod(0o600)
-    assert serve.token_in(file) == TOKEN
+    assert application.token_in(file) == TOKEN
 
 
 def test_the_browser_is_started_without_the_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fairweight.cli import view_command
+    from fairweight.cli import view
 
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
-    monkeypatch.setattr(view_command, "_has_display", lambda: True)
-    view_command._ready(Settings(token=TOKEN), 1, tmp_path)
+    monkeypatch.setattr(view, "_has_display", lambda: True)
+    view._ready(Settings(token=TOKEN), 1, tmp_path)
     (address,) = opened
     assert address.startswith("file://")
     assert TOKEN not in address
@@ -174,10 +174,10 @@ def port(table: Path) -> Iterator[int]:
     items = find_items(table)
     indexed(items[0])
     ready = threading.Event()
-    with serve.listening("127.0.0.1", 0) as listener:
+    with application.listening("127.0.0.1", 0) as listener:
         number = listener.getsockname()[1]
         settings = Settings(port=number, token=TOKEN, annotations=table.with_name("said.sqlite"))
-        server = serve.server(create_app(items, settings=settings), ready.set)
+        server = application.server(create_app(items, settings=settings), ready.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         ready.wait(60)
@@ -236,12 +236,12 @@ def test_whole_requests_always_get_a_place(port: int, begun: str) -> None:
         for _ in range(5):
             assert status(port, Authorization=f"Bearer {TOKEN}") == 200
         # Each connection of ours is one of those that wait, until its request is there.
-        assert sum(map(is_open, held)) <= connections.MOST_WAITING
+        assert sum(map(is_open, held)) <= security.MOST_WAITING
 
 
 def test_half_a_request_has_an_end(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.3)
-    monkeypatch.setattr(connections, "BODY_SECONDS", 0.6)
+    monkeypatch.setattr(security, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(security, "BODY_SECONDS", 0.6)
     own = secret(port)
     for begun in BEGUN.values():
         with ExitStack() as stack:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.quantities import Quantity, quantities
-from fairweight.auditing.compare.rates import RateRows, rate_block, rates
+from fairweight.auditing.compare.estimands import Quantity, quantities
+from fairweight.auditing.compare.estimate import Block
+from fairweight.auditing.compare.harm import heterogeneity_rows
 from fairweight.auditing.compare.replicates import Replicated, replicate
-from fairweight.auditing.compare.rows import Block
-from fairweight.auditing.compare.structure import heterogeneity_rows
-from fairweight.auditing.compare.values import family_blocks
+from fairweight.auditing.compare.rows import RateRows, family_blocks, rate_block, rates
 from fairweight.auditing.metrics.registry import metric
 
 from .latent import Floats

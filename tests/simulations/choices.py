@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from fairweight.auditing.choose.best import best_set, share_best, share_near
-from fairweight.auditing.choose.pareto import frontier
+from fairweight.auditing.choose.frontier import best_set, frontier, share_best, share_near
 from fairweight.auditing.choose.prior import FOR_BEST, FOR_DISTANCE, FOR_FRONTIER, posterior
-from fairweight.auditing.counts.stats import Floats
+from fairweight.base.types import Floats
 
 from .measured import Figures, Share, share, stored
 
@@ -258,7 +257,7 @@ def predictions(rng: np.random.Generator, world: str, n_variants: int) -> tuple[
 
 def chosen_once(world: str, n_variants: int, number: int) -> dict[str, float]:
     """One table, chosen among by `fairweight choose`'s own function."""
-    from fairweight.auditing.choose.given import Wishes, choice_from
+    from fairweight.auditing.choose.choice import Wishes, choice_from
     from fairweight.auditing.compare.comparison import Options
 
     rng = np.random.default_rng([JUDGED_ON, 7, n_variants, list(WORLDS).index(world), number])

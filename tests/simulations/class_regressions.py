@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairweight.auditing.explain.class_explanation import explain_classes
+from fairweight.auditing.explain.class_regression import explain_classes
 
 from ..auditing.explain.made_class_rows import TECHNIQUES, made_class_rows
 from .measured import Figures, Share, share

@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from fairweight.auditing.compare import drawn
-from fairweight.auditing.compare.structure import worst_shift_rows
+from fairweight.auditing.compare import bootstrap
+from fairweight.auditing.compare.harm import worst_shift_rows
 from fairweight.auditing.intervals.bootstrap import bias_corrected
 
 from .audits import chosen, covers, rate, replicated, value_block
@@ -74,7 +74,7 @@ def coverage(
         c = compared(sampled.cube(sampled.draw(per_class * CLASSES, rng)), i, n_boot=n_boot)
         wanted = chosen(c, WANTED)
         for q, r in zip(wanted, replicated(c, wanted), strict=True):
-            with patch.object(drawn, "ENOUGH_PER_CLASS", 0):
+            with patch.object(bootstrap, "ENOUGH_PER_CLASS", 0):
                 row = value_block(c, q, r)
             covered[q.metric].append(covers(row["ci_low"], truth[q.metric], row["ci_high"]))
     return {metric: share(found) for metric, found in covered.items()}

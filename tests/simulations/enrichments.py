@@ -9,13 +9,12 @@ import pandas as pd
 from scipy.special import logit
 from scipy.stats import binom
 
-from fairweight.auditing.answers import Answers, from_cube
-from fairweight.auditing.exemplars.cut import top_share
-from fairweight.auditing.exemplars.disagreement import disagreement
 from fairweight.auditing.exemplars.enrichment import enrichment
-from fairweight.auditing.exemplars.modal import Mask, TieRule
 from fairweight.auditing.exemplars.odds import log_odds_limits
-from fairweight.auditing.exemplars.result import Key
+from fairweight.auditing.exemplars.selection import Key, top_share
+from fairweight.auditing.exemplars.votes import TieRule, disagreement
+from fairweight.auditing.prediction_matrix import Answers, from_cube
+from fairweight.base.types import Mask
 
 from .measured import Share, share, stored
 from .populations import Design, Latent, children, latent, unrelated

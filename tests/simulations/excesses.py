@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairweight.auditing.compare.structure import standardised_quantities
-from fairweight.auditing.compare.values import value_rows
+from fairweight.auditing.compare.harm import standardised_quantities
+from fairweight.auditing.compare.rows import value_rows
 
 from .audits import covers, rate
 from .latent import compared, world

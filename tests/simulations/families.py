@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairweight.auditing.compare.power import power_table
-from fairweight.auditing.compare.structure import standardised_quantities
-from fairweight.auditing.compare.values import value_rows
+from fairweight.auditing.compare.harm import power_table, standardised_quantities
+from fairweight.auditing.compare.rows import value_rows
 
 from .audits import heterogeneity, rate
 from .latent import HARD, World, compared, world

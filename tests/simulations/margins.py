@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fairweight as fw
-from fairweight.auditing.compare.comparison import Comparison, Options, comparison
+from fairweight.auditing.compare.comparison import Comparison, Options, comparison, event_rows
 from fairweight.auditing.compare.estimate import RateEstimate
-from fairweight.auditing.compare.events import event_rows
 from fairweight.auditing.compare.linear import linear_rates
-from fairweight.auditing.compare.method_rates import method_rates
+from fairweight.auditing.compare.two_way import method_rates
 from fairweight.auditing.counts.cube import CubeMember
-from fairweight.auditing.intervals.correction import holm
+from fairweight.auditing.intervals.multiplicity import holm
 from fairweight.auditing.metrics.registry import metric
 
 from .latent import Codes, Floats, cube

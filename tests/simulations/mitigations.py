@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.mitigate.new_variant import prediction_table
+from fairweight.auditing.mitigate.mitigation import prediction_table
 from fairweight.auditing.mitigate.reaudit import reaudit
 from fairweight.auditing.mitigate.thresholds import apply_thresholds, fit_thresholds
-from fairweight.report.mitigation_sentences import mitigation_sentences
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
+from fairweight.report.explanation_sentences import mitigation_sentences
 
 from .measured import Figures, Share, share, stored
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairweight.auditing.answers import Answers, from_arrays
 from fairweight.auditing.explain.individuals import individuals
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
 
 from .latent import Floats
 from .measured import Figures, Share, stored

@@ -6,10 +6,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from fairweight.auditing.compare import drawn, replicates
-from fairweight.auditing.compare.method_values import method_block
+from fairweight.auditing.compare import bootstrap, replicates
+from fairweight.auditing.compare.bootstrap import method_block
 from fairweight.auditing.compare.replicates import replicate
-from fairweight.auditing.counts.stats import Counts
+from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.metrics.registry import metric
 
 from .audits import chosen, covers
@@ -67,7 +67,7 @@ def coverage(
         c = compared(world.sample(design, [per_class * CLASSES], rng), design, i, n_boot=DRAWS)
         wanted = chosen(c, [(metric, "overall") for metric in NAMES])
         # Classes vary in size about `per_class`: the audit would withhold every other interval.
-        with patch.object(drawn, "ENOUGH_PER_CLASS", 0):
+        with patch.object(bootstrap, "ENOUGH_PER_CLASS", 0):
             for q, r in zip(wanted, replicate(c, wanted), strict=True):
                 row = method_block(c, q, r)
                 inside[q.metric].append(covers(row["ci_low"], truth[q.metric], row["ci_high"]))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairweight.auditing.compare.pairing import pair_members
-from fairweight.auditing.compare.retrained import context, difference, retraining
+from fairweight.auditing.compare.retraining import context, difference, retraining
+from fairweight.auditing.pairing import pair_members
 
 from .measured import Share, stored
 from .populations import Design, members_of

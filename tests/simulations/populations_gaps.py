@@ -8,15 +8,11 @@ from unittest.mock import patch
 import numpy as np
 
 from fairweight.auditing.compare import replicates
+from fairweight.auditing.compare.bootstrap import drawn_with_members, method_limits, two_way_values
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.estimate import Limits
-from fairweight.auditing.compare.method_values import (
-    drawn_with_members,
-    method_limits,
-    two_way_values,
-)
-from fairweight.auditing.compare.quantities import Quantity
+from fairweight.auditing.compare.estimands import Quantity
 from fairweight.auditing.compare.replicates import Replicated, replicate
+from fairweight.base.types import Limits
 
 from .audits import chosen, covers
 from .latent import Floats

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.comparison import Comparison, event_rows
 from fairweight.auditing.compare.estimate import RateEstimate
-from fairweight.auditing.compare.events import event_rows
 from fairweight.auditing.compare.linear import linear_rates
-from fairweight.auditing.compare.method_rates import method_rates
+from fairweight.auditing.compare.two_way import method_rates
 from fairweight.auditing.metrics.registry import metric
 
 from .audits import covers

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import numpy as np
 
 from fairweight.auditing.compare import replicates
-from fairweight.auditing.compare.method_values import method_limits
+from fairweight.auditing.compare.bootstrap import method_limits
 from fairweight.auditing.compare.replicates import replicate
 
 from .audits import chosen, covers

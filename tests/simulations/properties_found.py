@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.explain.example_properties import example_properties
+from fairweight.auditing.explain.properties import example_properties
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
 
 from .latent import Floats
 from .measured import Figures, Share, share, stored

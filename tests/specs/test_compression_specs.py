@@ -10,16 +10,14 @@ import pytest
 from pydantic import ValidationError
 
 from fairweight.specs.compression import (
-    GlobalMagnitude,
-    L1Structured,
-    L1Unstructured,
-    NOfM,
-)
-from fairweight.specs.pruning_schedules import (
     AGP,
     GMP,
     GMP_PRETRAINED,
+    GlobalMagnitude,
     Iterative,
+    L1Structured,
+    L1Unstructured,
+    NOfM,
     OneShot,
     Polynomial,
     ZhuGupta,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from fairweight.specs.described import SpecField, described, summary_of
+from fairweight.specs.toml import SpecField, described, summary_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,8 @@ import pytest
 
 from fairweight.errors import InputError
 from fairweight.specs.data import Data
-from fairweight.specs.model import Model
-from fairweight.specs.read_spec import read_spec, read_toml
-from fairweight.specs.training import Training
+from fairweight.specs.toml import read_spec, read_toml
+from fairweight.specs.training import Model, Training
 
 
 def test_a_spec_of_plain_values_is_the_spec() -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from fairweight.errors import InputError
-from fairweight.specs.policy import Policy, Rule
-from fairweight.specs.read_policy import REMEDIES, read_policy
+from fairweight.specs.policy import REMEDIES, Policy, Rule, read_policy
 
 RULE: dict[str, Any] = {"metric": "accuracy", "by": "group", "margin": 0.02}
 

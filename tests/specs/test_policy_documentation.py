@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from fairweight.auditing.decide.criteria import demands
-from fairweight.auditing.decide.gate import decide
-from fairweight.auditing.decide.judge import ROW_COLUMNS
-from fairweight.auditing.decide.starter import MARGINS, least_n, likely_n
-from fairweight.report.gate.machine import to_json
-from fairweight.specs.policy import Policy, Rule
-from fairweight.specs.read_policy import read_policy
+from fairweight.auditing.gate.endpoints import demands
+from fairweight.auditing.gate.starter import MARGINS, least_n, likely_n
+from fairweight.auditing.gate.verdict import ROW_COLUMNS, decide
+from fairweight.report.gate import to_json
+from fairweight.specs.policy import Policy, Rule, read_policy
 
 from ..auditing.decide.made_bounds import answers, made_audit
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fairweight.errors import InputError
-from fairweight.specs.read_spec import read_spec
 from fairweight.specs.similarity import Similarity
+from fairweight.specs.toml import read_spec
 
 
 def test_the_defaults_are_those_of_simon_says() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairweight.errors import InputError
-from fairweight.studies.digit_networks import Network, fit, prune, quantise, softmax
+from fairweight.studies.demo import Network, fit, prune, quantise, softmax
 
 
 def random_network(seed: int, *, sizes: tuple[int, ...] = (6, 5, 4)) -> Network:

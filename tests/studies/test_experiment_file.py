@@ -9,10 +9,9 @@ import pytest
 
 from fairweight.errors import InputError
 from fairweight.specs.data import Data
-from fairweight.specs.model import Model
 from fairweight.specs.study import Experiment
-from fairweight.specs.training import Training
-from fairweight.studies.experiment_file import NAME, read_experiment, write_experiment
+from fairweight.specs.training import Model, Training
+from fairweight.studies.publication import EXPERIMENT_FILE, read_experiment, write_experiment
 
 DIGITS = Experiment(
     name="digits",
@@ -38,7 +37,7 @@ def test_a_file_of_marked_examples_goes_along(tmp_path: Path) -> None:
     folder.mkdir()
     data = replace(DIGITS.data, backdoor=str(marked))
     write_experiment("numbers", replace(DIGITS, data=data), folder)
-    assert str(tmp_path) not in (folder / NAME).read_text()
+    assert str(tmp_path) not in (folder / EXPERIMENT_FILE).read_text()
     found = read_experiment(folder)
     assert found is not None
     assert found.data == replace(data, backdoor=str(folder / "backdoor.json"))
@@ -47,6 +46,6 @@ def test_a_file_of_marked_examples_goes_along(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"study": 1, "experiment": 2, "groups": 3}'])
 def test_a_damaged_file_says_what_to_do(text: str, tmp_path: Path) -> None:
-    (tmp_path / NAME).write_text(text)
+    (tmp_path / EXPERIMENT_FILE).write_text(text)
     with pytest.raises(InputError, match="publish the study again"):
         read_experiment(tmp_path)

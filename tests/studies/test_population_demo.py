@@ -14,10 +14,9 @@ import pytest
 from fairweight.errors import InputError
 from fairweight.specs.training import Training
 from fairweight.studies import population_demo
-from fairweight.studies.digit_tables import DemoTables, load
-from fairweight.studies.population_demo import populations
-from fairweight.studies.population_recipe import Recipe
-from fairweight.tables.parents import parents
+from fairweight.studies.demo import DemoTables, load
+from fairweight.studies.population_demo import Recipe, populations
+from fairweight.tables.companions import parents
 
 BRIEF = Training(epochs=3, batch_size=64, optimizer="adam", lr=0.01)
 SMALL = Recipe(1, members=2, training=BRIEF, finetuning=replace(BRIEF, epochs=1), sparsities=(0.5,))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from fairweight.base.files import check_writable
 from fairweight.errors import FairweightError, OutputError
-from fairweight.studies.processes import in_processes
-from fairweight.tables.write import check_writable
+from fairweight.studies.population_demo import in_processes
 
 
 def test_results_come_in_order_and_temporary_files_go() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fairweight.base.files import MANIFEST
 from fairweight.errors import OutputError
 from fairweight.runs.store import Store
-from fairweight.studies import publish as module
-from fairweight.tables.annotations.store import AnnotationStore
-from fairweight.tables.annotations.verdict import Annotation
-from fairweight.tables.write import MANIFEST
+from fairweight.studies import publication as module
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.tables.annotations import Annotation
 
 NEW = {"audit/audit.json": "{}", "audit/report.html": "new", "predictions/a/0.parquet": "p"}
 

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from fairweight.errors import InputError
-from fairweight.studies.digit_tables import DemoTables
-from fairweight.studies.quick_demo import predictions
+from fairweight.studies.demo import DemoTables, predictions
 
 
 @functools.cache

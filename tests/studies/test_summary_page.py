@@ -13,7 +13,7 @@ from tests.scripts import loaded
 
 import fairweight as fw
 from fairweight.specs.claims import Claims
-from fairweight.specs.read_spec import read_spec
+from fairweight.specs.toml import read_spec
 from fairweight.studies.library import names
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "results"

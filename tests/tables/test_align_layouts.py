@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairweight.tables.align import align
-from fairweight.tables.given import split_name
+from fairweight.tables.layout import split_name
 from fairweight.tables.names import grouping_name
 
 from .conftest import aligned_rows, long_frame, model_frames, wide_frame

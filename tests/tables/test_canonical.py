@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweight.auditing.counts.count import count, training_table
 from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.group_by import count, training_table
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.align import align
 from fairweight.tables.canonical import canonical, canonical_sql

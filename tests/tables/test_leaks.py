@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fairweight.tables.leaks import leak_notes, leaks
+from fairweight.tables.companions import leak_notes, leaks
 
 
 def test_only_audited_variants_with_a_text_are_named() -> None:

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.counts.count import count
-from fairweight.auditing.counts.store import read_cubes, write_cube
+from fairweight.auditing.counts.cube_file import read_cubes, write_cube
+from fairweight.auditing.counts.group_by import count
 from fairweight.errors import InputError
 from fairweight.tables.align import align
-from fairweight.tables.members import LeftOut
+from fairweight.tables.joins import LeftOut
 
 
 def model(ids: list[int], **more: Any) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pytest
 import fairweight as fw
 from fairweight.errors import InputError
 from fairweight.tables.align import align
-from fairweight.tables.arrays import wide_table
+from fairweight.tables.frames import wide_table
 
 from .conftest import aligned_rows, long_frame, wide_frame
 

@@ -9,8 +9,7 @@ import threading
 import duckdb
 import pytest
 
-from fairweight.tables.connection import Workspace
-from fairweight.tables.interrupts import Interrupts
+from fairweight.tables.connection import Interrupts, Workspace
 
 ENDLESS = "SELECT sum(hash(range)) FROM range(100000000000000)"
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from fairweight.tables import scratch
+from fairweight.base import scratch
+from fairweight.base.scratch import SPILL, Scratch, sweep
 from fairweight.tables.connection import Workspace
-from fairweight.tables.scratch import SPILL, Scratch, sweep
 
 # Makes a folder with a file in it, says its name, and lives until its input ends.
 HOLDER = """
 import sys
 from pathlib import Path
-from fairweight.tables.scratch import Scratch
+from fairweight.base.scratch import Scratch
 held = Scratch(sys.argv[1])
 (held.folder / "spilled").write_bytes(b"x" * 1000)
 print(held.folder.name, flush=True)

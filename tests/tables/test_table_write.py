@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-import fairweight.tables.write as write
-from fairweight.errors import OutputError
-from fairweight.tables.write import (
+import fairweight.base.files as write
+from fairweight.base.files import (
     MANIFEST,
     PENDING,
     STEPS,
@@ -29,6 +28,7 @@ from fairweight.tables.write import (
     finish,
     manifest,
 )
+from fairweight.errors import OutputError
 
 SOURCE = Path(write.__file__).resolve().parents[2]
 
@@ -297,7 +297,7 @@ def test_a_killed_run_may_still_replace_what_it_was_asked_to(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("fairweight.tables.write._move", killed)
+        patch.setattr("fairweight.base.files._move", killed)
         with pytest.raises(KeyboardInterrupt), atomic_directory(tmp_path, overwrite=True) as made:
             (made / "report.html").write_text("new")
     assert (tmp_path / "report.html").read_text() == "mine"
@@ -358,7 +358,7 @@ CHILD = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-import fairweight.tables.write as write
+import fairweight.base.files as write
 left = int(sys.argv[3])
 
 def dying(function):

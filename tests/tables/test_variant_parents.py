@@ -9,11 +9,10 @@ import pytest
 
 from fairweight.errors import InputError
 from fairweight.tables.align import align
+from fairweight.tables.companions import parents, read_variants, stray_note, variants_table
 from fairweight.tables.connection import Workspace
 from fairweight.tables.layout import Names
-from fairweight.tables.parents import parents, stray_note
 from fairweight.tables.sources import open_source
-from fairweight.tables.variants import read_variants, variants_table
 
 from .conftest import wide_frame
 

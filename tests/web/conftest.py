@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from fairweight.report import bundle
-from fairweight.web import indexing, site
-from fairweight.web.app import create_app
-from fairweight.web.places import find_items
-from fairweight.web.settings import Settings
-from fairweight.web.votes.build import indexed
+from fairweight.report import html
+from fairweight.web import site
+from fairweight.web.application import create_app
+from fairweight.web.items import find_items
+from fairweight.web.site import Settings
+from fairweight.web.votes import builder
+from fairweight.web.votes.builder import indexed
 
 from .studies import HOSTILE, rows, write_study
 
@@ -24,11 +25,11 @@ BASE = "http://127.0.0.1:8000"
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Indexes of tests are no business of the user's cache; the large bundle stays in it."""
     with pytest.MonkeyPatch.context() as patch:
-        kept = bundle.javascript()
-        patch.setattr(bundle, "javascript", lambda: kept)
+        kept = html.javascript()
+        patch.setattr(html, "javascript", lambda: kept)
         patch.setenv("FAIRWEIGHT_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(site, "PATIENCE", 300.0)  # a busy machine changes no answer
-        patch.setattr(indexing, "built_apart", indexed)  # a process takes longer than small tables
+        patch.setattr(builder, "built_apart", indexed)  # a process takes longer than small tables
         yield
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fairweight.specs.data import Data, DrawnBackdoor
-from fairweight.specs.model import Model
 from fairweight.specs.study import Experiment
-from fairweight.specs.training import Training
+from fairweight.specs.training import Model, Training
 
 EXPERIMENT = Experiment(
     name="blond",

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import fairweight as fw
-from fairweight.data.png import png
+from fairweight.data.codecs import png
 
 HOSTILE = (
     "<script>alert(1)</script>",

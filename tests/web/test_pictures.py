@@ -13,12 +13,12 @@ from PIL import Image
 
 from fairweight.data import load
 from fairweight.data.backdoor import Backdoor
+from fairweight.data.codecs import png
 from fairweight.data.dataset import Images
-from fairweight.data.png import png
 from fairweight.specs.data import Data
-from fairweight.web import dataset_images
-from fairweight.web.item import Item
-from fairweight.web.pictures import Pictures, thumbnail
+from fairweight.web import images
+from fairweight.web.images import Pictures, thumbnail
+from fairweight.web.items import Item
 
 RED = np.full((4, 6, 3), (255, 0, 0), dtype=np.uint8)
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -104,7 +104,7 @@ def test_what_is_damaged_or_too_large_is_no_image(monkeypatch: pytest.MonkeyPatc
     whole = png(np.random.default_rng(0).integers(0, 255, (50, 50, 3), dtype=np.uint8))
     for file in (whole[:40], whole[:-200], b"", SVG, b"GIF89a", b"\xff\xd8\xff\x00"):
         assert thumbnail(file, 64) is None
-    monkeypatch.setattr("fairweight.web.pictures.MOST_PIXELS", 2000)
+    monkeypatch.setattr("fairweight.web.images.MOST_PIXELS", 2000)
     assert thumbnail(whole, 64) is None
 
 
@@ -126,7 +126,7 @@ def test_images_of_a_data_set(tmp_path: Path) -> None:
 def test_marks_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = np.array(["a", "b"])
     whole = Images("faces", np.stack([RED, RED]), np.zeros(2, np.int64), ("x",), {}, names, names)
-    monkeypatch.setattr(dataset_images, "load", lambda *_, **__: whole)
+    monkeypatch.setattr(images, "load", lambda *_, **__: whole)
     Backdoor("faces", "grayscale", "x", {}, 0, ("b",)).save(tmp_path / "marks.json")
     spec = Data(name="faces", backdoor=str(tmp_path / "marks.json"))
     shown = Pictures(Item("k", "t", tmp_path, dataset=spec))

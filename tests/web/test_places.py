@@ -11,9 +11,8 @@ import pytest
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.data import Data
-from fairweight.studies.experiment_file import write_experiment
-from fairweight.web.places import find_items
-from fairweight.web.recorded import provenance, recorded
+from fairweight.studies.publication import write_experiment
+from fairweight.web.items import find_items, provenance, recorded
 
 from .published import EXPERIMENT
 

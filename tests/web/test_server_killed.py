@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from fairweight.tables.annotations.store import AnnotationStore
-from fairweight.web.places import find_items
-from fairweight.web.votes.build import indexed
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.web.items import find_items
+from fairweight.web.votes.builder import indexed
 
 from .studies import rows
 
@@ -29,10 +29,10 @@ LAUNCHER = """
 import os, sys
 from pathlib import Path
 import uvicorn
-from fairweight.web.app import create_app
-from fairweight.web.places import find_items
-from fairweight.web.serve import listening, run
-from fairweight.web.settings import Settings
+from fairweight.web.application import create_app
+from fairweight.web.items import find_items
+from fairweight.web.application import listening, run
+from fairweight.web.site import Settings
 
 items = find_items(Path(sys.argv[1]))
 for _ in sys.stdin:

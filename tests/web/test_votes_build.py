@@ -11,14 +11,13 @@ import pandas as pd
 import pytest
 
 from fairweight.errors import InputError
-from fairweight.web.item import Item
-from fairweight.web.votes import build
-from fairweight.web.votes.build import index_folder, indexed
-from fairweight.web.votes.example import example
-from fairweight.web.votes.filters import Filters
-from fairweight.web.votes.opened import open_index
-from fairweight.web.votes.select import select
-from fairweight.web.votes.write import INDEX
+from fairweight.web.cards import example
+from fairweight.web.items import Item
+from fairweight.web.votes import builder
+from fairweight.web.votes.builder import index_folder, indexed
+from fairweight.web.votes.filters import Filters, select
+from fairweight.web.votes.index import open_index
+from fairweight.web.votes.writer import INDEX
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +86,7 @@ def test_a_second_opening_reads_no_table(item: Item, monkeypatch: pytest.MonkeyP
     def read(*_: object) -> None:
         raise AssertionError("tables were read again")
 
-    monkeypatch.setattr(build, "build_index", read)
+    monkeypatch.setattr(builder, "build_index", read)
     assert indexed(item) == folder
     with pytest.raises(AssertionError, match="read again"):
         indexed(replace(item, columns={}))  # other groups are another index
@@ -114,7 +113,7 @@ def test_nothing_is_left_of_an_index_that_fails(item: Item) -> None:
 
 def test_without_predictions_there_are_no_examples(item: Item) -> None:
     with pytest.raises(InputError, match="'People' has no prediction table"):
-        build.build_index(replace(item, predictions=None), Path("unused"))
+        builder.build_index(replace(item, predictions=None), Path("unused"))
 
 
 def test_files_with_names_are_files(item: Item, tmp_path: Path) -> None:

@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairweight.auditing.answers import from_arrays
-from fairweight.web.votes.example import example, examples
-from fairweight.web.votes.filters import Filters
-from fairweight.web.votes.opened import VoteIndex
-from fairweight.web.votes.pairs import pairs
-from fairweight.web.votes.select import select
-from fairweight.web.votes.texts import Texts, write_texts
+from fairweight.auditing.prediction_matrix import from_arrays
+from fairweight.web.cards import example, examples
+from fairweight.web.votes.filters import Filters, pairs, select
+from fairweight.web.votes.index import VoteIndex
+from fairweight.web.votes.writer import Texts, write_texts
 
 from .vote_cases import as_index, random_answers
 
@@ -121,7 +119,7 @@ def test_pairs_are_of_one_class_and_stay_the_same(
     tried: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many are drawn before a class is listed."""
-    monkeypatch.setattr("fairweight.web.votes.pairs.TRIED", tried)
+    monkeypatch.setattr("fairweight.web.votes.filters.TRIED", tried)
     index = as_index(random_answers(6), tmp_path)
     votes, asked = index.task(), Filters(variant="tiny")
     found = pairs(index, asked, limit=100)

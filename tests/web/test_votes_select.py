@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.answers import Answers
+from fairweight.auditing.prediction_matrix import Answers
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.web.votes.filters import Filters
-from fairweight.web.votes.kinds import KINDS
-from fairweight.web.votes.masks import mask_of
-from fairweight.web.votes.opened import VoteIndex
-from fairweight.web.votes.select import ORDERS, select
+from fairweight.web.votes.filters import ORDERS, Filters, mask_of, select
+from fairweight.web.votes.index import VoteIndex
+from fairweight.web.votes.writer import KINDS
 
 from .vote_cases import as_frame, as_index, found_in, random_answers
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from fairweight.tables.annotations.csv_file import read_csv, to_csv
-from fairweight.tables.annotations.verdict import Annotation
+from fairweight.tables.annotations import Annotation, read_csv, to_csv
 
 from .conftest import Open, headers_of
 

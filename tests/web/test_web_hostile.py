@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from starlette.testclient import TestClient
 
-from fairweight.data.png import png
+from fairweight.data.codecs import png
 from fairweight.tables.names import group_name
-from fairweight.web.app import create_app
-from fairweight.web.places import find_items
-from fairweight.web.settings import Settings
+from fairweight.web.application import create_app
+from fairweight.web.items import find_items
+from fairweight.web.site import Settings
 
 from .conftest import headers_of
 from .studies import HOSTILE

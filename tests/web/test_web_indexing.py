@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from fairweight.cli.view_command import _prepare
+from fairweight.cli.view import _prepare
 from fairweight.errors import InputError
-from fairweight.web import indexing, site
-from fairweight.web.index_process import built_apart
-from fairweight.web.indexing import Builder, NotReadyError
-from fairweight.web.places import find_items
-from fairweight.web.votes.build import index_folder, indexed
-from fairweight.web.votes.opened import open_index
+from fairweight.web import site
+from fairweight.web.items import find_items
+from fairweight.web.votes import builder
+from fairweight.web.votes.builder import Builder, NotReadyError, built_apart, index_folder, indexed
+from fairweight.web.votes.index import open_index
 
 from .conftest import Open
 from .studies import rows
@@ -53,7 +52,7 @@ def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     made = Slow()
     monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(site, "PATIENCE", 0.05)
-    monkeypatch.setattr(indexing, "built_apart", made)
+    monkeypatch.setattr(builder, "built_apart", made)
     yield made
     made.go_on.set()
 

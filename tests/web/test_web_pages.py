@@ -17,10 +17,10 @@ from starlette.testclient import TestClient
 
 import fairweight as fw
 from fairweight.tables.names import group_name
-from fairweight.web.app import create_app
-from fairweight.web.assets import asset, asset_path, names
-from fairweight.web.places import find_items
-from fairweight.web.settings import Settings
+from fairweight.web.application import create_app
+from fairweight.web.items import find_items
+from fairweight.web.rendering import asset, asset_path, names
+from fairweight.web.site import Settings
 
 from .conftest import BASE
 from .studies import HOSTILE

@@ -13,9 +13,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from fairweight.errors import InputError
-from fairweight.web.pages import overview
-from fairweight.web.security.headers import POLICY, STORED_REPORT_POLICY
-from fairweight.web.settings import Settings
+from fairweight.web.pages import audit
+from fairweight.web.security import POLICY, STORED_REPORT_POLICY
+from fairweight.web.site import Settings
 
 from .conftest import BASE, Open, headers_of
 from .test_web_pages import PAGES, Found
@@ -47,7 +47,7 @@ def test_headers_of_every_answer(client: TestClient, monkeypatch: pytest.MonkeyP
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(overview, "_made", broken)
+    monkeypatch.setattr(audit, "_made", broken)
     asset = next(link for link in Found(client.get("/").text).links if "static" in link)
     answers = [
         *(client.get(page) for page in ("/", "/index.json", asset, "/openapi.json", "/nowhere")),

@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.exemplars.find import find
-from fairweight.auditing.exemplars.result import Exemplars
-from fairweight.web.votes.opened import VoteIndex, open_index
-from fairweight.web.votes.write import write_index
+from fairweight.auditing.exemplars.exemplars import Exemplars, find
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
+from fairweight.web.votes.index import VoteIndex, open_index
+from fairweight.web.votes.writer import write_index
 
 
 @cache

@@ -7,35 +7,36 @@ number: every step is a call into the module that does.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.compare.bounds import bounds_frame
-from fairweight.auditing.compare.comparison import Comparison, Options, comparison
+from fairweight.auditing.compare.comparison import Comparison, Options, Training, comparison
+from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
-from fairweight.auditing.compare.pairing import Parents
-from fairweight.auditing.compare.per_seed import per_seed
-from fairweight.auditing.compare.rows import Block, frame
 from fairweight.auditing.compare.simultaneous import Signs, draw_signs
 from fairweight.auditing.compare.task_mean import task_mean_rows
-from fairweight.auditing.compare.training import Training
 from fairweight.auditing.compare.variant import Compared, compare
+from fairweight.auditing.counts.confusion import confusion, data_table, left_out_table
 from fairweight.auditing.counts.cube import Cube
-from fairweight.auditing.counts.frames import confusion, data_table, left_out_table
-from fairweight.auditing.counts.groupings import level_name
-from fairweight.auditing.counts.positive import resolve_positive
+from fairweight.auditing.counts.groupings import resolve_positive
+from fairweight.auditing.pairing import Parents
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.auditing.vocabulary import of_cube, some
-from fairweight.errors import UnknownNameError
+from fairweight.base.types import Progress
+from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical
-from fairweight.tables.names import known_group, split_grouping
+from fairweight.tables.names import known_group, level_name, split_grouping
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Progress = Callable[[str, int, int], None]  # what is being done, how many steps of how many
+    from fairweight.auditing.explain.explanations import Asked
+    from fairweight.auditing.result import AuditResult
+    from fairweight.tables.align import Aligned
+    from fairweight.tables.sources import Source
 
 
 def silent(what: str, done: int, total: int) -> None:
@@ -73,9 +74,8 @@ def run(
     import pandas as pd
 
     from fairweight import __version__
-    from fairweight.tables.leaks import leak_notes, leaks
-    from fairweight.tables.members import left_out_note
-    from fairweight.tables.parents import parents
+    from fairweight.tables.companions import leak_notes, leaks, parents
+    from fairweight.tables.joins import left_out_note
 
     lineage = parents(variants_table)
     # A leak comes first: the terminal shows only some notes.
@@ -206,7 +206,7 @@ def _compare(
 def _score_blocks(
     found: Comparison, scored: Cube | None, request: Request, notes: list[str]
 ) -> list[Block]:
-    from fairweight.auditing.compare.scored import no_score_rows, score_rows, with_scores_only
+    from fairweight.auditing.compare.scores import no_score_rows, score_rows, with_scores_only
 
     if scored is None:
         return list(no_score_rows(found))
@@ -291,7 +291,7 @@ def _fixed_side(cube: Cube, level: str | None) -> str | None:
 
 def _member_notes(cube: Cube, request: Request, variants_table: pd.DataFrame | None) -> list[str]:
     """What members are taken to be, where nothing but the user's word says it."""
-    from fairweight.tables.parents import members_in
+    from fairweight.tables.companions import members_in
 
     if len({member.variant for member in cube.members}) == len(cube.members):
         return []
@@ -378,7 +378,7 @@ def _score_notes(scored: Cube, positive: dict[str | None, int | None]) -> list[s
     bins = scored.scores.bins if scored.scores is not None else None
     if bins is None:
         return []
-    from fairweight.auditing.compare.scored import most_tied_share
+    from fairweight.auditing.compare.scores import most_tied_share
 
     tied = most_tied_share(scored, positive)
     return [
@@ -429,3 +429,258 @@ def _table(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame
     import pandas as pd
 
     return pd.DataFrame(rows, columns=list(columns))
+
+
+# From given tables (or cubes) to the result of an audit, for `fw.audit_table` and for studies.
+
+# What a cube cannot be asked any more.
+OF_TABLES = {
+    "cluster": "cluster", "weight": "weight", "examples": "examples", "train": "train",
+    "task": "task", "predictions": "prediction", "scores": "score", "count": "count",
+}  # fmt: skip
+
+# Ids of more rows are read for a fingerprint of the test set only where there is a policy: a
+# million takes 0.6 s, as long as the audit of them.
+FINGERPRINT_ROWS = 200_000
+
+DEFAULTS: dict[str, Any] = {
+    "alpha": 0.05, "n_boot": 2000, "correction": "holm", "min_group": 10, "random_state": None,
+    "zero_baseline": "drop", "margin": 0.02, "group_error": 0.0, "exact": False,
+    "members": "retrained", "confirmatory": (),
+}  # fmt: skip
+
+
+def audited(
+    source: Any,
+    tables: Mapping[str, Any],
+    options: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    progress: Progress | None = None,
+    explain: Asked | None = None,
+) -> AuditResult:
+    """Audit prediction tables, or cubes.
+
+    Parameters
+    ----------
+    source
+        As for `fairweight.audit_table`.
+    tables
+        Keyword arguments of `fairweight.tables.align.align`.
+    options
+        Fields of `Options` other than their defaults, checked here; `random_state` may be None.
+    asked
+        Further fields of `Request`: positive, filters, fixed_side, force, command.
+    explain
+        Which examples and why: what to look for beyond the audit.
+    """
+
+    checked = _options(**(DEFAULTS | dict(options)))
+    report = progress or silent
+    cubes = cube_paths(source)
+    if cubes:
+        refuse_table_options({told: tables.get(name) for name, told in OF_TABLES.items()})
+        models = read_models(
+            tables.get("variants"), tables.get("variant", "variant"), tables.get("seed", "seed")
+        )
+        return _audit_cubes(
+            cubes,
+            tables.get("baseline"),
+            tables.get("groups"),
+            models,
+            checked,
+            dict(asked),
+            report,
+            explain,
+        )
+    from fairweight.tables.align import align
+
+    report("reading", 0, 1)
+    with align(source, **tables, further=explain is not None) as aligned:
+        result = _audit_aligned(aligned, checked, dict(asked), report)
+        if explain is None:
+            return result
+        from fairweight.auditing.explain.explanations import explained
+        from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
+
+        if aligned.has_count:  # without identities, as a cube is
+            from fairweight.auditing.counts.group_by import count
+            from fairweight.auditing.prediction_matrix import from_cube
+
+            return explained(result, [from_cube(count(aligned), aligned.baseline)], explain, report)
+        tasks = [
+            from_aligned(aligned, task, positive=_positive_of(asked, aligned))
+            for task in tasks_of(aligned)
+        ]
+        return explained(result, tasks, explain, report)
+
+
+def _positive_of(asked: Mapping[str, Any], aligned: Aligned) -> Any:
+    """The positive class that was named; tasks may not all have it, and then it is looked up."""
+    return None if aligned.has_task else asked.get("positive")
+
+
+def _audit_aligned(
+    aligned: Aligned, options: Any, asked: dict[str, Any], progress: Progress
+) -> AuditResult:
+    from fairweight.auditing.counts.group_by import (
+        count,
+        has_scores,
+        of_cells,
+        of_rows,
+        training_table,
+    )
+    from fairweight.tables.sources import provenance
+
+    progress("counting", 0, 1)
+    cube = count(aligned)
+    known = None
+    if options.confirmatory or aligned.n_rows <= FINGERPRINT_ROWS:
+        known = of_rows(aligned) or of_cells(cube)
+    scored = count(aligned, scores=True) if has_scores(aligned) else None
+    request = Request(
+        baseline=aligned.baseline,
+        variants=aligned.variants,
+        groupings=aligned.groupings,
+        options=options,
+        notes=aligned.notes,
+        inputs=provenance(aligned.inputs),
+        test_set=known,
+        **asked,
+    )
+    return run(
+        cube,
+        request,
+        scored=scored,
+        training=training_table(aligned, cube.label_classes),
+        variants_table=aligned.variants_table,
+        progress=progress,
+    )
+
+
+def _audit_cubes(
+    paths: list[str],
+    baseline: str | None,
+    groups: str | Sequence[str] | None,
+    models: tuple[pd.DataFrame, Source] | None,
+    options: Any,
+    asked: dict[str, Any],
+    progress: Progress,
+    explain: Asked | None,
+) -> AuditResult:
+    from fairweight.auditing.counts.cube_file import read_cubes
+    from fairweight.auditing.counts.group_by import of_cells
+    from fairweight.auditing.counts.groupings import chosen_groupings
+    from fairweight.errors import UnknownNameError
+    from fairweight.tables.companions import parents, stray_note
+    from fairweight.tables.sources import Source, provenance
+
+    cube, stored_baseline, groupings = read_cubes(paths)
+    chosen = canonical(baseline) or stored_baseline
+    names = list(dict.fromkeys(member.variant for member in cube.members))
+    if chosen not in names:
+        raise UnknownNameError("The baseline", chosen, names)
+    if groups is not None:
+        groupings = chosen_groupings(cube, groups)
+    table, beside = (None, []) if models is None else (models[0], [models[1]])
+    stray = stray_note(parents(table), ((m.variant, m.seed) for m in cube.members))
+    inputs = [Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths]
+    request = Request(
+        baseline=chosen,
+        variants=tuple(name for name in names if name != chosen),
+        groupings=groupings,
+        options=options,
+        notes=() if stray is None else (stray,),
+        inputs=provenance([*inputs, *beside]),
+        test_set=of_cells(cube),
+        **asked,
+    )
+    result = run(cube, request, variants_table=table, progress=progress)
+    if explain is None:
+        return result
+    from fairweight.auditing.explain.explanations import explained
+    from fairweight.auditing.prediction_matrix import from_cube
+
+    tasks = [from_cube(cube, chosen, task) for task in cube.tasks or (None,)]
+    return explained(result, tasks, explain, progress)
+
+
+def read_models(given: Any, variant: str, seed: str) -> tuple[pd.DataFrame, Source] | None:
+    from fairweight.tables.companions import read_variants
+    from fairweight.tables.layout import Names
+
+    return None if given is None else read_variants(given, Names(variant=variant, seed=seed))
+
+
+def cube_paths(source: Any) -> list[str]:
+    """Paths of cubes, globs expanded; [] if the source is anything else."""
+    from glob import glob
+
+    from fairweight.tables.sources import is_cube
+
+    given = list(source) if isinstance(source, list | tuple) else [source]
+    if not given or not all(isinstance(item, str | Path) for item in given):
+        return []
+    paths = [
+        path
+        for item in given
+        for path in (sorted(glob(str(item))) if not Path(item).exists() else [str(item)])
+    ]
+    which = [is_cube(path) for path in paths]
+    if not any(which):
+        return []
+    if not all(which):
+        raise InputError(
+            "Cubes and prediction tables were given together; audit the cubes alone, or count the "
+            "tables too (fairweight count)."
+        )
+    return paths
+
+
+def refuse_table_options(given: Mapping[str, Any]) -> None:
+    """A cube is counted already: what concerns columns must be said when counting."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                f"--{name} cannot be applied to a cube, which is counted already; say it when "
+                f"counting: fairweight count FILE --{name} ... --out cube.parquet"
+            )
+
+
+def _options(**given: Any) -> Any:
+    """Checked options; every message names the argument, what was given and what is allowed."""
+    from fairweight.auditing.compare.comparison import Options
+    from fairweight.auditing.metrics.changes import ZERO_BASELINE_POLICIES
+
+    state = given.pop("random_state")
+    seed = 0 if state is None else state
+
+    def need(ok: bool, name: str, rule: str) -> None:
+        if not ok:
+            flag = "--" + name.replace("_", "-")
+            raise InputError(f"{flag} ({name}=) cannot be {given.get(name, seed)!r}; {rule}.")
+
+    def number(value: Any, low: float, high: float) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool) and low < value < high
+
+    def whole(value: Any, least: int) -> bool:
+        return hasattr(value, "__index__") and not isinstance(value, bool) and value >= least
+
+    need(number(given["alpha"], 0, 1), "alpha", "give a level between 0 and 1, such as 0.05")
+    need(whole(given["n_boot"], 20), "n_boot", "give a whole number of at least 20")
+    need(given["correction"] in ("holm", "bh", "none"), "correction", "use holm, bh or none")
+    need(given["members"] in ("retrained", "repeated"), "members", "use retrained or repeated")
+    need(whole(given["min_group"], 1), "min_group", "give a whole number of at least 1")
+    need(whole(seed, 0), "random_state", "give a whole number of at least 0")
+    policies = ", ".join(ZERO_BASELINE_POLICIES)
+    need(
+        given["zero_baseline"] in ZERO_BASELINE_POLICIES, "zero_baseline", f"use one of {policies}"
+    )
+    points = given["margin"]
+    hint = f" (did you mean {points / 100:g}?)" if number(points, 0.999, 100) else ""
+    need(number(points, 0, 1), "margin", f"give a fraction between 0 and 1, such as 0.02{hint}")
+    need(
+        given["group_error"] == 0 or number(given["group_error"], 0, 0.5),
+        "group_error",
+        "give a share of wrong labels below 0.5",
+    )
+    return Options(random_state=int(seed), **given)

@@ -17,8 +17,8 @@ import numpy as np
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
-    from fairweight.auditing.answers import Answers
     from fairweight.auditing.counts.cube import Cube
+    from fairweight.auditing.prediction_matrix import Answers
 
 MOST_FRACTIONS = 20  # more labels with fractions than this are a measurement
 MOST_UNKNOWN = 10  # of so many different predictions of the baseline, at least one is a label

@@ -6,26 +6,17 @@ from typing import Annotated
 
 import typer
 
-from fairweight.cli.audit_command import audit
-from fairweight.cli.choose_command import choose
-from fairweight.cli.claims_command import claims
-from fairweight.cli.compress_command import compress
-from fairweight.cli.count_command import count
-from fairweight.cli.datasets_command import datasets
-from fairweight.cli.demo_command import demo
-from fairweight.cli.exemplars_command import exemplars
-from fairweight.cli.explain_command import explain
-from fairweight.cli.gate_command import gate
-from fairweight.cli.methods_command import methods
-from fairweight.cli.metrics_command import metrics
-from fairweight.cli.mitigate_command import mitigate
-from fairweight.cli.predict_command import predict
-from fairweight.cli.preflight_command import preflight
-from fairweight.cli.report_command import report
-from fairweight.cli.similarity_command import similarity
-from fairweight.cli.study_command import study
-from fairweight.cli.train_command import train
-from fairweight.cli.view_command import view
+from fairweight.cli.audit import audit, count, gate
+from fairweight.cli.choose import choose
+from fairweight.cli.demo import demo
+from fairweight.cli.explain import exemplars, explain, preflight
+from fairweight.cli.lab import compress, predict, train
+from fairweight.cli.lists import datasets, methods, metrics
+from fairweight.cli.mitigate import mitigate
+from fairweight.cli.report import report
+from fairweight.cli.similarity import similarity
+from fairweight.cli.study import claims, study
+from fairweight.cli.view import view
 
 AUDIT, LAB, LOOK = "Audit", "Lab", "Look"
 

@@ -6,17 +6,17 @@ from __future__ import annotations
 # isort: off
 from fairweight.data import digits as _digits
 from fairweight.data import mnist as _mnist
-from fairweight.data import emnist as _emnist
-from fairweight.data import qmnist as _qmnist
+from fairweight.data import mnist as _emnist
+from fairweight.data import mnist as _qmnist
 from fairweight.data import cifar as _cifar
 from fairweight.data import svhn as _svhn
 from fairweight.data import celeba as _celeba
-from fairweight.data import fairface as _fairface
-from fairweight.data import utkface as _utkface
-from fairweight.data import class_folders as _class_folders
-from fairweight.data import awa2 as _awa2
-from fairweight.data import iwildcam as _iwildcam
-from fairweight.data import own_parquet as _own_parquet
+from fairweight.data import faces as _fairface
+from fairweight.data import faces as _utkface
+from fairweight.data import folders as _class_folders
+from fairweight.data import animals as _awa2
+from fairweight.data import animals as _iwildcam
+from fairweight.data import folders as _own_parquet
 
 # isort: on
 from fairweight.data.dataset import Images

@@ -15,10 +15,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from fairweight.base.files import write_whole
+from fairweight.base.streams import generator
 from fairweight.data.dataset import Images, Pixels, Whole
-from fairweight.data.official_files import read_bytes
-from fairweight.data.seeding import generator
-from fairweight.data.whole_file import write_whole
+from fairweight.data.registry import read_bytes
 from fairweight.errors import InputError, UnknownNameError
 
 Kind: TypeAlias = Literal["grayscale", "yellow_square"]

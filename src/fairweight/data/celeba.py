@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from fairweight.data.codecs import Fit
 from fairweight.data.dataset import Images, Texts, Whole
-from fairweight.data.decode import Fit
-from fairweight.data.needs import Needs
-from fairweight.data.official_files import (
+from fairweight.data.parquet import columns_of, parquet_files, read_parquet_images
+from fairweight.data.photographs import Progress, Size, photographs
+from fairweight.data.registry import (
     AGAIN,
+    Needs,
     find_file,
     find_folder,
     need_file,
     need_folder,
     read_lines,
+    register,
     whole_number,
 )
-from fairweight.data.parquet import columns_of, parquet_files, read_parquet_images
-from fairweight.data.photographs import Progress, Size, photographs
-from fairweight.data.registry import register
 from fairweight.errors import InputError, UnknownNameError
 
 IDENTITIES = ("Male", "Young", "Chubby", "Pale_Skin")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fairweight.data.dataset import ALL, MISSING, Images, Pixels, Texts, Whole
-from fairweight.data.in_splits import DIGITS
+from fairweight.base.types import Floats
+from fairweight.data.dataset import ALL, DIGITS, MISSING, Images, Pixels, Texts, Whole
+from fairweight.data.image_properties import INKS, SLANTS, levels, terciles, tilt
 from fairweight.data.registry import register
-from fairweight.data.strokes import INKS, SLANTS, Floats, levels, terciles, tilt
 
 # What may be asked of a digit instead of its name, and of which digits it is true.
 ATTRIBUTES = {"even": (0, 2, 4, 6, 8), "loop": (0, 6, 8, 9), "large": (5, 6, 7, 8, 9)}

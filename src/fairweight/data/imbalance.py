@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairweight.base.streams import generator
 from fairweight.data.dataset import Images
-from fairweight.data.seeding import generator
 from fairweight.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:

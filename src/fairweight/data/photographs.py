@@ -2,14 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import io
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, Any, TypeAlias
 
-from fairweight.data.cache import Progress, filled
+import numpy as np
+
+from fairweight.base.files import writing
+from fairweight.data.codecs import FITS, Fit, Target, decode_all, shape_of
 from fairweight.data.dataset import Pixels
-from fairweight.data.decode import FITS, Fit, Target, decode_all, shape_of
 from fairweight.errors import InputError, UnknownNameError
+
+# Decoded images, kept on disk: made once, memory-mapped from then on.
+#
+# An array is written block by block into a file of another name, and gets its own name when it is
+# whole. The length of that other file says how far it is, so a run that was killed goes on there.
+
+VERSION = 1  # raise it when the same facts would give other pixels
+_BLOCK_BYTES = 1 << 25  # what is decoded before it is written
+FOLDER_VARIABLE = "FAIRWEIGHT_CACHE"
+
+Progress: TypeAlias = Callable[[int, int], None]  # rows done, rows in all
+
+
+def filled(
+    facts: Any,
+    shape: tuple[int, ...],
+    rows: Callable[[int, int], Pixels],
+    *,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> Pixels:
+    """The array of these facts, read from disk or made now; memory-mapped.
+
+    Changes to it stay in memory: the file is never written again.
+
+    Parameters
+    ----------
+    facts
+        Everything that the pixels depend on, as JSON can write it: the name of the file.
+    rows
+        Gives the rows from `start` to `stop` of the array.
+    """
+    described = json.dumps([VERSION, list(shape), facts], sort_keys=True)
+    key = hashlib.sha256(described.encode()).hexdigest()[:32]
+    finished = (folder or default_folder()) / f"{key}.npy"
+    held = _opened(finished, shape)
+    if held is not None:
+        return held
+    unfinished = finished.with_suffix(".partial")
+    with writing(finished):
+        finished.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(unfinished) as file:
+            # Another process may have made it while this one waited.
+            if _opened(finished, shape) is None:
+                _fill(file, shape, rows, progress)
+                os.replace(unfinished, finished)
+            else:
+                unfinished.unlink(missing_ok=True)
+    return _mapped(finished)
+
+
+def default_folder() -> Path:
+    """FAIRWEIGHT_CACHE, else `fairweight/images` in the user's folder of caches."""
+    if FOLDER_VARIABLE in os.environ:
+        return Path(os.environ[FOLDER_VARIABLE])
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return caches / "fairweight" / "images"
+
+
+def _opened(path: Path, shape: tuple[int, ...]) -> Pixels | None:
+    """The finished array; None where there is none, or one that was damaged since."""
+    try:
+        held = _mapped(path)
+    except (OSError, ValueError, EOFError):
+        return None
+    return held if held.shape == shape and held.dtype == np.uint8 else None
+
+
+def _mapped(path: Path) -> Pixels:
+    # Copy on write: torch warns about arrays that cannot be written.
+    held: Pixels = np.load(path, mmap_mode="c")
+    return held
+
+
+def _fill(
+    file: IO[bytes],
+    shape: tuple[int, ...],
+    rows: Callable[[int, int], Pixels],
+    progress: Progress | None,
+) -> None:
+    # Written, not memory-mapped: a full disk is then an error and not the end of the process.
+    start = _resume(file, shape)
+    block = max(1, min(1024, _BLOCK_BYTES // max(1, math.prod(shape[1:]))))
+    while start < shape[0]:
+        stop = min(start + block, shape[0])
+        file.write(np.ascontiguousarray(rows(start, stop)).tobytes())
+        file.flush()
+        start = stop
+        if progress is not None:
+            progress(start, shape[0])
+    os.fsync(file.fileno())
+
+
+def _resume(file: IO[bytes], shape: tuple[int, ...]) -> int:
+    """Go to the end of the last whole row and say how many there are."""
+    header = _header(shape)
+    file.seek(0)
+    begun = file.read(len(header)) == header
+    if not begun:
+        file.truncate(0)
+        file.seek(0)
+        file.write(header)
+        return 0
+    row = math.prod(shape[1:])
+    done = (file.seek(0, os.SEEK_END) - len(header)) // row if row else 0
+    file.truncate(len(header) + done * row)
+    file.seek(0, os.SEEK_END)
+    return done
+
+
+def _header(shape: tuple[int, ...]) -> bytes:
+    stream = io.BytesIO()
+    described = {"descr": "|u1", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, described)
+    return stream.getvalue()
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[IO[bytes]]:
+    """The file, for this process only; the system frees it even when the process is killed."""
+    with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
+
 
 __all__ = ["SUFFIXES", "Progress", "Size", "photographs", "target_of"]
 

@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fairweight.data.dataset import Images, Pixels, Whole
-from fairweight.data.in_splits import DIGITS, joined
-from fairweight.data.needs import Needs
-from fairweight.data.official_files import AGAIN, chosen, find_folder, need_file
-from fairweight.data.registry import register
+from fairweight.data.dataset import DIGITS, Images, Pixels, Whole, joined
+from fairweight.data.registry import AGAIN, Needs, chosen, find_folder, need_file, register
 from fairweight.errors import InputError
 
 _SPLITS = ("train", "test", "extra")

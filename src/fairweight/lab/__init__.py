@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
-    from fairweight.lab.artifacts import load, save
-    from fairweight.lab.card import Card
-    from fairweight.lab.compress.compress import compress
-    from fairweight.lab.compress.registry import spec_of
-    from fairweight.lab.compress.remove import remove_channels
-    from fairweight.lab.export import to_onnx
+    from fairweight.lab.artifacts import Card, load, save
+    from fairweight.lab.compression.channels import remove_channels
+    from fairweight.lab.compression.registry import spec_of
     from fairweight.lab.flops import count_flops, count_parameters
-    from fairweight.lab.measure import measure
+    from fairweight.lab.measurement import measure
     from fairweight.lab.models.features import features
     from fairweight.lab.models.registry import architectures, build
-    from fairweight.lab.predict import predict
+    from fairweight.lab.onnx_models import to_onnx
+    from fairweight.lab.prediction import predict
+    from fairweight.lab.variants import compress
 
 __all__ = [
     "Card",
@@ -43,20 +42,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Card": "fairweight.lab.card",
+    "Card": "fairweight.lab.artifacts",
     "architectures": "fairweight.lab.models.registry",
     "build": "fairweight.lab.models.registry",
-    "compress": "fairweight.lab.compress.compress",
+    "compress": "fairweight.lab.variants",
     "count_flops": "fairweight.lab.flops",
     "count_parameters": "fairweight.lab.flops",
     "features": "fairweight.lab.models.features",
     "load": "fairweight.lab.artifacts",
-    "measure": "fairweight.lab.measure",
-    "predict": "fairweight.lab.predict",
-    "remove_channels": "fairweight.lab.compress.remove",
+    "measure": "fairweight.lab.measurement",
+    "predict": "fairweight.lab.prediction",
+    "remove_channels": "fairweight.lab.compression.channels",
     "save": "fairweight.lab.artifacts",
-    "spec_of": "fairweight.lab.compress.registry",
-    "to_onnx": "fairweight.lab.export",
+    "spec_of": "fairweight.lab.compression.registry",
+    "to_onnx": "fairweight.lab.onnx_models",
 }
 
 
@@ -83,7 +82,7 @@ class _Lab(ModuleType):
 
     Python binds a module to its package when it is first imported, which would replace the
     function, or not, depending on who imported what before. The module itself is reached with
-    `from fairweight.lab.predict import …`.
+    `from fairweight.lab.prediction import …`.
     """
 
     def __setattr__(self, name: str, value: object) -> None:

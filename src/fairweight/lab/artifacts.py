@@ -2,21 +2,216 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import copy
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, field, replace
 from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import torch
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
+from fairweight.base.files import atomic_directory, finish
 from fairweight.errors import InputError
-from fairweight.lab.card import ZEROS_NOTE, Card, card_from_json, card_json
+from fairweight.lab.batches import Scaling
 from fairweight.lab.flops import count_parameters
-from fairweight.lab.plain_weights import plain_state
-from fairweight.lab.resized_layers import resize_layers
-from fairweight.lab.tensor_file import write_tensors
-from fairweight.tables.write import atomic_directory, finish
+from fairweight.lab.masks import bake
+
+# The card of a model: everything but the weights that is needed to use it and to judge it.
+
+SCHEMA = 1
+Outputs: TypeAlias = Literal["logits", "probabilities"]
+
+ZEROS_NOTE = (
+    "Zeros inside dense tensors bring no speed in torch or ONNX Runtime, and make only a "
+    "compressed file smaller; removing channels or int8 brings speed."
+)
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Card:
+    """What a model is and where it comes from; `model.json` beside its weights.
+
+    Parameters
+    ----------
+    architecture, options
+        What `fairweight.lab.models.registry.build` needs to make the network again. Without an
+        architecture the weights can only be loaded into a module of the caller.
+    classes
+        Names of the outputs in their order: classes of one task, or several binary tasks.
+    tasks
+        Whether the outputs are several binary tasks, one logit each.
+    preprocessing
+        Mean and standard deviation per channel by which pixels (0 to 1) are scaled.
+    outputs
+        What the network gives.
+    variant, seed, parent
+        Which member of which population it is, and the member that it was derived from
+        (`dense:3`; None for a model trained afresh).
+    dataset, data
+        The name of the data set that it was trained on, and the spec of its parts.
+    training, compression
+        How it was trained, and what was done to it, as plain values.
+    channels_removed
+        Whether layers are smaller than the architecture builds them.
+    measured
+        Its row of the variants table.
+    notes
+        Sentences for the reader.
+    """
+
+    architecture: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    tasks: bool = False
+    preprocessing: Scaling | None = None
+    outputs: Outputs = "logits"
+    variant: str = "dense"
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    parent: str | None = None
+    dataset: str | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
+    compression: dict[str, Any] = field(default_factory=dict)
+    channels_removed: bool = False
+    measured: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _scales_pixels(self) -> Card:
+        held = self.preprocessing
+        if held is None:
+            return self
+        if not held.mean or len(held.mean) != len(held.std):
+            raise ValueError("preprocessing needs a mean and a deviation for every channel")
+        if not all(map(math.isfinite, (*held.mean, *held.std))) or min(held.std) <= 0:
+            raise ValueError("preprocessing needs finite means, and deviations above 0")
+        return self
+
+
+def card_json(card: Card) -> str:
+    """The card as JSON text, the same for the same card."""
+    try:
+        return json.dumps({"schema": SCHEMA, **asdict(card)}, indent=2, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"The card of '{card.variant}' cannot be written as JSON ({error}); put only text, "
+            "finite numbers, lists and dictionaries into it."
+        ) from None
+
+
+def card_from_json(text: str, where: str) -> Card:
+    """Read a card; `where` names its file in messages."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        said = str(error)[:200]
+        raise InputError(f"{where} is not JSON ({said}); save the model again.") from None
+    if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
+        raise InputError(
+            f"{where} is not a model card of this version (schema {SCHEMA}); save the model again."
+        )
+    fields = {name: value for name, value in document.items() if name != "schema"}
+    try:
+        return TypeAdapter(Card).validate_python(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])[:80]
+        raise InputError(
+            f"{where} is not a valid model card: '{name}': {first['msg']}; correct it, or save "
+            "the model again."
+        ) from None
+
+
+# Tensors as a safetensors file.
+
+
+def write_tensors(
+    path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write a file; a full disk is an ordinary OSError, which safetensors' own writer hides."""
+    from safetensors.torch import save
+
+    held = None if metadata is None else dict(metadata)
+    path.write_bytes(save(dict(tensors), metadata=held))
+
+
+# Layers of another size than an architecture builds: what removing channels leaves behind.
+
+
+def resize_layers(model: nn.Module, state: Mapping[str, Tensor]) -> None:
+    """Replace the layers whose stored weights (or biases) differ by layers that fit them.
+
+    Convolutions, linear layers and batch norms are replaced; what else differs is left, and
+    loading the weights will say so. A depthwise convolution stays one.
+    """
+    for path, module in list(model.named_modules()):
+        weight = state.get(f"{path}.weight" if path else "weight")
+        own = getattr(module, "weight", None)
+        if weight is None or not isinstance(own, Tensor):
+            continue
+        # What a removed channel always sent may have become a bias that the layer had not.
+        bias = f"{path}.bias" in state
+        if own.shape == weight.shape and bias == (getattr(module, "bias", None) is not None):
+            continue
+        fitted = _fitted(module, weight, bias=bias)
+        if fitted is not None:
+            parent, _, name = path.rpartition(".")
+            setattr(model.get_submodule(parent), name, fitted)
+
+
+def _fitted(module: nn.Module, weight: Tensor, *, bias: bool) -> nn.Module | None:
+    if isinstance(module, nn.Conv2d) and weight.dim() == 4:
+        depthwise = module.groups == module.in_channels > 1
+        groups = weight.shape[0] if depthwise else module.groups
+        return nn.Conv2d(
+            weight.shape[1] * groups,
+            weight.shape[0],
+            (weight.shape[2], weight.shape[3]),
+            stride=_pair(module.stride),
+            padding=module.padding if isinstance(module.padding, str) else _pair(module.padding),
+            dilation=_pair(module.dilation),
+            groups=groups,
+            bias=bias,
+            padding_mode=module.padding_mode,
+        )
+    if isinstance(module, nn.Linear) and weight.dim() == 2:
+        return nn.Linear(weight.shape[1], weight.shape[0], bias=bias)
+    if isinstance(module, nn.BatchNorm2d | nn.BatchNorm1d) and weight.dim() == 1:
+        return type(module)(
+            len(weight),
+            eps=module.eps,
+            momentum=module.momentum,
+            affine=module.affine,
+            track_running_stats=module.track_running_stats,
+        )
+    return None
+
+
+def _pair(sizes: Sequence[int]) -> tuple[int, int]:
+    return sizes[0], sizes[1]
+
+
+# A model's weights as they act: masks applied, one plain tensor per parameter.
+
+
+def plain(model: nn.Module) -> nn.Module:
+    """A copy without masks, in evaluation mode: what is exported, stored and timed."""
+    return bake(copy.deepcopy(model)).eval()
+
+
+def plain_state(model: nn.Module) -> dict[str, Tensor]:
+    """The state of the plain copy, on the CPU, each tensor with memory of its own."""
+    return {
+        name: value.detach().cpu().contiguous().clone()
+        for name, value in plain(model).state_dict().items()
+    }
+
 
 WEIGHTS, MASKS, CARD = "weights.safetensors", "masks.safetensors", "model.json"
 FEW_ZEROS = 0.01  # below this share nobody takes a model for a pruned one
@@ -66,7 +261,7 @@ def load(folder: str | Path, model: nn.Module | None = None) -> tuple[nn.Module,
     ----------
     model
         A module to load the weights into; by default the card's architecture is built. A network
-        of your own (`module:function`) is built inside `fairweight.trust.trusting` only.
+        of your own (`module:function`) is built inside `fairweight.base.trust.trusting` only.
     """
     place = Path(folder)
     card = read_card(place)
@@ -83,7 +278,7 @@ def load(folder: str | Path, model: nn.Module | None = None) -> tuple[nn.Module,
             f"({_reason(error)}); correct the architecture and its options in {CARD}."
         ) from None
     if (place / MASKS).is_file():
-        from fairweight.lab.compress.mask import set_masks
+        from fairweight.lab.masks import set_masks
 
         packed, shapes = _read_tensors(place / MASKS)
         set_masks(model, {name: _unpacked(bits, shapes[name]) for name, bits in packed.items()})
@@ -153,7 +348,7 @@ def _built(card: Card, place: Path) -> nn.Module:
 
 
 def _masks(model: nn.Module) -> dict[str, Tensor]:
-    from fairweight.lab.compress.mask import masks
+    from fairweight.lab.masks import masks
 
     return {name: mask.bool().cpu() for name, mask in masks(model).items()}
 

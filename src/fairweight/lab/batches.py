@@ -2,17 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 from fairweight.errors import InputError
-from fairweight.lab.augment import cropped, moved
 from fairweight.specs.training import Augment
+
+if TYPE_CHECKING:
+    from fairweight.data.dataset import Images
+
+
+# Random changes of a batch: a slice per image for crops and flips, one grid for the rest.
+
+
+def cropped(images: Tensor, spec: Augment, random: torch.Generator) -> Tensor:
+    """Random crops after padding with 0, and mirrored images; (N, H, W, C) in and out.
+
+    Works on bytes, before they become floats: a quarter of the memory to move. Slices of numpy
+    arrays are quicker here than a gather over the batch, of small images as of large ones.
+    """
+    if not spec.crop and not spec.flip:
+        return images
+    n, height, width, _ = images.shape
+    mirrored = (torch.rand(n, generator=random) < spec.flip / 2).tolist()
+    down, right = torch.randint(0, 2 * spec.crop + 1, (2, n), generator=random).tolist()
+    padded = functional.pad(images, (0, 0, *[spec.crop] * 4)).numpy()
+    made = torch.empty_like(images)
+    for source, target, mirror, y, x in zip(
+        padded, made.numpy(), mirrored, down, right, strict=True
+    ):
+        part = source[y : y + height, x : x + width]
+        target[:] = part[:, ::-1] if mirror else part
+    return made
+
+
+def moved(images: Tensor, spec: Augment, random: torch.Generator) -> Tensor:
+    """Random rotations, shifts and zooms by one bilinear grid; floats (N, C, H, W) in and out."""
+    if not spec.rotate and not spec.shift and not spec.zoom:
+        return images
+    n = len(images)
+
+    def between(reach: float) -> Tensor:
+        return (2 * torch.rand(n, generator=random) - 1) * reach
+
+    angle = between(math.radians(spec.rotate))
+    size = 1 + between(spec.zoom)
+    # The grid is in units of half an image, hence the factor 2.
+    right, down = between(2 * spec.shift), between(2 * spec.shift)
+    cosine, sine = torch.cos(angle) / size, torch.sin(angle) / size
+    matrix = torch.stack(
+        [torch.stack([cosine, -sine, right], 1), torch.stack([sine, cosine, down], 1)], 1
+    )
+    grid = functional.affine_grid(matrix, list(images.shape), align_corners=False)
+    return functional.grid_sample(images, grid.to(images.device), align_corners=False)
 
 
 @dataclass(frozen=True)
@@ -94,3 +145,269 @@ def in_order(data: Examples, size: int, only: Sequence[int] | None = None) -> li
     """Slices of at most `size` examples."""
     n = len(data) if only is None else len(only)
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+# How a network and its images lie in memory while it trains.
+
+# oneDNN's block of channels on AVX-512; it is 8 on AVX2.
+BLOCK = 16
+
+
+def training_format(model: nn.Module) -> torch.memory_format:
+    """Channels last, which is quickest, unless torch cannot train the network that way.
+
+    The gradient of a 1 × 1 convolution with a stride that reads few channels writes outside of
+    its memory there: the process hangs or dies, or the weights are wrong (uxlfoundation/oneDNN
+    issue 6035, seen with torch 2.13). Narrow ResNets have such convolutions.
+    """
+    if any(_breaks(module) for module in model.modules()):
+        return torch.contiguous_format
+    return torch.channels_last
+
+
+def lay_out(model: nn.Module) -> torch.memory_format:
+    """Put a network's weights as it is trained best, in place; the format is for its images."""
+    layout = training_format(model)
+    model.to(memory_format=layout)  # type: ignore[call-overload]
+    if layout is torch.contiguous_format:
+        for weight in model.parameters():
+            weight.data = in_format(weight.data, layout)
+    return layout
+
+
+def in_format(values: Tensor, layout: torch.memory_format) -> Tensor:
+    """Images or weights in a format.
+
+    With one channel the two formats hold the same bytes, so that `contiguous` changes nothing;
+    but convolutions go by the strides.
+    """
+    if layout is torch.contiguous_format:
+        return values.clone(memory_format=layout)
+    return values.contiguous(memory_format=layout)
+
+
+def _breaks(module: nn.Module) -> bool:
+    return (
+        isinstance(module, nn.Conv2d)
+        and module.kernel_size == (1, 1)
+        and module.stride != (1, 1)
+        and module.in_channels < BLOCK
+    )
+
+
+# Batches as models take them: floats (N, C, H, W), from floats as they are or scaled bytes.
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """A tensor (of any device) or anything like an array, as an array."""
+    return values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+
+
+def as_floats(inputs: Any, scaling: Scaling | None, shown: str) -> Tensor:
+    """Floats are taken as they are; bytes (N, H, W, C) are scaled as the model was trained.
+
+    Parameters
+    ----------
+    shown
+        How messages call the model.
+    """
+    tensor = inputs.detach() if isinstance(inputs, Tensor) else torch.from_numpy(_numbers(inputs))
+    if tensor.dtype != torch.uint8:
+        return tensor.to(torch.float32)
+    if scaling is None:
+        raise InputError(
+            f"{shown} does not say how images are scaled, but was given bytes; give scaling= "
+            "(mean and std per channel), or floats as it takes them."
+        )
+    if tensor.dim() != 4 or tensor.shape[-1] != len(scaling.mean):
+        raise InputError(
+            f"{shown} takes images with {len(scaling.mean)} channels, but the bytes have the "
+            f"shape {tuple(tensor.shape)}; give (N, H, W, C)."
+        )
+    return model_input(tensor, scaling)
+
+
+def _numbers(inputs: Any) -> NDArray[Any]:
+    array = np.asarray(inputs)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"A batch holds {array.dtype} instead of numbers; give arrays of images.")
+    # A memory map is read-only, which torch does not like.
+    return np.ascontiguousarray(array) if array.flags.writeable else np.array(array)
+
+
+# Batches as they are given: inputs, labels, ids and groups, checked and made alike.
+
+INPUTS = ("image", "images", "inputs", "pixel_values")
+LABELS = ("label", "labels")
+ID = "example_id"
+# Columns that have a meaning of their own in a prediction table.
+TAKEN = frozenset(
+    ("example_id", "task", "variant", "seed", "label", "prediction", "score", "scores")
+) | {"label_rank", "weight"}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some examples: inputs as given, labels (N,) or (N, tasks), ids, and columns of groups."""
+
+    inputs: Any
+    labels: NDArray[Any]
+    ids: NDArray[Any]
+    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def digest(self) -> str:
+        """By which an interrupted run recognises the batch."""
+        total = hashlib.sha256()
+        held = {"inputs": self.inputs, "labels": self.labels, "ids": self.ids, **self.groups}
+        for name, values in held.items():
+            array = as_array(values)
+            total.update(f"{name}{array.dtype}{array.shape}".encode())
+            if array.dtype.hasobject:
+                total.update(repr(array.tolist()).encode())
+            else:
+                total.update(np.ascontiguousarray(array).tobytes())
+        return total.hexdigest()
+
+
+def batches_of(data: Images, size: int = 256) -> Iterator[dict[str, Any]]:
+    """The images of a data set in batches for `predict`: bytes, labels, ids and groups.
+
+    Missing values of groups become None.
+    """
+    for start in range(0, len(data), size):
+        part = slice(start, start + size)
+        groups = {
+            name: np.array([value or None for value in values[part].tolist()], dtype=object)
+            for name, values in data.groups.items()
+        }
+        yield {
+            "image": data.images[part],
+            "label": data.labels[part],
+            ID: data.example_id[part],
+            **groups,
+        }
+
+
+def read_batches(
+    batches: Iterable[Any],
+    *,
+    ids: Sequence[Any] | NDArray[Any] | None,
+    groups: Mapping[str, Any] | None,
+) -> Iterator[Batch]:
+    """Every batch in its order, with its share of the ids and groups that were given for all."""
+    ids = None if ids is None else as_array(ids)
+    columns = {name: as_array(values) for name, values in (groups or {}).items()}
+    _check_columns(columns)
+    start = 0
+    kept: tuple[str, ...] | None = None
+    for number, given in enumerate(batches):
+        batch = _batch(given, number)
+        stop = start + len(batch)
+        part = slice(start, stop)
+        for name, values in (("ids", ids), *((f"groups['{n}']", c) for n, c in columns.items())):
+            if values is not None and len(values) < stop:
+                raise InputError(
+                    f"{name} has {len(values):,} values, but the batches hold at least {stop:,} "
+                    "examples; give one value per example."
+                )
+        own = batch.ids if len(batch.ids) else np.arange(start, stop)
+        batch = Batch(
+            batch.inputs,
+            batch.labels,
+            own if ids is None else ids[part],
+            {**batch.groups, **{name: values[part] for name, values in columns.items()}},
+        )
+        kept = kept if kept is not None else tuple(batch.groups)
+        if tuple(batch.groups) != kept:
+            raise InputError(
+                f"Batch {number} has the group columns {list(batch.groups)}, earlier ones have "
+                f"{list(kept)}; give every batch the same."
+            )
+        yield batch
+        start = stop
+    for name, values in (("ids", ids), *((f"groups['{n}']", c) for n, c in columns.items())):
+        if values is not None and len(values) != start:
+            raise InputError(
+                f"{name} has {len(values):,} values, but the batches hold {start:,} examples; "
+                "give one value per example."
+            )
+    if not start:
+        raise InputError("There are no examples to predict: the batches are empty.")
+
+
+def _batch(given: Any, number: int) -> Batch:
+    if isinstance(given, Batch):
+        return given
+    if isinstance(given, Mapping):
+        return _named(given, number)
+    if isinstance(given, tuple | list) and len(given) in (2, 3):
+        inputs, labels = given[0], _labels(given[1], number)
+        ids = as_array(given[2]) if len(given) == 3 else np.empty(0)
+        return _checked(Batch(inputs, labels, ids), number)
+    raise InputError(
+        f"Batch {number} is {type(given).__name__}; give (inputs, labels), (inputs, labels, ids), "
+        "or a dictionary with 'image', 'label', 'example_id' and group columns."
+    )
+
+
+def _named(given: Mapping[str, Any], number: int) -> Batch:
+    inputs = next((name for name in INPUTS if name in given), None)
+    label = next((name for name in LABELS if name in given), None)
+    if inputs is None or label is None:
+        raise InputError(
+            f"Batch {number} has the keys {', '.join(repr(str(name)) for name in given)}; it "
+            "needs 'image' and 'label'."
+        )
+    others = {
+        str(name): as_array(values)
+        for name, values in given.items()
+        if name not in (inputs, label, ID)
+    }
+    _check_columns(others)
+    ids = as_array(given[ID]) if ID in given else np.empty(0)
+    batch = Batch(given[inputs], _labels(given[label], number), ids, others)
+    return _checked(batch, number)
+
+
+def _labels(given: Any, number: int) -> NDArray[Any]:
+    labels = as_array(given)
+    if labels.dtype.kind == "f" and bool(np.isfinite(labels).all()):
+        whole = np.rint(labels)
+        labels = whole.astype(np.int64) if bool((whole == labels).all()) else labels
+    if labels.dtype.kind == "b":
+        labels = labels.astype(np.int64)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim not in (1, 2) or labels.dtype.kind not in "iuUOS":
+        raise InputError(
+            f"The labels of batch {number} are {labels.dtype} of shape {labels.shape}; give "
+            "classes (N,), or 0 and 1 for several tasks (N, tasks)."
+        )
+    return labels
+
+
+def _checked(batch: Batch, number: int) -> Batch:
+    lengths = {"inputs": len(batch.inputs), "label": len(batch.labels)}
+    lengths |= {ID: len(batch.ids)} if len(batch.ids) else {}
+    lengths |= {name: len(values) for name, values in batch.groups.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"Batch {number} has parts of different lengths: {shown}.")
+    return batch
+
+
+def _check_columns(columns: Mapping[str, NDArray[Any]]) -> None:
+    for name, values in columns.items():
+        if name in TAKEN:
+            raise InputError(
+                f"A group column cannot be called '{name}', which has a meaning of its own in a "
+                "prediction table; rename it."
+            )
+        if values.ndim != 1:
+            raise InputError(
+                f"The group column '{name}' has the shape {values.shape}; give one value per "
+                "example."
+            )

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from fairweight.errors import InputError
-from fairweight.lab.tensor_file import write_tensors
+from fairweight.lab.artifacts import write_tensors
 
 WEIGHTS, STATE = "state.safetensors", "state.json"
 COMPANIONS = ("pruner", "distiller", "weighting")
@@ -43,7 +43,7 @@ def save_checkpoint(
     `companions` are the states of the pruner, the distiller and the weighting; `run` is what the
     run was asked to be: a checkpoint of another run is not continued.
     """
-    from fairweight.tables.write import atomic_directory
+    from fairweight.base.files import atomic_directory
 
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     numbers: dict[str, float] = {}

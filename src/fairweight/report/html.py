@@ -11,31 +11,172 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
+import stat
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.report.bundle import javascript
-from fairweight.report.explain_page import explanation
+from fairweight.base.wording import shown
+from fairweight.report.examples import explanation, gallery, gallery_scripts, gallery_style
 from fairweight.report.figures import Spec
 from fairweight.report.figures.theme import CONFIG
-from fairweight.report.finding import findings
-from fairweight.report.gallery import gallery, gallery_scripts, gallery_style
+from fairweight.report.finding import findings, ranked
 from fairweight.report.members import members_of, worded
-from fairweight.report.next_steps import figure_command
-from fairweight.report.numbers import shown
-from fairweight.report.page_answers import answers
-from fairweight.report.page_lead import FIRST, page_lead
-from fairweight.report.page_sections import section
-from fairweight.report.page_tables import Cell, detail_tables
-from fairweight.report.page_unseen import page_unseen
-from fairweight.report.provenance import provenance_lines
-from fairweight.report.ranking import ranked
+from fairweight.report.numbers import count
+from fairweight.report.sections import answers, figure_command, section
 from fairweight.report.sentences import HEADINGS, reading
-from fairweight.tables.leaks import leak_notes, leaks
+from fairweight.report.view_model import FIRST, page_lead, page_unseen
+from fairweight.report.view_tables import Cell, detail_tables
+from fairweight.tables.companions import leak_notes, leaks
 
 if TYPE_CHECKING:
-    from fairweight.auditing.decide.gate import Verdict
+    from fairweight.auditing.gate.verdict import Verdict
     from fairweight.auditing.result import AuditResult
+
+
+# The JavaScript that draws figures offline: Vega, Vega-Lite and Vega-Embed in one string.
+#
+# vl-convert holds the libraries and takes about two seconds to bundle them, so the bundle is kept
+# in
+# the user's cache folder. It is named by the version that made it and carries its own checksum: a
+# damaged copy is made again, and a folder that cannot be written costs time, not the report.
+
+_MARK = "/* fairweight bundle sha256 "
+_END = " */\n"
+_HEADER_LENGTH = len(_MARK) + 64 + len(_END)
+
+
+def javascript() -> str:
+    """The bundle; `vegaEmbed` is then a global function of the page."""
+    path = cache_folder() / f"vega-bundle-{version('vl-convert-python')}.js"
+    kept = _read(path)
+    if kept is not None:
+        return kept
+    made = _make()
+    _write(path, made)
+    return made
+
+
+def cache_folder() -> Path:
+    """`FAIRWEIGHT_CACHE`, else `XDG_CACHE_HOME/fairweight`, else the system's usual place."""
+    own = os.environ.get("FAIRWEIGHT_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    with suppress(RuntimeError):  # no home folder: a service account
+        return (Path(base) if base else Path.home() / ".cache") / "fairweight"
+    return _own_temporary()
+
+
+@cache
+def _own_temporary() -> Path:
+    """A folder for temporary files that nobody else can have put anything into."""
+    folder = Path(tempfile.gettempdir()) / f"fairweight-{os.getuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        private = found.st_uid == os.getuid() and not found.st_mode & 0o022
+        if stat.S_ISDIR(found.st_mode) and private:
+            return folder
+    return Path(tempfile.mkdtemp(prefix="fairweight-"))
+
+
+def _make() -> str:
+    import vl_convert
+
+    made: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    # Inside <script> the text must not contain what ends or reopens a script.
+    return made.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _header(text: str) -> str:
+    return _MARK + hashlib.sha256(text.encode()).hexdigest() + _END
+
+
+def _read(path: Path) -> str | None:
+    try:
+        kept = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    body = kept[_HEADER_LENGTH:]
+    return body if body and kept.startswith(_header(body)) else None
+
+
+def _write(path: Path, text: str) -> None:
+    """Keep the bundle; in one step, so that another process never reads half of it."""
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(_header(text) + text)
+        os.replace(temporary, path)
+    except OSError:
+        if temporary is not None:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
+# From what and how the numbers were made, line by line: enough to make them again.
+
+_PAIRING = {
+    "parent": "by parent (each compressed member with the dense model that it was made from)",
+    "seed": "by seed (equal seeds on both sides; parents are not known)",
+    "independent": "independent (no pairs are known)",
+    "single": "one model on each side",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One fact about the origin of an audit; what is typed or compared is set as code."""
+
+    key: str
+    values: tuple[str, ...]
+    code: bool = False
+
+
+def provenance_lines(result: AuditResult) -> list[Line]:
+    """Version, time, command, inputs, random state, options and pairing."""
+    origin = result.provenance
+    command = origin.command or "none: called from Python"
+    options = {k: v for k, v in origin.options.items() if k != "random_state"}
+    lines = [
+        Line("fairweight", (origin.version,)),
+        Line("made", (origin.created,)),
+        Line("command", (command,), origin.command is not None),
+        Line("inputs", tuple(_input(given) for given in origin.inputs) or ("—",), True),
+        Line("random state", (str(origin.options.get("random_state", "—")),)),
+        Line("options", (", ".join(f"{k} = {v}" for k, v in options.items()) or "—",)),
+    ]
+    pairs = tuple(f"{variant}: {_PAIRING.get(how, how)}" for variant, how in result.pairing.items())
+    if pairs:
+        lines.append(Line("members paired", pairs))
+    return lines
+
+
+def _input(given: dict[str, object]) -> str:
+    """A file with its rows and checksum.
+
+    >>> _input({"name": "a.csv", "sha256": "ab12", "rows": 1200})
+    'a.csv, 1,200 rows, sha256 ab12'
+    """
+    facts = [str(given.get("name", "—"))]
+    facts += [f"{count(value)} rows" for key, value in given.items() if key == "rows" and value]
+    facts += [
+        f"{key} {value}"
+        for key, value in given.items()
+        if key not in ("name", "rows") and value is not None
+    ]
+    return ", ".join(facts)
+
 
 PRINTED = 3  # variants whose sections go on paper
 DRAWN = 8  # variants whose figures are drawn: a page of forty would be too large to send
@@ -156,3 +297,39 @@ def _policy(scripts: list[str]) -> str:
 
 def _resource(name: str) -> str:
     return (files("fairweight.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+# An audit as a folder: the page, the tables, and everything as JSON.
+
+
+def names() -> tuple[str, ...]:
+    """The files that every audit's folder has."""
+    from fairweight.auditing.archive import TABLES
+
+    return ("report.html", "audit.json", *(f"tables/{name}.csv" for name in TABLES))
+
+
+def save(
+    result: AuditResult,
+    directory: str | Path,
+    verdict: Verdict | None = None,
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write report.html, tables/ and audit.json; audit.json comes last and marks completion.
+
+    Parameters
+    ----------
+    overwrite
+        Replace files too that fairweight did not write, or that were changed since.
+    """
+    from fairweight.auditing.archive import to_json, write_tables
+    from fairweight.base.files import atomic_directory
+
+    target = atomic_directory(Path(directory), overwrite=overwrite)
+    with target as room, ThreadPoolExecutor(1) as beside:
+        # DuckDB writes the tables while the page is made.
+        tables = beside.submit(write_tables, result, room / "tables")
+        (room / "report.html").write_text(render(result, verdict), encoding="utf-8")
+        (room / "audit.json").write_text(to_json(result), encoding="utf-8")
+        tables.result()

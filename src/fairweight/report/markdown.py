@@ -2,23 +2,71 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from fairweight.base.wording import shown
 from fairweight.report.finding import findings
-from fairweight.report.gate.markdown import escaped
-from fairweight.report.gate.words import headline as gate_headline
-from fairweight.report.gate.words import standing
+from fairweight.report.gate import (
+    confidence_of,
+    endpoint_name,
+    endpoints,
+    headline,
+    interval,
+    passing,
+    standing,
+)
+from fairweight.report.gate import headline as gate_headline
 from fairweight.report.members import worded
 from fairweight.report.numbers import count
-from fairweight.report.page_lead import Lead, page_lead
-from fairweight.report.page_unseen import page_unseen
 from fairweight.report.sentences import reading
-from fairweight.tables.leaks import leak_notes, leaks
+from fairweight.report.view_model import Lead, page_lead, page_unseen
+from fairweight.tables.companions import leak_notes, leaks
 
 if TYPE_CHECKING:
-    from fairweight.auditing.decide.gate import Verdict
+    from fairweight.auditing.gate.verdict import Verdict
     from fairweight.auditing.result import AuditResult
+
+
+# A verdict as Markdown, for the summary of a CI job or a pull request.
+
+_MARKS = re.compile(r"([\\`*_{}\[\]()<>#!|~&$@])")
+
+
+def verdict_to_markdown(verdict: Verdict) -> str:
+    """The outcome, and a table of all endpoints per variant."""
+    lines = [f"## Gate: {escaped(headline(verdict))}", ""]
+    named = passing(verdict)
+    lines += [] if named is None else [escaped(named), ""]
+    for variant in verdict.variants:
+        lines += [f"**{escaped(standing(verdict, variant))}**", ""]
+        lines += [
+            f"| | endpoint | n | estimate, {confidence_of(verdict)} interval | reason |",
+            "|---|---|---|---|---|",
+        ]
+        for row in endpoints(verdict, variant):
+            cells = (
+                row["decision"],
+                endpoint_name(row),
+                count(row["n"]),
+                interval(row),
+                row["reason"],
+            )
+            lines.append(f"| {' | '.join(map(escaped, cells))} |")
+        lines.append("")
+    lines += [f"> {escaped(note)}" for note in verdict.notes]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def escaped(words: str) -> str:
+    r"""Text that Markdown takes literally, on one line, in a table too.
+
+    >>> escaped("sex=<b> | a\nb")
+    'sex=\\<b\\> \\| a\\\\nb'
+    """
+    return _MARKS.sub(r"\\\1", shown(words))
+
 
 LINES = 60
 VARIANTS = 10

@@ -5,13 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from fairweight.report.finding import Finding, findings
+from fairweight.auditing.result import Scope
+from fairweight.report.finding import Finding, findings, ranked
 from fairweight.report.members import worded
 from fairweight.report.numbers import count
-from fairweight.report.page_lead import Lead, page_lead
-from fairweight.report.ranking import ranked
-from fairweight.report.rows import Scope
 from fairweight.report.sentences import HEADINGS, QUESTIONS, SIDES, Sentence, sentences
+from fairweight.report.view_model import Lead, page_lead
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-NOTHING = "—"
+from fairweight.base.wording import NOTHING, missing
+
 MINUS = "\N{MINUS SIGN}"
 
 # Metrics that are shares of examples or differences of such shares; every other is a plain number.
@@ -26,53 +27,6 @@ def is_share(metric: str) -> bool:
     [True, True, True, False]
     """
     return metric in _SHARES or metric.endswith(("_gap", "_difference"))
-
-
-def missing(value: Any) -> bool:
-    """Whether a cell of a frame holds nothing (None, NaN or pandas' NA)."""
-    if value is None:
-        return True
-    if isinstance(value, float):
-        return math.isnan(value)
-    return type(value).__name__ in ("NAType", "NaTType") or value != value
-
-
-def real(value: Any) -> float:
-    """A cell as a float; NaN where it holds nothing."""
-    return math.nan if missing(value) else float(value)
-
-
-def text(value: Any) -> str | None:
-    """A cell as text; None where it holds nothing."""
-    return None if missing(value) else str(value)
-
-
-def whole(value: Any) -> int | None:
-    """A cell as a whole number; None where it holds nothing."""
-    return None if missing(value) else int(value)
-
-
-def shown(name: Any, limit: int | None = None) -> str:
-    r"""A name on one line: control and invisible characters written out, long ones cut.
-
-    Names come from users' files; a raw escape sequence must not reach a terminal, and two names
-    that differ in an invisible character must look different.
-
-    >>> shown("two\nlines\x1b[31m")
-    'two\\nlines\\x1b[31m'
-    >>> shown("abcdefgh", limit=5)
-    'abcd…'
-    """
-    if missing(name):
-        return NOTHING
-    plain = str(name)
-    if not plain.isprintable():
-        plain = "".join(
-            c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in plain
-        )
-    if limit is not None and len(plain) > limit:
-        return plain[: limit - 1] + "…"
-    return plain
 
 
 def signed(value: float, decimals: int) -> str:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import Scope, records
+from fairweight.base.wording import NOTHING, missing, shown
+from fairweight.report.choice import chance, choice_sentences, margin, term_value
 from fairweight.report.finding import findings
+from fairweight.report.gate import (
+    deciding_bound,
+    endpoints,
+    headline,
+    how_to_read_bounds,
+    passing,
+    standing,
+    subject,
+)
 from fairweight.report.members import members_of, worded
-from fairweight.report.numbers import count, shown
-from fairweight.report.rows import Scope
+from fairweight.report.numbers import count, number
 from fairweight.report.sentences import (
     HEADINGS,
     QUESTIONS,
@@ -24,6 +35,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
     from rich.table import Table
 
+    from fairweight.auditing.choose.choice import Choice
+    from fairweight.auditing.gate.verdict import Verdict
     from fairweight.auditing.result import AuditResult
 
 _STYLES: dict[Topic, str] = {
@@ -166,3 +179,138 @@ class _Sides:
         for topic in (t for t in HEADINGS if t in model or t in method):
             _add(grid, topic, [model.get(topic, []), method.get(topic, [])], self.members)
         yield grid
+
+
+# A verdict on a terminal: the outcome, then one bound per row, what is wrong first.
+
+STYLES = {"pass": "green", "fail": "bold red", "cannot tell": "yellow"}
+
+
+def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None:
+    """Print the verdict; at most `limit` endpoints of each variant."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(Text(f"Gate: {headline(verdict)}", style=STYLES[verdict.outcome]))
+    named = passing(verdict)
+    if named is not None:
+        console.print(Text(named))
+    for variant in verdict.variants:
+        console.print(Text(standing(verdict, variant), style="bold"))
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(no_wrap=True)
+        grid.add_column(ratio=1, overflow="fold")
+        rows = endpoints(verdict, variant)
+        for row in rows[:limit]:
+            told = f"{subject(row)} (n = {count(row['n'])}): {deciding_bound(row)}."
+            decision = row["decision"]
+            grid.add_row(Text(f"  {decision}", style=STYLES[decision]), Text(told))
+        console.print(grid)
+        if len(rows) > limit:
+            console.print(Text(f"  {count(len(rows) - limit)} more (--json, --markdown)"))
+    console.print(Text(how_to_read_bounds(verdict), style="dim"))
+    for note in verdict.notes:
+        console.print(Text(f"Note: {shown(note)}", style="yellow"))
+
+
+# A choice on a terminal: the sentences, then the ranked table.
+
+LIMIT = 20
+DIRECTIONS = {"max": "↑", "min": "↓", "zero": "→ 0", "one": "→ 1"}
+
+
+def show_choice(choice: Choice, console: Console) -> None:
+    """Print what was chosen and why, and at most `LIMIT` variants."""
+    from rich.text import Text
+
+    for at, sentence in enumerate(choice_sentences(choice)):
+        console.print(Text(sentence, style="bold" if at == 0 else ""))
+    console.print()
+    console.print(_choice_table(choice))
+    ranges = _ranges(choice)
+    if ranges is not None:
+        console.print(ranges)
+    for note in choice.notes:
+        console.print(Text(f"Note: {shown(note)}", style="yellow"))
+
+
+def _choice_table(choice: Choice) -> Any:
+    from rich.table import Table
+
+    rows = records(choice.tables["choice"])
+    terms = choice.asked.terms
+    aims = {o.term: DIRECTIONS[o.aim] for o in choice.asked.objectives}
+    valued = choice.asked.weights is not None and len(choice.asked.objectives) > 1
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    titles = ["", "variant", *(f"{t.name} {aims.get(t, '')}".strip() for t in terms)]
+    titles += ["value"] if valued else []
+    chances = _chances(choice)
+    longest = max(len(shown(row["variant"], 40)) for row in rows[:LIMIT])
+    for title in (*titles, *chances, ""):
+        # Wrapped, not cut: variants often differ at the end of their names.
+        least = min(longest, 16) if title == "variant" else None
+        table.add_column(title, no_wrap=title.startswith("P("), overflow="fold", min_width=least)
+    numbers = {
+        (row["variant"], row["term"]): term_value(row)
+        for row in records(choice.tables["choice_values"])
+    }
+    nearly = _nearly(choice) if choice.asked.requirements else set()
+    for row in rows[:LIMIT]:
+        table.add_row(
+            NOTHING if missing(row["rank"]) else count(row["rank"]),
+            shown(row["variant"], 40),
+            *(numbers[row["variant"], term.name] for term in terms),
+            *([number(row["value"])] if valued else []),
+            *(chance(row[column]) for column in chances.values()),
+            _remark(row, row["variant"] in nearly),
+        )
+    if len(rows) > LIMIT:
+        table.caption = f"{count(len(rows) - LIMIT)} more: --out DIR writes all"
+    return table
+
+
+def _chances(choice: Choice) -> dict[str, str]:
+    """Titles of the columns of probabilities, and the columns that they show."""
+    found = {}
+    if choice.asked.margin is not None:
+        found[f"P({margin(choice).removesuffix(' of')})"] = "p_within_margin"
+    if choice.asked.weights is not None:
+        found["P(best)"] = "p_best"
+    if len(choice.asked.objectives) > 1:
+        found["P(frontier)"] = "p_frontier"
+    return found
+
+
+def _nearly(choice: Choice) -> set[str]:
+    """Variants that miss requirements by no more than noise."""
+    frame = choice.tables["choice_requirements"]
+    missed = frame[frame["standing"].str.startswith("missed")]
+    clearly = set(missed.loc[missed["standing"] == "missed", "variant"])
+    return set(missed["variant"]) - clearly
+
+
+def _remark(row: dict[str, Any], nearly: bool) -> str:
+    if not row["qualifies"]:
+        return "does not qualify, within noise" if nearly else "does not qualify"
+    if row["chosen"]:
+        return "chosen"
+    if row["tied"]:
+        return "may be the best" if row["in_best_set"] is True else "within noise"
+    return "frontier" if row["frontier"] == "frontier" else ""
+
+
+def _ranges(choice: Choice) -> Any:
+    from rich.table import Table
+
+    rows = records(choice.tables["choice_weights"])
+    if len(rows) < 2:
+        return None
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    first, second = rows[0]["first"], rows[0]["second"]
+    table.add_column("wins")
+    table.add_column(f"while {second} weighs, per unit of {first}")
+    for row in rows:
+        high = row["ratio_high"]
+        end = "or more" if missing(high) or high == float("inf") else f"to {number(high)}"
+        table.add_row(shown(row["variant"], 40), f"{number(row['ratio_low'])} {end}")
+    return table

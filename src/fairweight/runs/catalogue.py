@@ -6,17 +6,20 @@ deleted at any time. Only new ones are read, and DuckDB takes them apart.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from fairweight.base.files import atomic_file
 from fairweight.errors import InputError, OutputError
-from fairweight.runs import listing, paths
+from fairweight.runs import store_layout
+from fairweight.runs.plan import Listed
 from fairweight.runs.store import Store
 from fairweight.tables.connection import Workspace
-from fairweight.tables.write import atomic_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +91,7 @@ def _refreshed(root: Path) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    there = listing.stamps(root)
+    there = store_layout.stamps(root)
     kept = _kept(root)
     before = dict(zip(kept["key"].to_pylist(), kept["stamp"].to_pylist(), strict=True))
     new = [key for key, stamp in there.items() if before.get(key) != stamp]
@@ -98,7 +101,7 @@ def _refreshed(root: Path) -> pa.Table:
     still = kept.filter(pa.array(same, pa.bool_()))
     rows = pa.concat_tables([still, *_taken_apart(_manifests(root, new, there))])
     # A store that cannot be written can be read all the same.
-    with suppress(OutputError), atomic_file(paths.catalogue(root), "wb") as stream:
+    with suppress(OutputError), atomic_file(store_layout.catalogue(root), "wb") as stream:
         pq.write_table(rows, stream)
     return rows
 
@@ -110,7 +113,7 @@ def _kept(root: Path) -> pa.Table:
 
     nothing = next(_taken_apart([[]]))
     with suppress(OSError, pa.ArrowException):
-        table = pq.read_table(paths.catalogue(root))
+        table = pq.read_table(store_layout.catalogue(root))
         if table.schema.equals(nothing.schema):
             return table
     return nothing
@@ -122,7 +125,7 @@ def _manifests(root: Path, keys: Sequence[str], stamps: Mapping[str, int]) -> It
         lines = []
         for key in batch:
             with suppress(OSError, UnicodeDecodeError):  # removed just now, or damaged
-                text = paths.manifest(root, key).read_text(encoding="utf-8")
+                text = store_layout.manifest(root, key).read_text(encoding="utf-8")
                 lines.append((key, stamps[key], text))
         yield lines
 
@@ -164,3 +167,40 @@ def _inherited(rows: pa.Table) -> pd.DataFrame:
             source[seeking] = above[source[seeking]]
         frame[name] = frame[name].array.take(source, allow_fill=True)
     return frame[list(COLUMNS)]
+
+
+# How far a study is: counts by kind, and the time that is left.
+
+
+@dataclass(frozen=True)
+class Status:
+    """Stages of a study by what became of them; `left` are neither done, running nor failed."""
+
+    done: Counter[str]
+    running: Counter[str]
+    failed: Counter[str]
+    left: Counter[str]
+    seconds_left: float  # of one core, as estimated; 0 where nothing was estimated yet
+
+    @property
+    def total(self) -> int:
+        return sum(part.total() for part in (self.done, self.running, self.failed, self.left))
+
+    @property
+    def finished(self) -> bool:
+        return self.done.total() == self.total
+
+
+def status(stages: Listed, store: Store) -> Status:
+    """Look at the store: a few listings, however many stages there are."""
+    done, running, failed = store.done(), store.running(), store.failed()
+    found: dict[str, Counter[str]] = {n: Counter() for n in ("done", "running", "failed", "left")}
+    seconds = 0.0
+    for key, (kind, _, work) in stages.items():
+        if key in done:
+            found["done"][kind] += 1
+            continue
+        seconds += 0.0 if key in failed else work
+        which = "running" if key in running else "failed" if key in failed else "left"
+        found[which][kind] += 1
+    return Status(**found, seconds_left=seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -10,11 +11,49 @@ from pathlib import Path
 from typing import Any
 
 from fairweight.errors import InputError
-from fairweight.runs.gpu_cost import asking_seconds, training_seconds
-from fairweight.runs.key import canonical, digest
 from fairweight.runs.plan import Plan
-from fairweight.runs.stage import Stage
+from fairweight.runs.stage import Stage, canonical, digest
 from fairweight.specs.study import Expected, Experiment
+
+# What networks would take on a GPU: counted operations at an assumed rate, nothing measured.
+
+# One GPU of a data centre sustains about this in 32 bits with networks of these kinds, and to start
+# the kernels of one step takes about so long, however small the network is.
+FLOPS = 1e13  # operations per second
+STEP = 0.005  # seconds
+BACKWARDS = 2  # times the operations forwards: for the weights and for the activations
+ASKED_AT_ONCE = 512
+
+ASSUMED = (
+    f"{FLOPS / 1e12:.0f} TFLOP/s sustained, at least {1000 * STEP:.0f} ms a step; nothing measured"
+)
+
+
+def training_seconds(
+    n: int, *, epochs: int, batch_size: int, flops: float, taught: bool = False
+) -> float:
+    """Of a training on `n` examples.
+
+    Parameters
+    ----------
+    flops
+        Operations forwards, for one example.
+    taught
+        Whether a teacher of the same size answers too.
+
+    >>> training_seconds(1000, epochs=10, batch_size=100, flops=1e9)
+    3.0
+    >>> training_seconds(1000, epochs=10, batch_size=100, flops=1.0)  # 100 steps
+    0.5
+    """
+    passes = 1 + BACKWARDS + (1 if taught else 0)
+    return epochs * max(passes * n * flops / FLOPS, math.ceil(n / batch_size) * STEP)
+
+
+def asking_seconds(n: int, flops: float) -> float:
+    """Of answers to `n` examples."""
+    return max(n * flops / FLOPS, math.ceil(n / ASKED_AT_ONCE) * STEP)
+
 
 # Measured on the 3,338 stages of prune-responsibly (LeNet and a narrow VGG-11, two workers on two
 # busy cores), which took 1.9 h. With 1 s to begin any stage the estimate was 2.2 h, and 2 to 6
@@ -178,7 +217,7 @@ def _unit(experiment: Experiment, data: Path | None, cache: Path | None, measure
         return _from_shapes(experiment, data)
     unit = _measured(experiment, data)
     if file is not None:
-        from fairweight.tables.write import atomic_file
+        from fairweight.base.files import atomic_file
 
         with atomic_file(file) as stream:
             stream.write(json.dumps(asdict(unit)))
@@ -276,7 +315,7 @@ def _step_seconds(network: Any, images: Any, *, backwards: bool) -> float:
 
 def _known(experiment: Experiment, data: Path | None) -> Expected:
     """The numbers of examples: counted, or those that are published where the data are absent."""
-    from fairweight.data.official_counts import OFFICIAL
+    from fairweight.data.registry import OFFICIAL
 
     official = OFFICIAL.get(experiment.data.name)
     try:
@@ -295,7 +334,7 @@ def _known(experiment: Experiment, data: Path | None) -> Expected:
 
 
 def _counted(experiment: Experiment, data: Path | None) -> Expected:
-    from fairweight.lab.prepared_data import prepare
+    from fairweight.lab.partition import prepare
 
     parts = prepare(experiment.data, data)
     _, size, _, channels = parts.train.images.shape

@@ -2,14 +2,57 @@
 
 from __future__ import annotations
 
+import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from fairweight.runs.result import Result
+from fairweight.base.trust import trusting
+from fairweight.errors import OutputError
+from fairweight.runs.manifest import Damaged
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
+
+# What a worker says about a stage: a few facts, never the outputs, which are in the store.
+
+
+class Status(Enum):
+    """How an attempt at a stage ended."""
+
+    DONE = "done"
+    CACHED = "cached"  # it was there already
+    BUSY = "busy"  # another runner works on it
+    FAILED = "failed"  # recorded in the store
+    OUT_OF_TIME = "out of time"  # stopped where it can go on
+    DAMAGED = "damaged"  # an input must be done again
+    DIED = "died"  # the process ended in the midst of it
+    UNWRITABLE = "unwritable"  # the disk is full, or refuses
+    UNSHARED = "unshared"  # the node does not see the store
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The end of one attempt.
+
+    Parameters
+    ----------
+    words
+        The traceback of a failure, the last words of a process, or a sentence.
+    damaged
+        The input that must be done again.
+    """
+
+    key: str
+    status: Status
+    seconds: float = 0.0
+    words: str = ""
+    damaged: str = ""
+
 
 # Called with key, done, total and words.
 Tell: TypeAlias = Callable[[str, int, int, str], None]
@@ -26,7 +69,7 @@ class Job:
     deadline
         When stages are to stop (`time.time()`).
     modules
-        Modules that cards and specs may name (`fairweight.trust`).
+        Modules that cards and specs may name (`fairweight.base.trust`).
     """
 
     store: Store
@@ -53,3 +96,154 @@ class Executor(Protocol):
 
     def stop(self) -> None:
         """End whatever still runs; nothing is left of it but half-done work in the store."""
+
+
+# What a stage is given beside its spec: where data are, a place for half-done work, a deadline.
+
+
+class OutOfTime(Exception):  # noqa: N818  a signal, not an error
+    """The budget is used up: the stage stops where it can go on."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Circumstances of a stage; nothing here changes its result.
+
+    Parameters
+    ----------
+    data
+        The folder with data sets.
+    work
+        A folder of the stage's own that survives an interruption (checkpoints).
+    deadline
+        When to stop (`time.time()`); None: never.
+    report
+        Called with (done, total, words) while the stage runs.
+    """
+
+    data: Path | None
+    work: Path
+    deadline: float | None = None
+    report: Callable[[int, int, str], None] | None = None
+
+    def progress(self, done: int, total: int, words: str = "") -> None:
+        """Tell how far the stage has come; raises `OutOfTime` once the deadline has passed."""
+        if self.report is not None:
+            self.report(done, total, words)
+        if self.deadline is not None and time.time() > self.deadline:
+            raise OutOfTime
+
+
+# One attempt at a stage, in whatever process: claim it, run its function, store the outputs.
+
+# Called with done, total and words; raises `OutOfTime` to stop the stage.
+Report: TypeAlias = Callable[[int, int, str], None]
+
+
+def attempt(stage: Stage, job: Job, report: Report | None = None) -> Result:
+    """Do a stage unless it is done, or somebody else is at it. Errors become a result."""
+    begun = time.monotonic()
+
+    def result(status: Status, words: str = "", damaged: str = "") -> Result:
+        return Result(stage.key, status, time.monotonic() - begun, words, damaged)
+
+    try:
+        with job.store.claim(stage.key) as ours:
+            if not ours:
+                return result(Status.BUSY)
+            if job.store.is_done(stage.key):
+                return result(Status.CACHED)
+            if job.deadline is not None and time.time() > job.deadline:
+                return result(Status.OUT_OF_TIME)
+            try:
+                _run(stage, job, report)
+            except OutOfTime:
+                return result(Status.OUT_OF_TIME)
+            except Damaged as error:
+                return result(Status.DAMAGED, str(error), damaged=error.key)
+            except OutputError:
+                raise
+            except (Exception, SystemExit):
+                words = traceback.format_exc()
+                job.store.fail(stage.key, words, stage.label)
+                return result(Status.FAILED, words)
+            return result(Status.DONE)
+    except OutputError as error:
+        # No fault of the stage: the next one would not be written either.
+        return result(Status.UNWRITABLE, str(error))
+
+
+def _run(stage: Stage, job: Job, report: Report | None) -> None:
+    inputs = {key: job.store.read(key) for key in stage.inputs}
+    function = _function(stage.function)
+    context = Context(job.data, job.store.work(stage.key), job.deadline, report)
+    with trusting(modules=job.modules):
+        job.store.write(stage, lambda room: function(dict(stage.spec), inputs, room, context))
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module, _, function = name.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), function)
+    return found
+
+
+# News of a running stage, as often as somebody can read them.
+
+
+def throttled(
+    tell: Callable[[int, int, str], None], every: float, stopping: Callable[[], bool]
+) -> Report:
+    """Pass on what a stage reports at most once in `every` seconds, and stop it when asked to."""
+    last = 0.0
+
+    def report(done: int, total: int, words: str) -> None:
+        nonlocal last
+        if stopping():
+            raise OutOfTime
+        now = time.monotonic()
+        if now - last >= every:
+            last = now
+            tell(done, total, words)
+
+    return report
+
+
+# Stages in this very process, one after the other.
+
+NEWS_EVERY = 0.2  # seconds
+
+
+class InProcess:
+    """Runs a stage while it is submitted.
+
+    A stage that never reports how far it is cannot be stopped before its end.
+
+    Parameters
+    ----------
+    stopping
+        Whether the running stage should stop where it can go on.
+    """
+
+    def __init__(self, job: Job, tell: Tell, stopping: Callable[[], bool]) -> None:
+        self._job, self._tell, self._stopping = job, tell, stopping
+        self._results: list[Result] = []
+
+    @property
+    def free(self) -> int:
+        return 0 if self._results else 1
+
+    def submit(self, stage: Stage) -> None:
+        report = throttled(partial(self._tell, stage.key), NEWS_EVERY, self._stopping)
+        self._results.append(attempt(stage, self._job, report))
+
+    def finished(self, wait: float) -> list[Result]:
+        if not self._results:
+            time.sleep(wait)
+        results, self._results = self._results, []
+        return results
+
+    def interrupt(self) -> None:
+        """Nothing runs when this can be called."""
+
+    def stop(self) -> None:
+        """Nothing runs when this can be called."""

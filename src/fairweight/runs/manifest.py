@@ -5,23 +5,26 @@ The manifest is one line of JSON, written after everything else of the stage.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import platform
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import fairweight
-from fairweight.runs import paths
-from fairweight.runs.key import canonical
-from fairweight.runs.stage import Stage
-from fairweight.tables.write import sync, sync_folder
+from fairweight.base.files import sync, sync_folder, writing
+from fairweight.errors import FairweightError, InputError
+from fairweight.runs import store_layout
+from fairweight.runs.stage import Stage, canonical
 
 PACKAGES = ("numpy", "torch", "onnxruntime")
 
@@ -85,7 +88,7 @@ def seal(room: Path, stage: Stage, seconds: float) -> Manifest:
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(),
     )
-    with open(room / paths.MANIFEST, "x", encoding="utf-8", newline="\n") as stream:
+    with open(room / store_layout.MANIFEST, "x", encoding="utf-8", newline="\n") as stream:
         stream.write(manifest.line())
         stream.flush()
         os.fsync(stream.fileno())
@@ -125,7 +128,7 @@ def _files_below(room: Path) -> Iterator[str]:
             shown = path.relative_to(room).as_posix()
             if path.is_symlink() or not path.is_file():
                 raise ValueError(f"A stage wrote '{shown}', which is not an ordinary file.")
-            if shown == paths.MANIFEST:
+            if shown == store_layout.MANIFEST:
                 raise ValueError(
                     f"A stage wrote '{shown}', a name that the store keeps for itself."
                 )
@@ -134,3 +137,122 @@ def _files_below(room: Path) -> Iterator[str]:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Stages that are not what was written: kept aside with the reason, and done again.
+
+REASON = "damage.json"
+
+
+class Damaged(FairweightError):  # noqa: N818  says what the stage is
+    """A stage that is missing or not what was written; it must be done again."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"Stage {key} must be done again: {reason}.")
+        self.key = key
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[Damaged], tuple[str, str]]:
+        return type(self), (self.key, self.reason)
+
+
+def set_aside(root: Path, key: str, reason: str) -> None:
+    """Move a stage to `damaged/`, with the reason beside its files."""
+    folder = store_layout.stage(root, key)
+    with writing(folder):
+        store_layout.damages(root).mkdir(exist_ok=True)
+        for number in count(1):
+            place = store_layout.damage(root, key, number)
+            try:
+                os.rename(folder, place)
+                break
+            except FileNotFoundError:
+                return  # another process has moved it
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+    told = {"key": key, "reason": reason, "found": datetime.now(UTC).isoformat(timespec="seconds")}
+    with suppress(OSError):  # on a full disk the stage is out of the way all the same
+        (place / REASON).write_text(json.dumps(told), encoding="utf-8")
+
+
+# Whether a finished stage is what was written.
+
+# What these say about a file is that its content is lost. Others, such as too many open files,
+# say nothing about it.
+_LOST = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO, errno.ELOOP)
+
+# Checksums that this process has compared, by root and key: which manifest they were of.
+_compared: dict[tuple[str, str], tuple[int, int]] = {}
+
+
+def manifest(root: Path, key: str) -> Manifest:
+    """The manifest of a stage; a stage whose manifest cannot be read is set aside."""
+    return _checked(root, key, files=False)
+
+
+def verified(root: Path, key: str) -> Path:
+    """The folder of a stage after its files were compared with its manifest."""
+    _checked(root, key, files=True)
+    return store_layout.stage(root, key)
+
+
+def _checked(root: Path, key: str, *, files: bool) -> Manifest:
+    folder = store_layout.stage(root, key)
+    if not folder.is_dir():
+        raise Damaged(key, "it is not in the store")
+    inode = folder.stat().st_ino
+    try:
+        found = _manifest(root, key)
+        if files:
+            _compare(root, found)
+        return found
+    except PermissionError as error:
+        raise InputError(
+            f"'{error.filename}' cannot be read (permission denied); ask its owner, or give "
+            f"another store (--store)."
+        ) from error
+    except (OSError, _Flaw) as error:
+        if isinstance(error, OSError) and error.errno not in _LOST:
+            raise
+        reason = str(error) if isinstance(error, _Flaw) else f"{error.strerror} in its files"
+        # Meanwhile another process may have set it aside and done it again.
+        if folder.is_dir() and folder.stat().st_ino == inode:
+            set_aside(root, key, reason)
+        raise Damaged(key, reason) from error
+
+
+class _Flaw(Exception):  # noqa: N818  becomes Damaged
+    pass
+
+
+def _manifest(root: Path, key: str) -> Manifest:
+    path = store_layout.manifest(root, key)
+    if not path.exists():
+        raise _Flaw(f"it has no '{store_layout.MANIFEST}'")
+    try:
+        found = Manifest.of_line(path.read_text(encoding="utf-8"))
+    except (ValueError, TypeError, KeyError) as error:
+        raise _Flaw(f"its '{store_layout.MANIFEST}' is damaged ({error})") from error
+    if found.key != key:
+        raise _Flaw(f"its '{store_layout.MANIFEST}' is that of stage {found.key}")
+    return found
+
+
+def _compare(root: Path, manifest: Manifest) -> None:
+    folder = store_layout.stage(root, manifest.key)
+    for name, (size, _) in manifest.files.items():
+        try:
+            there = os.stat(folder / name).st_size
+        except FileNotFoundError as error:
+            raise _Flaw(f"'{name}' is missing") from error
+        if there != size:
+            raise _Flaw(f"'{name}' has {there} bytes instead of {size}")
+    status = os.stat(folder / store_layout.MANIFEST)
+    place, version = (str(root), manifest.key), (status.st_ino, status.st_mtime_ns)
+    if _compared.get(place) == version:
+        return
+    for name, (_, sha256) in manifest.files.items():
+        if file_sha256(folder / name) != sha256:
+            raise _Flaw(f"the content of '{name}' has changed")
+    _compared[place] = version

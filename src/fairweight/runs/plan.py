@@ -3,27 +3,123 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
+from fairweight.base.files import atomic_file
+from fairweight.base.trust import plain_name, require_module
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.runs.grid import copies_of, experiments_of, spread
-from fairweight.runs.key import canonical, key_of
-from fairweight.runs.stage import Stage
-from fairweight.specs.study import Copy, Experiment, Study
+from fairweight.runs.stage import FORMAT, Stage, canonical, digest, key_of
+from fairweight.specs.study import Copy, Experiment, Grid, Study
+from fairweight.specs.toml import read_spec
 from fairweight.specs.training import recorded
-from fairweight.trust import plain_name, require_module
+
+# Combinations of values: a spec with a grid becomes one spec for each of them.
+
+SPREAD = ("method", "rewind", "distill")  # of a copy, not of its method
+PLAIN = "plain"  # no distillation
+MOST = 100_000  # combinations of one grid
+
+
+def combinations(grid: Grid) -> Iterator[dict[str, Any]]:
+    """Every choice of one value per name, the last name fastest.
+
+    >>> list(combinations({"a": (1, 2), "b": ("x",)}))
+    [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
+    """
+    number = math.prod(len(values) for values in grid.values())
+    if number > MOST:
+        raise InputError(f"A grid has {number:,} combinations; give at most {MOST:,}.")
+    for values in product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))
+
+
+def experiments_of(experiment: Experiment) -> list[Experiment]:
+    """One experiment for each combination of its grid, named by the values.
+
+    Fields are dotted: `model.width`, `training.lr`.
+    """
+    if not experiment.grid:
+        return [experiment]
+    made = []
+    for chosen in combinations(experiment.grid):
+        fields = asdict(replace(experiment, grid={}))
+        for path, value in chosen.items():
+            _put(fields, path, value, experiment.name)
+        words = [_plain(value) for value in chosen.values()]
+        fields["name"] = "-".join([experiment.name, *words])
+        made.append(read_spec(Experiment, fields, f"The experiment '{fields['name']}'"))
+    return made
+
+
+def spread(copy: Copy) -> Iterator[Copy]:
+    """One copy for each method and treatment that its grid names; the rest of the grid stays."""
+    own = {name: values for name, values in copy.grid.items() if name in SPREAD}
+    rest = {name: values for name, values in copy.grid.items() if name not in own}
+    for chosen in combinations(own):
+        name = copy.name
+        if name is not None and chosen:
+            shown = {**chosen, "rewind": "rewind" if chosen.get("rewind") else "finetune"}
+            for field, value in shown.items():
+                name = name.replace(f"{{{field}}}", _plain(value))
+        fields = {**asdict(copy), **chosen, "grid": rest, "name": name}
+        if "distill" in chosen:
+            fields["distill"] = _distillation(copy, str(chosen["distill"]))
+        yield read_spec(Copy, fields, "The copies") if chosen else copy
+
+
+def _distillation(copy: Copy, losses: str) -> dict[str, Any] | None:
+    """The copy's own distillation with other losses; none for `plain`.
+
+    Of its weights and options those stay that belong to these losses.
+    """
+    if losses == PLAIN:
+        return None
+    fields = {} if copy.distill is None else asdict(copy.distill)
+    named = {"ce", *(name.strip() for name in losses.split("+"))}
+    for table in ("weights", "options"):
+        given = fields.get(table, {})
+        fields[table] = {name: value for name, value in given.items() if name in named}
+    return {**fields, "losses": losses}
+
+
+def copies_of(copy: Copy) -> Iterator[dict[str, Any]]:
+    """The method's fields for each variant."""
+    for chosen in combinations(copy.grid):
+        yield {**copy.fields, **chosen}
+
+
+def _put(fields: dict[str, Any], path: str, value: Any, name: str) -> None:
+    *tables, last = path.split(".")
+    place: Any = fields
+    for table in tables:
+        place = place.get(table) if isinstance(place, Mapping) else None
+    if not isinstance(place, dict) or (last not in place and tables[-1:] != ["options"]):
+        raise InputError(
+            f"The experiment '{name}': the grid names '{path}', which it has not; use a dotted "
+            "field, such as model.width or training.lr."
+        )
+    place[last] = value
+
+
+def _plain(value: Any) -> str:
+    """A value as a part of a name."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", str(value)).strip("-") or "x"
+
 
 FUNCTIONS = {
     "train": "fairweight.runs.stages:train",
     "compress": "fairweight.runs.stages:compress",
     "predict": "fairweight.runs.stages:predict",
     "similarity": "fairweight.runs.stages:similarity",
-    "audit": "fairweight.studies.audit_stage:run",
-    "classes": "fairweight.studies.class_stage:run",
-    "settings": "fairweight.studies.settings_stage:run",
+    "audit": "fairweight.studies.stages:audit",
+    "classes": "fairweight.studies.stages:classes",
+    "settings": "fairweight.studies.stages:settings",
 }
 DENSE = "dense"
 MOST_STAGES = 500_000  # the largest paper has 120,000
@@ -222,9 +318,9 @@ def _rounds(copy: Copy, variant: str) -> list[str]:
 
 def _variants(copy: Copy) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names and full specs of what a copy's grid asks for; defaults are written out."""
-    from fairweight.lab.compress.registry import fields_of, spec_of
-    from fairweight.lab.make.variant_name import variant_name
-    from fairweight.specs.quantization import Int8Dynamic, Int8Static
+    from fairweight.lab.compression.registry import fields_of, spec_of
+    from fairweight.lab.training import variant_name
+    from fairweight.specs.compression import Int8Dynamic, Int8Static
 
     for fields in copies_of(copy):
         given = {**fields, "schedule": {"kind": "one-shot", "of": "remaining"}}
@@ -356,3 +452,44 @@ def _plan_settings(made: Plan) -> None:
 def with_work(made: Plan, seconds: Mapping[str, float]) -> list[Stage]:
     """The stages with what each is expected to take."""
     return [replace(stage, work=seconds.get(key, 0.0)) for key, stage in made.stages.items()]
+
+
+# The list of a study's stages on disk: looking at it needs neither torch nor the planner.
+
+
+class Listing(NamedTuple):
+    """What is known of a stage without its spec; 0 seconds where no run has estimated them."""
+
+    kind: str
+    label: str
+    seconds: float
+
+
+Listed: TypeAlias = dict[str, Listing]  # by key
+
+
+def listed(study: Study, root: Path) -> Listed:
+    """Every stage of a study, from the file if the study was planned."""
+    try:
+        rows = json.loads(_file(study, root).read_text("utf-8"))
+        return {key: Listing(kind, label, seconds) for key, kind, label, seconds in rows}
+    except (OSError, ValueError):
+        pass
+    stages = plan(study).stages.values()
+    save(study, stages, root)
+    return {stage.key: Listing(stage.kind, stage.label, stage.work) for stage in stages}
+
+
+def save(study: Study, stages: Iterable[Stage], root: Path) -> None:
+    """Write the list."""
+    rows = [[stage.key, stage.kind, stage.label, stage.work] for stage in stages]
+    with atomic_file(_file(study, root)) as stream:
+        stream.write(json.dumps(rows))
+
+
+def _file(study: Study, root: Path) -> Path:
+    from fairweight import __version__
+
+    # A default of a method may change with the version, and then the keys do.
+    name = digest(f"{FORMAT}\n{__version__}\n{canonical(asdict(study))}")
+    return root / "plans" / f"{name}.json"

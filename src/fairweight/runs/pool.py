@@ -6,16 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, Pipe
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
 from fairweight.errors import FairweightError
-from fairweight.runs.executor import Job, Tell
-from fairweight.runs.result import Result, Status
+from fairweight.runs.executor import Job, Result, Status, Tell, attempt, throttled
 from fairweight.runs.stage import Stage
 
 # As many processes as cores: threads inside each would only get in each other's way.
@@ -100,7 +101,7 @@ class Pool:
         with theirs, errors.open("ab") as stream:
             process = subprocess.Popen(
                 # -P: a file of the user's folder must not stand in for a module.
-                [sys.executable, "-P", "-X", "faulthandler", "-m", "fairweight.runs.pool_worker",
+                [sys.executable, "-P", "-X", "faulthandler", "-m", "fairweight.runs.pool",
                  str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
@@ -172,3 +173,48 @@ def _how_it_ended(code: int) -> str:
     with suppress(ValueError):
         return f"signal {-code} ({signal.Signals(-code).name})"
     return f"signal {-code}"
+
+
+# A process of the pool: `python -m fairweight.runs.pool DESCRIPTOR`.
+
+NEWS_EVERY = 0.2  # seconds
+
+
+def main(descriptor: int) -> None:
+    """Do the stages that are sent, until the connection closes: then nobody waits any more."""
+    connection = Connection(descriptor)
+    job: Job = connection.recv()
+    stages: SimpleQueue[Stage] = SimpleQueue()
+    stop = threading.Event()
+
+    def listen() -> None:
+        # Beside the stage: however busy that is, the end of the runner is the end of this process.
+        while True:
+            try:
+                message = connection.recv()
+            except (EOFError, OSError):
+                os._exit(1)
+            if message == "stop":
+                stop.set()
+            else:
+                stages.put(message)
+
+    def send(message: object) -> None:
+        try:
+            connection.send(message)
+        except OSError:  # not to be taken for a failure of the stage that reports
+            os._exit(1)
+
+    threading.Thread(target=listen, daemon=True).start()
+    send("ready")
+    while True:
+        stage = stages.get()
+
+        def tell(done: int, total: int, words: str, key: str = stage.key) -> None:
+            send((key, done, total, words))
+
+        send(attempt(stage, job, throttled(tell, NEWS_EVERY, stop.is_set)))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -3,22 +3,302 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Literal, TypeAlias
 
-from fairweight.errors import InputError
-from fairweight.runs.executor import Executor, Job
-from fairweight.runs.in_process import InProcess
-from fairweight.runs.interrupts import Interrupts
-from fairweight.runs.loop import Loop, Progress
-from fairweight.runs.outcome import Outcome
+from fairweight.base.trust import trusted_modules
+from fairweight.errors import FairweightError, InputError, OutputError
+from fairweight.runs.executor import Executor, InProcess, Job, Result, Status
 from fairweight.runs.pool import Pool
 from fairweight.runs.ray_pool import RayPool
-from fairweight.runs.schedule import Schedule
+from fairweight.runs.schedule import Schedule, State
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
-from fairweight.trust import trusted_modules
+
+# What a run of a study came to, and what it tells meanwhile.
+
+Event: TypeAlias = Literal["started", "running", "done", "cached", "failed", "stopped", "again"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Keys of all stages, by what became of them.
+
+    Parameters
+    ----------
+    done
+        Made by this run, in the order in which they ended.
+    cached
+        There already, or made meanwhile by another runner.
+    failed
+        Failed now or earlier; they are tried again once their failures are forgotten.
+    left
+        Not done: they wait for a failed stage, or the run was stopped.
+    stopped
+        Why the run ended early: its budget was used up, or Ctrl-C was pressed.
+    """
+
+    done: tuple[str, ...]
+    cached: tuple[str, ...]
+    failed: tuple[str, ...]
+    left: tuple[str, ...]
+    seconds: float
+    stopped: Literal["", "budget", "interrupt"] = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every stage is in the store now."""
+        return not self.failed and not self.left
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something happened to a stage, for progress bars.
+
+    Parameters
+    ----------
+    event
+        `started`; `running` (then `done` of `total` are made); `done`, `cached`, `failed`;
+        `stopped` where it can go on; `again` where it was put back, because another runner is at
+        it, its process died, or an input was damaged.
+    words
+        What a running stage says, or the last line of a traceback.
+    seconds
+        How long the attempt took.
+    finished, stages
+        How many stages of the study are done, and how many there are.
+    """
+
+    stage: Stage
+    event: Event
+    finished: int
+    stages: int
+    done: int = 0
+    total: int = 0
+    words: str = ""
+    seconds: float = 0.0
+
+
+# Ctrl-C: once asks to stop where one can go on, twice means at once.
+
+
+class Interrupts:
+    """While entered, the first Ctrl-C is only noted; the second raises `KeyboardInterrupt`."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._before: signal.Handlers | object = None
+
+    def __enter__(self) -> Interrupts:
+        # Only the main thread may say what signals do; who ignores Ctrl-C goes on ignoring it.
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+        ):
+            self._before = signal.signal(signal.SIGINT, self._heard)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
+# Between the schedule and whoever runs the stages: give out, listen, take note, stop in time.
+
+RETRIES = 3  # of a stage whose process died, or that is found damaged again
+LOOK_AGAIN = 0.5  # seconds, at a stage that another runner works on
+LISTEN = 0.25  # seconds at most before the clock and Ctrl-C are looked at
+GRACE = 30.0  # seconds for stages that do not look at the clock
+
+Progress: TypeAlias = Callable[[News], None]
+
+
+class Loop:
+    """One run of the stages of a schedule."""
+
+    def __init__(
+        self, schedule: Schedule, job: Job, interrupts: Interrupts, progress: Progress | None
+    ) -> None:
+        self._schedule, self._job, self._interrupts = schedule, job, interrupts
+        self._progress = progress
+        self._done: list[str] = []
+        self._cached = schedule.keys(State.DONE)
+        self._running: set[str] = set()
+        self._elsewhere: dict[str, float] = {}  # with other runners, and when to look again
+        self._accidents: Counter[str] = Counter()
+        self._stopped: Literal["", "budget", "interrupt"] = ""
+        self._error: FairweightError | None = None
+        self._patience = 0.0  # until when running stages are waited for, once we stop
+
+    def run(self, executor: Executor) -> None:
+        """Until nothing is left that can be done, or it is time to stop.
+
+        Raises
+        ------
+        OutputError, InputError
+            No stage can be written.
+        """
+        while True:
+            self._look_at_the_clock(executor)
+            if self._stopping:
+                if not self._running or time.monotonic() > self._patience:
+                    break
+            else:
+                self._look_elsewhere()
+                self._give_out(executor)
+                if not self._running and not self._elsewhere:
+                    break
+            for result in executor.finished(LISTEN):
+                self._running.discard(result.key)
+                self._take_note(result)
+        if self._error is not None:
+            raise self._error
+
+    def outcome(self, seconds: float) -> Outcome:
+        left = self._schedule.keys(State.WAITING, State.READY, State.RUNNING, State.LEFT)
+        return Outcome(
+            tuple(self._done),
+            tuple(self._cached),
+            tuple(self._schedule.keys(State.FAILED)),
+            tuple(left),
+            seconds,
+            self._stopped if left else "",
+        )
+
+    def tell(self, key: str, done: int, total: int, words: str) -> None:
+        """Pass on what a running stage says."""
+        self._news(key, "running", done=done, total=total, words=words)
+
+    @property
+    def _stopping(self) -> bool:
+        return bool(self._stopped) or self._error is not None
+
+    def _look_at_the_clock(self, executor: Executor) -> None:
+        if not self._stopped:
+            if self._interrupts.asked:
+                self._stopped = "interrupt"
+            elif self._job.deadline is not None and time.time() > self._job.deadline:
+                self._stopped = "budget"
+        if self._stopping and not self._patience:
+            self._patience = time.monotonic() + GRACE
+            executor.interrupt()
+
+    def _look_elsewhere(self) -> None:
+        now = time.monotonic()
+        for key, when in list(self._elsewhere.items()):
+            if now < when:
+                continue
+            del self._elsewhere[key]
+            if self._job.store.is_done(key):
+                self._take_note(Result(key, Status.CACHED))
+            else:  # perhaps the other one has given up: a worker finds out
+                self._schedule.again(key)
+
+    def _give_out(self, executor: Executor) -> None:
+        while executor.free and (stage := self._schedule.next()) is not None:
+            self._running.add(stage.key)
+            self._news(stage.key, "started")
+            executor.submit(stage)
+
+    def _take_note(self, result: Result) -> None:
+        event = self._event(result)
+        last_line = result.words.strip().rpartition("\n")[-1]
+        self._news(result.key, event, words=last_line, seconds=result.seconds)
+
+    def _event(self, result: Result) -> Event:
+        """Change the state of a stage to what became of it."""
+        key, schedule = result.key, self._schedule
+        match result.status:
+            case Status.DONE:
+                self._done.append(key)
+                schedule.finish(key)
+                return "done"
+            case Status.CACHED:
+                self._cached.append(key)
+                schedule.finish(key)
+                return "cached"
+            case Status.FAILED:
+                schedule.fail(key)
+                return "failed"
+            case Status.OUT_OF_TIME:
+                schedule.leave(key)
+                return "stopped"
+            case Status.BUSY:
+                self._elsewhere[key] = time.monotonic() + LOOK_AGAIN
+                return "again"
+            case Status.DAMAGED:
+                return self._without_input(key, result.damaged, result.words)
+            case Status.DIED:
+                return self._without_process(key, result.words)
+            case Status.UNWRITABLE:
+                self._error = OutputError(result.words)
+            case Status.UNSHARED:
+                self._error = InputError(result.words)
+        schedule.leave(key)
+        return "stopped"
+
+    def _without_input(self, key: str, damaged: str, words: str) -> Event:
+        if damaged not in self._schedule:
+            return self._failed(key, f"{words} It is not a stage of this study.")
+        if self._accidents[damaged] == RETRIES:
+            return self._failed(
+                key, f"{words} It was done again {RETRIES} times: look after the disk."
+            )
+        self._accidents[damaged] += 1
+        for made in (self._done, self._cached):
+            if damaged in made:
+                made.remove(damaged)
+        self._schedule.redo(damaged)
+        self._schedule.again(key)
+        return "again"
+
+    def _without_process(self, key: str, words: str) -> Event:
+        if self._accidents[key] == RETRIES:
+            return self._failed(
+                key,
+                f"The process of this stage died in the midst of it, {RETRIES + 1} times: somebody "
+                f"killed it, or the machine ran out of memory. Its end: {words}",
+            )
+        self._accidents[key] += 1
+        self._schedule.again(key)
+        return "again"
+
+    def _failed(self, key: str, sentence: str) -> Event:
+        self._job.store.fail(key, sentence, self._schedule[key].label)
+        self._schedule.fail(key)
+        return "failed"
+
+    def _news(
+        self,
+        key: str,
+        event: Event,
+        *,
+        done: int = 0,
+        total: int = 0,
+        words: str = "",
+        seconds: float = 0.0,
+    ) -> None:
+        if self._progress is not None:
+            finished, stages = len(self._done) + len(self._cached), len(self._schedule)
+            stage = self._schedule[key]
+            self._progress(News(stage, event, finished, stages, done, total, words, seconds))
 
 
 def run(

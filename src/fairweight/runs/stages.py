@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.runs.context import Context
-from fairweight.specs.read_spec import read_spec
+from fairweight.errors import InputError
+from fairweight.runs.executor import Context
+from fairweight.runs.runner import News, run
+from fairweight.runs.stage import Stage, key_of
+from fairweight.runs.store import Store
+from fairweight.specs.toml import read_spec
 
 if TYPE_CHECKING:
-    from fairweight.specs.distillation import Distillation
+    from fairweight.specs.training import Distillation
 
 MODEL, ONNX = "model", "model.onnx"
 PREDICTIONS, VARIANT, TRAINING = "predictions.parquet", "variant.json", "train.parquet"
@@ -22,14 +27,13 @@ def train(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
     """A model from its first weights, dense or pruned while it trains; the input teaches it."""
-    from fairweight.lab.compress.registry import spec_from
-    from fairweight.lab.make.predicted import training_table, write_table
-    from fairweight.lab.make.trained import train_model
+    from fairweight.lab.compression.registry import spec_from
     from fairweight.lab.models.registry import check_named
-    from fairweight.lab.prepared_data import prepare_once
+    from fairweight.lab.partition import prepare_once
+    from fairweight.lab.prediction import training_table, write_table
+    from fairweight.lab.training import train_model
     from fairweight.specs.data import Data
-    from fairweight.specs.model import Model
-    from fairweight.specs.training import Training
+    from fairweight.specs.training import Model, Training
 
     model = read_spec(Model, spec["model"], "The network")
     check_named(model.architecture, "The study")
@@ -58,12 +62,12 @@ def compress(
 ) -> None:
     """A compressed copy of the first input's model; the last one teaches it."""
     from fairweight.lab.artifacts import read_card
-    from fairweight.lab.compress.registry import spec_from
-    from fairweight.lab.make.compressed import compress_model
-    from fairweight.lab.make.predicted import training_table, write_table
-    from fairweight.lab.prepared_data import prepare_once
+    from fairweight.lab.compression.registry import spec_from
+    from fairweight.lab.partition import prepare_once
+    from fairweight.lab.prediction import training_table, write_table
+    from fairweight.lab.variants import compress_model
+    from fairweight.specs.compression import Int8Dynamic, Int8Static
     from fairweight.specs.data import Data
-    from fairweight.specs.quantization import Int8Dynamic, Int8Static
     from fairweight.specs.training import Training
 
     parent, *others = inputs.values()
@@ -96,8 +100,8 @@ def predict(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
     """What the one input's model answers, and of held-out ones its row of the variants table."""
-    from fairweight.lab.make.predicted import asked, data_of, predict_models, variants_table
-    from fairweight.lab.prepared_data import prepare_once
+    from fairweight.lab.partition import prepare_once
+    from fairweight.lab.prediction import asked, data_of, predict_models, variants_table
 
     (made,) = inputs.values()
     path = made / MODEL if (made / MODEL).is_dir() else made / ONNX
@@ -122,8 +126,8 @@ def similarity(
 ) -> None:
     """How far the first input's representations are from those of the second."""
     from fairweight.lab.artifacts import read_card
-    from fairweight.lab.prepared_data import prepare_once
-    from fairweight.lab.similarity import compare_saved, similarity_row
+    from fairweight.lab.partition import prepare_once
+    from fairweight.lab.representations import compare_saved, similarity_row
     from fairweight.specs.data import Data
     from fairweight.specs.similarity import Similarity
 
@@ -143,7 +147,7 @@ def similarity(
 
 
 def _distillation(spec: Mapping[str, Any]) -> Distillation | None:
-    from fairweight.specs.distillation import Distillation
+    from fairweight.specs.training import Distillation
 
     given = spec.get("distill")
     return None if given is None else read_spec(Distillation, given, "The distillation")
@@ -160,3 +164,141 @@ def _told(context: Context) -> Any:
         context.progress(done, total, " · ".join(words))
 
     return told
+
+
+# One part of a prediction data set as a cube: the examples whose ids fall into it.
+
+CUBE = "cube.parquet"
+
+
+def count(
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
+) -> None:
+    """Count the examples of one part; every file is read, and only these rows are kept."""
+    import duckdb
+
+    from fairweight.auditing.counts.cube_file import write_cube
+    from fairweight.auditing.counts.group_by import count
+    from fairweight.tables.align import align
+    from fairweight.tables.canonical import canonical_sql
+    from fairweight.tables.connection import literal, quote
+
+    files = ", ".join(literal(name) for name in spec["files"])
+    table = f"read_parquet([{files}], union_by_name=true)"
+    id_column = spec["options"]["id"]
+    with duckdb.connect() as connection:
+        described = connection.execute(f"DESCRIBE FROM {table}").fetchall()
+        kind = next((str(row[1]) for row in described if row[0] == id_column), "VARCHAR")
+        # By canonical text, so that an id is in one part however it is written.
+        rows = connection.sql(
+            f"SELECT * FROM {table} WHERE hash({canonical_sql(quote(id_column), kind)}) "
+            f"% {int(spec['parts'])} = {int(spec['part'])}"
+        )
+        if not rows.limit(1).fetchall():
+            raise InputError(
+                f"Part {spec['part'] + 1} of {spec['parts']} has no example; count in fewer parts "
+                "(--parts)."
+            )
+        with align(rows, **spec["options"]) as aligned:
+            write_cube(
+                count(aligned),
+                room / CUBE,
+                groupings=aligned.groupings,
+                baseline=aligned.baseline,
+                key=spec["unit_key"],
+            )
+
+
+# Count a large prediction data set in parts, in processes or on a cluster; cubes add.
+
+FUNCTION = "fairweight.runs.stages:count"
+
+
+def count_in_parts(
+    sources: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    parts: int,
+    store: Path,
+    unit_key: str = "",
+    workers: int | None = None,
+    ray: str | None = None,
+    progress: Any = None,
+) -> list[Path]:
+    """Cubes of all parts; together they are the cube of the whole.
+
+    Examples are dealt out by a hash of their ids, so the rows of one example (of all models and
+    tasks) are in one part, however the files are divided.
+
+    Parameters
+    ----------
+    sources
+        Parquet files or globs of a long table.
+    options
+        Keyword arguments of `fairweight.tables.align.align`; `groups` must be named, because what
+        looks like a group could differ between parts.
+    store
+        A folder for the parts (on a cluster, a shared one); what is there is not counted again.
+    workers, ray
+        As for `fairweight.runs.runner.run`.
+    """
+    if options.get("groups") is None:
+        raise InputError(
+            "Counting in parts needs --groups, so that all parts have the same; name the group "
+            "columns: --groups sex,age"
+        )
+    files = [str(Path(path).resolve()) for name in sources for path in _files(name)]
+    for name in files:
+        if options["id"] not in _columns(name):
+            raise InputError(
+                f"'{name}' has no column '{options['id']}', and parts are made by the examples' "
+                "ids; name their column with --id, or leave --parts out."
+            )
+    held = [[name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns] for name in files]
+    shared = {"files": files, "options": dict(options), "parts": parts, "unit_key": unit_key}
+    stages = []
+    for part in range(parts):
+        spec = {**shared, "part": part}
+        key = key_of("count", {**spec, "held": held})
+        stages.append(Stage(key, "count", FUNCTION, spec, (), f"part {part + 1} of {parts}"))
+    room = Store(store)
+    room.forget_failures([stage.key for stage in stages])
+
+    def told(news: News) -> None:
+        if progress is not None:
+            progress("counting", news.finished, news.stages)
+
+    outcome = run(stages, room, workers=workers, ray=ray, progress=told)
+    if outcome.stopped:
+        raise KeyboardInterrupt
+    for key in outcome.failed:
+        last = str(room.failed()[key]["traceback"]).strip().splitlines()[-1]
+        raise InputError(last.partition(": ")[2] or last)
+    return [room.read(stage.key) / CUBE for stage in stages]
+
+
+def _columns(name: str) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names: list[str] = pq.read_schema(name).names
+    except (OSError, pa.ArrowException):
+        raise InputError(
+            f"'{name}' is not a complete Parquet file (cut off, or still being written); write or "
+            "copy it again."
+        ) from None
+    return names
+
+
+def _files(name: str) -> list[str]:
+    found = [name] if Path(name).is_file() else sorted(glob(name, recursive=True))
+    if not found:
+        raise InputError(f"There is no file '{name}'; check the path.")
+    others = [path for path in found if Path(path).suffix != ".parquet"]
+    if others:
+        raise InputError(
+            f"'{others[0]}' is no Parquet file; counting in parts reads Parquet only: leave "
+            "--parts out, or convert it."
+        )
+    return found

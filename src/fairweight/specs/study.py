@@ -9,12 +9,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from fairweight.base.trust import NAME
 from fairweight.specs.data import Data
-from fairweight.specs.distillation import Distillation
-from fairweight.specs.model import Model
 from fairweight.specs.similarity import Similarity
-from fairweight.specs.training import Training
-from fairweight.trust import NAME
+from fairweight.specs.training import Distillation, Model, Training
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=10**9)]
 Members: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]

@@ -14,29 +14,40 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
+from fairweight.base.wording import counted
 from fairweight.errors import InputError
-from fairweight.tables.attributes import OF_EXAMPLES, Attribute, Compact, Identity, same_text
 from fairweight.tables.canonical import canonical, canonical_sql
-from fairweight.tables.checks import (
-    Checked,
-    check_values,
-    double,
-    probability,
-    require_plain,
+from fairweight.tables.checks import Checked, check_values, double, probability, require_plain
+from fairweight.tables.companions import (
+    Training,
+    count_training,
+    parents,
+    stray_note,
+    variants_table,
 )
-from fairweight.tables.complaints import reading, streaming
-from fairweight.tables.connection import Workspace
-from fairweight.tables.examples import check_examples
-from fairweight.tables.groups import (
-    Choice,
-    cluster_suggestion,
-    unused_note,
+from fairweight.tables.connection import (
+    Workspace,
+    is_list,
+    is_number,
+    one_row,
+    quote,
+    reading,
+    streaming,
 )
-from fairweight.tables.identity import check_unique
+from fairweight.tables.groups import Choice, cluster_suggestion, unused_note
+from fairweight.tables.identity import (
+    OF_EXAMPLES,
+    Attribute,
+    Compact,
+    Identity,
+    check_examples,
+    check_unique,
+    same_text,
+)
+from fairweight.tables.joins import Assembly, LeftOut, left_out_note
 from fairweight.tables.layout import Columns, Layout, Names, Part, recognise
-from fairweight.tables.members import Assembly, LeftOut, left_out_note
-from fairweight.tables.parents import parents, stray_note
-from fairweight.tables.roles import (
+from fairweight.tables.sources import Source, open_source
+from fairweight.tables.spec import (
     Request,
     choose_groups,
     find_column,
@@ -46,11 +57,6 @@ from fairweight.tables.roles import (
     taken_columns,
     without_varying,
 )
-from fairweight.tables.sources import Source, open_source
-from fairweight.tables.sql import is_list, is_number, one_row, quote
-from fairweight.tables.training import Training, count_training
-from fairweight.tables.variants import variants_table
-from fairweight.tables.words import counted
 
 if TYPE_CHECKING:
     import duckdb

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from fairweight.tables.sql import is_float, is_text
+from fairweight.tables.connection import is_float, is_text
 
 # Fewer digits than a double holds, so that no two of these texts are one number by rounding.
 _WHOLE = "-?(0|[1-9][0-9]{0,14})"

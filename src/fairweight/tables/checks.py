@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.base.wording import are, counted, have
 from fairweight.errors import InputError
+from fairweight.tables.connection import is_float, is_list, is_nested, missing, one_row, quote
 from fairweight.tables.identity import SHOWN_EXAMPLES, named
 from fairweight.tables.sources import Source
-from fairweight.tables.sql import is_float, is_list, is_nested, missing, one_row, quote
-from fairweight.tables.words import are, counted, have
 
 if TYPE_CHECKING:
     import duckdb

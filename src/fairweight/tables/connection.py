@@ -2,17 +2,102 @@
 
 from __future__ import annotations
 
+import math
 import os
+import signal
+import socket
+import threading
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fairweight.tables.interrupts import Interrupts
-from fairweight.tables.scratch import Scratch
+from fairweight.base.scratch import Scratch
+from fairweight.errors import LESS_MEMORY, InputError
 
 if TYPE_CHECKING:
     import duckdb
+
+
+# Ctrl-C for DuckDB: the main thread may sit inside a query and hear nothing.
+#
+# Python runs signal handlers in the main thread, between two of its own instructions. While that
+# thread waits inside DuckDB for work that another thread does, Ctrl-C would have to wait too, for
+# hours. The system's own handler writes to a socket at once, and a thread that listens there stops
+# the query.
+
+STOP = b"\0"  # no signal has the number 0
+
+
+class Interrupts:
+    """Stops the queries of connections on Ctrl-C, until it is closed or forgotten.
+
+    Nothing is done outside of the main thread, or where somebody (an event loop) listens already.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._release: weakref.finalize[..., Interrupts] | None = None
+        self._connections = [connection]
+        if threading.current_thread() is not threading.main_thread():
+            return
+        reader, writer = socket.socketpair()
+        writer.setblocking(False)
+        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        if before != -1:
+            signal.set_wakeup_fd(before)
+            reader.close()
+            writer.close()
+            return
+        thread = threading.Thread(target=_listen, args=(reader, self._connections), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no memory for a thread: queries are stopped when they come back
+            signal.set_wakeup_fd(-1)
+            reader.close()
+            writer.close()
+            return
+        self._release = weakref.finalize(self, _stop, writer, thread)
+
+    @contextmanager
+    def watching(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """Stop this connection too, until the block ends."""
+        self._connections.append(connection)
+        try:
+            yield
+        finally:
+            self._connections.remove(connection)
+
+    def close(self) -> None:
+        """Stop listening; safe to call twice."""
+        if self._release is not None:
+            self._release()
+
+
+def _stop(writer: socket.socket, thread: threading.Thread) -> None:
+    try:
+        held = signal.set_wakeup_fd(-1)
+    except ValueError:
+        return  # only the main thread may change it; an open socket does no harm
+    if held not in (-1, writer.fileno()):
+        signal.set_wakeup_fd(held)  # somebody else listens by now
+    with suppress(OSError):
+        writer.send(STOP)
+    thread.join(timeout=1.0)
+    writer.close()
+
+
+def _listen(reader: socket.socket, connections: list[duckdb.DuckDBPyConnection]) -> None:
+    with reader:
+        while True:
+            heard = reader.recv(1)
+            if heard in (b"", STOP):
+                return
+            if heard[0] == signal.SIGINT:
+                for connection in tuple(connections):
+                    with suppress(Exception):  # it may be closed by now
+                        connection.interrupt()
+
 
 # Above this share of the machine's memory DuckDB spills to disk instead of growing.
 MEMORY_SHARE = 0.6
@@ -86,3 +171,191 @@ def free_addresses() -> int | None:
     except (ImportError, OSError, ValueError):
         return None
     return max(0, limit - held)
+
+
+# Names and values written into SQL so that no quote, newline or markup in them can do harm.
+
+INTEGER_TYPES: frozenset[str] = frozenset(
+    f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")
+) | {"INTEGER", "UINTEGER"}
+FLOAT_TYPES: frozenset[str] = frozenset(("FLOAT", "DOUBLE"))
+
+
+def quote(name: str) -> str:
+    """A column, table or type name as SQL.
+
+    >>> print(quote('a "b" c'))
+    "a ""b"" c"
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: Any) -> str:
+    """A value as SQL.
+
+    >>> [literal(v) for v in ("it's", 3, 2.5, True, None)]
+    ["'it''s'", '3', '2.5::DOUBLE', 'true', 'NULL']
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value!r}::DOUBLE" if math.isfinite(value) else f"'{value!r}'::DOUBLE"
+    if isinstance(value, bytes):
+        return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def is_integer(kind: str) -> bool:
+    """Whether a DuckDB type holds whole numbers."""
+    return kind in INTEGER_TYPES
+
+
+def is_float(kind: str) -> bool:
+    """Whether a DuckDB type can hold NaN."""
+    return kind in FLOAT_TYPES
+
+
+def is_number(kind: str) -> bool:
+    """Whether a DuckDB type holds numbers of any sort."""
+    return is_integer(kind) or is_float(kind) or kind.startswith("DECIMAL")
+
+
+def is_text(kind: str) -> bool:
+    """Whether a DuckDB type holds text; types with a name in quotes are enumerations of ours."""
+    return kind == "VARCHAR" or kind.startswith(("ENUM(", '"'))
+
+
+def is_list(kind: str) -> bool:
+    """Whether a DuckDB type holds a list per row (class probabilities).
+
+    >>> is_list("DOUBLE[]"), is_list("FLOAT[10]"), is_list("DOUBLE")
+    (True, True, False)
+    """
+    return kind.endswith("]")
+
+
+def is_nested(kind: str) -> bool:
+    """Whether a DuckDB type holds several values per row.
+
+    >>> [is_nested(k) for k in ("INTEGER[]", "STRUCT(a INTEGER)", "MAP(VARCHAR, INTEGER)", "DATE")]
+    [True, True, True, False]
+    """
+    return is_list(kind) or kind.startswith(("STRUCT(", "MAP(", "UNION("))
+
+
+def missing(expression: str, kind: str) -> str:
+    """SQL that is true where a value is missing: null, or not a number.
+
+    >>> missing("x", "DOUBLE")
+    '(x IS NULL OR isnan(x))'
+    """
+    return (
+        f"({expression} IS NULL OR isnan({expression}))"
+        if is_float(kind)
+        else (f"({expression} IS NULL)")
+    )
+
+
+def one_row(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
+    """The single row that a query returns.
+
+    `fetchone` would leave the result open, and with it the connection busy.
+    """
+    row: tuple[Any, ...]
+    (row,) = connection.execute(sql).fetchall()
+    return row
+
+
+# What libraries and the system say while reading, as one sentence that a user can act on.
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn what DuckDB, Arrow and the system say while reading into one InputError."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
+    except duckdb.Error as error:
+        raise InputError(_sentence(what, str(error))) from error
+    except UnicodeDecodeError as error:
+        raise InputError(encoding_sentence(what)) from error
+    except PermissionError as error:
+        raise InputError(f"{what} cannot be read: permission denied.") from error
+    except OSError as error:
+        raise InputError(f"{what} cannot be read: {first_line(str(error))}") from error
+
+
+@contextmanager
+def streaming(what: str) -> Iterator[None]:
+    """`reading`, for the time after a table was opened: rows of Parquet are read when counted.
+
+    A complaint about the SQL itself is ours and stays what it is; so do errors of other work.
+    """
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
+        raise
+    except duckdb.Error:
+        with reading(what):
+            raise
+
+
+def first_line(message: str) -> str:
+    """The first sentence of a library's message, without its kind."""
+    line = message.strip().split("\n", 1)[0].strip()
+    for kind in (
+        "Invalid Input Error: ",
+        "IO Error: ",
+        "Binder Error: ",
+        "Parser Error: ",
+        "Out of Memory Error: ",
+    ):
+        line = line.removeprefix(kind)
+    return line if line.endswith((".", "!", "?")) else line + "."
+
+
+def encoding_sentence(what: str) -> str:
+    return (
+        f"{what} is not UTF-8 text; save it as UTF-8 "
+        "(for example: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW)."
+    )
+
+
+def _sentence(what: str, message: str) -> str:
+    lowered = message.lower()
+    if "error when sniffing" in lowered:  # its advice lists every option of DuckDB
+        return (
+            f"{what} cannot be read: its lines do not have the columns of the header; look for "
+            "lines with more or fewer columns, and for quotation marks that are never closed."
+        )
+    if "pytz" in lowered:
+        return (
+            f"{what} has moments with a time zone in a column of names (variant, seed, id or "
+            "task); write them as text."
+        )
+    if "utf-8" in lowered or "utf8" in lowered or "unicode" in lowered:
+        return encoding_sentence(what)
+    if "magic bytes" in lowered or "too small to be a parquet" in lowered:
+        return (
+            f"{what} is not a complete Parquet file (cut off, or still being written); "
+            "write or copy it again."
+        )
+    if "out of memory" in lowered or "no space left" in lowered:
+        return (
+            f"{what} needs more memory or temporary disk space than there is "
+            f"({first_line(message).rstrip('.')}); {LESS_MEMORY}, or set TMPDIR to a larger disk."
+        )
+    lines = [line.strip() for line in message.strip().split("\n") if line.strip()]
+    told = first_line(message)
+    if "csv error" in lowered and len(lines) > 2:
+        told = first_line(lines[0]).rstrip(".") + ": " + first_line(lines[2])
+    return f"{what} cannot be read: {told}"

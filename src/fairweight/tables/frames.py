@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
@@ -10,6 +11,7 @@ from fairweight.tables.canonical import canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 
 def kind_of_frame(given: Any) -> str | None:
@@ -159,3 +161,213 @@ def _mixed(values: Any, name: str) -> pa.Array:
             absent = True
         texts.append(None if absent else canonical(value))
     return pa.array(texts, type=pa.string())
+
+
+# Plain arrays (what scikit-learn and fairlearn users have) as one wide table.
+
+
+@dataclass(frozen=True)
+class WideColumns:
+    """Which columns of the table are what."""
+
+    predictions: dict[str, list[str]]
+    scores: dict[str, list[str]]
+    groups: list[str]
+
+
+def wide_table(
+    y_true: Any,
+    y_pred: Mapping[str, Any],
+    *,
+    sensitive_features: Any = None,
+    sample_id: Any = None,
+    y_score: Mapping[str, Any] | None = None,
+    cluster: Any = None,
+    sample_weight: Any = None,
+) -> tuple[dict[str, Any], WideColumns]:
+    """A dict of equally long columns, and their roles; lengths are checked with their names."""
+    y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight = _in_one_order(
+        y_true, y_pred, sensitive_features, sample_id, y_score, cluster, sample_weight
+    )
+    label = _one_dimensional(y_true, "y_true")
+    n = len(label)
+    if n == 0:
+        raise InputError("y_true is empty; give at least one example.")
+    if not isinstance(y_pred, Mapping):
+        raise InputError(
+            f"y_pred is a {type(y_pred).__name__}; give a dict from variant to predictions, as in "
+            "{'dense': ..., 'int8': ...}."
+        )
+    table: dict[str, Any] = {"example_id": range(n), "label": label}
+    if sample_id is not None:
+        table["example_id"] = _of_length(_one_dimensional(sample_id, "sample_id"), n, "sample_id")
+    predictions: dict[str, list[str]] = {}
+    for name, given in y_pred.items():
+        columns = _members(given, f"y_pred[{name!r}]", n)
+        predictions[str(name)] = []
+        for seed, values in enumerate(columns):
+            column = f"prediction:{name}:{seed}"
+            table[column] = values
+            predictions[str(name)].append(column)
+    scores: dict[str, list[str]] = {}
+    for name, given in (y_score or {}).items():
+        if str(name) not in predictions:
+            raise InputError(
+                f"y_score has scores of '{name}', which y_pred does not have; its variants are "
+                f"{', '.join(predictions)}."
+            )
+        scores[str(name)] = []
+        for seed, values in enumerate(_scores(given, name, n, len(predictions[str(name)]))):
+            column = f"score:{name}:{seed}"
+            table[column] = values
+            scores[str(name)].append(column)
+    groups: list[str] = []
+    for column, values in _features(sensitive_features, n):
+        if column in table:
+            raise InputError(
+                f"The group name '{column}' is taken by another column; rename the feature."
+            )
+        table[column] = values
+        groups.append(column)
+    for column, given in (("cluster", cluster), ("weight", sample_weight)):
+        if given is not None:
+            if column in table:
+                raise InputError(f"A group is named '{column}', as a column in use; rename it.")
+            table[column] = _of_length(_one_dimensional(given, column), n, column)
+    return table, WideColumns(predictions, scores, groups)
+
+
+def _in_one_order(*inputs: Any) -> tuple[Any, ...]:
+    """The inputs with every pandas object in the row order of the first of them.
+
+    An index says which example a row is; ignoring it would pair predictions with other examples.
+    """
+    first: Any = None
+
+    def ordered(given: Any) -> Any:
+        nonlocal first
+        if isinstance(given, Mapping):
+            return {name: ordered(values) for name, values in given.items()}
+        if type(given).__module__.partition(".")[0] != "pandas" or not hasattr(given, "index"):
+            return given
+        if first is None:
+            first = given.index
+        if given.index.equals(first):
+            return given
+        same = len(given) == len(first) and given.index.is_unique and first.is_unique
+        if same and not len(first.difference(given.index)):
+            return given.reindex(first)
+        raise InputError(
+            "The pandas objects have different indexes, so it is unclear which rows belong "
+            "together; give all of them the same index, or plain arrays (.to_numpy()) in one order."
+        )
+
+    return tuple(ordered(given) for given in inputs)
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """An array that leaves the values of a list what they are.
+
+    By itself numpy makes text of a missing value beside text, and rounds whole numbers of twenty
+    digits that stand beside negative ones or fractions.
+
+    >>> as_array([12345678901234567890, -1]).tolist(), as_array([1, 2.5]).tolist()
+    ([12345678901234567890, -1], [1.0, 2.5])
+    """
+    import numpy as np
+
+    array = np.asarray(values)
+    if not isinstance(values, list | tuple):
+        return array
+    rounded = array.dtype.kind == "f" and any(
+        isinstance(value, int) and abs(value) > 2**53 for value in values
+    )
+    return np.asarray(values, dtype=object) if rounded or array.dtype.kind in "US" else array
+
+
+def _one_dimensional(given: Any, name: str) -> Any:
+    import numpy as np
+
+    if hasattr(given, "to_numpy") and getattr(given, "ndim", 1) == 1:
+        return given  # a Series keeps its dtype: categories, nullable integers
+    array = np.asarray(given, dtype=object) if _has_none(given) else as_array(given)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(f"{name} has the shape {array.shape}; give one value per example.")
+    return array
+
+
+def _has_none(given: Any) -> bool:
+    return isinstance(given, list | tuple) and any(value is None for value in given)
+
+
+def _of_length(values: Any, n: int, name: str) -> Any:
+    if len(values) != n:
+        raise InputError(f"{name} has {len(values):,} values, but y_true has {n:,}.")
+    return values
+
+
+def _members(given: Any, name: str, n: int) -> list[Any]:
+    """One column per seed."""
+    import numpy as np
+
+    listed = isinstance(given, list | tuple) and bool(given) and np.ndim(given[0]) == 1
+    if not listed and getattr(given, "ndim", 1) < 2:
+        return [_of_length(_one_dimensional(given, name), n, name)]
+    if listed:
+        sizes = {np.shape(row): np.size(row) for row in given}
+        if len(sizes) > 1:
+            least, most = min(sizes.values()), max(sizes.values())
+            raise InputError(
+                f"{name} has rows of {least:,} to {most:,} values; every example needs the "
+                "prediction of every seed: give an array (examples, seeds)."
+            )
+    array = given.to_numpy() if hasattr(given, "to_numpy") else np.asarray(given)
+    if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
+        turned = array.ndim == 2 and array.shape[1] == n
+        hint = " (one column per seed: transpose it)" if turned else ""
+        raise InputError(f"{name} has the shape {array.shape}; give ({n},) or ({n}, seeds){hint}.")
+    return [array[:, seed] for seed in range(array.shape[1])]
+
+
+def _scores(given: Any, name: object, n: int, seeds: int) -> list[Any]:
+    """Scores per seed: single numbers, or lists with one number per class."""
+    import numpy as np
+
+    array = np.asarray(given, dtype=float)
+    if array.shape == (n,) and seeds == 1:
+        return [array]
+    if array.ndim == 2 and array.shape[0] == n and seeds == 1:
+        return [list(array)]
+    if array.shape == (n, seeds):
+        return list(array.T)
+    if array.ndim == 3 and array.shape[:2] == (n, seeds):
+        return [list(array[:, seed]) for seed in range(seeds)]
+    raise InputError(
+        f"y_score[{name!r}] has the shape {array.shape}; give ({n},), ({n}, classes), or with "
+        f"{seeds} members ({n}, {seeds}) or ({n}, {seeds}, classes)."
+    )
+
+
+def _features(given: Any, n: int) -> Iterator[tuple[str, Any]]:
+    """Names and columns of whatever describes the groups."""
+    if given is None:
+        return
+    if isinstance(given, Mapping):
+        for name, values in given.items():
+            yield str(name), _feature(values, str(name), n)
+    elif hasattr(given, "columns"):
+        for name in given.columns:
+            yield str(name), _feature(given[name], str(name), n)
+    elif getattr(given, "ndim", 1) == 2:
+        for i in range(given.shape[1]):
+            yield f"feature_{i}", _feature(given[:, i], f"sensitive_features[:, {i}]", n)
+    else:
+        name = getattr(given, "name", None)
+        shown = "group" if name is None else str(name)
+        yield shown, _feature(given, "sensitive_features", n)
+
+
+def _feature(values: Any, name: str, n: int) -> Any:
+    return _of_length(_one_dimensional(values, name), n, f"sensitive_features '{name}'")

@@ -13,14 +13,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fairweight.base.wording import are, counted
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.checks import MOST_EXAMPLES
-from fairweight.tables.complaints import reading
-from fairweight.tables.connection import Workspace
+from fairweight.tables.connection import Workspace, is_number, is_text, one_row, quote, reading
 from fairweight.tables.groups import LOOK_ROWS
 from fairweight.tables.sources import Source, open_source
-from fairweight.tables.sql import is_number, is_text, one_row, quote
-from fairweight.tables.words import are, counted
 
 if TYPE_CHECKING:
     import duckdb

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical_sql
+from fairweight.tables.connection import is_float, is_integer, is_text, one_row, quote
 from fairweight.tables.names import grouping_columns, grouping_name
-from fairweight.tables.sql import is_float, is_integer, is_text, one_row, quote
 
 if TYPE_CHECKING:
     import duckdb

@@ -1,18 +1,22 @@
 """A page and its twin: one function makes the data, two addresses show them."""
 
-# Annotations are evaluated here, not kept as text: those in `add_page` name what it was given.
+# No postponed annotations here: dependencies of pages are values of a function's own scope.
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
 
 from fastapi import APIRouter, Depends, Path, Request
 from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from fairweight.web.errors import Problem
-from fairweight.web.item import Item
-from fairweight.web.rendering import as_json, json_bytes, page_bytes
+from fairweight.web.items import Item
+from fairweight.web.problems import Problem
+from fairweight.web.rendering import as_json, asset, asset_path, json_bytes, names, page_bytes
 from fairweight.web.site import Site, has_tasks
+
+# Annotations are evaluated here, not kept as text: those in `add_page` name what it was given.
+
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "A value that cannot be used, in one sentence."},
@@ -139,3 +143,20 @@ def add_page(
 def _kept(request: Request, name: Any, make: Callable[[], tuple[Any, bytes]]) -> bytes:
     site = site_of(request)
     return site.kept(site.item(request.path_params["key"]), name, make)[1]
+
+
+# Scripts and styles, kept by browsers for good: another content has another name.
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/static/{name}")
+def static(name: str) -> Response:
+    """A file by the name that carries its checksum."""
+    stem, _, rest = name.partition(".")
+    plain = f"{stem}.{rest.rpartition('.')[2]}"
+    if plain not in names() or asset_path(plain) != f"/static/{name}":
+        raise HTTPException(404, "There is no such file")
+    found = asset(plain)
+    kept = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(found.content, media_type=found.media_type, headers=kept)

@@ -2,22 +2,73 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from starlette.responses import Response
 
-from fairweight.report.numbers import shown
-from fairweight.web.assets import asset_path
+from fairweight.base.wording import shown, text
+from fairweight.tables.names import MISSING, split_group
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
     from fairweight.web.cards import Card
+
+
+# Scripts and styles under names that carry their checksum, so that browsers keep them for good.
+
+VEGA = "vega.js"
+OF_REPORT = ("shared.css", "sort.js")
+_TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file as it is sent."""
+
+    content: bytes
+    media_type: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.content).hexdigest()[:16]
+
+
+@cache
+def asset(name: str) -> Asset:
+    """A file of `static/`, one that the report has too, or the libraries that draw figures."""
+    return Asset(_content(name), _TYPES[name[name.rindex(".") :]])
+
+
+@cache
+def asset_path(name: str) -> str:
+    """The address of a file."""
+    stem, _, ending = name.rpartition(".")
+    return f"/static/{stem}.{asset(name).digest}.{ending}"
+
+
+@cache
+def names() -> frozenset[str]:
+    """Every file there is."""
+    own = {entry.name for entry in (files("fairweight.web") / "static").iterdir()}
+    return frozenset({name for name in own if name.endswith((".js", ".css"))} | {VEGA, *OF_REPORT})
+
+
+def _content(name: str) -> bytes:
+    if name == VEGA:
+        from fairweight.report.html import javascript
+
+        return javascript().encode()
+    if name in OF_REPORT:
+        return (files("fairweight.report") / "templates" / name).read_bytes()
+    return (files("fairweight.web") / "static" / name).read_bytes()
 
 
 def link(place: str, query: Mapping[str, Any] | None = None) -> str:
@@ -92,3 +143,49 @@ def _as_dictionary(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+# Where the pages of a study are.
+
+
+def of_item(key: str, page: str = "", **query: Any) -> str:
+    """A page of one study.
+
+    >>> of_item("digits", "variant", variant="int8")
+    '/audit/digits/variant?variant=int8'
+    """
+    return link(f"/audit/{key}/{page}".rstrip("/"), query)
+
+
+def of_level(key: str, by: str, name: str, task: str | None = None) -> str:
+    """The page of one class or group."""
+    return of_item(key, "level", by=by, name=name, task=task)
+
+
+def of_variant(key: str, variant: str) -> str:
+    """The page of one variant."""
+    return of_item(key, "variant", variant=variant)
+
+
+def of_row(key: str, row: dict[str, Any], heading: str) -> str | None:
+    """Where a name in a row of results leads."""
+    name = text(row.get(heading))
+    if name is None:
+        return None
+    if heading == "variant":
+        return of_variant(key, name)
+    if heading == "task":
+        return of_item(key, "task", task=name)
+    if heading in ("class", "group") and row["by"] in ("class", "group"):
+        return of_level(key, heading, name, text(row["task"]))
+    return None
+
+
+def group_filters(name: str) -> dict[str, str] | None:
+    """The filters of a group by its name; None where the name cannot be taken apart.
+
+    >>> group_filters("sex=Female & age=old")
+    {'group.sex': 'Female', 'group.age': 'old'}
+    """
+    levels = split_group(name)
+    return {f"group.{c}": MISSING if v is None else v for c, v in levels} if levels else None

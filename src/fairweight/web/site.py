@@ -4,21 +4,154 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.web.annotated import Annotated
-from fairweight.web.indexing import Builder, NotReadyError
-from fairweight.web.item import Item
-from fairweight.web.kept import Kept
-from fairweight.web.settings import Settings
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.tables.annotations import Annotation
+from fairweight.web.items import Item
+from fairweight.web.security import is_loopback
+from fairweight.web.votes.builder import Builder, NotReadyError
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
-    from fairweight.web.pictures import Pictures
-    from fairweight.web.votes.opened import VoteIndex
+    from fairweight.web.images import Pictures
+    from fairweight.web.votes.index import VoteIndex
+
+
+# The last few things that were made, so that the next reader need not wait for them.
+
+Value = TypeVar("Value")
+
+
+class Kept(Generic[Value]):
+    """At most `most` values; what was asked for longest ago goes first.
+
+    Two readers who ask for the same thing at once wait for one making of it; readers of other
+    things do not wait.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Hashable, Value] = OrderedDict()
+        self._lock = threading.Lock()
+        self._making: dict[Hashable, threading.Lock] = {}
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of a key, made if it is not here."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+            own = self._making.setdefault(key, threading.Lock())
+        with own:
+            with self._lock:
+                if key in self._values:
+                    return self._values[key]
+            try:
+                value = make()
+                with self._lock:
+                    self._values[key] = value
+                    while len(self._values) > self._most:
+                        self._values.popitem(last=False)
+            finally:
+                with self._lock:
+                    self._making.pop(key, None)
+        return value
+
+
+# The annotations of a site; their file appears with the first verdict, not with a look.
+
+
+class Annotated:
+    """What people said about the examples of each study."""
+
+    def __init__(self, path: Path | None, *, read_only: bool) -> None:
+        self._path, self._read_only = path, read_only
+        self._lock = threading.Lock()
+        self._store: AnnotationStore | None = None
+
+    def store(self) -> AnnotationStore:
+        """The file, made if need be: for writing."""
+        if self._path is None or self._read_only:
+            raise InputError("Nothing can be annotated here; start the server with --annotations.")
+        found = self._opened(make=True)
+        assert found is not None
+        return found
+
+    def current(self, key: str) -> list[Annotation]:
+        """What everybody says now; nothing where there is no file."""
+        store = self._opened(make=False)
+        return [] if store is None else store.current(key)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+    def _opened(self, *, make: bool) -> AnnotationStore | None:
+        with self._lock:
+            if make and self._store is not None and self._store.lost:
+                self._store.close()
+                self._store = None
+            if self._store is None and self._path is not None and (make or self._path.exists()):
+                self._store = AnnotationStore(self._path, read_only=self._read_only)
+            return self._store
+
+
+# How the pages are served: where, to whom, and what may be written.
+
+SHORTEST_TOKEN = 16
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was decided before the first request.
+
+    Parameters
+    ----------
+    token
+        Who has it may look. Without one everybody on this machine may; an address that other
+        machines can reach needs one.
+    annotations
+        The SQLite file of annotations; without one nothing can be annotated.
+    max_body
+        The most bytes of a request, an imported file included.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = None
+    read_only: bool = False
+    annotations: Path | None = None
+    max_body: int = 8_000_000
+
+    def __post_init__(self) -> None:
+        if self.token is None and not is_loopback(self.host):
+            raise InputError(
+                f"The address '{self.host}' can be reached from other machines and needs a token; "
+                "leave --no-token out, or serve on 127.0.0.1."
+            )
+        if self.token is not None and len(self.token) < SHORTEST_TOKEN:
+            raise InputError(
+                f"The token has {len(self.token)} characters; give at least {SHORTEST_TOKEN}, or "
+                "give none and one is made."
+            )
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
+            raise InputError("The token holds characters beyond printable ASCII; give another one.")
+
+    @property
+    def writable(self) -> bool:
+        """Whether anything may be annotated."""
+        return not self.read_only and self.annotations is not None
+
 
 Made = TypeVar("Made")
 
@@ -58,7 +191,7 @@ class Site:
 
     def index(self, item: Item) -> VoteIndex:
         """Its votes; `NotReadyError` while they are indexed, if that takes long."""
-        from fairweight.web.votes.opened import open_index
+        from fairweight.web.votes.index import open_index
 
         if item.predictions is None:
             raise InputError(
@@ -78,7 +211,7 @@ class Site:
 
     def pictures(self, item: Item) -> Pictures:
         """Its images."""
-        from fairweight.web.pictures import Pictures
+        from fairweight.web.images import Pictures
 
         return self._pictures.get(item.key, lambda: Pictures(item))
 
@@ -94,7 +227,7 @@ class Site:
 
 
 def _read(path: Path) -> AuditResult:
-    from fairweight.report.machine import from_json
+    from fairweight.auditing.archive import from_json
 
     try:
         return from_json(path.read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairweight.auditing.choose.best import best_set, deficits, share_best
+from fairweight.auditing.choose.frontier import best_set, deficits, share_best
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.choose.given import Wishes, choice_from
-from fairweight.auditing.choose.held_out import split
+from fairweight.auditing.choose.choice import Wishes, choice_from, split
 from fairweight.auditing.compare.comparison import Options
-from fairweight.auditing.counts.count import count
+from fairweight.auditing.counts.group_by import count
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 
@@ -314,7 +313,7 @@ def test_answers_in_another_language_are_refused() -> None:
 
 
 def test_cubes_give_the_choice_of_the_table_they_were_counted_from(tmp_path: Path) -> None:
-    from fairweight.auditing.counts.store import write_cube
+    from fairweight.auditing.counts.cube_file import write_cube
 
     wishes = Wishes(["accuracy", "sparsity"], ["worst_group_shift>=-0.5"], ["accuracy=9"])
     table, given = people(), WIDE | {"variants": MODELS}
@@ -344,8 +343,8 @@ def test_files_keep_the_types_of_columns(tmp_path: Path) -> None:
     """Also of columns that are empty this time: without weights there is no best."""
     import json
 
-    from fairweight.report.choice.machine import to_json
-    from fairweight.report.tables import write_frames
+    from fairweight.auditing.archive import write_frames
+    from fairweight.report.choice import to_json
 
     flags = ["is_baseline", "qualifies", "chosen", "tied", "in_best_set"]
     for wishes in (
@@ -370,7 +369,7 @@ def test_files_keep_the_types_of_columns(tmp_path: Path) -> None:
 def test_a_folder_holds_everything(tmp_path: Path) -> None:
     import json
 
-    from fairweight.report.choice.save import save
+    from fairweight.report.choice import save
 
     wishes = Wishes(["size_bytes", "accuracy"], ["accuracy>=0.5"], ["accuracy=1000"])
     found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)

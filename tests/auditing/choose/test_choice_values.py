@@ -8,18 +8,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.choose.constraints import (
+from fairweight.auditing.choose.objectives import (
     MET,
     MISSED,
     NEAR,
     NEARLY,
+    costs,
     nearest_miss,
+    numeric_columns,
+    read_objective,
     read_requirement,
+    read_weights,
     standings,
+    weights_of,
+    winning_ranges,
 )
-from fairweight.auditing.choose.costs import costs, numeric_columns
-from fairweight.auditing.choose.objectives import read_objective
-from fairweight.auditing.choose.values import read_weights, weights_of, winning_ranges
 from fairweight.errors import InputError
 
 COLUMNS = ["sparsity", "size_bytes", "items_per_s"]

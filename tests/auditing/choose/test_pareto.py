@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairweight.auditing.choose.pareto import dominates, frontier
+from fairweight.auditing.choose.frontier import dominates, frontier
 
 
 def by_brute_force(points: Any) -> list[bool]:
@@ -47,7 +47,7 @@ def test_many_draws_at_once_are_the_same_as_one_by_one(monkeypatch: pytest.Monke
     draws = rng.integers(0, 4, (7, 3, 11, 2)).astype(float)
     whole = frontier(draws)
     assert whole.shape == (7, 3, 11)
-    monkeypatch.setattr("fairweight.auditing.choose.pareto.BLOCK_VALUES", 200)
+    monkeypatch.setattr("fairweight.auditing.choose.frontier.BLOCK_VALUES", 200)
     assert (frontier(draws) == whole).all()
     assert whole[4, 1].tolist() == by_brute_force(draws[4, 1])
 

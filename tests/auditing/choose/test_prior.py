@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairweight.auditing.choose.best import best_set, share_best, share_near
+from fairweight.auditing.choose.frontier import best_set, share_best, share_near
 from fairweight.auditing.choose.prior import FOR_BEST, FOR_DISTANCE, FOR_FRONTIER, posterior
-from fairweight.auditing.counts.stats import Floats
+from fairweight.base.types import Floats
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
-from fairweight.auditing.compare.quantities import quantities
+from fairweight.auditing.compare.estimands import quantities
 from fairweight.auditing.compare.replicates import Replicated, replicate
 from fairweight.auditing.counts.cube import compact
 

@@ -9,10 +9,10 @@ import pytest
 import scipy.stats
 
 import fairweight as fw
-from fairweight.auditing.compare import drawn
-from fairweight.auditing.compare.drawn import widened
-from fairweight.auditing.compare.quantities import Quantity
-from fairweight.auditing.compare.slots import Slots
+from fairweight.auditing.compare import bootstrap
+from fairweight.auditing.compare.bootstrap import widened
+from fairweight.auditing.compare.comparison import Slots
+from fairweight.auditing.compare.estimands import Quantity
 
 from ..strategies import row
 
@@ -108,7 +108,7 @@ def test_the_audit_widens_for_few_clusters_and_says_so(monkeypatch: pytest.Monke
     assert few["interval"].endswith("widened by t / z for few clusters")
     assert many["interval"] == "percentile bootstrap (500 replicates)"
     assert few["ci_low"] < few["shift"] < few["ci_high"]
-    monkeypatch.setattr(drawn, "FEW_CLUSTERS", 0)
+    monkeypatch.setattr(bootstrap, "FEW_CLUSTERS", 0)
     unwidened = row(
         fw.audit(label, models, cluster=np.arange(600) % 30, n_boot=500).results, "kappa"
     )

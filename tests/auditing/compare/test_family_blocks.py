@@ -104,7 +104,7 @@ def test_membership_depends_on_sizes_not_on_results() -> None:
 
 def test_simultaneous_limits_are_tango_at_one_z_for_the_family(results: pd.DataFrame) -> None:
     """The z of the largest of 12 deviations: between one test's 1.96 and Bonferroni's 2.87."""
-    from fairweight.auditing.intervals.tango import tango_at, tango_test
+    from fairweight.auditing.intervals.proportion import tango_at, tango_test
 
     table = with_small_groups()
     right = [np.array(p) == np.array(table.label) for p in (table.dense, table.small)]
@@ -124,7 +124,7 @@ def test_simultaneous_limits_are_tango_at_one_z_for_the_family(results: pd.DataF
 
 def test_exploratory_rates_are_limited_at_alpha_over_the_family(results: pd.DataFrame) -> None:
     """Selection rate by class: every example counts in every row, so no signs are drawn."""
-    from fairweight.auditing.intervals.tango import tango
+    from fairweight.auditing.intervals.proportion import tango
 
     table = with_small_groups()
     classes = sorted(set(table.label))

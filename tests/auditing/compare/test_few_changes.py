@@ -10,8 +10,8 @@ from scipy.stats import beta
 
 import fairweight as fw
 from fairweight.api import Audit
+from fairweight.auditing.archive import from_json
 from fairweight.auditing.result import DIVISORS
-from fairweight.report.machine import from_json
 
 
 def predictions(n: int, changed: int, classes: int = 2) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import fairweight as fw
-from fairweight.auditing.intervals.tango import tango_at
+from fairweight.auditing.intervals.proportion import tango_at
 
 from ..strategies import row
 

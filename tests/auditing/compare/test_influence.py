@@ -11,7 +11,7 @@ import pytest
 import fairweight as fw
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
 from fairweight.auditing.compare.influence import Changed, Influence, changed_predictions
-from fairweight.auditing.counts.count import count
+from fairweight.auditing.counts.group_by import count
 from fairweight.auditing.metrics.registry import Event
 from fairweight.tables.align import align
 

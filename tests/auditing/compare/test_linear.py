@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.compare.comparison import Comparison, Options, comparison
+from fairweight.auditing.compare.comparison import Comparison, Options, comparison, event_rows
 from fairweight.auditing.compare.estimate import RateEstimate
-from fairweight.auditing.compare.events import event_rows
 from fairweight.auditing.compare.linear import clumping_of, linear_rates
-from fairweight.auditing.compare.method_rates import method_rates
+from fairweight.auditing.compare.two_way import method_rates
 from fairweight.auditing.counts.cube import Cube, CubeMember, GroupColumn
-from fairweight.auditing.intervals.tango import tango
+from fairweight.auditing.intervals.proportion import tango
 from fairweight.auditing.metrics.registry import metric
 
 from ..strategies import row

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairweight.auditing.compare.pairing import Pairing, pair_members
 from fairweight.auditing.counts.cube import CubeMember
+from fairweight.auditing.pairing import Pairing, pair_members
 
 from .made_populations import audit, audit_with_seeds, population
 

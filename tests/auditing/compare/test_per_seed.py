@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.compare.per_seed import members_of
+from fairweight.auditing.compare.estimate import members_of
 from fairweight.auditing.metrics.registry import metrics
 
 from ..strategies import row as the_row

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import fairweight as fw
-from fairweight.auditing.intervals.tango import tango
+from fairweight.auditing.intervals.proportion import tango
 
 from ..strategies import row
 

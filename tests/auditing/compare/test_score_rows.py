@@ -13,7 +13,7 @@ import scipy.stats
 import sklearn.metrics as sklearn
 
 import fairweight as fw
-from fairweight.auditing.counts import count as counting
+from fairweight.auditing.counts import group_by as counting
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 

@@ -104,8 +104,8 @@ def test_by_hand() -> None:
 def test_explanations_of_counts_are_those_of_a_cube(tmp_path: Any) -> None:
     from contextlib import closing
 
-    from fairweight.auditing.counts.count import count
-    from fairweight.auditing.counts.store import write_cube
+    from fairweight.auditing.counts.cube_file import write_cube
+    from fairweight.auditing.counts.group_by import count
     from fairweight.tables.align import align
 
     counted = grouped(single_examples(), keep=[])

@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairweight.auditing.compare.comparison import Options, comparison
-from fairweight.auditing.counts.count import count
+from fairweight.auditing.counts.counts import Tally, counts_of
 from fairweight.auditing.counts.cube import Cube, add
+from fairweight.auditing.counts.group_by import count
 from fairweight.auditing.counts.groupings import grouping, whole
-from fairweight.auditing.counts.stats import counts_of
-from fairweight.auditing.counts.tally import Tally
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 

@@ -14,9 +14,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.counts.count import count
-from fairweight.auditing.counts.store import read_cubes, write_cube
-from fairweight.auditing.counts.units import digest
+from fairweight.auditing.counts.cube import digest
+from fairweight.auditing.counts.cube_file import read_cubes, write_cube
+from fairweight.auditing.counts.group_by import count
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 

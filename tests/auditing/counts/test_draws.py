@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairweight.auditing.counts import draws
-from fairweight.auditing.counts.draws import coins, resampler
+from fairweight.auditing.counts import counts
+from fairweight.auditing.counts.counts import coins, resampler
 
 
 def multiplicities(way: str) -> np.ndarray:
@@ -15,7 +15,7 @@ def multiplicities(way: str) -> np.ndarray:
         return rng.integers(0, 4, 300)
     if way == "multinomial":
         return rng.integers(0, 200, 60)
-    return rng.integers(0, 60, draws.FEW_CELLS + 500)
+    return rng.integers(0, 60, counts.FEW_CELLS + 500)
 
 
 @pytest.mark.parametrize("way", ["items", "multinomial", "poisson"])

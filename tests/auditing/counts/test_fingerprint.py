@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.audited import FINGERPRINT_ROWS
+from fairweight.auditing.pipeline import FINGERPRINT_ROWS
 
 
 def frame(n: int = 60) -> pd.DataFrame:
@@ -81,8 +81,8 @@ def test_without_ids_the_cells_stand_for_them(tmp_path: Path) -> None:
 
 
 def test_a_cube_is_known_by_its_cells(tmp_path: Path) -> None:
-    from fairweight.auditing.counts.count import count
-    from fairweight.auditing.counts.store import write_cube
+    from fairweight.auditing.counts.cube_file import write_cube
+    from fairweight.auditing.counts.group_by import count
     from fairweight.tables.align import align
 
     made = {}
@@ -106,6 +106,6 @@ def test_large_tables_are_read_for_it_only_where_there_is_a_policy(
     policy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert FINGERPRINT_ROWS == 200_000
-    monkeypatch.setattr("fairweight.auditing.audited.FINGERPRINT_ROWS", 10)
+    monkeypatch.setattr("fairweight.auditing.pipeline.FINGERPRINT_ROWS", 10)
     named = [("accuracy", "group")] if policy else []
     assert (fingerprint(frame(), confirmatory=named) is not None) == policy

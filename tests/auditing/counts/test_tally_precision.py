@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairweight.auditing.counts import tally as module
+from fairweight.auditing.counts import counts as module
+from fairweight.auditing.counts.counts import Tally
 from fairweight.auditing.counts.cube import Cube, CubeMember, GroupColumn
 from fairweight.auditing.counts.groupings import groupings, whole
-from fairweight.auditing.counts.tally import Tally
 
 
 def made(weight: np.ndarray | None = None) -> Tally:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairweight.auditing.intervals.tango import tango
-from fairweight.auditing.intervals.wilson import wilson
+from fairweight.auditing.intervals.proportion import tango, wilson
 from fairweight.auditing.result import (
     BOUND_COLUMNS,
     DIVISORS,
@@ -18,7 +17,7 @@ from fairweight.auditing.result import (
     AuditResult,
     Provenance,
 )
-from fairweight.report.frames import FRAMES, INTEGER, TEXT
+from fairweight.auditing.schema import FRAMES, INTEGER, TEXT
 
 # A limit on one side errs with GATE_ALPHA / j; intervals are asked with both sides together.
 TWO_SIDED = np.array([2 * GATE_ALPHA / j for j in DIVISORS])

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairweight.auditing.decide.criteria import INSTEAD, Demand, demands
+from fairweight.auditing.gate.endpoints import INSTEAD, Demand, demands
 from fairweight.auditing.metrics import Metric, metrics
 from fairweight.errors import InputError
-from fairweight.specs.read_policy import read_policy
+from fairweight.specs.policy import read_policy
 
 
 def of(metric: str, by: str = "group", **limits: float) -> tuple[Demand, ...]:

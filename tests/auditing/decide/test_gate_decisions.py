@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.decide.gate import Verdict, decide
-from fairweight.auditing.decide.judge import ROW_COLUMNS
+from fairweight.auditing.gate.verdict import ROW_COLUMNS, Verdict, decide
 from fairweight.auditing.result import (
     BOUND_COLUMNS,
     DIVISORS,
@@ -19,7 +18,7 @@ from fairweight.auditing.result import (
     empty_frame,
 )
 from fairweight.errors import InputError
-from fairweight.specs.read_policy import read_policy
+from fairweight.specs.policy import read_policy
 
 from .made_bounds import answers, line, made_audit, spread
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairweight.auditing.decide.gate import decide
-from fairweight.auditing.intervals.tango import tango
-from fairweight.specs.read_policy import read_policy
+from fairweight.auditing.gate.verdict import decide
+from fairweight.auditing.intervals.proportion import tango
+from fairweight.specs.policy import read_policy
 
 from .made_bounds import TWO_SIDED, line, made_audit
 

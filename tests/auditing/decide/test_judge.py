@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweight.auditing.decide.judge import divisor, rejected
-from fairweight.auditing.intervals.correction import adjust
+from fairweight.auditing.gate.verdict import divisor, rejected
+from fairweight.auditing.intervals.multiplicity import adjust
 from fairweight.auditing.result import DIVISORS, GATE_ALPHA
 
 

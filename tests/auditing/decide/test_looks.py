@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from fairweight.auditing.decide.gate import Verdict, decide
-from fairweight.auditing.decide.looks import Look, opened
+from fairweight.auditing.gate.looks import Look, opened
+from fairweight.auditing.gate.verdict import Verdict, decide
 from fairweight.auditing.result import AuditResult
 from fairweight.errors import InputError, OutputError
-from fairweight.specs.read_policy import read_policy
+from fairweight.specs.policy import read_policy
 
 from .made_bounds import answers, made_audit
 
@@ -201,7 +201,7 @@ def test_places_where_no_log_can_be(tmp_path: Path) -> None:
 def test_two_processes_do_not_take_the_same_look(log: Path) -> None:
     """The second waits until the first has written its line."""
     code = (
-        "import sys; from fairweight.auditing.decide.looks import opened, Look\n"
+        "import sys; from fairweight.auditing.gate.looks import opened, Look\n"
         "with opened(sys.argv[1]) as book:\n"
         "    found = book.look('ids:1', 'other', 2)\n"
         "    book.add('ids:1', 'other', found, 'pass', [])\n"

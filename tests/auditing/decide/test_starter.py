@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.decide.starter import (
+from fairweight.auditing.gate.starter import (
     MARGINS,
     least_n,
     likely_margin,
@@ -17,9 +17,9 @@ from fairweight.auditing.decide.starter import (
     starter_policy,
     toml_text,
 )
-from fairweight.auditing.intervals.tango import tango
+from fairweight.auditing.intervals.proportion import tango
 from fairweight.auditing.result import GATE_ALPHA, AuditResult
-from fairweight.specs.read_policy import read_policy
+from fairweight.specs.policy import read_policy
 
 
 def passes(n: int, margin: float, lost: int = 0, gained: int = 0) -> bool:

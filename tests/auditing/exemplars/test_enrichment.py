@@ -10,13 +10,20 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.exemplars.chances import Definition, chances, taken_at
 from fairweight.auditing.exemplars.enrichment import ENRICHMENT_COLUMNS, enrichment
-from fairweight.auditing.exemplars.find import find
-from fairweight.auditing.exemplars.modal import TieRule
-from fairweight.auditing.exemplars.odds import influences, linear, log_odds_limits, log_odds_ratio
-from fairweight.auditing.exemplars.retrained import Units
+from fairweight.auditing.exemplars.exemplars import find
+from fairweight.auditing.exemplars.odds import (
+    Definition,
+    Units,
+    chances,
+    influences,
+    linear,
+    log_odds_limits,
+    log_odds_ratio,
+    taken_at,
+)
+from fairweight.auditing.exemplars.votes import TieRule
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
 
 TAXICAB = ("taxicab", 90.0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from fairweight.auditing.exemplars.auc import auc_limits, placements
+from fairweight.auditing.intervals.auc import auc_limits, placements
 
 
 @pytest.fixture

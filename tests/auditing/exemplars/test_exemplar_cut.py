@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairweight.auditing.exemplars.cut import checked_fill, checked_percentiles, top_share
+from fairweight.auditing.exemplars.selection import checked_fill, checked_percentiles, top_share
 from fairweight.errors import InputError
 
 PRIORITY = np.random.default_rng(0).random(1000)

@@ -6,13 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.answers import from_arrays
-from fairweight.auditing.exemplars.accuracy import share_correct
-from fairweight.auditing.exemplars.disagreement import disagreement
-from fairweight.auditing.exemplars.find import find
-from fairweight.auditing.exemplars.modal import RULES, TieRule
-from fairweight.auditing.exemplars.noise_floor import dense_splits, matched_sizes, retraining
-from fairweight.auditing.exemplars.redrawn import disputed, redrawn
+from fairweight.auditing.exemplars.exemplars import find, share_correct
+from fairweight.auditing.exemplars.retraining import (
+    dense_splits,
+    disputed,
+    matched_sizes,
+    redrawn,
+    retraining,
+)
+from fairweight.auditing.exemplars.votes import RULES, TieRule, disagreement
+from fairweight.auditing.prediction_matrix import from_arrays
 
 N = 300
 
@@ -38,8 +41,8 @@ def population():
 @pytest.mark.parametrize("rule", [r for r in RULES if r != "random"])
 @pytest.mark.parametrize("sizes", [(2, 2), (3, 2), (1, 4)])
 def test_many_draws_at_once_find_what_each_finds(population, rule, sizes, monkeypatch):
-    monkeypatch.setattr("fairweight.auditing.exemplars.redrawn.EXAMPLES", 50)
-    monkeypatch.setattr("fairweight.auditing.exemplars.redrawn.DRAWS", 3)
+    monkeypatch.setattr("fairweight.auditing.exemplars.retraining.EXAMPLES", 50)
+    monkeypatch.setattr("fairweight.auditing.exemplars.retraining.DRAWS", 3)
     label, members = population
     dense = members["dense"].T.astype(np.uint8)
     rng = np.random.default_rng(0)
@@ -168,8 +171,8 @@ def test_several_children_of_one_parent_are_not_exchanged(population):
 def test_large_tables_are_sampled_and_say_so(population, monkeypatch):
     label, members = population
     whole = find(from_arrays(label, members))
-    monkeypatch.setattr("fairweight.auditing.exemplars.redrawn.MOST_EXAMPLES", 60)
-    monkeypatch.setattr("fairweight.auditing.exemplars.find.MOST_EXAMPLES", 60)
+    monkeypatch.setattr("fairweight.auditing.exemplars.retraining.MOST_EXAMPLES", 60)
+    monkeypatch.setattr("fairweight.auditing.exemplars.retraining.MOST_EXAMPLES", 60)
     part = find(from_arrays(label, members))
     assert part.counts["floor"][0] == pytest.approx(whole.counts["floor"][0], rel=0.5)
     assert any("rest on 60 of the examples" in note for note in part.notes)

@@ -10,11 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fairweight.auditing.answers import from_arrays
-from fairweight.auditing.exemplars.disagreement import disagreement
-from fairweight.auditing.exemplars.distance import jaccard, per_member, scale_of, taxicab
-from fairweight.auditing.exemplars.modal import RULES, TieRule, tie_rule
-from fairweight.auditing.exemplars.votes import FEW, count_votes
+from fairweight.auditing.exemplars.votes import (
+    FEW,
+    RULES,
+    TieRule,
+    count_votes,
+    disagreement,
+    jaccard,
+    per_member,
+    scale_of,
+    taxicab,
+    tie_rule,
+)
+from fairweight.auditing.prediction_matrix import from_arrays
 from fairweight.errors import InputError, UnknownNameError
 
 CAT, DOG, EMU = 0, 1, 2
@@ -184,7 +192,7 @@ def test_blocks_make_no_difference(monkeypatch):
     rng = np.random.default_rng(0)
     first, second = (rng.integers(0, 3, (4, 100)).astype(np.uint8) for _ in range(2))
     whole = compared(first, second)
-    monkeypatch.setattr("fairweight.auditing.exemplars.disagreement.BLOCK", 7)
+    monkeypatch.setattr("fairweight.auditing.exemplars.votes.BLOCK", 7)
     np.testing.assert_array_equal(whole.distance, compared(first, second).distance)
     np.testing.assert_array_equal(whole.exemplar, compared(first, second).exemplar)
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairweight.auditing.answers import from_arrays
-from fairweight.auditing.exemplars.find import find
-from fairweight.auditing.exemplars.result import (
+from fairweight.auditing.exemplars.exemplars import (
     ACCURACY_COLUMNS,
     COUNT_COLUMNS,
     OVERLAP_COLUMNS,
     SURROGATE_COLUMNS,
+    find,
     join,
 )
-from fairweight.auditing.exemplars.surrogate import jensen_shannon, surrogate
-from fairweight.auditing.intervals.wilson import wilson
+from fairweight.auditing.exemplars.selection import jensen_shannon, surrogate
+from fairweight.auditing.intervals.proportion import wilson
+from fairweight.auditing.prediction_matrix import from_arrays
 from fairweight.errors import InputError, UnknownNameError
 
 # Ten examples, three members a side. Label cat everywhere.

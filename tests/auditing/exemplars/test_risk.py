@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.exemplars.risk import RISK_COLUMNS, risk
-from fairweight.auditing.exemplars.risk_scores import (
+from fairweight.auditing.exemplars.risk import (
     DISAGREEMENT,
     ENTROPY,
     LOW_CONFIDENCE,
+    RISK_COLUMNS,
+    risk,
     risk_scores,
 )
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
 
 SMALL = ("small", "modal", None)
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.audited import audited
 from fairweight.auditing.explain.attributes import attribute_values, settings_table
-from fairweight.auditing.explain.explained import Asked
-from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.explain.explanations import Asked
+from fairweight.auditing.pipeline import audited
 from fairweight.auditing.result import AuditResult
+from fairweight.auditing.schema import COLUMNS
 
 TASKS = ("hat", "scarf")
 

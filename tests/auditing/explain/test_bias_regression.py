@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from fairweight.auditing.explain.bias_regression import BIAS_REGRESSION_COLUMNS, bias_regression
+from fairweight.auditing.explain.attributes import BIAS_REGRESSION_COLUMNS, bias_regression
 
 DENSE = [0.01, 0.04, -0.02, 0.08, 0.03]
 SMALL = [0.03, 0.05, -0.03, 0.16, 0.02]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairweight.auditing.explain import covariates as module
-from fairweight.auditing.explain.covariates import class_covariates
+from fairweight.auditing.explain import class_rows as module
+from fairweight.auditing.explain.class_rows import class_covariates
 from fairweight.data.image_properties import image_entropy
 from fairweight.errors import InputError
 

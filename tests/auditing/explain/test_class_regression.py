@@ -11,8 +11,8 @@ import statsmodels.formula.api as smf
 from scipy import stats
 from statsmodels.genmod.families import Binomial
 
-from fairweight.auditing.explain.class_design import design
-from fairweight.auditing.explain.class_explanation import ClassExplanation, explain_classes
+from fairweight.auditing.explain.class_models import design
+from fairweight.auditing.explain.class_regression import ClassExplanation, explain_classes
 from fairweight.auditing.explain.class_rows import ROW_ORDER
 from fairweight.errors import InputError
 

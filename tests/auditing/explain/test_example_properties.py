@@ -10,9 +10,9 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.explain.example_properties import example_properties
-from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.explain.properties import example_properties
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
+from fairweight.auditing.schema import COLUMNS
 from fairweight.errors import InputError, UnknownNameError
 
 CLASSES = 4

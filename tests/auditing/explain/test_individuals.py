@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.explain.individual_fits import individual_fits
-from fairweight.auditing.explain.individuals import individuals
-from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.explain.individuals import individual_fits, individuals
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
+from fairweight.auditing.schema import COLUMNS
 from fairweight.errors import InputError, UnknownNameError
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.explain.interrelation import label_interrelation, r_squared
+from fairweight.auditing.explain.attributes import label_interrelation, r_squared
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
 from fairweight.errors import InputError
 
 

@@ -10,13 +10,9 @@ import numpy as np
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.answers import from_arrays
-from fairweight.auditing.explain.explained import Asked
-from fairweight.auditing.explain.image_columns import (
-    measure_dataset,
-    places,
-    training_covariates,
-)
+from fairweight.auditing.explain.explanations import Asked
+from fairweight.auditing.explain.images import measure_dataset, places, training_covariates
+from fairweight.auditing.prediction_matrix import from_arrays
 from fairweight.data import Images
 from fairweight.data.dataset import ALL
 from fairweight.errors import InputError

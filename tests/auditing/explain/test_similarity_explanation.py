@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import fairweight as fw
-from fairweight.auditing.explain.explained import Asked, explained
-from fairweight.auditing.explain.regress import band
-from fairweight.auditing.explain.similarity import regress, similarity, similarity_points
-from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.explain.explanations import Asked, explained
+from fairweight.auditing.explain.similarity import band, regress, similarity, similarity_points
 from fairweight.auditing.pipeline import silent
 from fairweight.auditing.result import AuditResult
+from fairweight.auditing.schema import COLUMNS
 from fairweight.errors import InputError
 
 # --- the line ------------------------------------------------------------------------------------

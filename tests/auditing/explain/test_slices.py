@@ -8,16 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.explain.slices.candidates import candidates
-from fairweight.auditing.explain.slices.columns import chosen_columns
-from fairweight.auditing.explain.slices.discovery import discoveries
-from fairweight.auditing.explain.slices.find import find_slices
-from fairweight.auditing.explain.slices.testing import p_values
-from fairweight.auditing.explain.slices.totals import half
-from fairweight.auditing.explain.tables import COLUMNS
-from fairweight.auditing.intervals.correction import benjamini_hochberg
+from fairweight.auditing.explain.slices.candidates import candidates, chosen_columns
+from fairweight.auditing.explain.slices.contrasts import half, p_values
+from fairweight.auditing.explain.slices.search import discoveries, find_slices
 from fairweight.auditing.intervals.excess import excess_interval, excess_test
+from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
+from fairweight.auditing.schema import COLUMNS
 from fairweight.errors import InputError, UnknownNameError
 
 N = 4000
@@ -144,10 +141,10 @@ def test_of_two_levels_the_one_that_pays_is_listed() -> None:
 
 def test_the_effect_is_that_of_the_other_half(monkeypatch: pytest.MonkeyPatch) -> None:
     """With known halves, excess, interval and p are those of the audit on the second one."""
-    from fairweight.auditing.explain.slices import find
+    from fairweight.auditing.explain.slices import search
 
     first = np.arange(N) % 2 == 0
-    monkeypatch.setattr(find, "discovery_half", lambda *_: first)
+    monkeypatch.setattr(search, "discovery_half", lambda *_: first)
     answers = made(A == 1, groups={"a": A}, excess=0.1)
     row = find_slices(answers, "small").iloc[0]
     change = answers.correct("small")[0].astype(int) - answers.correct("dense")[0]

@@ -8,16 +8,21 @@ import numpy as np
 import pytest
 
 from fairweight.auditing.compare.linear import Entries, excess_of, sizes_of
-from fairweight.auditing.explain.slices.binning import quantile_bins
+from fairweight.auditing.explain.slices.candidates import quantile_bins
 from fairweight.auditing.explain.slices.contrasts import (
+    SCREEN,
     Contrast,
+    Half,
+    Totals,
     cell_contrasts,
+    detectable_excess,
+    distance,
+    half,
+    p_values,
+    pooled_error,
     slice_contrast,
 )
-from fairweight.auditing.explain.slices.detectable import detectable_excess
-from fairweight.auditing.explain.slices.halves import discovery_half
-from fairweight.auditing.explain.slices.testing import SCREEN, distance, p_values, pooled_error
-from fairweight.auditing.explain.slices.totals import Half, Totals, half
+from fairweight.auditing.explain.slices.search import discovery_half
 from fairweight.auditing.intervals.excess import excess_test
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairweight.auditing.intervals.composite import inflated_limits
+from fairweight.auditing.intervals.bootstrap import inflated_limits
 
 ESTIMATE = np.array([5.0])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
-from fairweight.auditing.intervals.correction import adjust, benjamini_hochberg, holm
+from fairweight.auditing.intervals.multiplicity import adjust, benjamini_hochberg, holm
 from fairweight.errors import InputError
 
 # Steps of 0.01 make ties likely.

@@ -17,8 +17,8 @@ from fairweight.auditing.intervals.effective_size import (
     effective_size,
     intraclass_correlation,
 )
-from fairweight.auditing.intervals.tango import tango, tango_at
-from fairweight.auditing.intervals.two_way import TwoWay
+from fairweight.auditing.intervals.proportion import tango, tango_at
+from fairweight.auditing.intervals.units import TwoWay
 
 
 def one(*values: float) -> list[np.ndarray]:

@@ -6,12 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from fairweight.auditing.intervals.excess import (
-    excess_interval,
-    excess_test,
-    standardised_excess,
-)
-from fairweight.auditing.intervals.tango import tango
+from fairweight.auditing.intervals.excess import excess_interval, excess_test, standardised_excess
+from fairweight.auditing.intervals.proportion import tango
 
 
 @st.composite

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweight.auditing.intervals.group_error import corrected_excess
+from fairweight.auditing.intervals.excess import corrected_excess
 
 
 def test_five_per_cent_error_shows_81_per_cent_at_a_minority_of_20():

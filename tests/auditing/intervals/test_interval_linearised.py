@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm, t
 
-from fairweight.auditing.intervals.linearised import linearised
-from fairweight.auditing.intervals.tango import tango
-from fairweight.auditing.intervals.wilson import wilson
+from fairweight.auditing.intervals.proportion import tango, wilson
+from fairweight.auditing.intervals.units import linearised
 
 
 def of_units(a, d, alpha=0.05, bounds=(0.0, 1.0)):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
-from fairweight.auditing.intervals.mcnemar import mcnemar
+from fairweight.auditing.intervals.proportion import mcnemar
 
 
 def test_five_losses_and_one_gain():

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from fairweight.auditing.intervals.mcnemar import mcnemar
 from fairweight.auditing.intervals.power import examples_needed, min_detectable_shift
+from fairweight.auditing.intervals.proportion import mcnemar
 
 
 def power_by_enumeration(n, delta, psi, alpha):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csc_matrix
 
-from fairweight.auditing.intervals.mcnemar import mcnemar
-from fairweight.auditing.intervals.sign_flip import sign_flip
+from fairweight.auditing.intervals.proportion import mcnemar
+from fairweight.auditing.intervals.units import sign_flip
 
 
 def by_enumeration(values):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import norm
 
-from fairweight.auditing.intervals.tango import tango, tango_test
+from fairweight.auditing.intervals.proportion import tango, tango_test
 
 
 def counts():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from fairweight.auditing.intervals.wilson import wilson
+from fairweight.auditing.intervals.proportion import wilson
 
 
 def test_two_of_two_is_not_certainty():

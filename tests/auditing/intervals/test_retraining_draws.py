@@ -8,14 +8,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.intervals.retraining import (
-    matched_draws,
-    matched_size,
-    regroupings,
-    sign_flips,
-    splits,
-)
+from fairweight.auditing.pairing import matched_draws, matched_size, regroupings, sign_flips, splits
+from fairweight.base.types import Floats
 
 
 def rng() -> np.random.Generator:

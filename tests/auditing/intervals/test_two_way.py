@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from fairweight.auditing.intervals.two_way import TwoWay, two_way
+from fairweight.auditing.intervals.units import TwoWay, two_way
 
 Matrix = NDArray[Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fairweight import metrics
-from fairweight.auditing.counts.stats import Counts
+from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.metrics.amplification import (
     bias,
     bias_amplification,

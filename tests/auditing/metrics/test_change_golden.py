@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairweight import metrics
-from fairweight.auditing.counts.stats import Counts
-from fairweight.auditing.metrics import change
+from fairweight.auditing.counts.counts import Counts
+from fairweight.auditing.metrics import changes
 from fairweight.errors import InputError
 
 # Blakeney et al. 2021, Table 3 (biased CIFAR-100, 45 % sparsity): CEV, SDE.
@@ -62,8 +62,8 @@ def test_simon_says_table_3(method: str, simon_says: dict[str, tuple[Counts, Cou
     assert set(simon_says) == set(TABLE_3)
     teacher, students = simon_says[method]
     cev, sde = TABLE_3[method]
-    assert round(float(change.cev(teacher, students)[0, 0]), 3) == cev
-    assert round(float(change.sde(teacher, students)[0, 0]), 3) == sde
+    assert round(float(changes.cev(teacher, students)[0, 0]), 3) == cev
+    assert round(float(changes.sde(teacher, students)[0, 0]), 3) == sde
 
 
 def test_mean_of_cevs_is_not_what_was_published(golden: Path) -> None:
@@ -74,7 +74,7 @@ def test_mean_of_cevs_is_not_what_was_published(golden: Path) -> None:
     students = from_errors(
         np.array([m["FP"] for m in models]), np.array([m["FN"] for m in models]), 100
     )
-    assert change.cev(teacher, students).mean() == pytest.approx(4641.5, abs=0.05)
+    assert changes.cev(teacher, students).mean() == pytest.approx(4641.5, abs=0.05)
 
 
 # Hooker et al. 2020. Table 5: rates in percent, dense and 95 % pruned; Table 3: the normalised
@@ -106,10 +106,10 @@ def test_hooker_table_3_follows_from_its_table_5(rate: str, i: int) -> None:
     """Each rate was rounded to .01, so its difference lies between those of the rounding's ends."""
     before, after, published = (np.array(row)[i] for row in HOOKER[rate])
     half = 0.005
-    low = change.normalized_change(before + half, after - half)
-    high = change.normalized_change(before - half, after + half)
+    low = changes.normalized_change(before + half, after - half)
+    high = changes.normalized_change(before - half, after + half)
     assert low - half <= published <= high + half
-    assert low < change.normalized_change(before, after) < high
+    assert low < changes.normalized_change(before, after) < high
 
 
 def test_normalised_changes_use_these_formulas() -> None:
@@ -123,10 +123,10 @@ def test_normalised_changes_use_these_formulas() -> None:
         )
 
     base, after = counts(10, 50), counts(20, 75)
-    assert change.normalized_fpr_change(base, after)[1] == pytest.approx(100)  # .01 to .02
-    assert change.normalized_fnr_change(base, after)[1] == pytest.approx(50)  # .50 to .75
+    assert changes.normalized_fpr_change(base, after)[1] == pytest.approx(100)  # .01 to .02
+    assert changes.normalized_fnr_change(base, after)[1] == pytest.approx(50)  # .50 to .75
     # error 60 / 1100 to 95 / 1100
-    assert change.normalized_error_change(base, after) == pytest.approx(100 * 35 / 60)
+    assert changes.normalized_error_change(base, after) == pytest.approx(100 * 35 / 60)
 
 
 # -- zero baselines ----------------------------------------------------------------------------
@@ -142,16 +142,16 @@ AFTER = three_classes(fp=[4, 2, 1], fn=[3, 2, 2])  # FPR .2, .1, .05; FNR .3, .2
 
 def test_zero_baseline_drop() -> None:
     # dFPR = 100, 0 and dFNR = 50, 0: variances 2500 and 625
-    assert change.cev(BASE, AFTER) == pytest.approx((2500 + 625) / 2)
-    assert change.sde(BASE, AFTER) == pytest.approx((50 + 0) / 2 / np.sqrt(2))
-    np.testing.assert_array_equal(change.kept_classes(BASE), [True, True, False])
+    assert changes.cev(BASE, AFTER) == pytest.approx((2500 + 625) / 2)
+    assert changes.sde(BASE, AFTER) == pytest.approx((50 + 0) / 2 / np.sqrt(2))
+    np.testing.assert_array_equal(changes.kept_classes(BASE), [True, True, False])
 
 
 def test_zero_baseline_absolute() -> None:
     # the third class enters with its points: dFPR = 100, 0, 5 and dFNR = 50, 0, 20
     expected = (np.var([100, 0, 5]) + np.var([50, 0, 20])) / 2
-    assert change.cev(BASE, AFTER, zero_baseline="absolute") == pytest.approx(expected)
-    assert change.sde(BASE, AFTER, zero_baseline="absolute") == pytest.approx(
+    assert changes.cev(BASE, AFTER, zero_baseline="absolute") == pytest.approx(expected)
+    assert changes.sde(BASE, AFTER, zero_baseline="absolute") == pytest.approx(
         (50 + 0 + 15) / 3 / np.sqrt(2)
     )
 
@@ -159,41 +159,41 @@ def test_zero_baseline_absolute() -> None:
 def test_zero_baseline_epsilon() -> None:
     # ... or with 100 * .05 / .001 = 5000 and 100 * .2 / .001 = 20000
     expected = (np.var([100, 0, 5000]) + np.var([50, 0, 20000])) / 2
-    assert change.cev(BASE, AFTER, zero_baseline="epsilon") == pytest.approx(expected)
+    assert changes.cev(BASE, AFTER, zero_baseline="epsilon") == pytest.approx(expected)
 
 
 def test_zero_baseline_raise_names_the_class() -> None:
     with pytest.raises(InputError, match="class '2'"):
-        change.cev(BASE, AFTER, zero_baseline="raise")
+        changes.cev(BASE, AFTER, zero_baseline="raise")
     with pytest.raises(InputError, match="'drop', 'raise', 'epsilon', 'absolute'"):
-        change.sde(BASE, AFTER, zero_baseline="ignore")  # type: ignore[arg-type]
+        changes.sde(BASE, AFTER, zero_baseline="ignore")  # type: ignore[arg-type]
 
 
 def test_points_never_lose_a_class() -> None:
     """A class that goes from no errors to many must not vanish."""
     # dFPR = 10, 0, 5 points and dFNR = 10, 0, 20 points
     expected = (np.var([10, 0, 5]) + np.var([10, 0, 20])) / 2
-    assert change.cev_pp(BASE, AFTER) == pytest.approx(expected)
-    assert change.sde_pp(BASE, AFTER) == pytest.approx((0 + 0 + 15) / 3 / np.sqrt(2))
+    assert changes.cev_pp(BASE, AFTER) == pytest.approx(expected)
+    assert changes.sde_pp(BASE, AFTER) == pytest.approx((0 + 0 + 15) / 3 / np.sqrt(2))
 
 
 def test_kept_classes_are_fixed_in_replicates() -> None:
     """A replicate in which a kept class has no baseline errors is undefined."""
-    kept = change.kept_classes(BASE)
+    kept = changes.kept_classes(BASE)
     replicate = three_classes(fp=[2, 0, 1], fn=[2, 2, 1])
-    assert np.isnan(change.cev(replicate, AFTER, kept=kept))
-    assert np.isnan(change.sde(replicate, AFTER, kept=kept))
-    assert np.isfinite(change.cev(replicate, AFTER))  # without `kept`: classes 0 and 2
+    assert np.isnan(changes.cev(replicate, AFTER, kept=kept))
+    assert np.isnan(changes.sde(replicate, AFTER, kept=kept))
+    assert np.isfinite(changes.cev(replicate, AFTER))  # without `kept`: classes 0 and 2
 
 
 def test_one_usable_class_has_no_variance() -> None:
     base = three_classes(fp=[2, 0, 0], fn=[2, 0, 0])
-    assert np.isnan(change.cev(base, AFTER))
-    assert change.sde(base, AFTER) == pytest.approx(50 / np.sqrt(2))
+    assert np.isnan(changes.cev(base, AFTER))
+    assert changes.sde(base, AFTER) == pytest.approx(50 / np.sqrt(2))
 
 
 def test_identical_models_have_not_changed() -> None:
-    for function in (change.cev, change.sde, change.cev_pp, change.sde_pp):
+    for function in (changes.cev, changes.sde, changes.cev_pp, changes.sde_pp):
         assert function(BASE, BASE) == 0
 
 

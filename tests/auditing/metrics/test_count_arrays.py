@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fairweight.auditing.counts.arrays import code_levels, count_arrays
-from fairweight.auditing.counts.positive import resolve_positive
-from fairweight.auditing.counts.stats import counts_of
+from fairweight.auditing.counts.counts import counts_of
+from fairweight.auditing.counts.groupings import resolve_positive
+from fairweight.auditing.metrics.arrays import code_levels, count_arrays
 from fairweight.errors import InputError, UnknownNameError
 
 

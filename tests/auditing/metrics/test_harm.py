@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairweight.auditing.counts.stats import Counts, counts_of
-from fairweight.auditing.metrics.harm import (
+from fairweight.auditing.counts.counts import Counts, counts_of
+from fairweight.auditing.metrics.rates import summary_of
+from fairweight.auditing.metrics.registry import (
     auc_loss,
     brier_loss,
     kappa_loss,
     mean_fpr_loss,
     mean_recall_loss,
+    metric,
     precision_loss,
     summary_precision_loss,
 )
-from fairweight.auditing.metrics.registry import metric
-from fairweight.auditing.metrics.summarise import summary_of
 
 
 def counts(label: list[float], predicted: list[float], correct: list[float], **more: Any) -> Counts:

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairweight import metrics as public
-from fairweight.auditing.counts.stats import Counts
+from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.metrics import metric, metrics, register, unregister
 from fairweight.auditing.metrics.amplification import Sides
 from fairweight.auditing.metrics.registry import Metric

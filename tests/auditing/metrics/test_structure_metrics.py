@@ -7,10 +7,10 @@ import pytest
 import scipy.stats
 
 from fairweight import metrics
-from fairweight.auditing.counts.stats import Counts, counts_of
-from fairweight.auditing.metrics import groupings, metric, structure
-from fairweight.auditing.metrics.groupings import ppv_ratios, worst_level
-from fairweight.auditing.metrics.structure import class_impact
+from fairweight.auditing.counts.counts import Counts, counts_of
+from fairweight.auditing.metrics import gaps, harm, metric
+from fairweight.auditing.metrics.gaps import ppv_ratios, worst_level
+from fairweight.auditing.metrics.harm import class_impact
 
 
 def levels(correct: list[list[float]], n: float = 100) -> Counts:
@@ -23,7 +23,7 @@ def levels(correct: list[list[float]], n: float = 100) -> Counts:
 def test_worst_group_shift_names_its_level() -> None:
     base, after = levels([[90, 90], [80, 80]]), levels([[88, 90], [80, 70]])
     # shifts: -2/200 and -10/200
-    assert structure.worst_group_shift(base, after) == pytest.approx(-0.05)
+    assert harm.worst_group_shift(base, after) == pytest.approx(-0.05)
     entry = metric("worst_group_shift")
     assert entry.level is not None
     assert entry.level(base, after) == 1
@@ -31,7 +31,7 @@ def test_worst_group_shift_names_its_level() -> None:
 
 def test_worst_group_names_its_level_whatever_the_order() -> None:
     counts = levels([[90, 90], [80, 70], [85, 85]])
-    assert groupings.worst_group(counts) == pytest.approx(0.75)
+    assert gaps.worst_group(counts) == pytest.approx(0.75)
     assert worst_level(counts) == 1
     assert worst_level(levels([[80, 70], [90, 90]])) == 0
     assert worst_level(levels([[80, 70]])) == -1
@@ -45,35 +45,33 @@ def test_standardised_excess_undoes_simpson() -> None:
     after = Counts(label, label, label * (1 - lost), np.zeros(2), ("a", "b"))
     shift = (after.correct.sum(1) - base.correct.sum(1)) / label.sum(1)
     assert shift[1] - shift[0] == pytest.approx(-0.152)  # the plain excess blames the group
-    np.testing.assert_allclose(structure.excess_shift_standardised(base, after), 0, atol=1e-12)
+    np.testing.assert_allclose(harm.excess_shift_standardised(base, after), 0, atol=1e-12)
 
 
 def test_standardised_excess_by_hand() -> None:
     base, after = levels([[90, 90], [80, 80]]), levels([[88, 90], [80, 70]])
     # label a: -2/100 against 0; label b: 0 against -10/100
     expected = (-0.02 + 0.10) / 2
-    np.testing.assert_allclose(
-        structure.excess_shift_standardised(base, after), [expected, -expected]
-    )
+    np.testing.assert_allclose(harm.excess_shift_standardised(base, after), [expected, -expected])
 
 
 def test_labels_on_one_side_only_are_left_out_of_the_standardised_excess() -> None:
     label = np.array([[10.0, 0.0], [10.0, 10.0]])
     base = Counts(label, label, label, np.zeros(2), ("a", "b"))
     after = Counts(label, label, np.array([[5.0, 0.0], [10.0, 0.0]]), np.zeros(2), ("a", "b"))
-    np.testing.assert_allclose(structure.excess_shift_standardised(base, after), [-0.5, 0.5])
+    np.testing.assert_allclose(harm.excess_shift_standardised(base, after), [-0.5, 0.5])
     apart = np.array([[10.0, 0.0], [0.0, 10.0]])
     base = Counts(apart, apart, apart, np.zeros(2), ("a", "b"))
-    assert np.isnan(structure.excess_shift_standardised(base, base)).all()
+    assert np.isnan(harm.excess_shift_standardised(base, base)).all()
 
 
 def test_heterogeneity_and_concentration() -> None:
-    assert structure.heterogeneity(np.array([0.3173105, 0.8])) == pytest.approx(1, abs=1e-6)
-    assert np.isnan(structure.heterogeneity(np.array([np.nan, np.nan])))
-    assert structure.heterogeneity_within_classes(np.array([-3.0, 2.0, np.nan])) == 3.0
-    assert np.isnan(structure.heterogeneity_within_classes(np.zeros(0)))
-    assert structure.concentration(np.array([[3.0, 1.0]])).tolist() == [[0.75, 0.25]]
-    assert np.isnan(structure.concentration(np.zeros(2))).all()
+    assert harm.heterogeneity(np.array([0.3173105, 0.8])) == pytest.approx(1, abs=1e-6)
+    assert np.isnan(harm.heterogeneity(np.array([np.nan, np.nan])))
+    assert harm.heterogeneity_within_classes(np.array([-3.0, 2.0, np.nan])) == 3.0
+    assert np.isnan(harm.heterogeneity_within_classes(np.zeros(0)))
+    assert harm.concentration(np.array([[3.0, 1.0]])).tolist() == [[0.75, 0.25]]
+    assert np.isnan(harm.concentration(np.zeros(2))).all()
 
 
 def test_concentration_of_rows() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairweight.auditing.answers import Answers, from_arrays
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
 
 
 def pair(

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairweight.auditing.answers import from_arrays
-from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.mitigate.cascade import (
     Cascade,
     apply_cascade,
@@ -22,7 +20,9 @@ from fairweight.auditing.mitigate.cascade import (
     recommended,
     threshold_grid,
 )
-from fairweight.auditing.mitigate.rows_seen import rows_seen
+from fairweight.auditing.mitigate.mitigation import rows_seen
+from fairweight.auditing.prediction_matrix import from_arrays
+from fairweight.auditing.schema import COLUMNS
 from fairweight.errors import InputError
 
 from .made_pairs import pair

@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 import fairweight.auditing.mitigate.apply_overrides as shipped
-from fairweight.auditing.answers import from_arrays
-from fairweight.auditing.counts.stats import counts_of
-from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.counts.counts import counts_of
 from fairweight.auditing.metrics import amplification
 from fairweight.auditing.mitigate.override_curves import override_curves
 from fairweight.auditing.mitigate.overrides import (
@@ -24,10 +22,12 @@ from fairweight.auditing.mitigate.overrides import (
     check_overrides,
     dense_amplification,
     dense_labels,
-    human_labels,
+    human_codes,
     override_table,
     uncertain_order,
 )
+from fairweight.auditing.prediction_matrix import from_arrays
+from fairweight.auditing.schema import COLUMNS
 from fairweight.errors import InputError
 
 from .made_pairs import pair
@@ -59,16 +59,16 @@ def test_dense_labels_are_the_most_frequent_answers() -> None:
 def test_human_labels_are_taken_where_there_are_some() -> None:
     answers = pair(20)
     labels = {str(i): "1" for i in range(10)}
-    codes, known = human_labels(answers, labels)
+    codes, known = human_codes(answers, labels)
     assert known.sum() == 10
     assert (codes[known] == 1).all()
     table = override_table([answers], 1.0, {None: labels})
     assert table.labels == "human"
     assert set(table.overrides[""]) == set(labels)
     with pytest.raises(InputError, match="other examples"):
-        human_labels(answers, {"x": "1"})
+        human_codes(answers, {"x": "1"})
     with pytest.raises(InputError, match="'7', which is no class"):
-        human_labels(answers, {"0": "7"})
+        human_codes(answers, {"0": "7"})
 
 
 def test_a_table_for_other_examples_is_refused() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.mitigate.reaudit import Reaudit, reaudit, verdict
-from fairweight.report.mitigation_sentences import mitigation_sentences
+from fairweight.auditing.schema import COLUMNS
+from fairweight.report.explanation_sentences import mitigation_sentences
 
 NEW = "small+thresholds"
 

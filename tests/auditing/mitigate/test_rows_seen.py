@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.mitigate.rows_seen import (
+from fairweight.auditing.mitigate.mitigation import (
     RowsSeen,
     alike,
     equal_by_accident,
     refuse_overlap,
     rows_seen,
+    some_rows,
 )
-from fairweight.auditing.mitigate.some_rows import some_rows
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
 from fairweight.errors import InputError
 
 from .made_pairs import pair

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.mitigate.offsets import fit_offsets, with_offsets
-from fairweight.auditing.mitigate.rows_seen import refuse_overlap, rows_seen
-from fairweight.auditing.mitigate.some_rows import some_rows, two_parts
+from fairweight.auditing.mitigate.mitigation import refuse_overlap, rows_seen, some_rows, two_parts
 from fairweight.auditing.mitigate.thresholds import (
     Thresholds,
     apply_thresholds,
+    fit_offsets,
     fit_thresholds,
     kth_largest,
     left_alone,
     smoothed,
+    with_offsets,
 )
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
 from fairweight.errors import InputError
 
 from .made_pairs import pair

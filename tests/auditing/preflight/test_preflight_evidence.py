@@ -11,18 +11,18 @@ import pandas as pd
 import pytest
 from tests.scripts import loaded
 
-from fairweight.auditing.answers import Answers, from_arrays
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
 from fairweight.auditing.preflight.evidence import (
     CHOSEN,
     EVIDENCE_COLUMNS,
     Found,
     best_score,
     evidence_frame,
+    hindsight,
     read_evidence,
     support,
     with_choices,
 )
-from fairweight.auditing.preflight.hindsight import hindsight
 from fairweight.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.answers import Answers, from_arrays
-from fairweight.auditing.exemplars.partitions import partitions
-from fairweight.auditing.intervals.wilson import wilson
-from fairweight.auditing.preflight.evidence import EVIDENCE_COLUMNS
-from fairweight.auditing.preflight.part_scores import mean_of, rarity
+from fairweight.auditing.exemplars.enrichment import partitions
+from fairweight.auditing.intervals.proportion import wilson
+from fairweight.auditing.prediction_matrix import Answers, from_arrays
+from fairweight.auditing.preflight.evidence import EVIDENCE_COLUMNS, mean_of, rarity
 from fairweight.auditing.preflight.preflight import (
     AT_RISK,
     CANNOT_TELL,

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from fairweight.lab.artifacts import Card
 from fairweight.lab.batches import Scaling
-from fairweight.lab.card import Card
-from fairweight.lab.export import to_onnx
+from fairweight.lab.onnx_models import to_onnx
 
 CARD = Card(classes=("a", "b", "c", "d"), preprocessing=Scaling((0.5,), (0.25,)))
 

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from fairweight.errors import InputError, OutputError
-from fairweight.lab.artifacts import load, read_card, save
+from fairweight.lab.artifacts import ZEROS_NOTE, Card, load, read_card, save
 from fairweight.lab.batches import Scaling
-from fairweight.lab.card import ZEROS_NOTE, Card
-from fairweight.lab.compress.mask import masks, set_masks
+from fairweight.lab.masks import masks, set_masks
 from fairweight.lab.models.registry import architecture, unregister
 
 FULL = Card(

@@ -12,10 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from fairweight.errors import InputError, OutputError
-from fairweight.lab.compress.mask import set_masks
-from fairweight.lab.export import to_onnx
-from fairweight.lab.onnx_card import card_of
-from fairweight.lab.onnx_file import write_onnx
+from fairweight.lab.masks import set_masks
+from fairweight.lab.onnx_models import card_of, to_onnx, write_onnx
 
 
 def run(path: Path, images: Tensor) -> np.ndarray:

@@ -14,14 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from fairweight.errors import InputError
-from fairweight.lab.artifacts import save
-from fairweight.lab.card import ZEROS_NOTE, Card
-from fairweight.lab.compress.mask import set_masks
-from fairweight.lab.compress.quantize import quantize_dynamic, quantize_static
-from fairweight.lab.measure import measure
-from fairweight.lab.onnx_weights import n_parameters, onnx_weights
-from fairweight.lab.timing import timed, torch_threads
-from fairweight.tables.parents import parents
+from fairweight.lab.artifacts import ZEROS_NOTE, Card, save
+from fairweight.lab.compression.int8 import quantize_dynamic, quantize_static
+from fairweight.lab.masks import set_masks
+from fairweight.lab.measurement import measure, timed, torch_threads
+from fairweight.lab.onnx_models import n_parameters, onnx_weights
+from fairweight.tables.companions import parents
 
 # Convolution 8*9 + 8, norm 8 + 8, linear 4*128 + 4.
 N_PARAMS = 80 + 16 + 516

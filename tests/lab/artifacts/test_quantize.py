@@ -14,9 +14,9 @@ from onnx import TensorProto, helper
 from torch import Tensor
 
 from fairweight.errors import InputError
-from fairweight.lab.compress import quantize
-from fairweight.lab.compress.quantize import quantize_dynamic, quantize_static
-from fairweight.lab.onnx_card import card_of
+from fairweight.lab.compression import int8
+from fairweight.lab.compression.int8 import quantize_dynamic, quantize_static
+from fairweight.lab.onnx_models import card_of
 
 
 def outputs(path: Path, images: NDArray[np.float32], *, optimised: bool = True) -> NDArray:
@@ -89,7 +89,7 @@ def test_saturation_decides(
     saturates: bool,
     bits: int,
 ) -> None:
-    monkeypatch.setattr(quantize, "_saturates", lambda *_: saturates)
+    monkeypatch.setattr(int8, "_saturates", lambda *_: saturates)
     made = quantize_static(exported, tmp_path / "q.onnx", [images.numpy()])
     assert made.weight_bits == bits
     card = card_of(onnx.load(str(made.path)), "it")

@@ -8,18 +8,17 @@ from typing import Any
 import pytest
 from pydantic.dataclasses import dataclass
 
-from fairweight.lab.compress.catalogue import catalogue, schedules
-from fairweight.lab.compress.formulas import FORMULAS
-from fairweight.lab.compress.registry import method, spec_of, unregister
-from fairweight.lab.compress.schedules import due, iterative, n_rounds, updates
-from fairweight.specs.compression import ToSparsity
-from fairweight.specs.pruning_schedules import (
+from fairweight.lab.compression.descriptions import FORMULAS, catalogue, schedules
+from fairweight.lab.compression.registry import method, spec_of, unregister
+from fairweight.lab.compression.schedules import due, iterative, n_rounds, updates
+from fairweight.specs.compression import (
     AGP,
     GMP,
     GMP_PRETRAINED,
     Iterative,
     OneShot,
     Polynomial,
+    ToSparsity,
     ZhuGupta,
 )
 

@@ -8,7 +8,7 @@ import pytest
 from torch import nn
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.lab.compress.layers import chosen
+from fairweight.lab.masks import chosen
 
 MODEL = nn.Sequential(
     OrderedDict(

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.lab.compress.mask import (
+from fairweight.lab.masks import (
     bake,
     dense_values,
     layer_sparsity,

@@ -11,9 +11,9 @@ from torch import nn
 from torch.nn.utils import prune as reference
 
 from fairweight.errors import InputError
-from fairweight.lab.compress.mask import bake, layer_sparsity, masks, sparsity
-from fairweight.lab.compress.prune import prune
-from fairweight.lab.compress.registry import methods, spec_of
+from fairweight.lab.compression.pruner import prune
+from fairweight.lab.compression.registry import methods, spec_of
+from fairweight.lab.masks import bake, layer_sparsity, masks, sparsity
 from fairweight.specs.compression import NOfM, Structured, ToSparsity
 
 ALL = [found.name for found in methods()]

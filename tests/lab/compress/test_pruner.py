@@ -10,22 +10,20 @@ import torch
 from torch import Tensor, nn
 
 from fairweight.errors import InputError
-from fairweight.lab.compress.mask import dense_values, masks, sparsity
-from fairweight.lab.compress.pruner import Pruner
-from fairweight.lab.compress.registry import spec_of
+from fairweight.lab.compression.pruner import Pruner
+from fairweight.lab.compression.registry import spec_of
+from fairweight.lab.masks import dense_values, masks, sparsity
 from fairweight.specs.compression import (
+    AGP,
+    GMP,
     GlobalMagnitude,
+    Iterative,
     L1Structured,
     L1Unstructured,
     NOfM,
-    RandomUnstructured,
-)
-from fairweight.specs.pruning_schedules import (
-    AGP,
-    GMP,
-    Iterative,
     OneShot,
     Polynomial,
+    RandomUnstructured,
     ZhuGupta,
 )
 

@@ -12,11 +12,10 @@ import torch
 from torch import nn
 
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.lab.compress import registry
-from fairweight.lab.compress.mask import masks
-from fairweight.lab.compress.prune import prune
-from fairweight.lab.compress.recipes import RECIPES
-from fairweight.lab.compress.registry import (
+from fairweight.lab.compression import registry
+from fairweight.lab.compression.pruner import prune
+from fairweight.lab.compression.registry import (
+    RECIPES,
     fields_of,
     method,
     method_named,
@@ -26,16 +25,24 @@ from fairweight.lab.compress.registry import (
     spec_of,
     unregister,
 )
-from fairweight.specs.compression import GlobalMagnitude, L1Structured, NOfM, ToSparsity
-from fairweight.specs.pruning_schedules import AGP, GMP_PRETRAINED, Iterative
+from fairweight.lab.masks import masks
+from fairweight.specs.compression import (
+    AGP,
+    GMP_PRETRAINED,
+    GlobalMagnitude,
+    Iterative,
+    L1Structured,
+    NOfM,
+    ToSparsity,
+)
 
 PLUGIN = '''
 """A method of another package: the first weights of each layer."""
 import torch
 from pydantic.dataclasses import dataclass
-from fairweight.lab.compress.entries import prune_weights
-from fairweight.lab.compress.registry import method
-from fairweight.lab.compress.schedules import Step
+from fairweight.lab.compression.methods import prune_weights
+from fairweight.lab.compression.registry import method
+from fairweight.lab.compression.schedules import Step
 from fairweight.specs.compression import ToSparsity
 
 @dataclass(frozen=True, kw_only=True)

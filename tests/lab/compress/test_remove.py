@@ -12,19 +12,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fairweight.errors import InputError
-from fairweight.lab.compress.channels import ChannelGraph, norms_of
-from fairweight.lab.compress.mask import masks, set_masks
-from fairweight.lab.compress.prune import prune
-from fairweight.lab.compress.remove import remove_channels
-from fairweight.lab.compress.scores import INFINITY
+from fairweight.lab.compression.channels import ChannelGraph, norms_of, remove_channels
+from fairweight.lab.compression.methods import INFINITY
+from fairweight.lab.compression.pruner import prune
+from fairweight.lab.masks import masks, set_masks
 from fairweight.specs.compression import (
     GlobalMagnitude,
     L1Structured,
     L2Structured,
     LinfStructured,
+    OneShot,
     RandomStructured,
 )
-from fairweight.specs.pruning_schedules import OneShot
 
 IMAGE = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(2))
 METHODS = [L1Structured, L2Structured, LinfStructured, RandomStructured]

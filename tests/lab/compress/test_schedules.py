@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairweight.lab.compress.schedules import (
+from fairweight.lab.compression.schedules import (
     Step,
     agp,
     due,
@@ -17,7 +17,7 @@ from fairweight.lab.compress.schedules import (
     updates,
     zhu_gupta,
 )
-from fairweight.specs.pruning_schedules import (
+from fairweight.specs.compression import (
     AGP,
     GMP,
     GMP_PRETRAINED,

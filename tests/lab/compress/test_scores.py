@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fairweight.errors import InputError
-from fairweight.lab.compress.scores import INFINITY, magnitudes, random_scores, slice_norms
+from fairweight.lab.compression.methods import INFINITY, magnitudes, random_scores, slice_norms
 
 
 def test_norms_along_both_axes_by_hand() -> None:

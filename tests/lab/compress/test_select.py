@@ -6,14 +6,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweight.lab.compress.schedules import Step
-from fairweight.lab.compress.select import (
+from fairweight.lab.compression.methods import (
     keep_largest,
     n_removed,
     of_each_group,
     over_all,
     per_layer,
 )
+from fairweight.lab.compression.schedules import Step
 
 # Few values, so that most cases have ties.
 SCORES = st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=30)

@@ -13,15 +13,18 @@ from torch.nn import functional
 
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.batches import Examples, Scaling, examples, model_input, scaling_of
-from fairweight.lab.distill.distiller import Distiller, initial_distiller
-from fairweight.lab.distill.registry import distillation_loss, losses, unregister
-from fairweight.lab.distill.teacher import Teacher, rescaled
-from fairweight.lab.distill.terms import initial_terms_of, terms_of
+from fairweight.lab.distillation.distiller import Distiller, Teacher, initial_distiller, rescaled
+from fairweight.lab.distillation.registry import (
+    distillation_loss,
+    initial_terms_of,
+    losses,
+    terms_of,
+    unregister,
+)
+from fairweight.lab.loop import train
 from fairweight.lab.models import architectures
 from fairweight.lab.models.registry import build
-from fairweight.lab.train import train
-from fairweight.specs.distillation import Distillation
-from fairweight.specs.training import Augment, Training
+from fairweight.specs.training import Augment, Distillation, Training
 
 SPEC = Training(epochs=2, batch_size=16, lr=0.05, seed=5)
 

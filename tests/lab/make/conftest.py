@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairweight.lab.make.fitted import Made
-from fairweight.lab.make.trained import train_model
+from fairweight.lab.training import Made, train_model
 from fairweight.specs.data import Data
-from fairweight.specs.model import Model
-from fairweight.specs.training import Training
+from fairweight.specs.training import Model, Training
 
 DATA = Data(name="digits", test=0.3)
 MODEL = Model(architecture="lenet")

@@ -11,14 +11,13 @@ import torch
 
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import load, save
-from fairweight.lab.compress.mask import sparsity
-from fairweight.lab.compress.registry import spec_of
-from fairweight.lab.make.compressed import compress_model
-from fairweight.lab.make.fitted import Made
-from fairweight.lab.make.predicted import asked, data_of, predict_models, variants_table
-from fairweight.lab.onnx_card import card_of
-from fairweight.lab.onnx_file import read_onnx
-from fairweight.lab.prepared_data import prepare
+from fairweight.lab.compression.registry import spec_of
+from fairweight.lab.masks import sparsity
+from fairweight.lab.onnx_models import card_of, read_onnx
+from fairweight.lab.partition import prepare
+from fairweight.lab.prediction import asked, data_of, predict_models, variants_table
+from fairweight.lab.training import Made
+from fairweight.lab.variants import compress_model
 from fairweight.specs.training import Training
 
 FINETUNE = Training(epochs=1, batch_size=64, lr=0.01, seed=1)

@@ -10,16 +10,13 @@ import torch
 
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import load
-from fairweight.lab.compress.mask import sparsity
-from fairweight.lab.compress.registry import spec_of
-from fairweight.lab.make.compressed import compress_model
-from fairweight.lab.make.taught import load_teacher
-from fairweight.lab.make.trained import train_model
-from fairweight.lab.prepared_data import prepare
+from fairweight.lab.compression.registry import spec_of
+from fairweight.lab.masks import sparsity
+from fairweight.lab.partition import prepare
+from fairweight.lab.training import load_teacher, train_model
+from fairweight.lab.variants import compress_model
 from fairweight.specs.data import Data
-from fairweight.specs.distillation import Distillation
-from fairweight.specs.model import Model
-from fairweight.specs.training import Training
+from fairweight.specs.training import Distillation, Model, Training
 
 DATA = Data(name="digits", test=0.3)
 FINETUNE = Training(epochs=1, batch_size=64, lr=0.01, seed=1)

@@ -11,14 +11,11 @@ import torch
 
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import load, read_card
-from fairweight.lab.compress.mask import sparsity
-from fairweight.lab.make.fitted import Made
-from fairweight.lab.make.trained import train_model
-from fairweight.specs.compression import GlobalMagnitude
+from fairweight.lab.masks import sparsity
+from fairweight.lab.training import Made, train_model
+from fairweight.specs.compression import GlobalMagnitude, Iterative
 from fairweight.specs.data import Data
-from fairweight.specs.model import Model
-from fairweight.specs.pruning_schedules import Iterative
-from fairweight.specs.training import Training
+from fairweight.specs.training import Model, Training
 
 from .conftest import DATA, MODEL, TRAINING
 
@@ -56,7 +53,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(
 def test_an_interrupted_training_goes_on_to_the_same_weights(
     dense: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairweight.lab.make.fitted.SAVE_EVERY", 0.0)
+    monkeypatch.setattr("fairweight.lab.training.SAVE_EVERY", 0.0)
     out = tmp_path / "model"
 
     def stop(numbers: Any, done: int, total: int) -> None:
@@ -82,8 +79,8 @@ def test_first_weights_of_another_model(model: Path, tmp_path: Path) -> None:
 
 
 def test_a_last_layer_for_other_classes_starts_afresh(model: Path, tmp_path: Path) -> None:
-    from fairweight.lab.make.first_weights import load_first_weights
     from fairweight.lab.models.registry import build
+    from fairweight.lab.training import load_first_weights
 
     network = build("lenet", classes=3, channels=1, size=8)
     before = {name: value.clone() for name, value in network.state_dict().items()}
@@ -126,8 +123,8 @@ def test_attributes_one_by_itself_and_a_pair(tmp_path: Path) -> None:
 
     from fairweight.data import load as load_data
     from fairweight.data import register, unregister
-    from fairweight.lab.make.predicted import asked, data_of, predict_models
-    from fairweight.lab.prepared_data import prepare
+    from fairweight.lab.partition import prepare
+    from fairweight.lab.prediction import asked, data_of, predict_models
 
     digits = load_data("digits")
     both = np.stack([digits.labels % 2, digits.labels > 4], axis=1).astype(np.int64)

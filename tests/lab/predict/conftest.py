@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
-from fairweight.lab.card import Card
-from fairweight.lab.onnx_card import put_card
+from fairweight.lab.artifacts import Card
+from fairweight.lab.onnx_models import put_card
 
 # Logits of an image (1, 2, 2) are its first three pixels.
 PICK: NDArray[np.float32] = np.eye(4, dtype=np.float32)[:3]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fairweight.errors import InputError
-from fairweight.lab.answers import kind_of_outputs, label_ranks, read_outputs
+from fairweight.lab.prediction_rows import kind_of_outputs, label_ranks, read_outputs
 
 
 def read(outputs: object, **options: object) -> object:

@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from torch import Tensor, nn
 
+from fairweight.base.trust import trusting
 from fairweight.errors import InputError
-from fairweight.lab.artifacts import save
+from fairweight.lab.artifacts import Card, save
 from fairweight.lab.batches import Scaling
-from fairweight.lab.card import Card
-from fairweight.lab.loaders.open_model import open_model
+from fairweight.lab.loaders import open_model
 from fairweight.lab.models.registry import architecture, unregister
-from fairweight.trust import trusting
 
 Floats = NDArray[np.float32]
 HALF = Scaling((0.5,), (0.5,))

@@ -14,8 +14,8 @@ from torch import nn
 
 from fairweight.errors import InputError
 from fairweight.lab import prediction_file
-from fairweight.lab.given_batches import batches_of
-from fairweight.lab.predict import predict
+from fairweight.lab.batches import batches_of
+from fairweight.lab.prediction import predict
 
 Floats = NDArray[np.float32]
 Whole = NDArray[np.int64]
@@ -88,7 +88,7 @@ def test_models_with_orders_of_their_own(
     pixels: Floats, labels: Whole, onnx_file: Callable[..., Path]
 ) -> None:
     """One file has its classes the other way round: answers are compared by name."""
-    from fairweight.lab.card import Card
+    from fairweight.lab.artifacts import Card
 
     matrix = np.eye(4, dtype=np.float32)[:3]
     first = onnx_file("1.onnx", card=Card(classes=("a", "b", "c")))

@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 import fairweight as fw
+from fairweight.lab.artifacts import Card
 from fairweight.lab.batches import Scaling, model_input
-from fairweight.lab.card import Card
-from fairweight.lab.compress.quantize import quantize_dynamic, quantize_static
-from fairweight.lab.export import to_onnx
-from fairweight.lab.predict import predict
+from fairweight.lab.compression.int8 import quantize_dynamic, quantize_static
+from fairweight.lab.onnx_models import to_onnx
+from fairweight.lab.prediction import predict
 
 SCALING = Scaling((0.5,), (0.25,))
 CLASSES = ("left", "right", "top")

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 import fairweight
 from fairweight.errors import InputError, OutputError
 from fairweight.lab import prediction_file
-from fairweight.lab.predict import predict
+from fairweight.lab.prediction import predict
 
 Floats = NDArray[np.float32]
 SOURCE = Path(fairweight.__file__).resolve().parents[1]
@@ -164,7 +164,7 @@ import os, signal, sys
 import numpy as np
 from torch import nn
 from fairweight.lab import prediction_file
-from fairweight.lab.predict import predict
+from fairweight.lab.prediction import predict
 
 prediction_file.PART_SECONDS = 0.0
 

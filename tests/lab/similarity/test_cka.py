@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from fairweight.errors import InputError
-from fairweight.lab.similarity import cka
-from fairweight.lab.similarity.cka import RunningHsic, batch_slices, cka_of
-from fairweight.lab.similarity.moments import RunningMoments
+from fairweight.lab.representations import cka
+from fairweight.lab.representations.cka import RunningHsic, batch_slices, cka_of
+from fairweight.lab.representations.moments import RunningMoments
 
 from .conftest import plain_cka, plain_hsic, related
 

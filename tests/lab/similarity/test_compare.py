@@ -11,13 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from fairweight.errors import InputError
-from fairweight.lab.artifacts import save
+from fairweight.lab.artifacts import Card, save
 from fairweight.lab.batches import Scaling, model_input
-from fairweight.lab.card import Card
 from fairweight.lab.models import build
 from fairweight.lab.models.features import features
-from fairweight.lab.prepared_data import prepare
-from fairweight.lab.similarity import (
+from fairweight.lab.partition import prepare
+from fairweight.lab.representations import (
     Compared,
     compare_features,
     compare_models,
@@ -25,7 +24,7 @@ from fairweight.lab.similarity import (
     similarity_row,
     svcca,
 )
-from fairweight.lab.similarity.saved import drawn
+from fairweight.lab.representations.blocks import drawn
 from fairweight.specs.data import Data
 from fairweight.specs.similarity import Similarity
 

@@ -8,11 +8,10 @@ import torch
 from torch.nn.functional import avg_pool2d, interpolate
 
 from fairweight.errors import InputError
-from fairweight.lab.similarity import moments
-from fairweight.lab.similarity.moments import RunningMoments
-from fairweight.lab.similarity.rule import SIMON_SAYS
-from fairweight.lab.similarity.samples import as_samples, resize
-from fairweight.lab.similarity.svcca import svcca_of
+from fairweight.lab.representations import moments
+from fairweight.lab.representations.blocks import as_samples, resize
+from fairweight.lab.representations.moments import RunningMoments
+from fairweight.lab.representations.svcca import SIMON_SAYS, svcca_of
 
 from .conftest import plain_svcca
 

@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from fairweight.errors import InputError
-from fairweight.lab.similarity import RAGHU, SIMON_SAYS, svcca
-from fairweight.lab.similarity.moments import RunningMoments
-from fairweight.lab.similarity.rule import rule_of
-from fairweight.lab.similarity.svcca import svcca_of
+from fairweight.lab.representations import RAGHU, SIMON_SAYS, svcca
+from fairweight.lab.representations.moments import RunningMoments
+from fairweight.lab.representations.svcca import rule_of, svcca_of
 from fairweight.specs.similarity import Similarity
 
 from .conftest import plain_svcca, related

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.result import AuditResult
+from fairweight.auditing.schema import COLUMNS
 from fairweight.report.figures import draw
 
 

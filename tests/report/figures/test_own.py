@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.result import AuditResult
+from fairweight.auditing.schema import COLUMNS
 from fairweight.report.figures import draw
 
 from .specs import override_rows, spec_of, values_in, with_tables

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from fairweight.auditing.answers import from_arrays
+from fairweight.auditing.prediction_matrix import from_arrays
 from fairweight.auditing.result import AuditResult
-from fairweight.auditing.tabulated import tabulated
+from fairweight.auditing.sweep import tabulated
 from fairweight.report.figures import draw
 
 from .specs import cell, spec_of, values_in

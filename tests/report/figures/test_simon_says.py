@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.explain.regress import regress
-from fairweight.auditing.explain.similarity import similarity
+from fairweight.auditing.explain.similarity import regress, similarity
 from fairweight.auditing.result import AuditResult
 from fairweight.report.figures import draw
 

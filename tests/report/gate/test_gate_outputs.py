@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from fairweight.auditing.decide.gate import Verdict, decide
-from fairweight.report.gate.junit import to_junit
-from fairweight.report.gate.machine import to_json
-from fairweight.report.gate.markdown import to_markdown
-from fairweight.report.gate.terminal import show_verdict
-from fairweight.specs.read_policy import read_policy
+from fairweight.auditing.gate.verdict import Verdict, decide
+from fairweight.report.gate import to_json
+from fairweight.report.junit import verdict_to_junit
+from fairweight.report.markdown import verdict_to_markdown
+from fairweight.report.terminal import show_verdict
+from fairweight.specs.policy import read_policy
 
 from ...auditing.decide.made_bounds import answers, line, made_audit
 
@@ -101,7 +101,7 @@ def test_those_that_pass_are_named_where_there_are_several(plain: Verdict) -> No
     rows.append(line("shift", -0.2, -0.3, -0.1, n=500, variant="z", group="a=b"))
     several = decide(made_audit(rows), policy)
     assert printed(several).splitlines()[1] == "Passing: x, y."
-    assert "Passing: x, y." in to_markdown(several).splitlines()
+    assert "Passing: x, y." in verdict_to_markdown(several).splitlines()
     assert json.loads(to_json(several, policy))["passing"] == ["x", "y"]
     none = decide(made_audit(rows[2:]), policy)
     assert json.loads(to_json(none, policy))["passing"] == []
@@ -116,7 +116,7 @@ def cells(row: str) -> list[str]:
 
 
 def test_markdown_is_a_heading_and_a_table(plain: Verdict) -> None:
-    lines = to_markdown(plain).splitlines()
+    lines = verdict_to_markdown(plain).splitlines()
     assert lines[0] == r"## Gate: FAIL \(1 variant tried\)"
     table = [line for line in lines if line.startswith("|")]
     assert len(table) == 2 + 6
@@ -128,7 +128,7 @@ def test_markdown_is_a_heading_and_a_table(plain: Verdict) -> None:
 
 
 def test_markdown_escapes_names(hostile: Verdict) -> None:
-    text = to_markdown(hostile)
+    text = verdict_to_markdown(hostile)
     assert "<script>" not in text
     assert r"\<script\>" in text
     assert "\x1b" not in text
@@ -142,7 +142,7 @@ def test_markdown_escapes_names(hostile: Verdict) -> None:
 
 
 def test_junit_has_one_test_per_endpoint(plain: Verdict) -> None:
-    root = ElementTree.fromstring(to_junit(plain))
+    root = ElementTree.fromstring(verdict_to_junit(plain))
     (suite,) = root.findall("testsuite")
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("6", "1", "1")
     assert len(suite.findall("testcase")) == 6
@@ -156,7 +156,7 @@ def test_junit_has_one_test_per_endpoint(plain: Verdict) -> None:
 
 
 def test_junit_is_valid_xml_whatever_the_names(hostile: Verdict) -> None:
-    root = ElementTree.fromstring(to_junit(hostile))
+    root = ElementTree.fromstring(verdict_to_junit(hostile))
     assert any("<script>alert('x')</script>" in str(c.get("name")) for c in root.iter("testcase"))
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import pandas as pd
 
 from fairweight.specs.claims import Claim, Claims
-from fairweight.specs.read_spec import read_spec
-from fairweight.studies.claims.select import Estimate
-from fairweight.studies.claims.table import Judged, judged
+from fairweight.specs.toml import read_spec
+from fairweight.studies.claims import Estimate, Judged, judged
 
 ROW: dict[str, Any] = {
     "variant": "pruned-90", "metric": "accuracy", "by": "overall", "group": None, "class": None,

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from fairweight.auditing.explain.tables import COLUMNS
 from fairweight.auditing.metrics import registry
+from fairweight.auditing.schema import COLUMNS, FRAMES
 from fairweight.errors import InputError
-from fairweight.report.frames import FRAMES
 from fairweight.runs.plan import Plan, plan
 from fairweight.specs.claims import Claim
 from fairweight.studies import library
-from fairweight.studies.claims.select import table_of
-from fairweight.studies.claims.stored import CHANGE_FITS
+from fairweight.studies.claims import CHANGE_FITS, table_of
 
 MITIGATIONS = ("-thresholds", "-overrides")
 STUDIES = library.with_claims()

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from fairweight.specs.claims import Claims
-from fairweight.studies.claims.page import markdown, needed, summary, told
-from fairweight.studies.claims.select import Estimate
-from fairweight.studies.claims.table import COLUMNS, frame, judged
+from fairweight.studies.claims import COLUMNS, Estimate, frame, judged
+from fairweight.studies.claims_page import markdown, needed, summary, told
 
 from .published import claim, judge, results
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fairweight.auditing.explain.individual_fits import individual_fits
+from fairweight.auditing.explain.individuals import individual_fits
 from fairweight.errors import InputError
-from fairweight.studies.claims.judge import CANNOT_TELL, DOES_NOT, REPRODUCES, SMALLER
+from fairweight.studies.claims import CANNOT_TELL, DOES_NOT, REPRODUCES, SMALLER
 
 from .published import claim, judge, members, only, publish, results
 

@@ -7,7 +7,7 @@ from math import nan
 
 import pytest
 
-from fairweight.studies.claims.judge import (
+from fairweight.studies.claims import (
     CANNOT_TELL,
     DOES_NOT,
     REPRODUCES,

@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, assert_never
 
-from fairweight.lab.compress.registry import spec_of
-from fairweight.runs.grid import experiments_of, spread
-from fairweight.specs.compression import Pruning
-from fairweight.specs.pruning_schedules import (
+from fairweight.lab.compression.registry import spec_of
+from fairweight.runs.plan import experiments_of, spread
+from fairweight.specs.compression import (
     AGP,
     GMP,
     Iterative,
     OneShot,
     Polynomial,
+    Pruning,
     Schedule,
     ZhuGupta,
 )

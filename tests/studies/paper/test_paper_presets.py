@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from fairweight.runs.outcome import News
 from fairweight.runs.plan import Plan, plan
-from fairweight.runs.runner import run
+from fairweight.runs.runner import News, run
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
 from fairweight.specs.study import Study
 from fairweight.studies.library import names, presets, study
-from fairweight.studies.publish import publish
+from fairweight.studies.publication import publish
 
 from .official_files import write_all
 from .shortened import EPOCHS, in_pairs, shortened

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from fairweight.tables.annotations.agreement import agreement
-from fairweight.tables.annotations.verdict import Annotation
+from fairweight.tables.annotations import Annotation, agreement
 
 F, A, W = "fine", "ambiguous", "label_wrong"
 

@@ -9,8 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairweight.errors import InputError
-from fairweight.tables.annotations.csv_file import COLUMNS, read_csv, to_csv
-from fairweight.tables.annotations.verdict import VERDICTS, WITHOUT_LABEL, Annotation
+from fairweight.tables.annotations import (
+    COLUMNS,
+    VERDICTS,
+    WITHOUT_LABEL,
+    Annotation,
+    read_csv,
+    to_csv,
+)
 
 # Signs that mean something to CSV, to spreadsheets or to C, more often than by chance.
 SIGNS = "=+-@'\"\n\r\t,;\x00\u2028\ufeff é\U0001f600"

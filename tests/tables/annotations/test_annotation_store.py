@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from fairweight.errors import InputError, OutputError
-from fairweight.tables.annotations.csv_file import read_csv, to_csv
-from fairweight.tables.annotations.store import AnnotationStore
-from fairweight.tables.annotations.verdict import Annotation
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.tables.annotations import Annotation, read_csv, to_csv
 
 AUDIT = "demo"
 

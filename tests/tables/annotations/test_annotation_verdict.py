@@ -3,7 +3,7 @@
 import pytest
 
 from fairweight.errors import InputError
-from fairweight.tables.annotations.verdict import (
+from fairweight.tables.annotations import (
     KEYS,
     LONGEST,
     VERDICTS,

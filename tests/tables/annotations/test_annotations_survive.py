@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from fairweight.tables.annotations.schema import _prepare
-from fairweight.tables.annotations.store import AnnotationStore
+from fairweight.tables.annotation_store import AnnotationStore, _prepare
 
 AUDIT = "demo"
 # Says the number of an annotation once `add` has returned, and never stops by itself.
 WRITER = """
 import itertools, sys
-from fairweight.tables.annotations.store import AnnotationStore
-from fairweight.tables.annotations.verdict import Annotation
+from fairweight.tables.annotation_store import AnnotationStore
+from fairweight.tables.annotations import Annotation
 
 path, who, most = sys.argv[1:]
 store = AnnotationStore(path)

@@ -1,7 +1,6 @@
 """The label of most people."""
 
-from fairweight.tables.annotations.human_labels import human_labels
-from fairweight.tables.annotations.verdict import Annotation
+from fairweight.tables.annotations import Annotation, human_labels
 
 
 def said(example: str, who: str, label: str, *, task: str = "", time: str = "") -> Annotation:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.metrics.registry import Metric, metric, metrics
+from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Aim: TypeAlias = Literal["max", "min", "zero", "one"]
 # Paganini's word for the distance between the best and the worst class.
@@ -157,3 +162,220 @@ def needs_scores(terms: Iterable[Term]) -> bool:
 
 def _of_scores(entry: Metric) -> bool:
     return entry.kind == "score" or entry.name in ("uncertainty", "top5_accuracy")
+
+
+# Requirements: what a variant must keep to be chosen at all.
+
+_FORM = re.compile(r"\s*(?P<name>.+?)\s*(?P<sign>>=|<=|>|<)\s*(?P<limit>[^<>=\s]+)\s*")
+ONE_SIDED = 0.05
+MET, NEAR, MISSED = "met", "met, within noise", "missed"
+NEARLY = "missed, within noise"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A term with a limit that may not be passed."""
+
+    term: Term
+    sign: str  # >=, >, <=, <
+    limit: float
+
+    @property
+    def shown(self) -> str:
+        """As it is printed: `accuracy >= 0.9`."""
+        return f"{self.term.name} {self.sign} {self.limit:g}"
+
+    def met(self, values: Floats) -> NDArray[np.bool_]:
+        """Which values keep it; an undefined one does not."""
+        compare = {">=": np.greater_equal, ">": np.greater, "<=": np.less_equal, "<": np.less}
+        found: NDArray[np.bool_] = compare[self.sign](values, self.limit)
+        return found
+
+    def shortfall(self, values: Floats) -> Floats:
+        """By how much values miss it, in their own unit; 0 where they keep it."""
+        lacking = self.limit - values if ">" in self.sign else values - self.limit
+        found: Floats = np.where(self.met(values), 0.0, np.maximum(lacking, 0.0))
+        return found
+
+
+def read_requirement(text: str, columns: Sequence[str]) -> Requirement:
+    """`accuracy>=0.9`, `worst_group_shift >= -0.02`, `size_bytes<=200000`.
+
+    >>> read_requirement("size_bytes<=2e5", ["size_bytes"]).shown
+    'size_bytes <= 200000'
+    """
+    found = _FORM.fullmatch(text)
+    limit = None if found is None else _number(found["limit"])
+    if found is None or limit is None:
+        raise InputError(
+            f"--require {text!r} cannot be read; write a name, a sign (>=, <=, >, <) and a number: "
+            "--require 'accuracy>=0.9'."
+        )
+    return Requirement(read_term(found["name"], columns), found["sign"], limit)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
+
+
+def standings(requirement: Requirement, values: Floats, replicates: Floats) -> list[str]:
+    """How every variant stands to a requirement, and whether noise could turn it round.
+
+    Noise could where more than 5 % of the replicates stand on the other side.
+    """
+    kept = requirement.met(values)
+    other = (requirement.met(replicates) != kept).mean(axis=0) > ONE_SIDED
+    words = {(True, False): MET, (True, True): NEAR, (False, False): MISSED, (False, True): NEARLY}
+    return [words[bool(k), bool(o)] for k, o in zip(kept, other, strict=True)]
+
+
+def nearest_miss(requirements: Sequence[Requirement], values: Floats) -> tuple[int, Floats]:
+    """The variant that lacks least, and by how much it misses each requirement.
+
+    Parameters
+    ----------
+    values
+        (V, requirements). Misses of different units are compared relative to the spread of the
+        variants' values (or to the limit, where they are all alike).
+    """
+    short = np.stack([r.shortfall(values[:, i]) for i, r in enumerate(requirements)], axis=1)
+    short = np.where(np.isnan(values), np.inf, short)
+    spread = np.array([np.nanstd(values[:, i]) for i in range(len(requirements))])
+    limits = np.array([abs(r.limit) for r in requirements])
+    unit = np.where(spread > 0, spread, np.where(limits > 0, limits, 1.0))
+    missed = (~np.stack([r.met(values[:, i]) for i, r in enumerate(requirements)], axis=1)).sum(1)
+    far = (short / unit).sum(axis=1)
+    best = int(np.lexsort((missed, far))[0])
+    return best, short[best]
+
+
+# Value functions: weights of objectives, and over which weights each variant wins.
+
+
+@dataclass(frozen=True)
+class WinningRange:
+    """A variant has the highest value while the second weight lies in [low, high] × the first."""
+
+    variant: int
+    low: float
+    high: float
+
+
+def read_weights(given: Sequence[str]) -> dict[str, float]:
+    """`accuracy=1`, `unfairness=100` as numbers by name.
+
+    >>> read_weights(["accuracy=1", "unfairness=100"])
+    {'accuracy': 1.0, 'unfairness': 100.0}
+    """
+    found: dict[str, float] = {}
+    for text in given:
+        name, equals, number = text.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = np.nan
+        if not (name.strip() and equals and np.isfinite(weight) and weight >= 0):
+            raise InputError(
+                f"--weight {text!r} cannot be read; write the name of an objective and a number of "
+                "at least 0: --weight accuracy=1."
+            )
+        if name.strip() in found:
+            raise InputError(f"--weight {name.strip()} was given twice; give it once.")
+        found[name.strip()] = weight
+    return found
+
+
+def weights_of(objectives: Sequence[Objective], given: dict[str, float]) -> Floats | None:
+    """A weight for every objective, 1 where none was given; None without any weight.
+
+    A single objective needs no weight: its own value ranks.
+    """
+    names = [objective.name for objective in objectives]
+    for name in given:
+        if name not in names:
+            raise InputError(
+                f"--weight {name} is for no objective; there are: {', '.join(names)}. Add "
+                f"--objective {name}, or leave the weight out."
+            )
+    if not given and len(objectives) > 1:
+        return None
+    found = np.array([given.get(name, 1.0) for name in names])
+    if not found.any():
+        raise InputError("--weight is 0 for every objective; give at least one a weight above 0.")
+    return found
+
+
+def winning_ranges(points: Floats) -> list[WinningRange]:
+    """For two objectives, who wins for which ratio of the second weight to the first.
+
+    Parameters
+    ----------
+    points
+        (V, 2), higher better. Only corners of the upper convex hull ever win, in the order of
+        the first objective; of equal points the first is named.
+
+    Examples
+    --------
+    >>> [(w.variant, w.low, w.high) for w in winning_ranges(np.array([[3.0, 0.0], [2.0, 2.0],
+    ...                                                               [0.0, 3.0], [1.0, 1.0]]))]
+    [(0, 0.0, 0.5), (1, 0.5, 2.0), (2, 2.0, inf)]
+    """
+    order = [int(i) for i in np.lexsort((-points[:, 1], -points[:, 0]))]
+    hull: list[int] = []
+    for i in order:
+        if hull and points[i, 1] <= points[hull[-1], 1]:
+            continue  # no better in the second, no better in the first: it never wins alone
+        while len(hull) > 1 and _turn(points, hull[-2], hull[-1]) >= _turn(points, hull[-1], i):
+            hull.pop()
+        hull.append(i)
+    ends = [_turn(points, one, other) for one, other in pairwise(hull)]
+    return [
+        WinningRange(i, low, high)
+        for i, low, high in zip(hull, [0.0, *ends], [*ends, np.inf], strict=True)
+    ]
+
+
+def _turn(points: Floats, one: int, other: int) -> float:
+    """The ratio of weights at which the second overtakes the first."""
+    lost = points[one, 0] - points[other, 0]
+    return float(lost / (points[other, 1] - points[one, 1]))
+
+
+# Numbers of the variants table: sparsity, size, latency; the same for whichever examples.
+
+
+def numeric_columns(table: pd.DataFrame | None) -> list[str]:
+    """The columns of a variants table that can be objectives."""
+    if table is None:
+        return []
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    kinds = {str(name): table[name].dtype for name in table.columns if name not in NOT_NUMBERS}
+    return [
+        name for name, kind in kinds.items() if is_numeric_dtype(kind) and not is_bool_dtype(kind)
+    ]
+
+
+def costs(table: pd.DataFrame, column: str, variants: Sequence[str]) -> Floats:
+    """A column's value of every variant: the mean over its members."""
+    names = table["variant"].astype(str)
+    known = set(names)
+    missing = [name for name in variants if name not in known]
+    if missing:
+        raise InputError(
+            f"The variants table (--variants) has no row for '{missing[0]}', so its {column} is "
+            f"not known; add the row, or leave the variant out: --exclude '{missing[0]}'."
+        )
+    by_name = table.groupby(names)[column].mean()
+    found = np.array([float(by_name[name]) for name in variants])
+    empty = [name for name, value in zip(variants, found, strict=True) if not np.isfinite(value)]
+    if empty:
+        raise InputError(
+            f"The variants table (--variants) has no {column} for '{empty[0]}'; fill it in, or "
+            f"leave the variant out: --exclude '{empty[0]}'."
+        )
+    return found

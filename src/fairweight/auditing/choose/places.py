@@ -11,23 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairweight.auditing.choose.objectives import Term
-from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.quantities import (
+from fairweight.auditing.compare.comparison import Comparison, Slots, Training, slots_of
+from fairweight.auditing.compare.estimands import (
     Quantity,
     grouping_slots,
     quantities,
     sizes,
     too_few_levels,
 )
-from fairweight.auditing.compare.sides import Both, Evaluate, PerMember
-from fairweight.auditing.compare.slots import Slots, slots_of
-from fairweight.auditing.compare.training import Training
+from fairweight.auditing.compare.members import Both, Evaluate, PerMember
+from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.counts.stats import Counts, Floats
-from fairweight.auditing.metrics.rates import recall
+from fairweight.auditing.metrics.harm import worst_group_shift
+from fairweight.auditing.metrics.rates import recall, summary_of
 from fairweight.auditing.metrics.registry import Metric, metric
-from fairweight.auditing.metrics.structure import worst_group_shift
-from fairweight.auditing.metrics.summarise import summary_of
+from fairweight.base.types import Floats
 from fairweight.errors import UnknownNameError
 
 CLASS = "class="

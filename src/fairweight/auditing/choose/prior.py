@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.counts.stats import Floats
+from fairweight.base.types import Floats
 
 # Shapes of the prior, in units of the noise; picked on simulated samples (docs/statistics.md).
 NO_SPREAD = 0.02

@@ -2,24 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.compare.pairing import Pairing, Parents, pair_members
+from fairweight.auditing.counts.counts import Counts, sums
 from fairweight.auditing.counts.cube import Cube, Scores, compact, with_own_classes
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
-from fairweight.auditing.counts.pairs import Pairs, pairs
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.counts.sums import sums
-from fairweight.auditing.streams import stream
+from fairweight.auditing.metrics.registry import Event
+from fairweight.auditing.pairing import Pairing, Parents, pair_members
+from fairweight.base.streams import stream
+from fairweight.base.types import Floats
+from fairweight.tables.names import level_name
 
 if TYPE_CHECKING:
-    from fairweight.auditing.compare.retrained import Retraining
+    import pandas as pd
+
+    from fairweight.auditing.compare.retraining import Retraining
     from fairweight.auditing.compare.simultaneous import FamilyDraws, Signs
+
+
+# Paired counts of two models: on the same examples, where do their answers differ?
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Counts of examples per slice and class, shape (S, C) unless said otherwise.
+
+    `lost`: the baseline is right and the compressed model wrong, by label; `gained` the reverse.
+    `fp_lost`: the baseline alone wrongly predicts the class; `fp_gained`: the compressed one alone.
+    """
+
+    label: Floats
+    correct: tuple[Floats, Floats]  # baseline, compressed
+    predicted: tuple[Floats, Floats]
+    lost: Floats
+    gained: Floats
+    fp_lost: Floats
+    fp_gained: Floats
+    changed: Floats  # predictions differ, by label
+    abstained: tuple[Floats, Floats]  # (S,)
+    abstained_lost: Floats  # (S,): the baseline alone abstains
+    abstained_gained: Floats  # (S,)
+
+    @property
+    def n(self) -> Floats:
+        total: Floats = self.label.sum(axis=-1)
+        return total
+
+
+def pairs(cube: Cube, grouping: Grouping, baseline: int, compressed: int) -> Pairs:
+    """Paired counts of two members in the slices of a grouping (unweighted examples)."""
+    n_slices, n_classes = len(grouping.levels), len(cube.label_classes)
+    slice_start = grouping.code.astype(np.int64) * n_classes
+    label = cube.label
+    first, second = cube.prediction[:, baseline], cube.prediction[:, compressed]
+
+    def by_class(code: NDArray[np.int32], where: NDArray[np.bool_] | None = None) -> Floats:
+        known = (code >= 0) & (code < n_classes)
+        keep = known if where is None else known & where
+        counted = sums((slice_start + code)[keep], cube.count[keep], n_slices * n_classes)
+        return counted.reshape(n_slices, n_classes)
+
+    def by_slice(where: NDArray[np.bool_]) -> Floats:
+        return sums(grouping.code[where], cube.count[where], n_slices)
+
+    right = (first == label, second == label)
+    silent = (first < 0, second < 0)
+    return Pairs(
+        label=by_class(label),
+        correct=(by_class(label, right[0]), by_class(label, right[1])),
+        predicted=(by_class(first), by_class(second)),
+        lost=by_class(label, right[0] & ~right[1]),
+        gained=by_class(label, ~right[0] & right[1]),
+        fp_lost=by_class(first, ~right[0] & (first != second)),
+        fp_gained=by_class(second, ~right[1] & (first != second)),
+        changed=by_class(label, first != second),
+        abstained=(by_slice(silent[0]), by_slice(silent[1])),
+        abstained_lost=by_slice(silent[0] & ~silent[1]),
+        abstained_gained=by_slice(~silent[0] & silent[1]),
+    )
+
 
 MIN_CLUSTERS = 20
 
@@ -89,7 +156,7 @@ class Comparison:
     @cached_property
     def retraining(self) -> Retraining:
         """Draws of members for the context from retraining."""
-        from fairweight.auditing.compare.retrained import retraining
+        from fairweight.auditing.compare.retraining import retraining
 
         return retraining(self.pairing, self.n_baseline, self.n_compressed, self.rng("retraining"))
 
@@ -216,3 +283,236 @@ def _project(scores: Scores | None, members: list[int]) -> Scores | None:
         vector=None if scores.vector is None else scores.vector[:, members],
         rank=None if scores.rank is None else scores.rank[:, members],
     )
+
+
+# Which rows of the results a table fills, and of which kind they are.
+
+Names: TypeAlias = NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Which rows of the results a table fills: names of their group and class."""
+
+    by: str
+    kind: str  # overall, class, group, intersection, group*class: rows of one kind are a family
+    group: Names
+    cls: Names
+    outside: NDArray[np.bool_]  # never in a family: the level stands for missing values
+    clusters: NDArray[np.float64]  # clusters behind each row, NaN without clusters
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+
+def groupings_of(c: Comparison, kind: str) -> list[Grouping]:
+    if kind in ("overall", "class"):
+        return [c.whole]
+    if kind == "group":
+        return [g for g in c.groupings if g.single]
+    if kind == "intersection":
+        return [g for g in c.groupings if not g.single]
+    return list(c.groupings)
+
+
+def slots_of(c: Comparison, grouping: Grouping, kind: str) -> Slots:
+    classes = np.array(c.classes, dtype=object)
+    levels = np.array(grouping.levels, dtype=object)
+    if kind == "class":
+        return plain_slots(c, "class", kind, len(classes), cls=classes)
+    if kind == "overall":
+        return plain_slots(c, "overall", kind, len(levels))
+    clusters = c.clusters_by_level(grouping)
+    if kind == "group*class":
+        size = len(classes)
+        return Slots(
+            kind,
+            kind,
+            np.repeat(levels, size),
+            np.tile(classes, len(levels)),
+            np.repeat(grouping.missing, size),
+            np.repeat(clusters, size),
+        )
+    nobody = np.full(len(levels), None, dtype=object)
+    return Slots("group", kind, levels, nobody, grouping.missing, clusters)
+
+
+def plain_slots(
+    c: Comparison,
+    by: str,
+    kind: str,
+    size: int,
+    *,
+    group: Names | None = None,
+    cls: Names | None = None,
+) -> Slots:
+    """Slots that all may belong to a family; names that are not given are empty."""
+    empty = np.full(size, None, dtype=object)
+    return Slots(
+        by,
+        kind,
+        empty if group is None else group,
+        empty if cls is None else cls,
+        np.zeros(size, dtype=bool),
+        np.full(size, c.n_clusters),
+    )
+
+
+def kept_slots(slots: Slots, keep: NDArray[np.bool_]) -> Slots:
+    """The slots where `keep` is true."""
+    return Slots(
+        slots.by,
+        slots.kind,
+        slots.group[keep],
+        slots.cls[keep],
+        slots.outside[keep],
+        slots.clusters[keep],
+    )
+
+
+def join_slots(slots: Sequence[Slots], kind: str) -> Slots:
+    return Slots(
+        slots[0].by,
+        kind,
+        np.concatenate([s.group for s in slots]),
+        np.concatenate([s.cls for s in slots]),
+        np.concatenate([s.outside for s in slots]),
+        np.concatenate([s.clusters for s in slots]),
+    )
+
+
+# What the training data say about labels and groups: signs, rarer values, shares.
+
+
+@dataclass(frozen=True)
+class Training:
+    """Counts of the training data: one row per (task, group values, label), with its `n`.
+
+    Columns are `task`, `label`, `n` and one per group column, all canonical text.
+    """
+
+    table: pd.DataFrame
+
+    def counts(self, c: Comparison, grouping: Grouping) -> Counts | None:
+        """Label counts (L, C) in the levels of a grouping; None where the columns are absent."""
+        rows = self.table
+        if c.task is not None and "task" in rows:
+            rows = rows[rows["task"] == c.task]
+        names = grouping.columns
+        if any(name not in rows for name in names) or rows.empty:
+            return None
+        if names:
+            texts = [[level_name(name, value) for value in rows[name]] for name in names]
+            level = [" & ".join(parts) for parts in zip(*texts, strict=True)]
+        else:
+            level = [""] * len(rows)
+        levels = {name: i for i, name in enumerate(grouping.levels)}
+        classes = {name: i for i, name in enumerate(c.classes)}
+        label = np.zeros((len(levels), len(classes)))
+        for name, cls, n in zip(level, rows["label"], rows["n"], strict=True):
+            # Levels and classes that the test data do not have cannot be asked about.
+            if name in levels and cls in classes:
+                label[levels[name], classes[cls]] += float(n)
+        zero = np.zeros_like(label)
+        return Counts(label, zero, zero, zero[:, 0], c.classes, c.positive)
+
+
+# Which examples count in which rows of a rate, and on which of them its event happens.
+
+MOST_ENTRIES = 100_000_000  # rows × cells of a false-positive table that is still worth building
+AT_ONCE = 8_000_000  # entries × members that are held in memory
+
+
+@dataclass(frozen=True)
+class EventRows:
+    """Entries (a cell that counts in a row) of some rows, with the event per entry and member."""
+
+    slots: Slots
+    cells: NDArray[np.intp]
+    row: NDArray[np.int64]
+    happens: NDArray[np.bool_]  # (entries, members)
+    partition: bool  # the rows share out the examples
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.slots)
+
+
+def event_rows(c: Comparison, event: Event, kind: str) -> Iterator[EventRows]:
+    """All rows of a kind, in parts that fit into memory; nothing where the event has none."""
+    for grouping in groupings_of(c, kind):
+        if kind in ("class", "group*class"):
+            yield from _by_class(c, grouping, event, kind)
+        else:
+            yield from _by_level(c, grouping, event, kind)
+
+
+def flag_rows(c: Comparison, flags: NDArray[np.bool_], kind: str) -> Iterator[EventRows]:
+    """Rows of a flag per cell and member (such as: the prediction is uncertain)."""
+    cells = np.arange(c.cube.n_cells)
+    for grouping in groupings_of(c, kind):
+        slots = slots_of(c, grouping, kind)
+        yield EventRows(slots, cells, grouping.code.astype(np.int64), flags, True)
+
+
+def too_many_entries(c: Comparison) -> bool:
+    """Whether rates that count every example in every class's row are left out."""
+    return c.cube.n_cells * len(c.classes) > MOST_ENTRIES
+
+
+def _by_level(c: Comparison, grouping: Grouping, event: Event, kind: str) -> Iterator[EventRows]:
+    cube = c.cube
+    cells = np.arange(cube.n_cells)
+    of_everyone = event.given == "all" and event.happens in ("correct", "wrong", "abstained")
+    if not of_everyone:
+        if c.positive is None:
+            return
+        if event.given == "label":
+            cells = np.flatnonzero(cube.label == c.positive)
+        elif event.given == "not_label":
+            cells = np.flatnonzero(cube.label != c.positive)
+    row = grouping.code[cells].astype(np.int64)
+    target = np.full(len(cells), -2 if c.positive is None else c.positive)
+    yield EventRows(
+        slots_of(c, grouping, kind), cells, row, _happens(c, event, cells, target), True
+    )
+
+
+def _by_class(c: Comparison, grouping: Grouping, event: Event, kind: str) -> Iterator[EventRows]:
+    cube, n_classes = c.cube, len(c.classes)
+    cells = np.arange(cube.n_cells)
+    level = grouping.code.astype(np.int64)
+    slots = slots_of(c, grouping, kind)
+    if event.happens in ("correct", "wrong"):
+        row = level * n_classes + cube.label
+        yield EventRows(slots, cells, row, _happens(c, event, cells, cube.label), True)
+        return
+    if event.happens == "abstained" or too_many_entries(c):
+        return
+    of_class = np.tile(np.arange(n_classes), len(grouping.levels))
+    together = max(1, AT_ONCE // max(1, cube.n_cells * len(cube.members)))
+    for start in range(0, n_classes, together):
+        chosen = np.arange(start, min(start + together, n_classes))
+        every_cell = np.repeat(cells, len(chosen))
+        every_class = np.tile(chosen, cube.n_cells)
+        if event.given == "not_label":
+            keep = cube.label[every_cell] != every_class
+            every_cell, every_class = every_cell[keep], every_class[keep]
+        row = level[every_cell] * len(chosen) + (every_class - start)
+        here = (of_class >= start) & (of_class < start + len(chosen))
+        happens = _happens(c, event, every_cell, every_class)
+        yield EventRows(kept_slots(slots, here), every_cell, row, happens, False)
+
+
+def _happens(
+    c: Comparison, event: Event, cells: NDArray[np.intp], target: NDArray[np.integer]
+) -> NDArray[np.bool_]:
+    """Whether the event happens, per entry and member; `target` is the class of the row."""
+    everyone = len(cells) == c.cube.n_cells and bool((cells == np.arange(len(cells))).all())
+    prediction = c.cube.prediction if everyone else c.cube.prediction[cells]
+    if event.happens == "abstained":
+        return prediction < 0
+    if event.happens == "predicted":
+        return np.asarray(prediction == target[:, None])
+    right = prediction == c.cube.label[cells][:, None]
+    return np.asarray(~right if event.happens == "wrong" else right)

@@ -15,19 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.compare.bounds import FEW_DIVISORS
-from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.compare.comparison import Comparison, groupings_of
+from fairweight.auditing.compare.estimands import Quantity
+from fairweight.auditing.compare.estimate import FEW_DIVISORS
 from fairweight.auditing.compare.flips import share_of_pairs
-from fairweight.auditing.compare.quantities import Quantity
-from fairweight.auditing.compare.slots import groupings_of
+from fairweight.auditing.counts.counts import Counts, Tally, ratio, sums
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.counts.stats import Counts, Floats
-from fairweight.auditing.counts.sums import sums
-from fairweight.auditing.counts.tally import Tally
-from fairweight.auditing.metrics.harm import Harm
-from fairweight.auditing.metrics.ratio import ratio
-from fairweight.auditing.metrics.registry import metric
+from fairweight.auditing.metrics.registry import Harm, metric
 from fairweight.auditing.result import BOUNDED, DIVISORS, GATE_ALPHA
+from fairweight.base.types import Floats
 
 FEW_CHANGED = "changed predictions"  # in the status of rows that have no limits for that reason
 MANY_VALUES = 1_000_000  # rows × classes above which bounds are made at some levels only

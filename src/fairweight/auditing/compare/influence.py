@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
+from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.counts.sums import sums
-from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import Event
+from fairweight.base.types import Floats
 
 FEWEST = 10  # changes below which there are no limits
 FEWEST_WRONG = 3  # wrong predictions below which one side's value has none

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
-from fairweight.auditing.compare.estimate import Limits
 from fairweight.auditing.compare.signs import adjusted
 from fairweight.auditing.compare.simultaneous import MeanFamily, Signs
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.intervals.correction import holm
+from fairweight.auditing.intervals.multiplicity import holm
 from fairweight.auditing.result import LEAD_COLUMNS
+from fairweight.base.types import Floats, Limits
 
 if TYPE_CHECKING:
     import pandas as pd

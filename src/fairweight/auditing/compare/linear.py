@@ -15,22 +15,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison
-from fairweight.auditing.compare.estimate import Limits, RateEstimate, limits_where
-from fairweight.auditing.compare.events import EventRows
-from fairweight.auditing.compare.pairing import mean_of
-from fairweight.auditing.compare.slots import groupings_of, join_slots
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.counts.sums import sums
-from fairweight.auditing.metrics.ratio import ratio
+from fairweight.auditing.compare.comparison import (
+    MIN_CLUSTERS,
+    Comparison,
+    EventRows,
+    groupings_of,
+    join_slots,
+)
+from fairweight.auditing.compare.estimate import RateEstimate, limits_where
+from fairweight.auditing.counts.counts import ratio, sums
+from fairweight.auditing.pairing import mean_of
+from fairweight.base.types import Floats, Limits
 
 if TYPE_CHECKING:
-    from fairweight.auditing.intervals.effective_size import (
-        Clumping,
-        EffectiveCounts,
-        WiderExcess,
-    )
-    from fairweight.auditing.intervals.two_way import TwoWay
+    from fairweight.auditing.intervals.effective_size import Clumping, EffectiveCounts, WiderExcess
+    from fairweight.auditing.intervals.units import TwoWay
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Totals:
 
     def variance(self, units: Floats) -> Floats:
         """Linearised, over so many units."""
-        from fairweight.auditing.intervals.linearised import linearised_variance
+        from fairweight.auditing.intervals.units import linearised_variance
 
         return linearised_variance(self.a, self.d, self.aa, self.ad, self.dd, units)
 
@@ -332,7 +331,7 @@ def share_limits(
 
 def _rate_limits(c: Comparison, t: Totals, units: Floats) -> Callable[[float | Floats], Limits]:
     """Linearised limits of a rate in every row."""
-    from fairweight.auditing.intervals.linearised import linearised
+    from fairweight.auditing.intervals.units import linearised
 
     def limits(alpha: float | Floats) -> Limits:
         return linearised(t.a, t.d, t.aa, t.ad, t.dd, units, alpha)[:2]
@@ -346,7 +345,7 @@ def enough_units(c: Comparison, units: Floats) -> NDArray[np.bool_]:
 
 def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
     from fairweight.auditing.intervals.effective_size import WiderShift
-    from fairweight.auditing.intervals.two_way import TwoWay
+    from fairweight.auditing.intervals.units import TwoWay
 
     e = entries_of(c, part.cells, part.row, part.n_rows)
     s = sizes_of(e, alike=c.one_each)
@@ -443,7 +442,7 @@ def _sign_flips(c: Comparison, e: Entries, difference: Floats) -> Floats:
     """p of a shift of 0: signs of whole clusters are flipped."""
     from scipy.sparse import coo_array
 
-    from fairweight.auditing.intervals.sign_flip import sign_flip
+    from fairweight.auditing.intervals.units import sign_flip
 
     per_unit = coo_array((difference, (e.unit, e.row)), shape=(e.n_units, e.n_rows)).tocsc()
     return sign_flip(per_unit, rng=c.rng("sign flip"))

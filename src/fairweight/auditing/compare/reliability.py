@@ -16,15 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
-from fairweight.auditing.compare.scored import probabilities, with_scores_only
+from fairweight.auditing.compare.scores import probabilities, with_scores_only
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.metrics.scores import (
-    ScoreColumn,
-    expected_ece_if_calibrated,
-    reliability,
-)
+from fairweight.auditing.metrics.scores import ScoreColumn, expected_ece_if_calibrated, reliability
+from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
     import pandas as pd

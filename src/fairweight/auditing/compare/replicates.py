@@ -21,15 +21,13 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.influence import Changed, Influence
-from fairweight.auditing.compare.kept import BATCH, Kept
-from fairweight.auditing.compare.retrained import Statistic, context, difference
-from fairweight.auditing.compare.sides import Both, PerMember, Values
-from fairweight.auditing.counts.draws import coins, resampler
-from fairweight.auditing.counts.stats import Counts, Floats
-from fairweight.auditing.counts.tally import Tally
+from fairweight.auditing.compare.members import BATCH, Both, Kept, PerMember, Values
+from fairweight.auditing.compare.retraining import Statistic, context, difference
+from fairweight.auditing.counts.counts import Counts, Tally, coins, resampler
+from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
-    from fairweight.auditing.compare.quantities import Quantity
+    from fairweight.auditing.compare.estimands import Quantity
 
 MOST_VALUES = 60_000_000  # replicates × rows kept in memory
 FEWEST_REPLICATES = 200

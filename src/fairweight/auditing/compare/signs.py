@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from fairweight.auditing.counts.counts import sums
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, groupings
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.counts.sums import sums
 from fairweight.auditing.intervals.excess import normal_z
+from fairweight.base.types import Floats
 
 N_DRAWS = 4_000
 AT_ONCE = (16, 400)  # draws made together: few enough that they stay in the processor's cache

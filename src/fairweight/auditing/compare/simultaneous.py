@@ -23,11 +23,10 @@ from fairweight.auditing.compare.signs import (
     share_beyond,
     units_of,
 )
+from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.cube import Cube
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.counts.sums import sums
-from fairweight.auditing.metrics.ratio import ratio
-from fairweight.auditing.streams import stream
+from fairweight.base.streams import stream
+from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

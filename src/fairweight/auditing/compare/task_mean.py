@@ -15,15 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from fairweight.auditing.compare.comparison import Comparison, Options, comparison
-from fairweight.auditing.compare.drawn import model_limits
-from fairweight.auditing.compare.flips import NAMES, flip_statistic, share_of_pairs
-from fairweight.auditing.compare.influence import Changed
-from fairweight.auditing.compare.lead import mean_test
-from fairweight.auditing.compare.method_rates import interval_name
-from fairweight.auditing.compare.method_values import method_limits
-from fairweight.auditing.compare.pairing import Parents
-from fairweight.auditing.compare.quantities import (
+from fairweight.auditing.compare.bootstrap import method_limits, model_limits
+from fairweight.auditing.compare.comparison import (
+    Comparison,
+    Options,
+    Slots,
+    Training,
+    comparison,
+    groupings_of,
+    join_slots,
+    slots_of,
+)
+from fairweight.auditing.compare.estimands import (
     Quantity,
     changed_in,
     grouping_slots,
@@ -32,32 +35,36 @@ from fairweight.auditing.compare.quantities import (
     sizes,
     too_few_levels,
 )
+from fairweight.auditing.compare.estimate import Block, block, status
+from fairweight.auditing.compare.flips import NAMES, flip_statistic, share_of_pairs
+from fairweight.auditing.compare.influence import Changed
+from fairweight.auditing.compare.lead import mean_test
+from fairweight.auditing.compare.members import PerMember, Values
 from fairweight.auditing.compare.replicates import Replicated, replicate, with_context
-from fairweight.auditing.compare.retrained import Statistic, context
-from fairweight.auditing.compare.rows import Block, block, status
-from fairweight.auditing.compare.score_replicates import mean_of, replicate_scores
-from fairweight.auditing.compare.scored import (
-    flag_statistics,
-    probabilities,
-    score_statistics,
-    with_scores_only,
-)
-from fairweight.auditing.compare.sides import PerMember, Values
-from fairweight.auditing.compare.simultaneous import Signs
-from fairweight.auditing.compare.slots import Slots, groupings_of, join_slots, slots_of
-from fairweight.auditing.compare.training import Training
-from fairweight.auditing.compare.values import family_blocks
-from fairweight.auditing.compare.zero_baseline import (
+from fairweight.auditing.compare.retraining import Statistic, context
+from fairweight.auditing.compare.rows import (
     LeftOut,
+    family_blocks,
     refused_if_harmed,
     without_baseline_errors,
 )
+from fairweight.auditing.compare.scores import (
+    flag_statistics,
+    mean_of,
+    probabilities,
+    replicate_scores,
+    score_statistics,
+    with_scores_only,
+)
+from fairweight.auditing.compare.simultaneous import Signs
+from fairweight.auditing.compare.two_way import interval_name
+from fairweight.auditing.counts.counts import ratio
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.intervals.excess import normal_z
-from fairweight.auditing.metrics.ratio import ratio
 from fairweight.auditing.metrics.registry import Metric, metrics
+from fairweight.auditing.pairing import Parents
+from fairweight.base.types import Floats
 
 Family: TypeAlias = tuple[Quantity, Replicated]
 

@@ -8,30 +8,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.estimate import RateEstimate
-from fairweight.auditing.compare.events import too_many_entries
-from fairweight.auditing.compare.families import CONFIRMATORY
+from fairweight.auditing.compare.comparison import (
+    Comparison,
+    Training,
+    groupings_of,
+    too_many_entries,
+)
+from fairweight.auditing.compare.estimands import quantities
+from fairweight.auditing.compare.estimate import CONFIRMATORY, Block, RateEstimate
 from fairweight.auditing.compare.flips import flip_rows
-from fairweight.auditing.compare.power import power_table
-from fairweight.auditing.compare.quantities import quantities
-from fairweight.auditing.compare.rates import RateRows, rate_rows
-from fairweight.auditing.compare.rows import Block
-from fairweight.auditing.compare.slots import groupings_of
-from fairweight.auditing.compare.structure import (
+from fairweight.auditing.compare.harm import (
     class_impact_rows,
     concentration_rows,
     concentration_table,
     group_error_table,
     heterogeneity_rows,
+    power_table,
     standardised_quantities,
     worst_shift_rows,
 )
-from fairweight.auditing.compare.training import Training
-from fairweight.auditing.compare.values import value_rows
-from fairweight.auditing.compare.zero_baseline import (
+from fairweight.auditing.compare.rows import (
+    RateRows,
     left_out_notes,
+    rate_rows,
     refused_if_harmed,
+    value_rows,
     without_baseline_errors,
 )
 from fairweight.auditing.counts.cube import CubeMember

@@ -9,36 +9,120 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.answers import Answers
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
-from fairweight.auditing.compare.pairing import FEWEST, pair_members
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.exemplars.chances import Definition
-from fairweight.auditing.exemplars.modal import Mask, TieRule
-from fairweight.auditing.exemplars.odds import influences, linear, log_odds_limits, log_odds_ratio
-from fairweight.auditing.exemplars.odds_ratios import (
+from fairweight.auditing.counts.cube import Codes, Cube
+from fairweight.auditing.counts.groupings import groupings
+from fairweight.auditing.exemplars.odds import (
     MATCHED,
     RATIO,
     RETRAINING,
+    Definition,
+    Rates,
     Sampled,
+    influences,
+    linear,
+    log_odds_limits,
+    log_odds_ratio,
     odds_ratios,
+    retrained_rates,
+    units_of,
 )
-from fairweight.auditing.exemplars.partitions import Partition, partitions, training_sizes
-from fairweight.auditing.exemplars.result import Key
-from fairweight.auditing.exemplars.retrained import Rates, retrained_rates, units_of
-from fairweight.auditing.explain.tables import COLUMNS
-from fairweight.auditing.intervals.correction import holm
-from fairweight.auditing.intervals.retraining import FEWEST_MEMBERS
-from fairweight.auditing.streams import stream
-from fairweight.tables.parents import parents
+from fairweight.auditing.exemplars.selection import Key
+from fairweight.auditing.exemplars.votes import TieRule
+from fairweight.auditing.intervals.multiplicity import holm
+from fairweight.auditing.pairing import FEWEST, FEWEST_MEMBERS, pair_members
+from fairweight.auditing.prediction_matrix import Answers
+from fairweight.auditing.schema import COLUMNS
+from fairweight.base.streams import stream
+from fairweight.base.types import Floats, Mask
+from fairweight.tables.companions import parents
+from fairweight.tables.names import level_name
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# The partitions of the examples that rows speak of: classes, group levels, intersections.
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Disjoint parts that hold every example between them."""
+
+    kind: str  # class, group, intersection: the families of corrections
+    levels: tuple[str, ...]
+    code: Codes  # (n,) into levels
+    missing: NDArray[np.bool_]  # (levels,): stands for missing values
+    columns: tuple[str, ...] = ()  # group columns; () for classes
+
+    @property
+    def by(self) -> str:
+        return "class" if self.kind == "class" else "group"
+
+    def place(self, level: int) -> dict[str, str | None]:
+        """The columns `by`, `group` and `class` of a level's row."""
+        name = self.levels[level]
+        return {
+            "by": self.by,
+            "group": None if self.by == "class" else name,
+            "class": name if self.by == "class" else None,
+        }
+
+
+def partitions(answers: Answers) -> tuple[Partition, ...]:
+    """By class, and by every grouping that was asked for."""
+    labels = answers.classes[: answers.n_label_classes]
+    by_class = Partition(
+        "class", labels, answers.label.astype(np.int32), np.zeros(len(labels), dtype=bool)
+    )
+    n = answers.n_examples
+    rows = Cube(  # one cell per example and no member: what `groupings` looks at
+        members=(),
+        label_classes=answers.classes,
+        other_classes=(),
+        columns=answers.columns,
+        tasks=(),
+        label=by_class.code,
+        prediction=np.zeros((n, 0), dtype=np.int32),
+        count=np.ones(n, dtype=np.int64),
+        n_examples=n,
+    )
+    by_group = tuple(
+        Partition(
+            "group" if found.single else "intersection",
+            found.levels,
+            found.code,
+            found.missing,
+            found.columns,
+        )
+        for found in groupings(rows, answers.groupings)
+    )
+    return by_class, *by_group
+
+
+def training_sizes(answers: Answers, partition: Partition) -> NDArray[np.float64] | None:
+    """Training examples in each level; None where the training table cannot tell."""
+    train = answers.train
+    if train is None or any(name not in train for name in partition.columns) or train.empty:
+        return None
+    if partition.columns:
+        texts = [[level_name(name, value) for value in train[name]] for name in partition.columns]
+        names = [" & ".join(parts) for parts in zip(*texts, strict=True)]
+    else:
+        names = [str(value) for value in train["label"]]
+    place = {name: i for i, name in enumerate(partition.levels)}
+    sizes = np.zeros(len(partition.levels))
+    for name, n in zip(names, train["n"], strict=True):
+        if name in place:  # levels that the test data do not have cannot be asked about
+            sizes[place[name]] += float(n)
+    return sizes
+
 
 ENRICHMENT_COLUMNS = COLUMNS["enrichment"]
 DIFFICULTY = "may reflect difficulty alone"

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.intervals.wilson import wilson
+from fairweight.auditing.counts.cube import Codes
+from fairweight.auditing.exemplars.retraining import votes_of_draws
+from fairweight.auditing.exemplars.votes import TieRule, distinct_answers, modal, scale_of, taxicab
+from fairweight.auditing.intervals.proportion import wilson
+from fairweight.auditing.intervals.units import Term, TwoWay, two_way
+from fairweight.auditing.pairing import MOST_SPLITS, Pairing, matched_size, splits
+from fairweight.auditing.prediction_matrix import Answer
+from fairweight.base.types import Floats
 
 HALF = 0.5  # Haldane and Anscombe: added to every cell
 
@@ -124,3 +133,381 @@ def influences(
         without - near.rates[1] * n_without
     )
     return moved
+
+
+# The chance of every example to be an exemplar, over many choices of who stands on either side.
+
+EXAMPLES = 512  # at a time: a few megabytes per distinct answer
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A definition of exemplars: a kind, and the percentile of its cut where it has one."""
+
+    kind: str  # modal, unanimous, taxicab, jaccard
+    percentile: float = math.nan
+
+    @property
+    def by_distance(self) -> bool:
+        return not math.isnan(self.percentile)
+
+
+def chances(
+    prediction: Answer,
+    n_examples: int,
+    first: NDArray[np.bool_],
+    second: NDArray[np.bool_],
+    definitions: Sequence[Definition],
+    rule: TieRule,
+    rng: np.random.Generator,
+) -> Floats:
+    """Mean over draws of being an exemplar, (definitions, examples given).
+
+    Ties at a percentile's cut count with the chance that a draw among them would take them, which
+    is what random draws come to on average.
+
+    Parameters
+    ----------
+    prediction
+        (members, examples about which anybody differs).
+    n_examples
+        All examples, with those about which nobody differs: a percentile is a share of them.
+    first, second
+        (draws, members): who stands on either side, equally many in every draw.
+    """
+    n_first, n_second = int(first[0].sum()), int(second[0].sum())
+    levels = 2 * scale_of(n_first, n_second) + 1
+    draws, size = len(first), prediction.shape[1]
+    level = np.zeros((draws, size), dtype=np.min_scalar_type(levels))
+    found = np.zeros((len(definitions), size))
+    for start in range(0, size, EXAMPLES):
+        here = slice(start, start + EXAMPLES)
+        block = prediction[:, here].copy()
+        given = [
+            (place, answer, members.astype(np.float32))
+            for place, answer, members in distinct_answers(block.copy())
+        ]
+        votes = votes_of_draws(given, first, second, n_first, n_second, block.shape[1])
+        level[:, here] = taxicab(votes)
+        if all(one.by_distance for one in definitions):
+            continue
+        modes = modal(votes, rule, rng)
+        for row, one in enumerate(definitions):
+            if not one.by_distance:
+                mask = modes.exemplar if one.kind == "modal" else modes.unanimous
+                found[row, here] = mask.mean(axis=0)
+    if not any(one.by_distance for one in definitions):
+        return found
+    number = np.stack([np.bincount(row, minlength=levels) for row in level])
+    for row, one in enumerate(definitions):
+        if one.by_distance:
+            wanted = math.floor(n_examples * (100 - one.percentile) / 100 + 1e-9)
+            taken = taken_at(number, wanted)
+            found[row] = np.take_along_axis(taken, level.astype(np.intp), axis=1).mean(axis=0)
+    return found
+
+
+def taken_at(number: NDArray[np.integer], wanted: int) -> Floats:
+    """The share of the examples at every distance that a cut takes, from the furthest on.
+
+    Parameters
+    ----------
+    number
+        (draws, distances): how many examples lie at each distance; those at 0 are never taken.
+    wanted
+        How many are asked for.
+
+    Examples
+    --------
+    Two at distance 4, five at 2: asked for four, both of the first and 2/5 of the others.
+
+    >>> taken_at(np.array([[9, 0, 5, 0, 2]]), 4).tolist()
+    [[0.0, 0.0, 0.4, 1.0, 1.0]]
+    """
+    from_here = np.cumsum(number[:, ::-1], axis=1)[:, ::-1]
+    left = wanted - (from_here - number)
+    taken: Floats = np.where(
+        number > 0, np.clip(left / np.maximum(number, 1), 0.0, 1.0), left > 0
+    ).astype(np.float64)
+    taken[:, 0] = 0.0
+    return taken
+
+
+# How often each example is an exemplar at matched sizes: of compression, and of retraining alone.
+#
+# Every split sets k baseline members against k others: for compression these are compressed, for
+# retraining they are baseline members too. Where compressed members descend from baseline ones,
+# the
+# children of a split's second half stand where that half stands for retraining: nobody is compared
+# with a parent, and the two comparisons differ in nothing but the compression of one side.
+
+LEFT_OUT_SPLITS = 100  # of the remaining members, for every unit left out
+MOST_COMPARED = 10**8  # (split, example) pairs held at a time, beyond which there are fewer splits
+FEWEST_SPLITS = 10
+
+COMPRESSED, RETRAINED = 0, 1
+
+
+@dataclass(frozen=True)
+class Units:
+    """What may stand on either side: rows of `prediction`.
+
+    Unit i of both sides belongs together where `paired`; several children of one parent are one
+    unit, and one of them stands for it in every split.
+    """
+
+    dense: tuple[int, ...]
+    compressed: tuple[tuple[int, ...], ...]
+    paired: bool
+
+    @property
+    def size(self) -> int:
+        """Members on either side of a split."""
+        return matched_size(len(self.dense), len(self.compressed))
+
+    def without(self) -> tuple[tuple[Units, ...], ...]:
+        """The units without each one in turn: pairs, or members of one side and then the other."""
+        dense, compressed = self.dense, self.compressed
+        fewer_dense = [dense[:i] + dense[i + 1 :] for i in range(len(dense))]
+        fewer = [compressed[:i] + compressed[i + 1 :] for i in range(len(compressed))]
+        if self.paired:
+            both = zip(fewer_dense, fewer, strict=True)
+            return (tuple(Units(one, other, True) for one, other in both),)
+        return (
+            tuple(Units(one, compressed, False) for one in fewer_dense),
+            tuple(Units(dense, other, False) for other in fewer),
+        )
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Chances of each example to be an exemplar, means over splits, (2, definitions, examples).
+
+    The first axis is COMPRESSED, RETRAINED. `left_out` holds the same without each unit in turn,
+    (units, 2, definitions, examples), one array for every kind of unit that varies by itself.
+    """
+
+    mean: Floats
+    left_out: tuple[Floats, ...]
+
+
+def units_of(pairing: Pairing) -> Units:
+    """The units of a pairing: rows are those of its weights."""
+    dense = tuple(int(np.flatnonzero(row)[0]) for row in pairing.first)
+    compressed = tuple(tuple(int(m) for m in np.flatnonzero(row)) for row in pairing.second)
+    return Units(dense, compressed, pairing.paired)
+
+
+def retrained_rates(
+    prediction: Answer,
+    n_examples: int,
+    units: Units,
+    definitions: Sequence[Definition],
+    rule: TieRule,
+    rng: np.random.Generator,
+    *,
+    left_out: bool,
+) -> Rates:
+    """Average the exemplars over splits of all units, and over splits without each of them.
+
+    Parameters
+    ----------
+    prediction
+        (members, examples about which anybody differs), rows as `units` counts them.
+    n_examples
+        All examples, with those about which nobody differs.
+    left_out
+        Whether splits without each unit are wanted: there must be at least 3 on either side.
+    """
+    affordable = MOST_COMPARED // max(prediction.shape[1], 1)
+
+    def mean(of: Units, most: int) -> Floats:
+        number = max(FEWEST_SPLITS, min(most, affordable))
+        first, *others = _sides(of, len(prediction), number, rng)
+        return np.stack(
+            [
+                chances(prediction, n_examples, first, second, definitions, rule, rng)
+                for second in others
+            ]
+        )
+
+    without = units.without() if left_out else ()
+    return Rates(
+        mean(units, MOST_SPLITS),
+        tuple(np.stack([mean(one, LEFT_OUT_SPLITS) for one in several]) for several in without),
+    )
+
+
+def _sides(
+    units: Units, n_members: int, most: int, rng: np.random.Generator
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Who stands on the first side, and who on the second: compressed, and retrained members."""
+    one, other = (side > 0 for side in splits(len(units.dense), units.size, rng))
+    if len(one) > most:
+        chosen = rng.choice(len(one), size=most, replace=False)
+        one, other = one[chosen], other[chosen]
+    dense = np.array(units.dense)
+    sides = np.zeros((3, len(one), n_members), dtype=bool)
+    for i, (here, there) in enumerate(zip(one, other, strict=True)):
+        standing = (
+            np.flatnonzero(there)
+            if units.paired
+            else rng.permutation(len(units.compressed))[: units.size]
+        )
+        sides[0, i, dense[here]] = True
+        sides[1, i, [_one_of(units.compressed[u], rng) for u in standing]] = True
+        sides[2, i, dense[there]] = True
+    return sides[0], sides[1], sides[2]
+
+
+def _one_of(children: Sequence[int], rng: np.random.Generator) -> int:
+    return children[0] if len(children) == 1 else int(rng.choice(np.array(children)))
+
+
+# The odds ratios of a part among exemplars of compression and of retraining, and their ratio.
+
+# Which parts of (compression, retraining) make up a quantity.
+MATCHED, RETRAINING, RATIO = (1.0, 0.0), (0.0, 1.0), (1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What is drawn when examples are: clusters, or single examples.
+
+    `live` are the places of the examples about which anybody differs; all others are never
+    exemplars and enter as numbers only.
+    """
+
+    live: NDArray[np.intp]
+    n_examples: int
+    cluster: NDArray[np.int64] | None = None
+
+    @cached_property
+    def n_clusters(self) -> int:
+        return 0 if self.cluster is None else int(self.cluster.max(initial=-1)) + 1
+
+    @cached_property
+    def _by_cluster(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
+        assert self.cluster is not None
+        of = self.cluster[self.live]
+        order = np.argsort(of, kind="stable")
+        present, start = np.unique(of[order], return_index=True)
+        return order, start, present
+
+    def sums(self, values: Floats) -> Floats:
+        """Sums over the units of values of the live examples, along the last axis.
+
+        Single examples are their own units; two more stand for those about which nobody differs,
+        inside and outside a part.
+        """
+        if self.cluster is None:
+            return np.concatenate([values, np.zeros((*values.shape[:-1], 2))], axis=-1)
+        order, start, present = self._by_cluster
+        total = np.zeros((*values.shape[:-1], self.n_clusters))
+        if len(present):
+            total[..., present] = np.add.reduceat(values[..., order], start, axis=-1)
+        return total
+
+    def sizes(self, inside: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+        """Examples of every unit inside and outside a part, and how often the unit is repeated."""
+        if self.cluster is None:
+            here = inside[self.live].astype(float)
+            dead = inside.sum() - here.sum(), (~inside).sum() - (1 - here).sum()
+            return (
+                np.concatenate([here, [1.0, 0.0]]),
+                np.concatenate([1 - here, [0.0, 1.0]]),
+                np.concatenate([np.ones(len(here)), dead]),
+            )
+        within = np.bincount(self.cluster[inside], minlength=self.n_clusters).astype(np.float64)
+        everyone = np.bincount(self.cluster, minlength=self.n_clusters).astype(np.float64)
+        return within, everyone - within, np.ones(self.n_clusters)
+
+    def clusters_of(self, code: Codes, levels: int) -> NDArray[np.float64]:
+        """Distinct clusters with an example in each level; NaN without clusters."""
+        if self.cluster is None:
+            return np.full(levels, np.nan)
+        pairs = np.unique(np.stack([code.astype(np.int64), self.cluster]), axis=1)
+        return np.bincount(pairs[0], minlength=levels).astype(float)
+
+
+@dataclass(frozen=True)
+class OddsRatios:
+    """Log odds ratios of one part and one cut, with everything their variances are made of."""
+
+    value: Floats  # (2,): COMPRESSED, RETRAINED
+    left_out: tuple[Floats, ...]  # (units left out, 2)
+    influence: Floats  # (2, units)
+    left_out_influence: tuple[Floats, ...]  # (units left out, 2, units)
+    pseudo: Floats  # (2,): the variance of the added halves
+    repeated: Floats  # (units,)
+
+    def estimate(self, quantity: tuple[float, float]) -> TwoWay:
+        """A combination of both log odds ratios, with members and examples sampled.
+
+        Members: the jackknife over units of members, (J − 1) / J Σ (T₋ⱼ − T̄)², which needs no
+        formula for how a member moves a percentile cut. Examples: squared influences of examples
+        (clusters) on both odds ratios at once, so what they share cancels. The part of single
+        answers is in both and is taken off once, as for any mean over members and examples
+        (`intervals/two_way.py`). Measured: docs/statistics.md.
+        """
+        mix = np.array(quantity)
+        n = float(self.repeated.sum())
+        moved = mix @ self.influence
+        by_example = float(n / (n - 1) * (moved**2 * self.repeated).sum() + (mix**2) @ self.pseudo)
+        members: list[Term] = []
+        for values, parts in zip(self.left_out, self.left_out_influence, strict=True):
+            j = len(values)
+            scale = (j - 1) / j
+            without = values @ mix
+            spread = scale * ((without - without.mean()) ** 2).sum()
+            apart = np.einsum("q,jqu->ju", mix, parts)
+            apart = apart - apart.mean(axis=0)
+            alone = (apart**2 * self.repeated).sum() - ((apart @ self.repeated) ** 2).sum() / n
+            # Not the plain two-way sum: splits are drawn, and what their drawing adds to the spread
+            # over members is in the part of single answers too, so the difference is free of it.
+            members.append((max(spread - scale * alone, 0.0), j - 1))
+        return two_way(float(mix @ self.value), members, (by_example, n - 1), [])
+
+
+def odds_ratios(rates: Rates, cut: int, inside: NDArray[np.bool_], sampled: Sampled) -> OddsRatios:
+    """Both log odds ratios of a part, from the mean chances of every example.
+
+    The odds are those of the mean share over splits, not means of log odds: in a small part many
+    splits have no exemplar at all, and the mean of their log odds says more about the ½ that is
+    added than about the part.
+    """
+    here = inside[sampled.live]
+    n_in, n_out = float(inside.sum()), float((~inside).sum())
+    n_within, n_without, repeated = sampled.sizes(inside)
+
+    def both(of: Floats) -> tuple[Floats, Floats]:
+        """Exemplars inside and outside, (..., 2)."""
+        chosen = of[..., cut, :].astype(np.float64)
+        return (chosen * here).sum(axis=-1), (chosen * ~here).sum(axis=-1)
+
+    counts = both(rates.mean)
+    near = [
+        linear(float(counts[0][q]), n_in, float(counts[1][q]), n_out)
+        for q in (COMPRESSED, RETRAINED)
+    ]
+
+    def moved(of: Floats) -> Floats:
+        chosen = of[..., cut, :].astype(np.float64)
+        within, without = sampled.sums(chosen * here), sampled.sums(chosen * ~here)
+        return np.stack(
+            [
+                influences(near[q], within[..., q, :], n_within, without[..., q, :], n_without)
+                for q in (COMPRESSED, RETRAINED)
+            ],
+            axis=-2,
+        )
+
+    removed = [both(of) for of in rates.left_out]
+    return OddsRatios(
+        value=log_odds_ratio(counts[0], n_in, counts[1], n_out),
+        left_out=tuple(log_odds_ratio(a, n_in, c, n_out) for a, c in removed),
+        influence=moved(rates.mean),
+        left_out_influence=tuple(moved(of) for of in rates.left_out),
+        pseudo=np.array([one.pseudo for one in near]),
+        repeated=repeated,
+    )

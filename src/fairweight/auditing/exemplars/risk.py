@@ -6,18 +6,173 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairweight.auditing.answers import Answers
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.exemplars.auc import auc_limits, placements
-from fairweight.auditing.exemplars.modal import Mask
-from fairweight.auditing.exemplars.result import Key
-from fairweight.auditing.exemplars.risk_scores import NO_SCORES, risk_scores
-from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.exemplars.selection import Key
+from fairweight.auditing.exemplars.votes import distinct_answers
+from fairweight.auditing.intervals.auc import auc_limits, placements
+from fairweight.auditing.prediction_matrix import Answer, Answers
+from fairweight.auditing.schema import COLUMNS
+from fairweight.base.types import Floats, Mask
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Which examples the dense model is unsure of, by its own scores.
+
+# The paper's limits, in the precision of scores: a score of exactly .9 is not below it.
+NO, YES = np.float32(0.1), np.float32(0.9)
+
+
+def mean_score(answers: Answers, variant: str) -> Floats | None:
+    """Mean score over the members that have one; None without scores, NaN where nobody has one.
+
+    Of the positive class where there are two, else of the answer each member gave.
+    """
+    if answers.score is None:
+        return None
+    return _mean(answers.score[answers.rows(variant)])
+
+
+def surest(answers: Answers) -> tuple[NDArray[np.float32], bool] | None:
+    """What the baseline's scores say of every example; None without scores.
+
+    The mean probability of the positive one of two classes (and True), or of several classes the
+    largest entry of the mean probabilities of all (without those: the mean of the members' scores
+    of their own answers; and False). NaN where nobody has a score.
+    """
+    span = answers.rows(answers.baseline)
+    two = answers.n_label_classes == 2 and answers.score is not None
+    if answers.scores is not None and not two:
+        mean = np.mean(answers.scores[span], axis=0, dtype=np.float64)  # (n, classes)
+        return mean.max(axis=-1).astype(np.float32), two
+    if answers.score is not None:
+        return _mean(answers.score[span]).astype(np.float32), two
+    return None
+
+
+def uncertain(answers: Answers) -> tuple[Mask, Mask] | None:
+    """Which examples are uncertain, and of which it is known; None without scores.
+
+    Two classes: the mean probability of the positive one lies strictly between .1 and .9. More:
+    the largest entry of the mean probabilities of all classes is below .9 (without those: the
+    mean of the members' scores of their own answers).
+
+    Source: Iofinova et al., Bias in Pruned Vision Models.
+    """
+    found = surest(answers)
+    if found is None:
+        return None
+    largest, two = found
+    unsure: Mask = unsure_scores(largest, two)
+    return unsure, ~np.isnan(largest)
+
+
+def unsure_scores(score: NDArray[np.float32], two: bool) -> Mask:
+    """Which scores are those of somebody unsure; `two`: of the positive one of two classes."""
+    unsure: Mask = (score > NO) & (score < YES) if two else score < YES
+    return unsure
+
+
+def uncertain_shares(found: tuple[Mask, Mask] | None, exemplar: Mask) -> tuple[float, float]:
+    """Share of uncertain examples among exemplars and among the others; NaN where unknown."""
+    if found is None:
+        return float("nan"), float("nan")
+    unsure, known = found
+    return _share(unsure, known & exemplar), _share(unsure, known & ~exemplar)
+
+
+def _share(what: Mask, of: Mask) -> float:
+    n = int(np.count_nonzero(of))
+    return int(np.count_nonzero(what & of)) / n if n else float("nan")
+
+
+def _mean(score: NDArray[np.float32]) -> Floats:
+    known = ~np.isnan(score)
+    number = known.sum(axis=0)
+    total = np.where(known, score, 0).sum(axis=0, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = total / np.where(number, number, np.nan)
+    return mean
+
+
+# What the dense model alone says about how easily each of its answers would change.
+
+DISAGREEMENT, LOW_CONFIDENCE, ENTROPY = "disagreement", "low_confidence", "entropy"
+MEANINGS = {
+    DISAGREEMENT: "share of the dense members that do not give the most frequent answer",
+    LOW_CONFIDENCE: "1 minus the dense model's highest probability",
+    ENTROPY: "entropy of the dense model's probabilities, as a share of the largest possible",
+}
+NO_SCORES = "one dense member and no scores"
+
+
+def risk_scores(answers: Answers) -> dict[str, Floats]:
+    """Scores of every example by name, larger where a change is more likely; NaN where unknown.
+
+    `disagreement` needs two dense members, the others need scores, `entropy` all probabilities of
+    more than two classes (of two it ranks as `low_confidence` does). Empty where nothing is known.
+    """
+    found: dict[str, Floats] = {}
+    votes = answers.of(answers.baseline)
+    if len(votes) > 1:
+        found[DISAGREEMENT] = disagreement_among(votes)
+    probability = _highest_probability(answers)
+    if probability is not None and not np.isnan(probability).all():
+        # Single precision would tell 0.3 and 1 − 0.7 apart, which are a tie.
+        found[LOW_CONFIDENCE] = np.round(1 - probability, 7)
+    if answers.scores is not None and answers.n_label_classes > 2:
+        mean = _mean_probabilities(answers)
+        found[ENTROPY] = entropy(mean) / np.log2(mean.shape[-1])
+    return found
+
+
+def disagreement_among(votes: Answer) -> Floats:
+    """1 − the largest share of members with the same answer, (n,).
+
+    >>> disagreement_among(np.array([[0, 0], [0, 1], [0, 2], [0, 1]], np.uint8)).tolist()
+    [0.0, 0.5]
+    """
+    most = np.zeros(votes.shape[1], dtype=np.intp)
+    for place, _, given in distinct_answers(votes.copy()):
+        most[place] = np.maximum(most[place], given.sum(axis=0))
+    share: Floats = 1 - most / len(votes)
+    return share
+
+
+def entropy(probability: Floats) -> Floats:
+    """−Σ p log₂ p over the last axis.
+
+    >>> entropy(np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])).tolist()
+    [1.5, 0.0]
+    """
+    from scipy.special import entr
+
+    bits: Floats = np.maximum(entr(probability).sum(axis=-1) / np.log(2), 0.0)
+    return bits
+
+
+def _mean_probabilities(answers: Answers) -> Floats:
+    assert answers.scores is not None
+    own: NDArray[np.float32] = answers.scores[answers.rows(answers.baseline)]
+    mean: Floats = own.mean(axis=0, dtype=np.float64)
+    return mean
+
+
+def _highest_probability(answers: Answers) -> Floats | None:
+    """Of two classes the probability of the likelier one, after averaging over members."""
+    if answers.n_label_classes == 2 and answers.score is not None:
+        score = mean_score(answers, answers.baseline)
+        assert score is not None
+        likelier: Floats = np.maximum(score, 1 - score)
+        return likelier
+    if answers.scores is not None:
+        highest: Floats = _mean_probabilities(answers).max(axis=-1)
+        return highest
+    return mean_score(answers, answers.baseline)
+
 
 RISK_COLUMNS = COLUMNS["risk"]
 

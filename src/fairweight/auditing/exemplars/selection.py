@@ -2,17 +2,254 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairweight.auditing.answers import Answers
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.exemplars.cut import Cut, Fill, top_share
-from fairweight.auditing.exemplars.disagreement import Disagreement
-from fairweight.auditing.exemplars.distance import jaccard, per_member
-from fairweight.auditing.exemplars.modal import Mask, TieRule
-from fairweight.auditing.exemplars.surrogate import has_divergence
+from fairweight.auditing.exemplars.votes import (
+    Disagreement,
+    TieRule,
+    disagreement,
+    jaccard,
+    per_member,
+)
+from fairweight.auditing.exemplars.votes import tie_rule as chosen_rule
+from fairweight.auditing.intervals.auc import Placements, auc_limits, placements
+from fairweight.auditing.pairing import pair_members
+from fairweight.auditing.prediction_matrix import Answers
+from fairweight.base.streams import stream
+from fairweight.base.types import Floats, Mask
+from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.companions import parents
+
+# The examples that lie furthest apart: a share of them, ties drawn, none without a difference.
+
+Fill = Literal["random"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The exemplars of a percentile."""
+
+    mask: Mask
+    n_asked: int
+    threshold: float  # the smallest value among those chosen; NaN where none is
+    reason: str | None  # why there are fewer than asked for; None where there are not
+
+
+def checked_percentiles(given: Sequence[float]) -> tuple[float, ...]:
+    """Percentiles in ascending order, each once."""
+    for value in given:
+        if isinstance(value, bool) or not 0 < float(value) < 100:
+            raise InputError(
+                f"percentiles: {value!r} cannot be used; give numbers between 0 and 100, such as "
+                "90, 95, 99."
+            )
+    return tuple(sorted({float(value) for value in given}))
+
+
+def checked_fill(fill: str | None) -> Fill | None:
+    if fill is None or fill == "random":
+        return fill  # type: ignore[return-value]
+    raise InputError(
+        f"fill={fill!r} cannot be used; give 'random' (examples without any difference fill up "
+        "what is missing, as Hooker's code does) or leave it out."
+    )
+
+
+def top_share(
+    value: NDArray[Any], percentile: float, priority: Floats, fill: Fill | None = None
+) -> Cut:
+    """The share 1 − percentile / 100 of examples with the largest values, rounded down.
+
+    Parameters
+    ----------
+    value
+        (n,) from 0: how much differs.
+    priority
+        (n,) random numbers; among equal values the smallest come first. The same numbers at every
+        percentile make the cuts nested.
+    fill
+        `"random"`: where fewer examples than asked for differ at all, take others at random.
+
+    Examples
+    --------
+    >>> found = top_share(np.array([0, 2, 4, 2, 0]), 40, np.array([0.1, 0.9, 0.5, 0.2, 0.3]))
+    >>> found.mask.tolist(), found.n_asked, found.threshold
+    ([False, True, True, True, False], 3, 2.0)
+    >>> found = top_share(np.array([0, 2, 0, 0]), 50, np.array([0.1, 0.9, 0.5, 0.2]))
+    >>> found.mask.tolist(), found.n_asked, found.reason
+    ([False, True, False, False], 2, 'fewer than asked for: only 1 example differs at all')
+    """
+    n = len(value)
+    wanted = math.floor(n * (100 - percentile) / 100 + 1e-9)
+    if wanted == 0:
+        told = f"too few examples for a percentile of {percentile:g}"
+        return Cut(np.zeros(n, dtype=bool), 0, math.nan, told)
+    edge = np.partition(value, n - wanted)[n - wanted]
+    mask: Mask = value > edge
+    above = int(np.count_nonzero(mask))
+    reason = None
+    if edge > 0:
+        mask[_first(np.flatnonzero(value == edge), priority, wanted - above)] = True
+    elif above < wanted:
+        verb = "example differs" if above == 1 else "examples differ"
+        reason = f"only {above:,} {verb} at all" if above else "no example differs"
+        if fill == "random":
+            mask[_first(np.flatnonzero(value == 0), priority, wanted - above)] = True
+            reason = f"filled at random: {reason}"
+        else:
+            reason = f"fewer than asked for: {reason}"
+    chosen = value[mask]
+    return Cut(mask, wanted, float(chosen.min()) if len(chosen) else math.nan, reason)
+
+
+def _first(places: NDArray[np.intp], priority: Floats, number: int) -> NDArray[np.intp]:
+    if number >= len(places):
+        return places
+    return places[np.argpartition(priority[places], number)[:number]]
+
+
+# With a single pair of models: a stand-in for exemplars, and how well it stands in.
+#
+# One dense and one compressed model cannot tell what compression changes from what another
+# training
+# run would have changed. Changed predictions come first, then the divergence of the two models'
+# scores.
+
+MOST_PAIRS = 10  # of a population, on which the stand-in is tried
+FEWEST = 3  # compressed members: one for the pair, others for the population
+BLOCK = 32_768
+
+
+def surrogate(answers: Answers, baseline_row: int, compressed_row: int) -> Floats:
+    """Of every example: 1 where the prediction changed, plus a divergence below 1.
+
+    The divergence is Jensen and Shannon's, in bits, of the two score vectors; the absolute
+    difference of two scores of the positive class; 0 where there are no scores. Scores of the
+    predicted class alone are not compared: the two may speak of different classes.
+    """
+    changed = answers.prediction[baseline_row] != answers.prediction[compressed_row]
+    divergence = np.zeros(answers.n_examples)
+    if answers.scores is not None:
+        for start in range(0, answers.n_examples, BLOCK):
+            here = slice(start, start + BLOCK)
+            divergence[here] = jensen_shannon(
+                answers.scores[baseline_row, here], answers.scores[compressed_row, here]
+            )
+    elif answers.score is not None and answers.n_label_classes == 2:
+        divergence = np.abs(
+            answers.score[baseline_row].astype(np.float64) - answers.score[compressed_row]
+        )
+    # Strictly below 1, so that no divergence outranks a changed prediction.
+    found: Floats = changed + np.nan_to_num(divergence, nan=0.0) * (1 - 1e-6)
+    return found
+
+
+def has_divergence(answers: Answers) -> bool:
+    """Whether more than changed predictions can be told apart."""
+    binary = answers.n_label_classes == 2 and answers.score is not None
+    return answers.scores is not None or binary
+
+
+def jensen_shannon(p: Any, q: Any) -> Floats:
+    """Jensen–Shannon divergence in bits along the last axis, from 0 to 1.
+
+    Vectors are divided by their sums first.
+
+    >>> jensen_shannon([[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]).tolist()
+    [1.0, 0.0]
+    """
+    first, second = (np.asarray(x, dtype=np.float64) for x in (p, q))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        first, second = (x / x.sum(axis=-1, keepdims=True) for x in (first, second))
+        middle = (first + second) / 2
+        parts = [
+            np.where(side > 0, side * np.log2(side / middle), 0.0).sum(axis=-1)
+            for side in (first, second)
+        ]
+    divergence: Floats = np.clip((parts[0] + parts[1]) / 2, 0.0, 1.0)
+    return divergence
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well single pairs find what the rest of the population finds."""
+
+    auc: float
+    low: float
+    high: float
+    overlap: dict[float, float]  # percentile → share of the pair's exemplars that are the rest's
+    reason: str | None
+
+
+def agreement(
+    answers: Answers,
+    variant: str,
+    percentiles: tuple[float, ...],
+    rule: TieRule,
+    fill: Fill | None,
+    random_state: int,
+    alpha: float,
+) -> Agreement:
+    """Try single pairs against the exemplars of the members that are not in the pair.
+
+    The AUC is for the modal exemplars of the others, the overlap with their Taxicab cut; both are
+    means over pairs. The pair itself is left out of the population that it is judged by (a lone
+    baseline model cannot be). The interval is about other examples (or clusters).
+    """
+    span, other = answers.rows(answers.baseline), answers.rows(variant)
+    n_first, n_second = span.stop - span.start, other.stop - other.start
+    if n_second < FEWEST or n_first == 2:
+        told = f"{n_first} baseline and {n_second} compressed members"
+        why = f"not_estimable: {told}, too few to leave a pair out"
+        return Agreement(np.nan, np.nan, np.nan, {}, why)
+    first, second = answers.of(answers.baseline), answers.of(variant)
+    judged: list[Placements] = []
+    overlap: dict[float, list[float]] = {q: [] for q in percentiles}
+    rng = stream(random_state, variant, answers.task or "", "exemplars surrogate")
+    for i, j in _pairs(answers, variant):
+        value = surrogate(answers, span.start + i, other.start + j)
+        rest = np.delete(first, i, axis=0) if n_first > 1 else first
+        found = disagreement(rest, np.delete(second, j, axis=0), rule, rng)
+        if 0 < np.count_nonzero(found.exemplar) < len(value):
+            judged.append(placements(value, found.exemplar))
+        priority = rng.random(len(value))
+        for q in percentiles:
+            mine = top_share(value, q, priority, fill).mask
+            theirs = top_share(found.distance, q, priority, fill).mask
+            overlap[q].append(_shared(mine, theirs))
+    shares = {q: float(np.nanmean(v)) for q, v in overlap.items() if not np.isnan(v).all()}
+    if not judged:
+        why = "not_estimable: the others have no modal exemplars"
+        return Agreement(np.nan, np.nan, np.nan, shares, why)
+    auc, low, high = auc_limits(judged, answers.cluster, alpha)
+    return Agreement(auc, low, high, shares, None)
+
+
+def _shared(mine: Mask, theirs: Mask) -> float:
+    n = int(np.count_nonzero(mine))
+    return int(np.count_nonzero(mine & theirs)) / n if n else np.nan
+
+
+def _pairs(answers: Answers, variant: str) -> list[tuple[int, int]]:
+    """Children with their parents; else members in their order, the shorter side again."""
+    first = answers.members[answers.rows(answers.baseline)]
+    second = answers.members[answers.rows(variant)]
+    pairing = pair_members(first, second, parents(answers.variants_table))
+    if pairing.paired:
+        found = [(int(parent), j) for j, parent in enumerate(pairing.parent)]
+    else:
+        found = [(j % len(first), j) for j in range(len(second))]
+    return found[:MOST_PAIRS]
+
+
+Key = tuple[str, str, float | None]  # variant, kind, percentile (None: not a cut)
+
 
 KINDS = ("modal", "unanimous", "taxicab", "jaccard", "surrogate")
 # Jaccard's distance ranks examples as the Taxicab does: the same sets under another name.
@@ -92,3 +329,82 @@ def _by_distance(
     far = per_member if kind == "taxicab" else jaccard
     threshold = float(far(cut.threshold, found.scale))
     return Selection(kind, percentile, cut, cut.mask, threshold, cut.reason)
+
+
+# Which examples are exemplars of a variant, and how all of them are ranked.
+#
+# What `find` counts and describes, and what a viewer of examples looks up.
+
+PERCENTILES = (90.0, 95.0, 99.0)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A variant beside the baseline, on every example.
+
+    found       votes compared
+    order       (n,) what ranks the examples: the distance per member, or a pair's surrogate
+    priority    (n,) random numbers that decide among equals
+    one_pair    whether one model stands against one
+    sets        the exemplars of every kind and percentile
+    """
+
+    found: Disagreement
+    order: Floats
+    priority: Floats
+    one_pair: bool
+    sets: tuple[Selection, ...]
+
+    @property
+    def distance(self) -> Floats:
+        """(n,) from 0 (the same votes) to 1 (none in common)."""
+        return per_member(self.found.distance, self.found.scale) / 2
+
+
+def checked_request(
+    answers: Answers,
+    percentiles: Sequence[float] = PERCENTILES,
+    kinds: Sequence[str] = DEFAULT_KINDS,
+    rule: str = "disjoint",
+    fill: str | None = None,
+    random_state: int = 0,
+    alpha: float = 0.05,
+) -> Request:
+    """What is asked for; parameters as those of `find`."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UnknownNameError("Kind of exemplars", kind, KINDS)
+    if random_state < 0:
+        raise InputError(f"random_state is {random_state}; give a whole number of at least 0.")
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
+    if not answers.variants:
+        raise InputError("There is no compressed variant; exemplars need one beside the baseline.")
+    return Request(
+        answers,
+        checked_percentiles(percentiles),
+        tuple(kind for kind in KINDS if kind in kinds),
+        chosen_rule(rule, answers),
+        checked_fill(fill),
+        random_state,
+        alpha,
+    )
+
+
+def marked(request: Request, variant: str) -> Marked:
+    """Compare a variant with the baseline, and choose its exemplars."""
+    answers = request.answers
+    first, second = answers.of(answers.baseline), answers.of(variant)
+    one_pair = len(first) == len(second) == 1
+
+    def rng(purpose: str) -> np.random.Generator:
+        return stream(request.random_state, variant, answers.task or "", f"exemplars {purpose}")
+
+    found = disagreement(first, second, request.rule, rng("modal ties"))
+    priority = rng("ties at the cut").random(answers.n_examples)
+    order: Floats = per_member(found.distance, found.scale)
+    if one_pair:
+        span, other = answers.rows(answers.baseline), answers.rows(variant)
+        order = surrogate(answers, span.start, other.start)
+    sets = selections(request, found, order, priority, one_pair)
+    return Marked(found, order, priority, one_pair, tuple(sets))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from math import gcd, lcm
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from fairweight.auditing.answers import Answer
+from fairweight.auditing.prediction_matrix import Answer, Answers
+from fairweight.base.types import Floats, Mask
+from fairweight.errors import InputError, UnknownNameError
 
 Counts: TypeAlias = NDArray[Any]  # whole numbers, as unsigned integers or as floats
 
@@ -96,3 +99,269 @@ def _number(given: NDArray[np.bool_], kind: Any) -> Counts:
     """How many members, over rows that stand one after another in memory."""
     number: Counts = np.add.reduce(given.view(np.uint8), axis=0, dtype=kind)
     return number
+
+
+# What most members of either side answer, and who wins where answers have equally many votes.
+
+Rule: TypeAlias = Literal["disjoint", "max", "min", "negative", "random", "baseline"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+
+
+@dataclass(frozen=True)
+class TieRule:
+    """How a tie for the most votes is decided.
+
+    disjoint   not at all: an exemplar has no modal answer in common between the two sides
+    max, min   the largest (Hooker's code) or the smallest place in the list of classes
+    negative   the negative one of two classes (Iofinova's code)
+    random     a seeded draw
+    baseline   the baseline's smallest; the compressed side takes the baseline's where it can
+    """
+
+    name: Rule = "disjoint"
+    negative: int | None = None  # the code of the negative class
+
+
+def tie_rule(name: str, answers: Answers) -> TieRule:
+    """The rule of that name for these answers."""
+    if name not in RULES:
+        raise UnknownNameError("Tie rule", name, RULES)
+    if name != "negative":
+        return TieRule(name)
+    if answers.n_label_classes != 2:
+        raise InputError(
+            f"tie_rule='negative' needs two classes, but there are {answers.n_label_classes}; "
+            "use 'disjoint', 'max', 'min', 'random' or 'baseline'."
+        )
+    if answers.positive is None:
+        raise InputError(
+            "tie_rule='negative' needs to know the positive class, which cannot be told from "
+            f"{', '.join(answers.classes[:2])}; name it with --positive (positive=)."
+        )
+    return TieRule("negative", 1 - answers.positive)
+
+
+@dataclass(frozen=True)
+class Modal:
+    """Of every example: whether the two sides' most frequent answers differ, and how surely.
+
+    exemplar    they differ, by the rule
+    unanimous   no compressed member gives any of the baseline's modal answers
+    undecided   one of the sides has more than one modal answer
+    """
+
+    exemplar: Mask
+    unanimous: Mask
+    undecided: Mask
+
+
+def modal(votes: Votes, rule: TieRule, rng: np.random.Generator) -> Modal:
+    """Compare modal answers; shapes are those of the counts.
+
+    `rng` is used by the rule `random` alone.
+    """
+    if not votes.first:
+        nobody = np.zeros(0, dtype=bool)
+        return Modal(nobody, nobody, nobody)
+    shape = votes.first[0].shape
+    top = [_largest(side) for side in (votes.first, votes.second)]
+    common, followed = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    leaders = [np.zeros(shape, dtype=np.uint8) for _ in top]
+    for first, second in zip(votes.first, votes.second, strict=True):
+        leads, follows = first == top[0], second == top[1]
+        leaders[0] += leads
+        leaders[1] += follows
+        common |= leads & follows
+        followed |= leads & (second > 0)
+    undecided = (leaders[0] > 1) | (leaders[1] > 1)
+    differs = ~common
+    if rule.name != "disjoint":
+        where = np.nonzero(undecided)  # elsewhere every rule says the same
+        differs[where] = _differs(
+            _at(votes, where), rule, [t[where] for t in top], [c[where] for c in leaders], rng
+        )
+    return Modal(differs, ~followed, undecided)
+
+
+def _at(votes: Votes, where: tuple[NDArray[np.intp], ...]) -> Votes:
+    return Votes(
+        [a if isinstance(a, int) else a[where[-1]] for a in votes.answers],
+        [count[where] for count in votes.first],
+        [count[where] for count in votes.second],
+        votes.n_first,
+        votes.n_second,
+    )
+
+
+def _largest(counts: list[Counts]) -> Counts:
+    top = counts[0].copy()
+    for count in counts[1:]:
+        np.maximum(top, count, out=top)
+    return top
+
+
+def _differs(
+    votes: Votes,
+    rule: TieRule,
+    top: list[Counts],
+    leaders: list[NDArray[np.uint8]],
+    rng: np.random.Generator,
+) -> Mask:
+    sides = (votes.first, votes.second)
+    if rule.name == "random":
+        one, other = (_drawn(votes, *side, rng) for side in zip(sides, top, leaders, strict=True))
+    elif rule.name == "max":
+        one, other = (_last(votes, *side, backwards=False) for side in zip(sides, top, strict=True))
+    else:
+        one, other = (_last(votes, *side, backwards=True) for side in zip(sides, top, strict=True))
+    if rule.name == "negative":
+        for answer, first, second in zip(votes.answers, votes.first, votes.second, strict=True):
+            chosen = answer == rule.negative
+            one[(first == top[0]) & chosen] = rule.negative
+            other[(second == top[1]) & chosen] = rule.negative
+    elif rule.name == "baseline":
+        for answer, second in zip(votes.answers, votes.second, strict=True):
+            agrees = (second == top[1]) & (one == answer)
+            other[agrees] = one[agrees]
+    found: Mask = one != other
+    return found
+
+
+def _last(votes: Votes, counts: list[Counts], top: Counts, *, backwards: bool) -> NDArray[Any]:
+    """The last of the modal answers in this order."""
+    found = np.zeros(top.shape, dtype=np.uint32)
+    order = list(zip(votes.answers, counts, strict=True))
+    for answer, count in reversed(order) if backwards else order:
+        np.copyto(found, answer, where=count == top)
+    return found
+
+
+def _drawn(
+    votes: Votes,
+    counts: list[Counts],
+    top: Counts,
+    leaders: NDArray[np.uint8],
+    rng: np.random.Generator,
+) -> NDArray[Any]:
+    """One of the modal answers at random."""
+    wanted = (rng.random(top.shape) * leaders).astype(np.uint8)
+    seen = np.zeros(top.shape, dtype=np.uint8)
+    found = np.zeros(top.shape, dtype=np.uint32)
+    for answer, count in zip(votes.answers, counts, strict=True):
+        leads = count == top
+        np.copyto(found, answer, where=leads & (seen == wanted))
+        seen += leads
+    return found
+
+
+# How far apart two populations answer: the Taxicab distance, and Jaccard's from it.
+#
+# Distances are kept as whole numbers, so that ties at a cut are ties: with populations of n and m
+# members, label counts are multiplied until both add up to lcm(n, m), the `scale`.
+
+
+def scale_of(n_first: int, n_second: int) -> int:
+    """What the label counts of either side add up to.
+
+    >>> scale_of(10, 10), scale_of(10, 4)
+    (10, 20)
+    """
+    return lcm(n_first, n_second)
+
+
+def taxicab(votes: Votes) -> NDArray[Any]:
+    """d_T = Σ_c |b_c − v_c| on label counts: even numbers from 0 to twice the scale.
+
+    Source: Hooker et al., Characterising Bias in Compressed Models. For populations of equal size
+    these are the paper's counts. For others b_c and v_c are first multiplied up to the scale;
+    `per_member` divides by it.
+
+    Examples
+    --------
+    Three dense members say cat, cat, dog; three compressed ones say dog, dog, dog:
+    |2 − 0| + |1 − 3| = 4.
+
+    >>> from fairweight.auditing.exemplars.votes import count_votes
+    >>> cat, dog = 0, 1
+    >>> votes = count_votes(np.array([[cat], [cat], [dog]], np.uint8), np.full((3, 1), dog, "u1"))
+    >>> taxicab(votes).tolist()
+    [4]
+    """
+    scale = scale_of(votes.n_first, votes.n_second)
+    shared = gcd(votes.n_first, votes.n_second)
+    times_first, times_second = votes.n_second // shared, votes.n_first // shared
+    if not votes.first:
+        return np.zeros(0, dtype=np.uint8)
+    # Σ |b − v| = 2 (scale − Σ min(b, v)): two quick steps per class instead of three.
+    narrow = votes.first[0].dtype.kind == "f" or (2 * scale < 2**8 and times_first == 1)
+    kind: Any = votes.first[0].dtype if narrow else np.int64
+    same = np.zeros(votes.first[0].shape, dtype=kind)
+    for first, second in zip(votes.first, votes.second, strict=True):
+        same += np.minimum(_times(first, times_first, kind), _times(second, times_second, kind))
+    return 2 * (scale - same)
+
+
+def _times(count: Counts, factor: int, kind: Any) -> Counts:
+    return count if factor == 1 else count.astype(kind) * factor
+
+
+def per_member(distance: ArrayLike, scale: int) -> Floats:
+    """Σ_c |b_c / N_b − v_c / N_v|, from 0 (the same votes) to 2 (no vote in common).
+
+    >>> per_member([0, 4, 6], 3).tolist()
+    [0.0, 1.3333333333333333, 2.0]
+    """
+    return np.asarray(distance, dtype=np.float64) / scale
+
+
+def jaccard(distance: ArrayLike, scale: int) -> Floats:
+    """Weighted Jaccard distance 1 − Σ min / Σ max = 2 d_T / (2 N + d_T), from 0 to 1.
+
+    Source: Hooker et al. It rises with d_T, so it ranks examples alike. N is the scale: votes are
+    multiplied up to equal sizes first, without which the identity would not hold.
+
+    >>> jaccard([0, 4, 6], 3).tolist()  # of the example of `taxicab`: 1 − (0 + 1) / (2 + 3)
+    [0.0, 0.8, 1.0]
+    """
+    d = np.asarray(distance, dtype=np.float64)
+    found: Floats = 2 * d / (2 * scale + d)
+    return found
+
+
+# Two populations compared on every example, a block that fits the cache at a time.
+
+BLOCK = 32_768  # examples; sixty members of one byte are two megabytes
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """How two populations differ on every example, (n,) each."""
+
+    distance: NDArray[Any]  # whole numbers, 0 to 2 · scale
+    scale: int
+    exemplar: Mask
+    unanimous: Mask
+    undecided: Mask
+
+
+def disagreement(
+    first: Answer, second: Answer, rule: TieRule, rng: np.random.Generator
+) -> Disagreement:
+    """Compare the baseline's answers with the compressed members', (members, n) each."""
+    n = first.shape[1]
+    scale = scale_of(len(first), len(second))
+    distance = np.zeros(n, dtype=_narrowest(2 * scale))
+    exemplar, unanimous, undecided = (np.zeros(n, dtype=bool) for _ in range(3))
+    for start in range(0, n, BLOCK):
+        here = slice(start, start + BLOCK)
+        votes = count_votes(first[:, here], second[:, here])
+        distance[here] = taxicab(votes)
+        found = modal(votes, rule, rng)
+        exemplar[here] = found.exemplar
+        unanimous[here] = found.unanimous
+        undecided[here] = found.undecided
+    return Disagreement(distance, scale, exemplar, unanimous, undecided)
+
+
+def _narrowest(largest: int) -> Any:
+    return np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32

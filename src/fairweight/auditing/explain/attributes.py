@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.explain.tables import COLUMNS
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.prediction_matrix import Answers
 from fairweight.auditing.result import AuditResult
+from fairweight.auditing.schema import COLUMNS
+from fairweight.base.types import Floats
+from fairweight.errors import InputError
 from fairweight.tables.names import grouping_of
 
 if TYPE_CHECKING:
@@ -161,3 +167,201 @@ def _interrelation(table: pd.DataFrame, whose: Mapping[str, Mapping[str, Any]]) 
                 }
             )  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS["attributes"]))
+
+
+# Label interrelation: how far the predictions of one attribute follow from those of the others.
+
+INTERRELATION_COLUMNS = COLUMNS["label_interrelation"]
+
+
+def label_interrelation(tasks: Mapping[str, Answers]) -> pd.DataFrame:
+    """In-sample R² of each attribute's predictions on all others', for every member.
+
+    Source: Iofinova et al. 2023, label interrelation: least squares of the hard 0/1 predictions of
+    one attribute on those of the others over the test examples. `r2_labels` is the same of the true
+    labels: what a model without errors would show. In [0, 1]; NaN where an attribute is always
+    predicted alike. Needs two attributes with two classes each, on the same examples.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    answers = list(tasks.values())
+    if len(answers) < 2:
+        return pd.DataFrame(rows, columns=list(INTERRELATION_COLUMNS))
+    _check(tasks)
+    codes = [a.positive if a.positive is not None else 1 for a in answers]
+    labels = np.stack([a.label == code for a, code in zip(answers, codes, strict=True)], axis=1)
+    of_labels = r_squared(labels.astype(float))
+    for place, member in enumerate(answers[0].members):
+        given = np.stack(
+            [a.prediction[place] == code for a, code in zip(answers, codes, strict=True)], axis=1
+        )
+        found = r_squared(given.astype(float))
+        for task, r2, reference in zip(tasks, found, of_labels, strict=True):
+            rows.append(
+                {
+                    "variant": member.variant, "seed": member.seed, "task": task, "r2": r2,
+                    "r2_labels": reference, "n": len(given),
+                    "status": "ok" if not np.isnan(r2) else "not_estimable: one answer only",
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows, columns=list(INTERRELATION_COLUMNS))
+
+
+def r_squared(values: Floats) -> Floats:
+    """R² of every column on all others with an intercept; NaN for constant columns.
+
+    Collinear columns do no harm: the fit of least norm has the same R².
+
+    Examples
+    --------
+    The third column is the sum of the first two, which are unrelated.
+
+    >>> r_squared(np.array([[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 2.0]])).round(6).tolist()
+    [1.0, 1.0, 1.0]
+    >>> r_squared(np.array([[0, 0], [0, 1], [1, 0], [1, 1.0]])).round(6).tolist()
+    [0.0, 0.0]
+    """
+    away = values - values.mean(axis=0)
+    products = away.T @ away
+    found = np.full(values.shape[1], np.nan)
+    for column in np.flatnonzero(np.ptp(values, axis=0) > 0):
+        others = np.arange(values.shape[1]) != column
+        weights = np.linalg.lstsq(products[np.ix_(others, others)], products[others, column])[0]
+        explained = products[others, column] @ weights / products[column, column]
+        found[column] = np.clip(explained, 0.0, 1.0)
+    return found
+
+
+def _check(tasks: Mapping[str, Answers]) -> None:
+    first = next(iter(tasks.values()))
+    for task, answers in tasks.items():
+        if answers.n_label_classes > 2:
+            raise InputError(
+                f"Label interrelation needs two classes per attribute; '{task}' has "
+                f"{answers.n_label_classes}."
+            )
+        same = answers.n_examples == first.n_examples and (
+            answers.example_id is None
+            or first.example_id is None
+            or np.array_equal(answers.example_id, first.example_id)
+        )
+        if not same:
+            raise InputError(
+                f"Label interrelation needs all attributes on the same examples; those of '{task}' "
+                "are others."
+            )
+
+
+# Does compression amplify bias where the dense model already did? Compressed on dense, by pair.
+
+BIAS_REGRESSION_COLUMNS = COLUMNS["bias_regression"]
+METRIC = "bias_amplification"
+FEWEST = 3
+FEWEST_FOR_R2 = 4  # Fisher's z has n − 3 in its variance
+
+
+def bias_regression(results: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFrame:
+    """Least squares of compressed on dense bias amplification over (attribute, category) pairs.
+
+    Source: Iofinova et al. 2023. An attribute is a task, a category a level of a group column; the
+    two levels of a binary column speak of the same pair and count once.
+
+    Parameters
+    ----------
+    results
+        `AuditResult.results`; the rows of `bias_amplification` that have both values are used.
+
+    Notes
+    -----
+    A slope above 1 means: where the dense model amplifies, the compressed one amplifies more. Pairs
+    of one attribute are not independent, so attributes are what is sampled: the slope's interval is
+    the jackknife over attributes with t(G − 1), that of R² is Fisher's z with as many observations
+    as attributes (cut at 0). Both values are measured on the same examples, and the error of the
+    dense ones draws the slope towards 0. An association: nothing here says that one is the cause
+    of the other. Undefined with fewer than 3 attributes, or where the dense values are all equal.
+    """
+    import pandas as pd
+
+    rows = results[(results["metric"] == METRIC) & (results["scope"].fillna("model") == "model")]
+    variants = list(dict.fromkeys(results["variant"]))
+    found = [{"variant": name, **_fit(rows[rows["variant"] == name], alpha)} for name in variants]
+    return pd.DataFrame(found, columns=list(BIAS_REGRESSION_COLUMNS))
+
+
+def _fit(rows: pd.DataFrame, alpha: float) -> dict[str, Any]:
+    pairs = _pairs(rows)
+    x = pairs["baseline"].to_numpy(dtype=np.float64)
+    y = pairs["compressed"].to_numpy(dtype=np.float64)
+    attribute = np.unique(pairs["task"].to_numpy(dtype=str), return_inverse=True)[1]
+    groups = int(attribute.max(initial=-1)) + 1
+    made: dict[str, Any] = {"n_attributes": groups, "n_pairs": len(x)}
+    if groups < FEWEST:
+        counted = "1 attribute" if groups == 1 else f"{groups} attributes"
+        return made | {"status": f"not_estimable: {counted}, {FEWEST} are needed"}
+    if np.ptp(x) == 0:
+        return made | {"status": "not_estimable: the dense values are all equal"}
+    slope, intercept = _line(x, y)
+    r = 0.0 if np.ptp(y) == 0 else float(np.corrcoef(x, y)[0, 1])
+    low, high = _slope_limits(x, y, attribute, slope, alpha)
+    r2_low, r2_high = _r2_limits(r, groups, alpha)
+    status = "ok"
+    if np.isnan(low):
+        status = "no interval of the slope: it rests on one attribute"
+    elif np.isnan(r2_low):
+        status = f"no interval of R²: {groups} attributes, {FEWEST_FOR_R2} are needed"
+    return made | {
+        "slope": slope, "slope_low": low, "slope_high": high, "intercept": intercept,
+        "r2": r**2, "r2_low": r2_low, "r2_high": r2_high, "status": status,
+    }  # fmt: skip
+
+
+def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with both values and an attribute; of a binary column's two levels, the first."""
+    usable = rows[rows[["baseline", "compressed"]].notna().all(axis=1) & rows["task"].notna()]
+    column = np.array([grouping_of(str(name)) for name in usable["group"]], dtype=object)
+    keys = [usable["task"].to_numpy(), column]
+    size = usable.groupby(keys, sort=False)["group"].transform("size")
+    # Both levels of a binary column stand on one watched side, so their values are the same.
+    place = usable.groupby(keys, sort=False).cumcount()
+    first = usable.groupby(keys, sort=False)[["baseline", "compressed"]].transform("first")
+    repeated = (place == 1) & (size == 2) & (first == usable[first.columns]).all(axis=1)
+    return usable[~repeated]
+
+
+def _line(x: Floats, y: Floats) -> tuple[float, float]:
+    away = x - x.mean()
+    slope = float(away @ (y - y.mean()) / (away @ away))
+    return slope, float(y.mean() - slope * x.mean())
+
+
+def _slope_limits(
+    x: Floats, y: Floats, attribute: NDArray[np.intp], slope: float, alpha: float
+) -> tuple[float, float]:
+    """Delete-one-attribute jackknife, (G − 1) / G Σ (b₋ⱼ − b)², with t(G − 1)."""
+    from scipy.special import stdtrit
+
+    groups = int(attribute.max()) + 1
+    without = []
+    for left_out in range(groups):
+        kept = attribute != left_out
+        if np.ptp(x[kept]) == 0:
+            return float("nan"), float("nan")
+        without.append(_line(x[kept], y[kept])[0])
+    error = np.sqrt((groups - 1) / groups * ((np.array(without) - slope) ** 2).sum())
+    reach = float(-stdtrit(groups - 1, alpha / 2) * error)
+    return slope - reach, slope + reach
+
+
+def _r2_limits(r: float, n: int, alpha: float) -> tuple[float, float]:
+    """Squares of Fisher's limits of r; from 0 where they lie on both sides of it."""
+    from scipy.special import ndtri
+
+    if n < FEWEST_FOR_R2:
+        return float("nan"), float("nan")
+    if abs(r) >= 1:
+        return 1.0, 1.0
+    reach = -ndtri(alpha / 2) / np.sqrt(n - 3)
+    low, high = np.tanh(np.arctanh(r) - reach), np.tanh(np.arctanh(r) + reach)
+    least = 0.0 if low <= 0 <= high else min(low**2, high**2)
+    return float(least), float(max(low**2, high**2))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, gammaln, psi, softmax
 
-from fairweight.auditing.counts.stats import Floats
+from fairweight.base.types import Floats
 
 _STEPS = 5  # nodes of the quadrature along each axis of the hyperparameters
 _FIRST_KAPPA = 30.0  # where the search for the concentration begins

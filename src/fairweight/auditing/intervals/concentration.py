@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairweight.auditing.counts.stats import Floats
+from fairweight.base.types import Floats
 from fairweight.errors import InputError
 
 # Draws × units of the reference; the mean over few draws is exact enough where units are many.

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
-from fairweight.auditing.counts.stats import Floats
 from fairweight.auditing.intervals.excess import mover, touching
-from fairweight.auditing.intervals.tango import tango_at
-from fairweight.auditing.intervals.two_way import ROUNDING, TwoWay
+from fairweight.auditing.intervals.proportion import tango_at
+from fairweight.auditing.intervals.units import ROUNDING, TwoWay
+from fairweight.base.types import Floats
 
 FEWEST_CHANGED = 10  # clusters with a change, below which nothing is known about how they clump
 

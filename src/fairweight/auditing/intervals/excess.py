@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.intervals.tango import falling_root, tango_at, tango_test
+from fairweight.auditing.intervals.proportion import falling_root, tango_at, tango_test
+from fairweight.base.types import Floats
 
 _LARGEST_Z = 37.0  # beyond this p is no normal floating-point number
 _LARGEST_QUANTILE = 1e6
@@ -193,3 +193,48 @@ def standardised_excess(n: ArrayLike, lost: ArrayLike, gained: ArrayLike) -> Flo
         difference = np.where(both, change / size - change_others / others, 0.0)
         mean: Floats = difference.sum(axis=-1) / both.sum(axis=-1)
     return mean
+
+
+# What noisy group labels hide of an excess.
+
+
+def corrected_excess(
+    excess: ArrayLike, share: ArrayLike, error: ArrayLike
+) -> tuple[Floats, Floats]:
+    """Range of the excess from the observed one to the one corrected for wrong group labels.
+
+    Parameters
+    ----------
+    excess
+        Shift of the level minus the shift of all others, as observed.
+    share
+        Share of all examples that carry this level's label, as observed.
+    error
+        Chance that a label is wrong, the same for members and others of the level.
+
+    Notes
+    -----
+    With o the observed and s = (o − e) / (1 − 2e) the true share, the observed excess is the true
+    one times P(true member | labelled so) − P(true member | not labelled so)
+    = s (1 − e) / o − s e / (1 − o), provided that errors do not depend on the outcome.
+    NaN where e >= o or e >= 1 − o: then the labels may be errors alone.
+
+    Examples
+    --------
+    True share 0.2 and error 0.05: 0.2 · 0.95 + 0.8 · 0.05 = 0.23 are labelled so, and the factor
+    is 0.19/0.23 − 0.01/0.77 = 0.813.
+
+    >>> low, high = corrected_excess(-0.0813, 0.23, 0.05)
+    >>> float(low.round(3)), float(high.round(4))
+    (-0.1, -0.0813)
+    """
+    observed = np.asarray(excess, dtype=np.float64)
+    o = np.asarray(share, dtype=np.float64)
+    e = np.asarray(error, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        true_share = (o - e) / (1 - 2 * e)
+        factor = true_share * (1 - e) / o - true_share * e / (1 - o)
+        usable = (e >= 0) & (e < np.minimum(o, 1 - o) - 1e-12)
+        corrected = np.where(usable, observed / factor, np.nan)
+    shown = np.where(np.isnan(corrected), np.nan, observed)
+    return np.minimum(shown, corrected), np.maximum(shown, corrected)

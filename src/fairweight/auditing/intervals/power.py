@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, gammaln, ndtr, ndtri
 
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.intervals.mcnemar import mcnemar
+from fairweight.auditing.intervals.proportion import mcnemar
+from fairweight.base.types import Floats
 
 # Above this many expected discordant pairs the normal formula is exact to three digits.
 _NORMAL_ABOVE = 5_000.0

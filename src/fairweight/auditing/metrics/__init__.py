@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from fairweight.auditing.metrics import (
-    agreement,
-    amplification,
-    change,
-    groupings,
-    rates,
-    scores,
-    spread,
-    structure,
-)
+# Importing a module registers its metrics; tables show them in this order.
+# isort: off
+from fairweight.auditing.metrics import rates, classes, amplification, changes, gaps, scores, harm
+
+# isort: on
 from fairweight.auditing.metrics.registry import (
     Event,
     Metric,
@@ -24,16 +19,15 @@ from fairweight.auditing.metrics.registry import (
 __all__ = [
     "Event",
     "Metric",
-    "agreement",
     "amplification",
-    "change",
-    "groupings",
+    "changes",
+    "classes",
+    "gaps",
+    "harm",
     "metric",
     "metrics",
     "rates",
     "register",
     "scores",
-    "spread",
-    "structure",
     "unregister",
 ]

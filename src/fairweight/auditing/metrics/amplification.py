@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.counts.stats import Counts, Floats
-from fairweight.auditing.metrics.ratio import ratio
+from fairweight.auditing.counts.counts import Counts, ratio
 from fairweight.auditing.metrics.registry import register
+from fairweight.base.types import Floats
 from fairweight.errors import InputError
 
 MIN_POSITIVES = 10  # positive examples that a level, and the rest, must have in the test data

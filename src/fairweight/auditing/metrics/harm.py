@@ -1,162 +1,291 @@
-"""The most that a number of changed predictions can cost a metric, all of them harmful.
-
-Where fewer than ten predictions changed there are no limits of precision, kappa, AUC and the like;
-a gate then asks how bad it could be. Each function takes the counts of the *baseline*, (..., S, C),
-and how many predictions change in each slice, (..., S); it returns the largest loss, at least 0.
-Changes need not be whole: they are an upper limit. What is harmful differs between metrics, so each
-has its own worst case; none is a guess about what a compressed model would do.
-"""
+"""Spread of accuracy over classes in one model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairweight.auditing.counts.stats import Counts, Floats
-from fairweight.auditing.metrics.ratio import ratio
+from fairweight.auditing.counts.counts import Counts, ratio
+from fairweight.auditing.metrics.rates import accuracy, mean_over_present, recall
+from fairweight.auditing.metrics.registry import Event, register
+from fairweight.base.types import Floats
 
-Loss: TypeAlias = Callable[[Counts, Floats], Floats]
+
+def _lowest_recall(counts: Counts) -> Floats:
+    lowest: Floats = np.where(counts.label > 0, recall(counts), np.inf).min(axis=-1)
+    return lowest
+
+
+def _where_two_classes(values: Floats, counts: Counts) -> Floats:
+    return np.where((counts.label > 0).sum(axis=-1) >= 2, values, np.nan)
+
+
+@register(
+    kind="value",
+    by=("overall", "group"),
+    better="lower",
+    low=0,
+    high=1,
+    summary="highest minus lowest class accuracy",
+    formula="max_c recall_c - min_c recall_c over classes with examples",
+    source="Paganini 2020, Fig. 4a (unfairness)",
+    undefined="fewer than two classes have examples",
+    changed=Event("correct", "label"),
+)
+def class_gap(counts: Counts) -> Floats:
+    """Highest minus lowest recall among the classes with examples.
+
+    Lower is better; in [0, 1]. NaN where fewer than two classes have examples.
+
+    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> float(class_gap(counts_of([0, 0, 1, 1], [0, 1, 1, 1])))
+    0.5
+    """
+    highest = np.where(counts.label > 0, recall(counts), -np.inf).max(axis=-1)
+    with np.errstate(invalid="ignore"):
+        return _where_two_classes(highest - _lowest_recall(counts), counts)
+
+
+@register(
+    kind="value",
+    by=("overall", "group"),
+    better="lower",
+    low=0,
+    high=1,
+    summary="mean minus lowest class accuracy",
+    formula="mean_c recall_c - min_c recall_c over classes with examples",
+    source="Paganini 2020, Fig. 4b (unfairness); the mean is unweighted",
+    undefined="fewer than two classes have examples",
+    changed=Event("correct", "label"),
+)
+def class_shortfall(counts: Counts) -> Floats:
+    """Unweighted mean minus lowest recall among the classes with examples.
+
+    Lower is better; in [0, 1]. NaN where fewer than two classes have examples.
+
+    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> float(class_shortfall(counts_of([0, 0, 1, 1], [0, 1, 1, 1])))  # (.5 + 1) / 2 - .5
+    0.25
+    """
+    mean = mean_over_present(recall(counts), counts)
+    return _where_two_classes(mean - _lowest_recall(counts), counts)
+
+
+# How harm is spread over groups and classes: who pays, differently, and how concentrated.
+#
+# The functions here are the point estimates. Their intervals, tests and reference values
+# belong to a whole variant and are computed in `auditing/compare`.
+
+
+def worst_shift_level(base: Counts, compressed: Counts) -> NDArray[np.intp]:
+    """Index of the level whose accuracy fell most (the first of equals); -1 where undefined."""
+    shift = accuracy(compressed) - accuracy(base)
+    if shift.shape[-1] < 1:
+        return np.full(shift.shape[:-1], -1, dtype=np.intp)
+    return np.where(np.isnan(shift).any(axis=-1), -1, shift.argmin(axis=-1))
+
+
+@register(
+    kind="table",
+    by=("grouping",),
+    better="higher",
+    low=-1,
+    high=1,
+    summary="lowest accuracy shift of any group, with the group's name",
+    formula="min_g (accuracy_g of compressed - accuracy_g of baseline)",
+    source="fairweight (interval: minimum of simultaneous Tango limits)",
+    undefined="no usable level",
+    level=worst_shift_level,
+)
+def worst_group_shift(base: Counts, compressed: Counts) -> Floats:
+    """Lowest accuracy shift over the levels, counts (..., L, C); `worst_shift_level` says whose.
+
+    Higher is better (0: no group loses); in [-1, 1]. NaN if a level has no examples.
+
+    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> y, sex = [0, 1, 0, 1], ["f", "f", "m", "m"]
+    >>> base = counts_of(y, [0, 1, 0, 0], sensitive_features=sex)
+    >>> after = counts_of(y, [0, 0, 0, 1], sensitive_features=sex)
+    >>> float(worst_group_shift(base, after)), int(worst_shift_level(base, after))
+    (-0.5, 0)
+    """
+    shift = accuracy(compressed) - accuracy(base)
+    if shift.shape[-1] < 1:
+        return np.full(shift.shape[:-1], np.nan)
+    return np.asarray(shift.min(axis=-1))
+
+
+@register(
+    kind="table",
+    by=("group",),
+    better="higher",
+    low=-2,
+    high=2,
+    summary="excess shift with every label weighted equally in the group and in the others",
+    formula="mean over labels c in both of (recall shift_gc - recall shift of the others_c)",
+    source="direct standardisation, against Simpson's paradox",
+    undefined="no label has examples both in the group and in the others",
+)
+def excess_shift_standardised(base: Counts, compressed: Counts) -> Floats:
+    """Each level's shift minus that of all others, label by label, averaged over labels: (..., L).
+
+    A group of mostly hard labels loses more even if no label treats it worse; equal weights of the
+    labels take that away. Labels without examples on either side are left out. Below 0 the group
+    pays more than the others; in [-2, 2].
+
+    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> y, sex = [0, 0, 1, 0, 1, 1], ["f", "f", "f", "m", "m", "m"]
+    >>> base = counts_of(y, y, sensitive_features=sex)
+    >>> after = counts_of(y, [0, 0, 0, 0, 0, 0], sensitive_features=sex)  # every 1 is lost
+    >>> excess_shift_standardised(base, after).tolist()
+    [0.0, 0.0]
+    """
+    own = recall(compressed) - recall(base)
+    lost = compressed.correct - base.correct
+    others_change = lost.sum(axis=-2, keepdims=True) - lost
+    others_label = base.label.sum(axis=-2, keepdims=True) - base.label
+    both = (base.label > 0) & (others_label > 0)
+    difference = np.where(both, own - ratio(others_change, others_label), 0.0)
+    return ratio(difference.sum(axis=-1), both.sum(axis=-1))
+
+
+@register(
+    kind="table",
+    by=("grouping",),
+    better="lower",
+    low=0,
+    high=np.inf,
+    summary="does the change differ between the groups: largest z of a group's excess",
+    formula="max_g z_g, z_g where the limits of the excess touch 0; p from random signs",
+    source="fairweight (random signs on scores centred at the shift of all)",
+    undefined="fewer than two groups of the least size",
+)
+def heterogeneity(excess_p: Floats) -> Floats:
+    """Largest z of an excess over the groups (last axis), from the p of every excess.
+
+    Lower means more alike; in [0, inf). Its p-value comes from random signs, which keep every
+    group's own churn. NaN where no excess has a p.
+
+    >>> float(heterogeneity(np.array([0.05, 0.5])).round(2))
+    1.96
+    """
+    from fairweight.auditing.intervals.excess import normal_z
+
+    return _largest(normal_z(excess_p))
+
+
+@register(
+    kind="table",
+    by=("grouping",),
+    better="lower",
+    low=0,
+    high=np.inf,
+    summary="does the change differ between groups within classes: largest z of a group's score",
+    formula="max_g |sum_i u_ig| / sqrt(sum_i u_ig^2), scores centred within classes; p from signs",
+    source="fairweight (random signs on scores centred at the shift of the class)",
+    undefined="one class; classes and groups coincide; fewer than two groups of the least size",
+)
+def heterogeneity_within_classes(z: Floats) -> Floats:
+    """Largest deviation over the groups (last axis) once every class has its own mean change.
+
+    Lower means more alike; in [0, inf). Where `heterogeneity` is large and this is not, the
+    classes explain the difference: the group has more of the classes that lose. NaN where no
+    group has a deviation.
+
+    >>> float(heterogeneity_within_classes(np.array([-2.0, 1.0, np.nan])))
+    2.0
+    """
+    return _largest(np.abs(np.asarray(z, dtype=np.float64)))
+
+
+def _largest(z: Floats) -> Floats:
+    largest = np.where(np.isnan(z), -np.inf, z).max(axis=-1, initial=-np.inf)
+    return np.where(np.isfinite(largest), largest, np.nan)
+
+
+@register(
+    kind="table",
+    by=("group",),
+    better="none",
+    low=0,
+    high=1,
+    summary="share of all lost answers that falls on a group (or on the hardest-hit clusters)",
+    formula="lost_g / sum_g lost_g, beside the same for gained and the group's share of examples",
+    source="fairweight (beside a Poisson reference)",
+    undefined="no answer was lost",
+)
+def concentration(lost: Floats) -> Floats:
+    """Each level's share of all lost answers (last axis).
+
+    To be read beside the level's share of examples and of gained answers; in [0, 1]. NaN where
+    nothing was lost.
+
+    >>> concentration(np.array([30.0, 10.0])).tolist()
+    [0.75, 0.25]
+    """
+    return ratio(lost, np.asarray(lost).sum(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True)
-class Harm:
-    """The largest loss of a metric, and which changes can cause it.
+class ClassImpact:
+    """Welch's test for each class (last axis of every field)."""
 
-    relevant  `prediction`: any other prediction; `correct`: right becomes wrong, or wrong right;
-              `score`: any other score
-    of_class  for rows by class, (..., S, C), from the changes into and out of each class
+    difference: Floats  # compressed - baseline, of mean (recall - accuracy)
+    statistic: Floats
+    degrees_of_freedom: Floats
+    p_value: Floats
+
+
+@register(
+    kind="table",
+    by=("class",),
+    better="none",
+    low=-2,
+    high=2,
+    summary="does compression move a class differently than the whole: Welch test over members",
+    formula="Welch t of (recall_c - mean accuracy of the population), compressed against baseline",
+    source="Hooker et al. 2020, public code (class-level impact)",
+    undefined="fewer than two members on a side; members do not differ at all",
+)
+def class_impact(
+    baseline_recall: Floats,
+    baseline_accuracy: Floats,
+    compressed_recall: Floats,
+    compressed_accuracy: Floats,
+) -> ClassImpact:
+    """Welch's t-test between populations on class recall minus the population's mean accuracy.
+
+    Recalls are (members, C), accuracies (members,). Below 0 the class lost more than the whole.
+    NaN with fewer than two members on a side, and where the members of both sides do not vary.
+
+    >>> before = np.array([[0.90], [0.92], [0.94]])
+    >>> after = np.array([[0.80], [0.82], [0.84]])
+    >>> same = np.array([0.9, 0.9, 0.9])
+    >>> impact = class_impact(before, same, after, same)
+    >>> float(impact.difference[0].round(9)), float(impact.statistic[0].round(3))  # .1 / .01633
+    (-0.1, -6.124)
     """
+    from scipy.special import stdtr
 
-    loss: Loss
-    relevant: Literal["prediction", "correct", "score"] = "prediction"
-    of_class: Loss | None = None
-
-
-def precision_loss(counts: Counts, changes: Floats) -> Floats:
-    """Of TP / P in every class, P predictions of it of which TP are right; changes are (..., S, C).
-
-    Either examples of other classes are predicted as it, TP / (P + h), or its right predictions go
-    elsewhere, (TP − h) / (P − h). A mixture is never worse than the worse of the two.
-
-    TP = 80, P = 100 and 5 changes: 80 / 105 = .762 is below 75 / 95 = .789, so .8 − .762.
-
-    >>> counts = Counts(np.array([[90.0, 110.0]]), np.array([[100.0, 100.0]]),
-    ...                 np.array([[80.0, 90.0]]), np.zeros(1), ("a", "b"))
-    >>> precision_loss(counts, np.array([[5.0, 0.0]])).round(4).tolist()
-    [[0.0381, 0.0]]
-    """
-    had = ratio(counts.correct, counts.predicted)
-    entering = ratio(counts.correct, counts.predicted + changes)
-    return np.maximum(had - entering, _leaving(counts, changes))
+    mean_b, error_b, df_b = _mean_and_error(baseline_recall, baseline_accuracy)
+    mean_c, error_c, df_c = _mean_and_error(compressed_recall, compressed_accuracy)
+    difference = mean_c - mean_b
+    variance = error_b + error_c
+    statistic = np.asarray(ratio(difference, np.sqrt(variance)))
+    degrees = ratio(variance**2, error_b**2 / max(df_b, 1) + error_c**2 / max(df_c, 1))
+    if min(df_b, df_c) < 1:
+        statistic, degrees = np.full_like(statistic, np.nan), np.full_like(degrees, np.nan)
+    p_value = 2 * stdtr(degrees, -np.abs(statistic))
+    return ClassImpact(difference, statistic, degrees, np.asarray(p_value, dtype=np.float64))
 
 
-def _leaving(counts: Counts, changes: Floats) -> Floats:
-    """What precision loses when right predictions of a class go elsewhere."""
-    had = ratio(counts.correct, counts.predicted)
-    left = np.maximum(counts.correct - changes, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        after = np.where(left > 0, left / (counts.predicted - changes), 0.0)
-    loss: Floats = np.maximum(had - after, 0.0)
-    return loss
-
-
-def summary_precision_loss(counts: Counts, changes: Floats) -> Floats:
-    """Of the positive class's precision, or of the mean over classes that have examples.
-
-    A change takes one right prediction from a class and adds a wrong one to another. Leaving costs
-    most where all leave one class; the first one that enters a class costs it TP / P² at most, the
-    next ones less.
-    """
-    if counts.positive is not None:
-        of_positive: Floats = precision_loss(counts, changes[..., None])[..., counts.positive]
-        return of_positive
-    present = counts.label > 0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        entering = changes * _most(counts.correct / counts.predicted**2, present)
-    leaving = _most(_leaving(counts, changes[..., None]), present)
-    return ratio(leaving + entering, present.sum(axis=-1))
-
-
-def mean_recall_loss(counts: Counts, changes: Floats) -> Floats:
-    """Of the mean over classes of TP / N: right predictions are lost in the smallest classes first.
-
-    Classes of 80 and 20 examples, 3 changes: (0 / 80 + 3 / 20) / 2 = .075.
-
-    >>> counts = Counts(np.array([[80.0, 20.0]]), np.array([[76.0, 24.0]]),
-    ...                 np.array([[72.0, 16.0]]), np.zeros(1), ("a", "b"))
-    >>> mean_recall_loss(counts, np.array([3.0])).round(4).tolist()
-    [0.075]
-    """
-    order = np.argsort(np.where(counts.label > 0, counts.label, np.inf), axis=-1)
-    size = np.take_along_axis(counts.label, order, axis=-1)
-    right = np.take_along_axis(counts.correct, order, axis=-1)
-    before = np.cumsum(right, axis=-1) - right
-    lost = np.clip(changes[..., None] - before, 0.0, right)
-    share = np.where(size > 0, lost / np.where(size > 0, size, 1.0), 0.0)
-    return ratio(share.sum(axis=-1), (counts.label > 0).sum(axis=-1))
-
-
-def mean_fpr_loss(counts: Counts, changes: Floats) -> Floats:
-    """Of the mean over classes of FP / (n − N): all become false positives of the largest class."""
-    present = counts.label > 0
-    others = np.where(present, counts.n[..., None] - counts.label, np.inf)
-    others = np.where(others > 0, others, np.inf)
-    return np.minimum(ratio(changes / others.min(axis=-1), present.sum(axis=-1)), 1.0)
-
-
-def kappa_loss(counts: Counts, changes: Floats) -> Floats:
-    """Of 1 − (1 − p_o) / (1 − p_e): every change is a right prediction that becomes wrong.
-
-    p_o falls by 1 / n. p_e rises by (N_j − N_i) / n² when a prediction goes from class i to j, most
-    from the smallest class to the largest.
-
-    n = 100 in two equal classes, 90 right, 2 changes: κ falls from 1 − .1 / .5 to 1 − .12 / .5.
-
-    >>> counts = Counts(np.array([[50.0, 50.0]]), np.array([[50.0, 50.0]]),
-    ...                 np.array([[45.0, 45.0]]), np.zeros(1), ("a", "b"))
-    >>> kappa_loss(counts, np.array([2.0])).round(4).tolist()
-    [0.04]
-    """
-    n = counts.n
-    right = ratio(counts.correct.sum(axis=-1), n)
-    chance = ratio((counts.label * counts.predicted).sum(axis=-1), n**2)
-    smallest = np.where(counts.label > 0, counts.label, np.inf).min(axis=-1)
-    worse = chance + ratio(changes * (counts.label.max(axis=-1) - smallest), n**2)
-    wrong = np.minimum(1.0 - right + ratio(changes, n), 1.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        after = np.where(worse < 1, np.maximum(1.0 - wrong / (1.0 - worse), -1.0), -1.0)
-    loss: Floats = ratio(right - chance, 1.0 - chance) - after
-    return loss
-
-
-def auc_loss(counts: Counts, changes: Floats) -> Floats:
-    """Of the AUC: the scores that change go to the wrong end, all of the smaller side.
-
-    Every pair with such an example is then out of order. h of P positives (or of N negatives) are
-    h / P (or h / N) of all pairs, and sharing them out over both sides is never worse. With more
-    than two classes: the mean over classes.
-
-    20 positives, 80 negatives, 3 changes: 3 / 20.
-
-    >>> counts = Counts(np.array([[80.0, 20.0]]), np.array([[80.0, 20.0]]),
-    ...                 np.array([[80.0, 20.0]]), np.zeros(1), ("a", "b"), positive=1)
-    >>> auc_loss(counts, np.array([3.0])).round(4).tolist()
-    [0.15]
-    """
-    smaller = np.minimum(counts.label, counts.n[..., None] - counts.label)
-    loss: Floats = np.minimum(ratio(changes[..., None], smaller), 1.0).mean(axis=-1)
-    return loss
-
-
-def brier_loss(counts: Counts, changes: Floats) -> Floats:
-    """Of the Brier score: from no loss to the largest, 1 with two classes and 2 with more."""
-    return ratio(changes * (1.0 if counts.positive is not None else 2.0), counts.n)
-
-
-def _most(values: Floats, present: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
-    """The largest value of the classes that have examples; NaN where one of them has none."""
-    largest: Floats = np.where(present, values, -np.inf).max(axis=-1)
-    return largest
+def _mean_and_error(recalls: Floats, accuracies: Floats) -> tuple[Floats, Floats, int]:
+    """Mean of (recall - mean accuracy), its squared standard error, and degrees of freedom."""
+    recalls = np.asarray(recalls, dtype=np.float64)
+    members = recalls.shape[0]
+    relative = recalls - np.mean(accuracies)
+    centred = relative - relative.mean(axis=0)
+    squared_error = (centred**2).sum(axis=0) / max(members - 1, 1) / members
+    return relative.mean(axis=0), squared_error, members - 1

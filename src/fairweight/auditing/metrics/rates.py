@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from fairweight.auditing.counts.stats import Counts, Floats
-from fairweight.auditing.metrics.harm import Harm, mean_fpr_loss, mean_recall_loss
-from fairweight.auditing.metrics.ratio import ratio
-from fairweight.auditing.metrics.registry import Event, Level, register
+from fairweight.auditing.counts.counts import Counts, ratio
+from fairweight.auditing.metrics.registry import (
+    Event,
+    Harm,
+    Level,
+    mean_fpr_loss,
+    mean_recall_loss,
+    register,
+)
+from fairweight.base.types import Floats
+
+if TYPE_CHECKING:
+    from fairweight.auditing.metrics.registry import Metric
 
 EVERYWHERE: tuple[Level, ...] = ("overall", "class", "group", "group*class")
 
@@ -29,7 +40,7 @@ def accuracy(counts: Counts) -> Floats:
 
     Higher is better; in [0, 1]. An abstention is not right. NaN without examples.
 
-    >>> from fairweight.auditing.counts.stats import counts_of
+    >>> from fairweight.auditing.counts.counts import counts_of
     >>> float(accuracy(counts_of([0, 0, 1, 1], [0, 1, 1, 1])))
     0.75
     """
@@ -53,7 +64,7 @@ def error_rate(counts: Counts) -> Floats:
 
     Lower is better; in [0, 1]. NaN without examples.
 
-    >>> from fairweight.auditing.counts.stats import counts_of
+    >>> from fairweight.auditing.counts.counts import counts_of
     >>> float(error_rate(counts_of([0, 0, 1, 1], [0, 1, 1, None])))
     0.5
     """
@@ -79,7 +90,7 @@ def recall(counts: Counts) -> Floats:
 
     Higher is better; in [0, 1]. NaN for a class without examples.
 
-    >>> from fairweight.auditing.counts.stats import counts_of
+    >>> from fairweight.auditing.counts.counts import counts_of
     >>> recall(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.5, 1.0]
     """
@@ -105,7 +116,7 @@ def fnr(counts: Counts) -> Floats:
 
     Lower is better; in [0, 1]. NaN for a class without examples.
 
-    >>> from fairweight.auditing.counts.stats import counts_of
+    >>> from fairweight.auditing.counts.counts import counts_of
     >>> fnr(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.5, 0.0]
     """
@@ -132,7 +143,7 @@ def fpr(counts: Counts) -> Floats:
 
     Lower is better; in [0, 1]. NaN for a class that every example belongs to.
 
-    >>> from fairweight.auditing.counts.stats import counts_of
+    >>> from fairweight.auditing.counts.counts import counts_of
     >>> fpr(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.0, 0.5]
     """
@@ -161,7 +172,7 @@ def selection_rate(counts: Counts) -> Floats:
 
     Neither direction is better; in [0, 1]. NaN without examples.
 
-    >>> from fairweight.auditing.counts.stats import counts_of
+    >>> from fairweight.auditing.counts.counts import counts_of
     >>> selection_rate(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.25, 0.75]
     """
@@ -185,7 +196,7 @@ def abstention_rate(counts: Counts) -> Floats:
 
     Lower is better; in [0, 1]. NaN without examples.
 
-    >>> from fairweight.auditing.counts.stats import counts_of
+    >>> from fairweight.auditing.counts.counts import counts_of
     >>> float(abstention_rate(counts_of([0, 0, 1, 1], [0, None, 1, 1])))
     0.25
     """
@@ -251,3 +262,56 @@ def top5_accuracy(in_top5: Floats, n: Floats) -> Floats:
     0.75
     """
     return ratio(in_top5, n)
+
+
+# One number from the values of several classes.
+
+
+def of_positive(values: Floats, counts: Counts) -> Floats:
+    """The value of the positive class; NaN where there is none (`values` are (..., C))."""
+    if counts.positive is None:
+        return np.full(values.shape[:-1], np.nan)
+    return np.asarray(values[..., counts.positive])
+
+
+def mean_over_present(values: Floats, counts: Counts) -> Floats:
+    """Unweighted mean over the classes that have examples in the slice.
+
+    A class with examples whose value is undefined makes the mean undefined: leaving it out would
+    reward a model for never predicting it.
+
+    >>> counts = Counts(label=np.array([2.0, 3.0, 0.0]), predicted=np.array([5.0, 0.0, 0.0]),
+    ...                 correct=np.array([2.0, 0.0, 0.0]), abstained=np.array(0.0),
+    ...                 classes=("a", "b", "c"))
+    >>> float(mean_over_present(np.array([0.4, 0.2, np.nan]), counts))  # "c" has no examples
+    0.30000000000000004
+    >>> float(mean_over_present(np.array([0.4, np.nan, 0.1]), counts))  # "b" has, and no value
+    nan
+    """
+    present = counts.label > 0
+    total = np.where(present, values, 0.0).sum(axis=-1)
+    return ratio(total, present.sum(axis=-1))
+
+
+def of_positive_or_mean(values: Floats, counts: Counts) -> Floats:
+    """The value for overall and group rows from values per class (..., C).
+
+    Binary labels: the value of the positive class, NaN without one. Otherwise the unweighted mean
+    over the classes that have examples in the slice.
+    """
+    if counts.binary:
+        return of_positive(values, counts)
+    return mean_over_present(values, counts)
+
+
+def summary_of(metric: Metric, values: Floats, counts: Counts) -> Floats:
+    """What a metric's values are in an overall or group row: (...) whether `per_class` or not.
+
+    A metric that needs a positive class (`selection_rate`) has no mean over classes: every mean
+    of selection rates is 1 / classes.
+    """
+    if not metric.per_class:
+        return values
+    if "positive" in metric.needs:
+        return of_positive(values, counts)
+    return of_positive_or_mean(values, counts)

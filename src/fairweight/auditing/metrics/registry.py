@@ -25,11 +25,169 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from fairweight.auditing.metrics.harm import Harm
+import numpy as np
+
+from fairweight.auditing.counts.counts import Counts, ratio
+from fairweight.base.registry import load_entry_points
+from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.other_packages import load_entry_points
+
+# The most that a number of changed predictions can cost a metric, all of them harmful.
+#
+# Where fewer than ten predictions changed there are no limits of precision, kappa, AUC and the
+# like;
+# a gate then asks how bad it could be. Each function takes the counts of the *baseline*, (..., S,
+# C),
+# and how many predictions change in each slice, (..., S); it returns the largest loss, at least 0.
+# Changes need not be whole: they are an upper limit. What is harmful differs between metrics, so
+# each
+# has its own worst case; none is a guess about what a compressed model would do.
+
+Loss: TypeAlias = Callable[[Counts, Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Harm:
+    """The largest loss of a metric, and which changes can cause it.
+
+    relevant  `prediction`: any other prediction; `correct`: right becomes wrong, or wrong right;
+              `score`: any other score
+    of_class  for rows by class, (..., S, C), from the changes into and out of each class
+    """
+
+    loss: Loss
+    relevant: Literal["prediction", "correct", "score"] = "prediction"
+    of_class: Loss | None = None
+
+
+def precision_loss(counts: Counts, changes: Floats) -> Floats:
+    """Of TP / P in every class, P predictions of it of which TP are right; changes are (..., S, C).
+
+    Either examples of other classes are predicted as it, TP / (P + h), or its right predictions go
+    elsewhere, (TP − h) / (P − h). A mixture is never worse than the worse of the two.
+
+    TP = 80, P = 100 and 5 changes: 80 / 105 = .762 is below 75 / 95 = .789, so .8 − .762.
+
+    >>> counts = Counts(np.array([[90.0, 110.0]]), np.array([[100.0, 100.0]]),
+    ...                 np.array([[80.0, 90.0]]), np.zeros(1), ("a", "b"))
+    >>> precision_loss(counts, np.array([[5.0, 0.0]])).round(4).tolist()
+    [[0.0381, 0.0]]
+    """
+    had = ratio(counts.correct, counts.predicted)
+    entering = ratio(counts.correct, counts.predicted + changes)
+    return np.maximum(had - entering, _leaving(counts, changes))
+
+
+def _leaving(counts: Counts, changes: Floats) -> Floats:
+    """What precision loses when right predictions of a class go elsewhere."""
+    had = ratio(counts.correct, counts.predicted)
+    left = np.maximum(counts.correct - changes, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        after = np.where(left > 0, left / (counts.predicted - changes), 0.0)
+    loss: Floats = np.maximum(had - after, 0.0)
+    return loss
+
+
+def summary_precision_loss(counts: Counts, changes: Floats) -> Floats:
+    """Of the positive class's precision, or of the mean over classes that have examples.
+
+    A change takes one right prediction from a class and adds a wrong one to another. Leaving costs
+    most where all leave one class; the first one that enters a class costs it TP / P² at most, the
+    next ones less.
+    """
+    if counts.positive is not None:
+        of_positive: Floats = precision_loss(counts, changes[..., None])[..., counts.positive]
+        return of_positive
+    present = counts.label > 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        entering = changes * _most(counts.correct / counts.predicted**2, present)
+    leaving = _most(_leaving(counts, changes[..., None]), present)
+    return ratio(leaving + entering, present.sum(axis=-1))
+
+
+def mean_recall_loss(counts: Counts, changes: Floats) -> Floats:
+    """Of the mean over classes of TP / N: right predictions are lost in the smallest classes first.
+
+    Classes of 80 and 20 examples, 3 changes: (0 / 80 + 3 / 20) / 2 = .075.
+
+    >>> counts = Counts(np.array([[80.0, 20.0]]), np.array([[76.0, 24.0]]),
+    ...                 np.array([[72.0, 16.0]]), np.zeros(1), ("a", "b"))
+    >>> mean_recall_loss(counts, np.array([3.0])).round(4).tolist()
+    [0.075]
+    """
+    order = np.argsort(np.where(counts.label > 0, counts.label, np.inf), axis=-1)
+    size = np.take_along_axis(counts.label, order, axis=-1)
+    right = np.take_along_axis(counts.correct, order, axis=-1)
+    before = np.cumsum(right, axis=-1) - right
+    lost = np.clip(changes[..., None] - before, 0.0, right)
+    share = np.where(size > 0, lost / np.where(size > 0, size, 1.0), 0.0)
+    return ratio(share.sum(axis=-1), (counts.label > 0).sum(axis=-1))
+
+
+def mean_fpr_loss(counts: Counts, changes: Floats) -> Floats:
+    """Of the mean over classes of FP / (n − N): all become false positives of the largest class."""
+    present = counts.label > 0
+    others = np.where(present, counts.n[..., None] - counts.label, np.inf)
+    others = np.where(others > 0, others, np.inf)
+    return np.minimum(ratio(changes / others.min(axis=-1), present.sum(axis=-1)), 1.0)
+
+
+def kappa_loss(counts: Counts, changes: Floats) -> Floats:
+    """Of 1 − (1 − p_o) / (1 − p_e): every change is a right prediction that becomes wrong.
+
+    p_o falls by 1 / n. p_e rises by (N_j − N_i) / n² when a prediction goes from class i to j, most
+    from the smallest class to the largest.
+
+    n = 100 in two equal classes, 90 right, 2 changes: κ falls from 1 − .1 / .5 to 1 − .12 / .5.
+
+    >>> counts = Counts(np.array([[50.0, 50.0]]), np.array([[50.0, 50.0]]),
+    ...                 np.array([[45.0, 45.0]]), np.zeros(1), ("a", "b"))
+    >>> kappa_loss(counts, np.array([2.0])).round(4).tolist()
+    [0.04]
+    """
+    n = counts.n
+    right = ratio(counts.correct.sum(axis=-1), n)
+    chance = ratio((counts.label * counts.predicted).sum(axis=-1), n**2)
+    smallest = np.where(counts.label > 0, counts.label, np.inf).min(axis=-1)
+    worse = chance + ratio(changes * (counts.label.max(axis=-1) - smallest), n**2)
+    wrong = np.minimum(1.0 - right + ratio(changes, n), 1.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        after = np.where(worse < 1, np.maximum(1.0 - wrong / (1.0 - worse), -1.0), -1.0)
+    loss: Floats = ratio(right - chance, 1.0 - chance) - after
+    return loss
+
+
+def auc_loss(counts: Counts, changes: Floats) -> Floats:
+    """Of the AUC: the scores that change go to the wrong end, all of the smaller side.
+
+    Every pair with such an example is then out of order. h of P positives (or of N negatives) are
+    h / P (or h / N) of all pairs, and sharing them out over both sides is never worse. With more
+    than two classes: the mean over classes.
+
+    20 positives, 80 negatives, 3 changes: 3 / 20.
+
+    >>> counts = Counts(np.array([[80.0, 20.0]]), np.array([[80.0, 20.0]]),
+    ...                 np.array([[80.0, 20.0]]), np.zeros(1), ("a", "b"), positive=1)
+    >>> auc_loss(counts, np.array([3.0])).round(4).tolist()
+    [0.15]
+    """
+    smaller = np.minimum(counts.label, counts.n[..., None] - counts.label)
+    loss: Floats = np.minimum(ratio(changes[..., None], smaller), 1.0).mean(axis=-1)
+    return loss
+
+
+def brier_loss(counts: Counts, changes: Floats) -> Floats:
+    """Of the Brier score: from no loss to the largest, 1 with two classes and 2 with more."""
+    return ratio(changes * (1.0 if counts.positive is not None else 2.0), counts.n)
+
+
+def _most(values: Floats, present: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+    """The largest value of the classes that have examples; NaN where one of them has none."""
+    largest: Floats = np.where(present, values, -np.inf).max(axis=-1)
+    return largest
+
 
 ENTRY_POINTS = "fairweight.metrics"
 

@@ -18,11 +18,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.counts.sums import sums
-from fairweight.auditing.metrics.harm import Harm, auc_loss, brier_loss
-from fairweight.auditing.metrics.ratio import ratio
-from fairweight.auditing.metrics.registry import register
+from fairweight.auditing.counts.counts import ratio, sums
+from fairweight.auditing.metrics.registry import Harm, auc_loss, brier_loss, register
+from fairweight.base.types import Floats
 
 Integers: TypeAlias = NDArray[np.intp]
 Definition: TypeAlias = Literal["ece", "ece_top_label"]

@@ -6,7 +6,7 @@ several tasks the least sure of them decides, because the dense model answers al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -14,17 +14,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.answers import Answers
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.explain.tables import COLUMNS
-from fairweight.auditing.mitigate.columns import columns_of
 from fairweight.auditing.mitigate.confidence import confidence
-from fairweight.auditing.mitigate.curve_rows import limits, mean_curve, n_having, series
-from fairweight.auditing.mitigate.new_variant import NewVariant
-from fairweight.auditing.mitigate.partners import dense_partners, item_latency
-from fairweight.auditing.mitigate.replacing import Curve, draws_of_units, stepwise
-from fairweight.auditing.mitigate.rows_seen import RowsSeen
-from fairweight.auditing.mitigate.some_rows import same_examples
+from fairweight.auditing.mitigate.curves import (
+    Curve,
+    columns_of,
+    draws_of_units,
+    limits,
+    mean_curve,
+    n_having,
+    series,
+    stepwise,
+)
+from fairweight.auditing.mitigate.mitigation import (
+    NewVariant,
+    RowsSeen,
+    dense_partners,
+    item_latency,
+    same_examples,
+)
+from fairweight.auditing.prediction_matrix import Answers
+from fairweight.auditing.schema import COLUMNS
+from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +42,6 @@ if TYPE_CHECKING:
 
 KIND = "cascade"
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)  # deferred, on the choosing rows
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

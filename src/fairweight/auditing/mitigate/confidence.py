@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.answers import Answers
-from fairweight.auditing.counts.stats import Floats
+from fairweight.auditing.prediction_matrix import Answers
+from fairweight.base.types import Floats
 from fairweight.errors import InputError
 
 

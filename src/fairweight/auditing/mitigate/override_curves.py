@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.answers import Answers
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.explain.tables import COLUMNS
-from fairweight.auditing.mitigate.columns import columns_of
-from fairweight.auditing.mitigate.curve_rows import (
+from fairweight.auditing.mitigate.curves import (
+    Curve,
     Series,
+    columns_of,
+    draws_of_units,
+    in_orders,
     limits_of_each,
     mean_curve,
     measured,
     n_having,
     series,
+    stepwise,
 )
+from fairweight.auditing.mitigate.mitigation import dense_partners, same_examples
 from fairweight.auditing.mitigate.overrides import (
     dense_labels,
-    human_labels,
+    human_codes,
     n_within,
     uncertain_order,
 )
-from fairweight.auditing.mitigate.partners import dense_partners
-from fairweight.auditing.mitigate.replacing import Curve, draws_of_units, in_orders, stepwise
-from fairweight.auditing.mitigate.some_rows import same_examples
-from fairweight.auditing.streams import stream
+from fairweight.auditing.prediction_matrix import Answers
+from fairweight.auditing.schema import COLUMNS
+from fairweight.base.streams import stream
+from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 
 BUDGETS: tuple[float, ...] = tuple(percent / 100 for percent in range(21))
 RANDOM_DRAWS = 20
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _pairs(
     dense = dense_labels(answers)
     human, known = answers.label, np.ones(n, dtype=np.bool_)
     if labels is not None:
-        human, known = human_labels(answers, labels.get(answers.task, {}))
+        human, known = human_codes(answers, labels.get(answers.task, {}))
     units = n if answers.cluster is None else int(answers.cluster.max()) + 1
     if units not in asked.drawn:
         asked.drawn[units] = draws_of_units(answers, n_boot, asked.random_state)

@@ -7,19 +7,22 @@ examples of the dense model get a label that ships with the compressed model.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.answers import Answer, Answers
 from fairweight.auditing.mitigate.apply_overrides import apply_overrides
-from fairweight.auditing.mitigate.columns import columns_of
 from fairweight.auditing.mitigate.confidence import mean_confidence
-from fairweight.auditing.mitigate.new_variant import NewVariant
-from fairweight.auditing.mitigate.replacing import draws_of_units, stepwise
+from fairweight.auditing.mitigate.curves import columns_of, draws_of_units, stepwise
+from fairweight.auditing.mitigate.mitigation import NewVariant
+from fairweight.auditing.prediction_matrix import Answer, Answers
 from fairweight.errors import InputError
+from fairweight.tables.annotation_store import APPLICATION
+from fairweight.tables.annotations import NEEDED, Annotation, human_labels, read_csv
 from fairweight.tables.canonical import canonical
 
 KIND = "overrides"
@@ -78,7 +81,7 @@ def dense_labels(answers: Answers) -> Answer:
     return found
 
 
-def human_labels(answers: Answers, labels: Mapping[str, str]) -> tuple[Answer, NDArray[np.bool_]]:
+def human_codes(answers: Answers, labels: Mapping[str, str]) -> tuple[Answer, NDArray[np.bool_]]:
     """Labels of annotators as codes, and which examples have one."""
     assert answers.example_id is not None
     names = [canonical(name) or "" for name in answers.example_id]
@@ -150,7 +153,7 @@ def override_table(
         if labels is None:
             codes, known = dense_labels(answers), np.ones(answers.n_examples, dtype=np.bool_)
         else:
-            codes, known = human_labels(answers, labels.get(answers.task, {}))
+            codes, known = human_codes(answers, labels.get(answers.task, {}))
         names = np.array([*answers.classes, ""], dtype=object)
         found[answers.task or ""] = {
             str(answers.example_id[i]): str(names[codes[i]])
@@ -211,3 +214,152 @@ def _ids(answers: Answers) -> list[Any]:
     if answers.example_id is None:
         raise InputError("Counts do not say which example is which; overrides need tables.")
     return [name.item() if hasattr(name, "item") else name for name in answers.example_id]
+
+
+# Labels that people gave, and the list of examples that they should look at.
+
+
+def read_labels(path: str, id: str, tasks: Sequence[Answers]) -> dict[str | None, dict[str, str]]:
+    """Task → example → label, from annotations or a table (an identity, `label`, maybe `task`)."""
+    from fairweight.tables.connection import Workspace, quote
+    from fairweight.tables.sources import open_source
+
+    if (said := read_annotations(path)) is not None:
+        return labels_by_task(said, path, tasks)
+    several = tasks[0].task is not None
+    wanted = [id, "label", *(["task"] if several else [])]
+    with closing(Workspace()) as workspace:
+        table = open_source(workspace, path)
+        for name in wanted:
+            if name not in table.columns:
+                raise InputError(
+                    f"--labels {table.shown} has no column '{name}'; it needs {', '.join(wanted)}."
+                )
+        rows = workspace.connection.execute(
+            f"SELECT {', '.join(quote(name) for name in wanted)} FROM {quote(table.view)}"
+        ).fetchall()
+    found: dict[str | None, dict[str, str]] = {}
+    for example, label, *task in rows:
+        text = canonical(label)
+        if text is None:
+            continue  # not looked at yet
+        own = found.setdefault(canonical(task[0]) if task else None, {})
+        key = canonical(example) or ""
+        if own.get(key, text) != text:
+            raise InputError(
+                f"--labels gives the example '{key}' two labels, '{own[key]}' and '{text}'; give "
+                "it one."
+            )
+        own[key] = text
+    if not found:
+        raise InputError(
+            f"--labels {table.shown} holds no label: its column 'label' is empty; fill in the rows "
+            "that people looked at."
+        )
+    return found
+
+
+def to_annotate(tasks: Sequence[Answers], budget: float) -> str:
+    """CSV of the least sure examples in their order, with an empty column `label` to fill in."""
+    import pandas as pd
+
+    parts = []
+    for answers in tasks:
+        first = uncertain_order(answers)[: n_within(budget, answers.n_examples)]
+        dense = [answers.classes[code] if code < len(answers.classes) else None
+                 for code in dense_labels(answers)[first]]  # fmt: skip
+        frame = pd.DataFrame(
+            {
+                "example_id": [] if answers.example_id is None else answers.example_id[first],
+                "rank": range(1, len(first) + 1),
+                "confidence": mean_confidence(answers, answers.baseline)[first].round(6),
+                "dense_prediction": dense,
+                "label": None,
+            }
+        )
+        if answers.task is not None:
+            frame.insert(1, "task", answers.task)
+        parts.append(frame)
+    text: str = pd.concat(parts, ignore_index=True).to_csv(index=False, lineterminator="\n")
+    return text
+
+
+# Labels from annotations: `annotations.csv`, or the database that `fairweight view` writes.
+
+
+def read_annotations(path: str) -> list[Annotation] | None:
+    """What people said, or None for a file of another kind."""
+    file = Path(path)
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(4096)
+    except OSError:
+        return None  # a pattern, or a file that the reader of tables complains about
+    if head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION.to_bytes(4, "big"):
+        return _stored(file)
+    header = head.partition(b"\n")[0].decode("utf-8", "replace").lstrip("\ufeff")
+    columns = [name.strip(' "\r') for name in header.replace(";", ",").split(",")]
+    return read_csv(file) if all(name in columns for name in NEEDED) else None
+
+
+def labels_by_task(
+    rows: Sequence[Annotation], path: str, tasks: Sequence[Answers]
+) -> dict[str | None, dict[str, str]]:
+    """Task → example → the label of most people."""
+    several = tasks[0].task is not None
+    found: dict[str | None, dict[str, str]] = {}
+    for task, own in human_labels(rows).labels.items():
+        if bool(task) != several:
+            told = f"the task '{task}'" if task else "examples without a task"
+            has = "several tasks" if several else "one task without a name"
+            raise InputError(
+                f"--labels {path} is about {told}, but the predictions have {has}; give the "
+                "annotations of these predictions."
+            )
+        labels = found.setdefault(canonical(task) if several else None, {})
+        labels |= {canonical(example) or "": label for example, label in own.items()}
+    if not found:
+        raise InputError(
+            f"--labels {path} holds no label that most annotators stand for; judge examples with "
+            "'fine', 'model_harmful' or 'label_wrong' and the right label."
+        )
+    return found
+
+
+def people_notes(
+    path: str,
+    labels: Mapping[str | None, Mapping[str, str]] | None,
+    overrides: Mapping[str, Mapping[str, str]],
+) -> list[str]:
+    """What annotations give no label for, and which labels a budget leaves out, in sentences."""
+    told = []
+    rows = read_annotations(path)
+    if rows is not None:
+        held = human_labels(rows)
+        people = len({row.annotator for row in rows})
+        told.append(
+            f"Labels are those of {people} annotator{'s' if people != 1 else ''}; ties "
+            f"({held.n_tied:,}) and examples without a label ({held.n_without:,}) give none."
+        )
+    given = sum(len(own) for own in (labels or {}).values())
+    used = sum(len(own) for own in overrides.values())
+    if used < given:
+        told.append(
+            f"Of {given:,} labels {used:,} are used: the others are of examples that are not "
+            "asked about or not among the least sure ones of the budget; --budget 1 takes all."
+        )
+    return told
+
+
+def _stored(file: Path) -> list[Annotation]:
+    from fairweight.tables.annotation_store import AnnotationStore
+
+    with AnnotationStore(file, read_only=True) as store:
+        audits = store.audits()
+        if len(audits) > 1:
+            raise InputError(
+                f"--labels {file} holds annotations of {len(audits)} audits "
+                f"({', '.join(audits[:5])}); export those of one as annotations.csv in "
+                "`fairweight view`, and give that file."
+            )
+        return store.current(audits[0]) if audits else []

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.audited import Progress, audited
 from fairweight.auditing.explain.attributes import attribute_values
-from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.pipeline import audited
+from fairweight.auditing.schema import COLUMNS
+from fairweight.base.types import Progress
 
 if TYPE_CHECKING:
     import pandas as pd

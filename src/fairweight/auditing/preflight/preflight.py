@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairweight.auditing.answers import Answers
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.exemplars.partitions import Partition, partitions, training_sizes
-from fairweight.auditing.exemplars.risk_scores import (
-    DISAGREEMENT,
-    LOW_CONFIDENCE,
-    NO_SCORES,
-    risk_scores,
-)
-from fairweight.auditing.preflight.evidence import LEVELS, Support, best_score, support
-from fairweight.auditing.preflight.part_scores import (
+from fairweight.auditing.exemplars.enrichment import Partition, partitions, training_sizes
+from fairweight.auditing.exemplars.risk import DISAGREEMENT, LOW_CONFIDENCE, NO_SCORES, risk_scores
+from fairweight.auditing.prediction_matrix import Answers
+from fairweight.auditing.preflight.evidence import (
     ERROR_RATE,
+    LEVELS,
     RARITY,
     Limited,
+    Support,
+    best_score,
     beyond,
     mean_of,
     rarity,
     scores_of_examples,
+    support,
 )
+from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
     import pandas as pd

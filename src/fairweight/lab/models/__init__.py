@@ -8,7 +8,7 @@ from fairweight.lab.models import lenet as _lenet
 from fairweight.lab.models import alexnet as _alexnet
 from fairweight.lab.models import vgg as _vgg
 from fairweight.lab.models import resnet as _resnet
-from fairweight.lab.models import resnet_x4 as _resnet_x4
+from fairweight.lab.models import resnet as _resnet_x4
 from fairweight.lab.models import mobilenet as _mobilenet
 
 # isort: on

@@ -5,8 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from fairweight.errors import InputError
-from fairweight.lab.models.registry import architecture
-from fairweight.lab.models.scale import scaled
+from fairweight.lab.models.registry import architecture, scaled
 
 
 class AlexNet(nn.Module):

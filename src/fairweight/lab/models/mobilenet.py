@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from fairweight.lab.models.initial import initialise_convolutions
-from fairweight.lab.models.registry import architecture
-from fairweight.lab.models.scale import Scale, scale_of, scaled
+from fairweight.lab.models.registry import (
+    Scale,
+    architecture,
+    initialise_convolutions,
+    scale_of,
+    scaled,
+)
 
 # Output channels of the separable convolutions; each stage's first has stride 2, save the very
 # first one's.

@@ -7,9 +7,13 @@ from typing import Literal, TypeAlias
 from torch import Tensor, nn
 
 from fairweight.errors import InputError
-from fairweight.lab.models.initial import initialise_convolutions
-from fairweight.lab.models.registry import architecture
-from fairweight.lab.models.scale import Scale, scale_of, scaled
+from fairweight.lab.models.registry import (
+    Scale,
+    architecture,
+    initialise_convolutions,
+    scale_of,
+    scaled,
+)
 
 # Channels of the convolutions of each of the five blocks.
 VGG11 = ((64,), (128,), (256, 256), (512, 512), (512, 512))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, records, select
+from fairweight.base.wording import NOTHING, missing, real, shown
 from fairweight.report.figures.forms import intervals
 from fairweight.report.figures.forms.encoding import layer, names, numbers, quantitative
 from fairweight.report.figures.forms.heatmap import rate_map
@@ -43,8 +45,7 @@ from fairweight.report.figures.theme import (
     titled,
     value,
 )
-from fairweight.report.numbers import MINUS, NOTHING, count, missing, p_value, percent, real, shown
-from fairweight.report.rows import at_task, records, select
+from fairweight.report.numbers import MINUS, count, p_value, percent
 
 if TYPE_CHECKING:
     import pandas as pd

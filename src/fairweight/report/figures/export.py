@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.archive import cell_text
+from fairweight.base.files import atomic_file
 from fairweight.errors import InputError
 from fairweight.report.figures.registry import draw
 from fairweight.report.figures.theme import Spec
-from fairweight.report.tables import cell_text
-from fairweight.tables.write import atomic_file
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import records
+from fairweight.base.wording import missing, real, shown, text
 from fairweight.report.figures.forms import scatter
 from fairweight.report.figures.forms.encoding import Values, names, numbers, quantitative
 from fairweight.report.figures.forms.histogram import bar_panel, edges, histogram
@@ -22,8 +24,7 @@ from fairweight.report.figures.inputs import (
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import EVERYONE, Absent, Spec, label, pair_title, selection
-from fairweight.report.numbers import MINUS, count, missing, real, shown, signed, text
-from fairweight.report.rows import records
+from fairweight.report.numbers import MINUS, count, signed
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

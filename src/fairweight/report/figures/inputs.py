@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from fairweight.auditing.explain.tables import COLUMNS
+from fairweight.auditing.result import Scope, at_task, records
+from fairweight.auditing.schema import COLUMNS
+from fairweight.base.wording import missing, real, text
 from fairweight.errors import UnknownNameError
 from fairweight.report.figures.theme import EVERYONE, Absent, label, labels, value
-from fairweight.report.numbers import MINUS, count, is_share, missing, real, text
-from fairweight.report.rows import Scope, at_task, records
+from fairweight.report.numbers import MINUS, count, is_share
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, is_ok, records, select
+from fairweight.base.wording import missing, real, shown, text
 from fairweight.report.figures.forms.boxes import member_panel
 from fairweight.report.figures.forms.encoding import colors, layer, names, numbers, quantitative
 from fairweight.report.figures.forms.heatmap import change_map
@@ -27,10 +29,9 @@ from fairweight.report.figures.theme import (
     selection,
     value,
 )
-from fairweight.report.numbers import count, missing, number, real, shown, text
-from fairweight.report.rows import at_task, is_ok, records, select
+from fairweight.report.finding import CONFIRMATORY
+from fairweight.report.numbers import count, number
 from fairweight.report.sentences import SIDES
-from fairweight.report.verdict import CONFIRMATORY
 
 if TYPE_CHECKING:
     import pandas as pd

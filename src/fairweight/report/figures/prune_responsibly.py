@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import at_task, records
+from fairweight.base.wording import missing, real, shown, text
 from fairweight.report.figures.forms.encoding import DASHED, colors, diagonal, layer, quantitative
 from fairweight.report.figures.forms.heatmap import share_map
 from fairweight.report.figures.forms.histogram import bar_panel, class_bars, edges, histogram
@@ -41,8 +43,7 @@ from fairweight.report.figures.theme import (
     titled,
     value,
 )
-from fairweight.report.numbers import count, is_share, missing, number, p_value, real, shown, text
-from fairweight.report.rows import at_task, records
+from fairweight.report.numbers import count, is_share, number, p_value
 
 if TYPE_CHECKING:
     import numpy as np

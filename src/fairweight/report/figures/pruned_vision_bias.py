@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import records
+from fairweight.base.wording import NOTHING, missing, real, text
 from fairweight.report.figures.forms.boxes import Box, Mean, Placed, Value, box_panel
 from fairweight.report.figures.forms.encoding import layer, names, nominal, numbers, quantitative
 from fairweight.report.figures.forms.lines import band_panel, setting_panel
@@ -32,8 +34,7 @@ from fairweight.report.figures.theme import (
     pair_title,
     value,
 )
-from fairweight.report.numbers import NOTHING, count, missing, number, real, signed, text
-from fairweight.report.rows import records
+from fairweight.report.numbers import count, number, signed
 
 if TYPE_CHECKING:
     import pandas as pd

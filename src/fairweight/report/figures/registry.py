@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from fairweight.auditing.result import variant_of
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.report.figures.theme import Absent, Spec, finished, label
 from fairweight.report.members import members_of, worded, worded_spec
-from fairweight.report.rows import variant_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.result import at_task, records, select
+from fairweight.base.wording import NOTHING, missing, real
 from fairweight.report.figures.forms import intervals
 from fairweight.report.figures.forms.encoding import colors, layer, quantitative
 from fairweight.report.figures.forms.lines import sparsity_panel
@@ -43,8 +45,7 @@ from fairweight.report.figures.theme import (
     value,
     variants_title,
 )
-from fairweight.report.numbers import MINUS, NOTHING, count, is_share, missing, real, signed
-from fairweight.report.rows import at_task, records, select
+from fairweight.report.numbers import MINUS, count, is_share, signed
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -316,7 +317,7 @@ def _group_rates(result: AuditResult, name: str, task: Name, form: intervals.Gro
 
 def _by_group(result: AuditResult, form: intervals.GroupPanels, task: Name) -> Table:
     """Rows of groups of single columns; of intersections only where there is nothing else."""
-    from fairweight.auditing.decide.levels import column_of
+    from fairweight.auditing.gate.endpoints import column_of
 
     columns = result.single_columns or result.groupings
     table: Table = {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairweight.auditing.result import at_task, is_ok, of_scope, records, select
+from fairweight.base.wording import NOTHING, missing, real, shown, text
 from fairweight.report.figures.forms.encoding import quantitative
 from fairweight.report.figures.forms.images import Tile, tiles
 from fairweight.report.figures.forms.lines import sparsity_panel
@@ -50,18 +52,7 @@ from fairweight.report.figures.theme import (
     value,
     variants_title,
 )
-from fairweight.report.numbers import (
-    NOTHING,
-    bracket,
-    count,
-    missing,
-    number,
-    real,
-    shown,
-    signed,
-    text,
-)
-from fairweight.report.rows import at_task, is_ok, of_scope, records, select
+from fairweight.report.numbers import bracket, count, number, signed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -279,7 +270,7 @@ def _fitted_line(own: pd.DataFrame, alpha: float) -> list[Row]:
     """Points of the line through the variants and of its band, which is curved."""
     import numpy as np
 
-    from fairweight.auditing.explain.regress import band, regress
+    from fairweight.auditing.explain.similarity import band, regress
 
     distance = own["distance"].to_numpy()
     fit = regress(distance, own["cev"].to_numpy(), alpha=alpha)

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fairweight.report.numbers import count, missing, shown
+from fairweight.base.wording import missing, shown
+from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter
 
-from fairweight.web.addresses import of_item
 from fairweight.web.page import OfSite, add_page
+from fairweight.web.rendering import of_item
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.exemplars.risk import unsure_scores
+from fairweight.base.streams import stream
+from fairweight.base.types import Mask
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.web.votes.kinds import KINDS
+from fairweight.web.votes.index import Array, SideVotes, TaskVotes, VoteIndex
+from fairweight.web.votes.writer import KINDS, SCORED, UNSURE
 
 Side: TypeAlias = Literal["compressed", "baseline"]
 
@@ -134,3 +142,306 @@ def _percentile(text: str) -> float:
             "100, such as 95."
         )
     return value
+
+
+# Filters as masks over the examples of a task.
+
+DEFAULT_KIND = "modal"
+
+
+def mask_of(votes: TaskVotes, filters: Filters) -> Mask:
+    """Which examples are asked for, whatever people said of them; not to be written to."""
+    return _mask(votes, replace(filters, task=None, annotated=None))
+
+
+def compressed(votes: TaskVotes, filters: Filters) -> SideVotes:
+    """The compressed variant that the filters look at."""
+    if filters.variant is None:
+        return votes.side(votes.head.variants[0])
+    if filters.variant == votes.head.baseline:
+        raise InputError(
+            f"The filter variant = '{filters.variant}' is the baseline; name a compressed variant, "
+            "and use side = baseline for what the baseline answers."
+        )
+    return votes.side(filters.variant)
+
+
+@lru_cache(maxsize=48)  # a byte per example each: pages of one selection ask for the same
+def _mask(votes: TaskVotes, filters: Filters) -> Mask:
+    mask = np.ones(votes.n_examples, dtype=bool)
+    for column, level in filters.groups:
+        mask &= _in_group(votes, column, level)
+    if filters.label is not None:
+        mask &= votes.label == votes.class_code(filters.label)
+    side = compressed(votes, filters)
+    baseline = votes.side(votes.head.baseline)
+    own = side if filters.side == "compressed" else baseline
+    row = None if filters.seed is None else votes.member(own.variant, filters.seed)
+    given = own.modal if row is None else votes.prediction[row]
+    if filters.prediction is not None:
+        mask &= given == votes.class_code(filters.prediction)
+    if filters.cell is not None:
+        mask &= _in_cell(votes, filters, given)
+    if filters.confidence is not None:
+        mask &= _confident(votes, own, row, filters.confidence)
+    if filters.changed is not None:
+        mask &= _changed(votes, side, baseline, filters, row)
+    if filters.percentile_min is not None:
+        assert side.percentile is not None
+        mask &= side.percentile >= np.float32(filters.percentile_min)
+    if filters.kind is not None or filters.not_of is not None:
+        mask &= _exemplar(votes, side, filters)
+    mask.setflags(write=False)
+    return mask
+
+
+def _in_group(votes: TaskVotes, column: str, level: str) -> Mask:
+    if column not in votes.groups:
+        known = ", ".join(f"'{name}'" for name in votes.groups) or "none"
+        raise InputError(
+            f"The filter group.{column[:60]} names no group column; there are: {known}."
+        )
+    group = votes.groups[column]
+    found: Mask = group.codes == group.code(column, level)
+    return found
+
+
+def _in_cell(votes: TaskVotes, filters: Filters, given: Array) -> Mask:
+    if filters.positive is not None:
+        positive = votes.class_code(filters.positive)
+    elif votes.head.positive is not None:
+        positive = votes.head.positive
+    else:
+        raise InputError(
+            f"The filter cell = '{filters.cell}' needs to know which class is positive; add "
+            "positive=CLASS to take one class against the rest."
+        )
+    truth, says = votes.label == positive, given == positive
+    wanted_truth, wanted_says = {
+        "TP": (truth, says),
+        "FN": (truth, ~says),
+        "FP": (~truth, says),
+        "TN": (~truth, ~says),
+    }[str(filters.cell)]
+    found: Mask = wanted_truth & wanted_says
+    return found
+
+
+def _confident(votes: TaskVotes, own: SideVotes, row: int | None, wanted: str) -> Mask:
+    if votes.score is None:
+        raise InputError(
+            f"The filter confidence = '{wanted}' needs scores, and these predictions have none; "
+            "leave it out."
+        )
+    if row is None:
+        known = (own.bits & SCORED) != 0
+        unsure = (own.bits & UNSURE) != 0
+    else:
+        score = np.asarray(votes.score[row], dtype=np.float32)
+        known = ~np.isnan(score)
+        unsure = unsure_scores(score, votes.head.n_label_classes == 2)
+    found: Mask = known & (unsure if wanted == "low" else ~unsure)
+    return found
+
+
+def _changed(
+    votes: TaskVotes, side: SideVotes, baseline: SideVotes, filters: Filters, row: int | None
+) -> Mask:
+    before, after = baseline.modal, side.modal
+    differs: Mask = (side.bits & KINDS["modal"]) != 0
+    if row is not None:
+        before, after = _pair(votes, side, baseline, row)
+        differs = before != after
+    if filters.changed in ("yes", "no"):
+        return differs if filters.changed == "yes" else ~differs
+    right = before if filters.changed == "lost" else after
+    found: Mask = differs & (right == votes.label)
+    return found
+
+
+def _pair(votes: TaskVotes, side: SideVotes, baseline: SideVotes, row: int) -> tuple[Array, Array]:
+    """Answers of a member and of its partner; of the other side as a whole where it has none."""
+    own = votes.prediction[row]
+    partners = votes.head.partners
+    if side.rows.start <= row < side.rows.stop:
+        parent = partners[row]
+        return (baseline.modal if parent is None else votes.prediction[parent]), own
+    children = [i for i in range(side.rows.start, side.rows.stop) if partners[i] == row]
+    return own, (votes.prediction[children[0]] if children else side.modal)
+
+
+def _exemplar(votes: TaskVotes, side: SideVotes, filters: Filters) -> Mask:
+    bit = KINDS[filters.kind or DEFAULT_KIND]
+    found: Mask = (side.bits & bit) != 0
+    if filters.not_of is None:
+        return found
+    other = compressed(votes, Filters(variant=filters.not_of))
+    alone: Mask = found & ((other.bits & bit) == 0)
+    return alone
+
+
+# A page of the examples that are asked for, in an order.
+
+ORDERS = ("distance", "random", "id", "uncertain")
+MOST = 1000  # examples of one page
+CHUNK = 65_536  # places of an order that are looked at together
+
+# Example → the verdicts that people gave about it, in the task that is looked at.
+Annotated = Mapping[str, Collection[str]]
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """How many examples there are, and the places of those of this page."""
+
+    total: int
+    places: NDArray[np.int64]
+
+
+def select(
+    index: VoteIndex,
+    filters: Filters,
+    order: str = "distance",
+    random_state: int = 0,
+    offset: int = 0,
+    limit: int = 24,
+    annotated_ids: Annotated | None = None,
+) -> Selection:
+    """The examples of a page.
+
+    Parameters
+    ----------
+    order
+        `distance`: those whose votes lie furthest apart first (single pairs: changed predictions,
+        then divergence of scores). `uncertain`: where the side that the filters name is least
+        sure. `random`: a draw that depends on `random_state` alone. `id`: by identity.
+    annotated_ids
+        Example → verdicts, for the filter `annotated`.
+    """
+    votes = index.task(filters.task)
+    if order not in ORDERS:
+        raise UnknownNameError("The order", order, ORDERS)
+    if offset < 0:
+        raise InputError(f"offset = {offset} is below 0; pages begin at 0.")
+    if not 0 <= limit <= MOST:
+        raise InputError(f"limit = {limit} cannot be shown; give a number from 0 to {MOST}.")
+    mask = mask_of(votes, filters)
+    if filters.annotated is not None:
+        mask = mask & _annotated(votes, filters.annotated, annotated_ids or {})
+    total = int(np.count_nonzero(mask))
+    places = _page(mask, _order(votes, filters, order, random_state), total, offset, limit)
+    return Selection(total, places)
+
+
+def _order(votes: TaskVotes, filters: Filters, order: str, random_state: int) -> Array | None:
+    """Places in their order; None: as they are stored."""
+    if order == "random":
+        return _drawn(votes.n_examples, random_state)
+    if order == "distance":
+        return compressed(votes, filters).distance_order
+    if order == "uncertain":
+        side = compressed(votes, filters)
+        if filters.side == "baseline":
+            side = votes.side(votes.head.baseline)
+        return side.uncertain_order
+    return None
+
+
+@lru_cache(maxsize=8)
+def _drawn(n: int, random_state: int) -> Array:
+    if random_state < 0:
+        raise InputError(f"random_state = {random_state} is below 0; give a number from 0.")
+    return stream(random_state, "view").permutation(n).astype(np.uint32)
+
+
+def _annotated(votes: TaskVotes, wanted: str, said: Annotated) -> Mask:
+    given = [name for name, verdicts in said.items() if wanted in ("yes", "no", *verdicts)]
+    found = np.zeros(votes.n_examples, dtype=bool)
+    places = [place for name in given if (place := votes.place(name)) is not None]
+    found[places] = True
+    return ~found if wanted == "no" else found
+
+
+def _page(
+    mask: Mask, order: Array | None, total: int, offset: int, limit: int
+) -> NDArray[np.int64]:
+    """The places from `offset` on; the order is walked only as far as the page reaches."""
+    if offset >= total or not limit:
+        return np.zeros(0, dtype=np.int64)
+    if total == len(mask):
+        here = slice(offset, offset + limit)
+        found = np.arange(len(mask))[here] if order is None else order[here]
+        return found.astype(np.int64)
+    if order is None:
+        return np.flatnonzero(mask)[offset : offset + limit].astype(np.int64)
+    taken: list[Array] = []
+    seen = 0
+    for start in range(0, len(order), CHUNK):
+        part = np.asarray(order[start : start + CHUNK])
+        part = part[mask[part]]
+        if seen + len(part) > offset:
+            taken.append(part[max(offset - seen, 0) : offset + limit - seen])
+        seen += len(part)
+        if seen >= offset + limit:
+            break
+    return np.concatenate(taken).astype(np.int64)
+
+
+# An exemplar beside an example of the same class that is none.
+
+TRIED = 256  # examples that are drawn before a class is listed
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """How many exemplars there are, and those of this page: (place, place of the other).
+
+    The other is None where a class has nothing but exemplars.
+    """
+
+    total: int
+    pairs: tuple[tuple[int, int | None], ...]
+
+
+def pairs(
+    index: VoteIndex,
+    filters: Filters,
+    random_state: int = 0,
+    offset: int = 0,
+    limit: int = 12,
+    annotated_ids: Annotated | None = None,
+) -> Pairs:
+    """Exemplars that the filters ask for, the furthest apart first, each with one that is none.
+
+    Exemplars are of the kind that is asked for, or modal ones. The other example has the same
+    label; which one it is depends on `random_state` and the exemplar alone.
+    """
+    kind = filters.kind or DEFAULT_KIND
+    chosen = select(
+        index,
+        replace(filters, kind=kind),
+        random_state=random_state,
+        offset=offset,
+        limit=limit,
+        annotated_ids=annotated_ids,
+    )
+    votes = index.task(filters.task)
+    side = compressed(votes, filters)
+    bit = KINDS[kind]
+
+    def fits(places: Array | slice, label: int) -> Array:
+        found: Array = (votes.label[places] == label) & ((side.bits[places] & bit) == 0)
+        return found
+
+    def other(place: int) -> int | None:
+        label = int(votes.label[place])
+        draw = stream(random_state, "view pairs", str(place))
+        # Drawing until one fits is much quicker than listing a large class, and as random.
+        tried = draw.integers(votes.n_examples, size=TRIED)
+        good = np.flatnonzero(fits(tried, label))
+        if len(good):
+            return int(tried[good[0]])
+        candidates = np.flatnonzero(fits(slice(None), label))
+        return int(candidates[draw.integers(len(candidates))]) if len(candidates) else None
+
+    return Pairs(chosen.total, tuple((place, other(place)) for place in chosen.places.tolist()))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import avg_pool2d
 
-from fairweight.lab.distill.losses.attention import attention_transfer
+from fairweight.lab.distillation.losses import attention_transfer
 
 
 def test_channels_are_averaged_by_hand() -> None:

@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from fairweight.errors import InputError
-from fairweight.lab.distill import memory
-from fairweight.lab.distill.losses.contrast_memory import ContrastMemory
-from fairweight.lab.distill.losses.contrastive import ContrastiveRepresentation
-from fairweight.lab.distill.registry import Setting
+from fairweight.lab.distillation import contrastive
+from fairweight.lab.distillation.contrastive import ContrastiveRepresentation, ContrastMemory
+from fairweight.lab.distillation.registry import Setting
 
 
 @pytest.fixture
@@ -20,7 +19,7 @@ def free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with 0.4 GB."""
     file = tmp_path / "meminfo"
     file.write_text("MemTotal: 900000 kB\nMemAvailable: 400000 kB\n")
-    monkeypatch.setattr(memory, "_MEMINFO", file)
+    monkeypatch.setattr(contrastive, "_MEMINFO", file)
 
 
 def test_the_published_setting_by_hand() -> None:

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from fairweight.errors import InputError
-from fairweight.lab.distill.losses.contrastive import ContrastiveRepresentation
-from fairweight.lab.distill.registry import Batch, Setting
+from fairweight.lab.distillation.contrastive import ContrastiveRepresentation
+from fairweight.lab.distillation.registry import Batch, Setting
 
 LABELS = torch.tensor([5, 7, 5, 9, 7, 5, 9, 5])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from fairweight.lab.distill.losses.flow import flow_of_solution
+from fairweight.lab.distillation.losses import flow_of_solution
 
 
 def test_flow_matrices_by_hand() -> None:

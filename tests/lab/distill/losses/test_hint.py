@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from fairweight.lab.distill.losses.hint import hint
-from fairweight.lab.distill.losses.max_pool_hint import max_pool_hint
+from fairweight.lab.distillation.losses import hint, max_pool_hint
 
 
 @pytest.mark.parametrize("loss", [hint, max_pool_hint])

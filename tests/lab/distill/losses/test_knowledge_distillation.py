@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from fairweight.lab.distill.losses.knowledge_distillation import knowledge_distillation
+from fairweight.lab.distillation.losses import knowledge_distillation
 
 
 def test_one_example_by_hand() -> None:

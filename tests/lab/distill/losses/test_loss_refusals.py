@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-import fairweight.lab.distill.losses  # noqa: F401  (registers them)
+import fairweight.lab.distillation.losses  # noqa: F401  (registers them)
 from fairweight.errors import InputError
-from fairweight.lab.distill.registry import Setting, loss
+from fairweight.lab.distillation.registry import Setting, loss
 
 Shapes = dict[str, tuple[int, ...]]
 

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from fairweight.lab.distill.losses.probabilistic import probabilistic_transfer
+from fairweight.lab.distillation.losses import probabilistic_transfer
 
 
 def test_two_examples_by_hand() -> None:

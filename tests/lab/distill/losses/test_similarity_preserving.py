@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from fairweight.lab.distill.losses.similarity_preserving import similarity_preserving
+from fairweight.lab.distillation.losses import similarity_preserving
 
 
 def test_two_examples_by_hand() -> None:

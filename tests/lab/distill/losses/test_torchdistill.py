@@ -10,13 +10,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d, adaptive_max_pool2d, cross_entropy, normalize
 
-from fairweight.lab.distill.losses.attention import attention_transfer
-from fairweight.lab.distill.losses.contrastive import ContrastiveRepresentation
-from fairweight.lab.distill.losses.flow import flow_of_solution
-from fairweight.lab.distill.losses.knowledge_distillation import knowledge_distillation
-from fairweight.lab.distill.losses.probabilistic import probabilistic_transfer
-from fairweight.lab.distill.losses.similarity_preserving import similarity_preserving
-from fairweight.lab.distill.registry import Batch, Setting
+from fairweight.lab.distillation.contrastive import ContrastiveRepresentation
+from fairweight.lab.distillation.losses import (
+    attention_transfer,
+    flow_of_solution,
+    knowledge_distillation,
+    probabilistic_transfer,
+    similarity_preserving,
+)
+from fairweight.lab.distillation.registry import Batch, Setting
 
 peer = pytest.importorskip(
     "torchdistill.losses.mid_level", reason="torchdistill is not installed: make test installs it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -11,13 +11,125 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
-from fairweight.auditing.explain.slices.columns import Column
 from fairweight.auditing.explain.slices.contrasts import (
     Contrast,
+    Half,
     cell_contrasts,
     joined_contrasts,
 )
-from fairweight.auditing.explain.slices.totals import Half
+from fairweight.auditing.prediction_matrix import Answers
+from fairweight.base.types import Floats
+from fairweight.errors import UnknownNameError
+from fairweight.tables.names import level_name
+
+# Numbers as levels: quantile bins, named by the values they hold.
+
+_DIGITS = range(3, 18)  # 17 significant digits tell any two numbers apart
+
+
+def quantile_bins(values: Floats, bins: int) -> tuple[tuple[str | None, ...], NDArray[np.int32]]:
+    """Levels and codes of a numeric column, None and the last code for missing values.
+
+    Parameters
+    ----------
+    values
+        NaN is missing.
+    bins
+        How many bins of about equal size. Equal values are never parted, so that there are fewer
+        where many are equal.
+
+    Examples
+    --------
+    >>> quantile_bins(np.array([1.0, 2.0, 3.0, 4.0, np.nan]), 2)
+    (('1 to 2', '3 to 4', None), array([0, 0, 1, 1, 2], dtype=int32))
+    """
+    known = ~np.isnan(values)
+    if not known.any():
+        return (None,), np.zeros(values.size, dtype=np.int32)
+    given = values if known.all() else values[known]
+    inner = np.arange(1, bins) / bins
+    # Quantiles that are values of the column: no arithmetic, so infinities are values too.
+    uppers = np.unique(np.quantile(given, inner, method="inverted_cdf"))
+    place = np.searchsorted(uppers, given, side="left")
+    used, code = np.unique(place, return_inverse=True)
+    least = np.full(used.size, np.inf)
+    most = np.full(used.size, -np.inf)
+    np.minimum.at(least, code, given)
+    np.maximum.at(most, code, given)
+    levels: tuple[str | None, ...] = _names(least, most)
+    full = np.full(values.size, used.size, dtype=np.int32)
+    full[known] = code
+    return (levels, full) if known.all() else ((*levels, None), full)
+
+
+def _names(least: Floats, most: Floats) -> tuple[str, ...]:
+    """Ranges with as few digits as keep their ends apart."""
+    ends = np.unique(np.concatenate([least, most]))
+    for digits in _DIGITS:
+        shown = {float(end): f"{end + 0.0:.{digits}g}" for end in ends}
+        if len(set(shown.values())) == ends.size:
+            break
+    pairs = zip(least.tolist(), most.tolist(), strict=True)
+    return tuple(shown[a] if a == b else f"{shown[a]} to {shown[b]}" for a, b in pairs)
+
+
+# The columns that slices are made of, as small codes.
+
+Small = NDArray[np.unsignedinteger[Any]]
+LABEL = "label"
+
+
+@dataclass(frozen=True)
+class Column:
+    """Levels that are large enough to be slices; everyone else has the code len(levels)."""
+
+    name: str
+    levels: tuple[str, ...]  # as results show them: "sex=Female"
+    code: Small  # (n,)
+
+    @property
+    def width(self) -> int:
+        return len(self.levels) + 1
+
+
+def searchable(answers: Answers) -> list[str]:
+    """All group columns, then all numeric ones."""
+    groups = [column.name for column in answers.columns]
+    return [*groups, *(name for name in answers.numbers if name not in groups)]
+
+
+def chosen_columns(
+    answers: Answers, names: Iterable[str], bins: int, min_size: int
+) -> list[Column]:
+    """The named columns that have a level of at least `min_size` examples.
+
+    `label` stands for the class, unless there is such a column.
+    """
+    groups = {column.name: (column.values, column.code) for column in answers.columns}
+    found = []
+    for name in dict.fromkeys(names):
+        if name in groups:
+            values, code = groups[name]
+        elif name in answers.numbers:
+            values, code = quantile_bins(answers.numbers[name], bins)
+        elif name == LABEL:
+            values, code = answers.classes, answers.label.astype(np.int32)
+        else:
+            raise UnknownNameError("Column", name, [*searchable(answers), LABEL])
+        found.append(_column(name, values, code, min_size))
+    return [column for column in found if column.levels]
+
+
+def _column(
+    name: str, values: Iterable[str | None], code: NDArray[np.int32], min_size: int
+) -> Column:
+    levels = [level_name(name, value) for value in values]
+    kept = np.flatnonzero(np.bincount(code, minlength=len(levels)) >= min_size)
+    kind = np.min_scalar_type(kept.size)
+    place = np.full(len(levels), kept.size, dtype=kind)
+    place[kept] = np.arange(kept.size)
+    return Column(name, tuple(levels[i] for i in kept), place[code])
+
 
 # Slices with a larger common share (Jaccard) are nearly the same examples.
 SAME = 0.8

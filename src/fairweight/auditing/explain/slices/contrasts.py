@@ -9,9 +9,219 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.counts.stats import Floats
-from fairweight.auditing.explain.slices.totals import Half, Totals, joined
-from fairweight.auditing.explain.slices.units import parts, unit_errors
+from fairweight.auditing.counts.counts import sums
+from fairweight.base.types import Floats
+
+# Sums over the examples of slices: what every test of an excess is a function of.
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over examples; without weights `size` and `squared_size` are numbers of examples.
+
+    With a single pair of models a change is −1, 0 or 1, so `change` and `moved` determine how many
+    answers were lost and gained.
+    """
+
+    size: Floats  # Σ w
+    squared_size: Floats  # Σ w²
+    change: Floats  # Σ w (right after − right before)
+    moved: Floats  # Σ w (right after − right before)²
+
+    def __sub__(self, other: Totals) -> Totals:
+        return Totals(
+            self.size - other.size,
+            self.squared_size - other.squared_size,
+            self.change - other.change,
+            self.moved - other.moved,
+        )
+
+    def at(self, places: Any) -> Totals:
+        return Totals(
+            self.size[places], self.squared_size[places], self.change[places], self.moved[places]
+        )
+
+    def over(self, axis: int | None) -> Totals:
+        """Summed over an axis that is kept, so that it broadcasts; None: over all."""
+        axes = (0, 1) if axis is None else axis
+        return Totals(
+            *(
+                np.broadcast_to(part.sum(axis=axes, keepdims=True), part.shape)
+                for part in (self.size, self.squared_size, self.change, self.moved)
+            )
+        )
+
+    @property
+    def shift(self) -> Floats:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean: Floats = self.change / self.size
+        return mean
+
+    @property
+    def lost(self) -> Floats:
+        return (self.moved - self.change) / 2
+
+    @property
+    def gained(self) -> Floats:
+        return (self.moved + self.change) / 2
+
+
+def joined(parts: list[Totals]) -> Totals:
+    return Totals(
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("size", "squared_size", "change", "moved")
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Half:
+    """The examples of one half: their changes, and which of them changed at all."""
+
+    change: Floats
+    weight: Floats | None
+    unit: NDArray[np.int64] | None  # what is sampled whole; None: examples, without weights
+    exact: bool  # a single pair of models on independent examples: changes are −1, 0 and 1
+    changed: NDArray[np.intp]  # models differ on few examples, and only those need sums
+
+    @property
+    def n(self) -> int:
+        return self.change.size
+
+    def table(self, cell: NDArray[Any], shape: tuple[int, int]) -> Totals:
+        """Totals of the cells of a table; `cell` is the flat place of every example."""
+        length = shape[0] * shape[1]
+        some = cell[self.changed]
+        change = self.change[self.changed]
+        if self.weight is None:
+            size = np.bincount(cell, minlength=length).astype(np.float64)
+            squared = size
+            weighted = change
+        else:
+            size = sums(cell, self.weight, length)
+            squared = sums(cell, self.weight**2, length)
+            weighted = change * self.weight[self.changed]
+        totals = (
+            size,
+            squared,
+            sums(some, weighted, length),
+            sums(some, weighted * change, length),
+        )
+        return Totals(*(part.reshape(shape) for part in totals))
+
+    def part(self, members: NDArray[np.bool_]) -> Half:
+        """The examples that `members` marks."""
+        return half(
+            self.change[members],
+            None if self.weight is None else self.weight[members],
+            None if self.unit is None else self.unit[members],
+            exact=self.exact,
+        )
+
+
+def half(
+    change: Floats,
+    weight: Floats | None,
+    unit: NDArray[np.int64] | None,
+    *,
+    exact: bool,
+) -> Half:
+    return Half(change, weight, unit, exact, np.flatnonzero(change))
+
+
+# Errors of an excess where clusters (or weighted examples) are sampled whole.
+
+
+@dataclass(frozen=True)
+class UnitErrors:
+    """Of every cell against the others of its population."""
+
+    error: Floats
+    units: Floats  # with a part in the cell
+    rest_units: Floats  # with a part in the others
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Sums per (unit, cell), sorted by key = unit · n_cells + cell."""
+
+    key: NDArray[np.int64]
+    change: Floats
+    size: Floats
+    n_cells: int
+
+    @property
+    def unit(self) -> NDArray[np.int64]:
+        return self.key // self.n_cells
+
+    @property
+    def cell(self) -> NDArray[np.int64]:
+        return self.key % self.n_cells
+
+    def per_cell(self, values: Floats) -> Floats:
+        return sums(self.cell, values, self.n_cells)
+
+    def merged(self, into: NDArray[np.int64], n_cells: int) -> Parts:
+        """The same units in coarser cells: cell c becomes into[c]."""
+        key, place = np.unique(self.unit * n_cells + into[self.cell], return_inverse=True)
+        place = place.reshape(-1)
+        return Parts(
+            key, sums(place, self.change, key.size), sums(place, self.size, key.size), n_cells
+        )
+
+
+def parts(half: Half, cell: NDArray[Any], n_cells: int) -> Parts:
+    assert half.unit is not None
+    weight = np.ones(half.n) if half.weight is None else half.weight
+    key, place = np.unique(half.unit * n_cells + cell, return_inverse=True)
+    place = place.reshape(-1)
+    return Parts(
+        key, sums(place, half.change * weight, key.size), sums(place, weight, key.size), n_cells
+    )
+
+
+def unit_errors(p: Parts, population: NDArray[np.int64], n_populations: int) -> UnitErrors:
+    """Linearised standard errors of (shift of a cell − shift of the rest of its population).
+
+    Parameters
+    ----------
+    p
+        Sums per unit and cell.
+    population
+        Which population each cell belongs to: all one for the excess over everyone else; the level
+        of the parent for a sub-slice within its parent.
+
+    Notes
+    -----
+    The influence of a unit is its residual inside over the size inside, minus its residual in the
+    rest over the size of the rest; the variance is G / (G − 1) times the sum of their squares, as
+    in `auditing.compare.linear.excess_of`, which knows one population only.
+    """
+    whole = p.merged(population, n_populations)
+    at = np.searchsorted(whole.key, p.unit * n_populations + population[p.cell])
+    own_change, own_size = whole.change[at], whole.size[at]
+    size, change = p.per_cell(p.size), p.per_cell(p.change)
+    rest_size = whole.per_cell(whole.size)[population] - size
+    rest_change = whole.per_cell(whole.change)[population] - change
+    cc, cs, ss = (
+        whole.per_cell(product)[population]
+        for product in (whole.change**2, whole.change * whole.size, whole.size**2)
+    )
+    number = whole.per_cell(np.ones(whole.key.size))[population]
+    c = p.cell
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shift, rest_shift = change / size, rest_change / rest_size
+        inside = (p.change - shift[c] * p.size) / size[c]
+        outside = (own_change - p.change) - rest_shift[c] * (own_size - p.size)
+        as_rest = own_change - rest_shift[c] * own_size
+        everyone = cc - 2 * rest_shift * cs + rest_shift**2 * ss
+        squares = (everyone - p.per_cell(as_rest**2)) / rest_size**2
+        squares += p.per_cell((inside - outside / rest_size[c]) ** 2)
+        error = np.sqrt(np.maximum(squares, 0.0) * number / (number - 1))
+    units = p.per_cell(np.ones(c.size))
+    only = p.per_cell((own_size - p.size <= 1e-12 * own_size).astype(np.float64))
+    return UnitErrors(error, units, number - only)
 
 
 @dataclass(frozen=True)
@@ -95,3 +305,140 @@ def example_errors(inside: Totals, rest: Totals) -> tuple[Floats, Floats]:
         )
         error = np.sqrt(squares * n / (n - 1))
     return error, np.maximum(np.minimum(inside.size, rest.size) - 1, 1.0)
+
+
+# Is the shift of a slice that of the others? Thousands of slices at once.
+
+# Below this distance in standard deviations p is never under 0.05 (a test walks through small and
+# skewed tables), so that Benjamini–Hochberg needs no exact value.
+SCREEN = 1.5
+
+
+def pooled_error(inside: Totals, rest: Totals) -> Floats:
+    """Standard error of the excess if slice and rest were drawn from one pot of examples."""
+    size, change = inside.size + rest.size, inside.change + rest.change
+    effective = size**2 / (inside.squared_size + rest.squared_size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.maximum((inside.moved + rest.moved) / size - (change / size) ** 2, 0.0)
+        spread = spread * effective / (effective - 1)
+        portions = inside.squared_size / inside.size**2 + rest.squared_size / rest.size**2
+        error: Floats = np.sqrt(spread * portions)
+    return error
+
+
+def own_error(inside: Totals, rest: Totals) -> Floats:
+    """Standard error of the excess of a single pair where both sides keep their own churn."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squares = sum(
+            np.maximum(side.moved / side.size - side.shift**2, 0.0) / side.size
+            for side in (inside, rest)
+        )
+        error: Floats = np.sqrt(squares)
+    return error
+
+
+def distance(c: Contrast) -> Floats:
+    """The excess in standard errors, signed; 0 where nothing changed, NaN without a rest.
+
+    With several members or clusters the larger of two errors counts: that of the slice's own
+    examples, which is too small where by chance nothing changed in it, and the pooled one. Of a
+    single pair the smaller one: it only says for which slices p is worth the time.
+    """
+    error = pooled_error(c.inside, c.rest)
+    if c.error is not None:
+        error = np.maximum(error, c.error)
+    else:
+        error = np.minimum(error, own_error(c.inside, c.rest))
+    excess = c.excess
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((excess == 0) & ~np.isnan(error), 0.0, excess / error)
+
+
+def p_values(c: Contrast) -> Floats:
+    """Two-sided p of every contrast: MOVER for single pairs, else linearised t."""
+    if c.error is None or c.degrees is None:
+        from fairweight.auditing.intervals.excess import excess_test
+
+        return excess_test(
+            c.inside.size, c.inside.lost, c.inside.gained,
+            c.rest.size, c.rest.lost, c.rest.gained,
+        )  # fmt: skip
+    from scipy.special import stdtr
+
+    p: Floats = 2 * stdtr(c.degrees, -np.abs(distance(c)))
+    return p
+
+
+def screened_p_values(c: Contrast, worth: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Floats:
+    """`p_values` where it is worth the time, the normal approximation elsewhere."""
+    from scipy.special import ndtr
+
+    p: Floats = 2 * ndtr(-np.abs(distance(c)))
+    if worth.any():
+        p[worth] = p_values(c.at(worth))
+    return p
+
+
+# How much a slice had to pay in excess to be found.
+
+_POWER = 0.8
+_GRID = np.arange(1, 2001) / 2000  # half a tenth of a point
+
+
+def detectable_excess(n: float, half: Half, n_tests: int, alpha: float) -> float:
+    """Least excess (positive) with which a slice is found with a power of 80 %.
+
+    Parameters
+    ----------
+    n
+        Examples of the slice in the discovery half.
+    half
+        The discovery half.
+    n_tests, alpha
+        Something that stands out alone is found at alpha / n_tests.
+
+    Notes
+    -----
+    Of the design alone: what was seen in the slice plays no part. An excess δ is that share of
+    further answers lost by all members. The excess at which the conditional test just rejects is
+    found by halving; that δ exceeds it with a chance of 80 % is a normal approximation, and so is
+    all of it where the linearised test decides (clusters are then taken for independent examples).
+    NaN where not even losing every answer would be found.
+    """
+    from scipy.special import ndtri
+
+    everyone = half.table(np.zeros(half.n, dtype=np.intp), (1, 1)).at(([0], [0]))
+    shift, moved = everyone.shift, everyone.moved / everyone.size
+    usual = moved - shift**2
+    inside = np.maximum(np.minimum(moved + _GRID, 1.0) - (shift - _GRID) ** 2, 0.0)
+    error = np.sqrt(inside / n + usual / max(half.n - n, 1.0))
+    level = alpha / n_tests
+    needed = _least_rejected(round(n), everyone, level) if half.exact else -ndtri(level / 2) * error
+    reached = needed + ndtri(_POWER) * error <= _GRID
+    return float(_GRID[np.argmax(reached)]) if reached.any() else float("nan")
+
+
+def _least_rejected(n: int, everyone: Totals, level: float) -> float:
+    """The observed excess at which the conditional p of a slice comes down to the level."""
+    size, lost, gained = (
+        round(float(part[0])) for part in (everyone.size, everyone.lost, everyone.gained)
+    )
+    usual_lost, usual_gained = round(n * lost / size), round(n * gained / size)
+
+    def rejects(further: int) -> bool:
+        inside = _totals(n, usual_lost + further, usual_gained)
+        rest = _totals(size - n, lost - usual_lost, gained - usual_gained)
+        return bool(p_values(Contrast(inside, rest))[0] <= level)
+
+    low, high = 0, n - usual_lost - usual_gained
+    if high < 1 or not rejects(high):
+        return float("inf")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if rejects(middle) else (middle, high)
+    return high / n
+
+
+def _totals(n: int, lost: int, gained: int) -> Totals:
+    one = np.ones(1)
+    return Totals(n * one, n * one, (gained - lost) * one, (gained + lost) * one)

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from fairweight.base.wording import real, shown
 from fairweight.errors import InputError
 from fairweight.report.figures.forms.encoding import DASHED, layer, nominal, quantitative
 from fairweight.report.figures.theme import GREY, ORANGE, Spec
-from fairweight.report.numbers import real, shown
 
 SIZE = 96
 GAP = 14

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fairweight.base.wording import missing
 from fairweight.report.figures.forms.encoding import (
     DASHED,
     Values,
@@ -18,7 +19,6 @@ from fairweight.report.figures.forms.encoding import (
     quantitative,
 )
 from fairweight.report.figures.theme import BLUE, EVERYONE, GREY, ORANGE, SERIES, Spec
-from fairweight.report.numbers import missing
 
 MANY = 40  # points above which they are small and have no names
 SIGMAS = 2.448  # 95 % of a two-dimensional normal distribution: sqrt(chi2(2, .95))

@@ -1,0 +1,434 @@
+"""Choose: measure, require, rank, and say how sure the choice is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.choose.frontier import Sureness, sureness
+from fairweight.auditing.choose.objectives import (
+    is_bounded,
+    nearest_miss,
+    needs_scores,
+    numeric_columns,
+    read_objective,
+    read_requirement,
+    read_weights,
+    weights_of,
+)
+from fairweight.auditing.choose.terms import Asked, Known, Setting, known_of, measured, metrics_of
+from fairweight.auditing.counts.cube import Cube, select
+from fairweight.base.streams import stream
+from fairweight.base.types import Progress
+from fairweight.errors import InputError, UnknownNameError
+from fairweight.tables.canonical import canonical
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.auditing.compare.comparison import Options
+    from fairweight.auditing.counts.cube import Cube
+    from fairweight.tables.align import Aligned
+
+
+# What a choice is made on: counts of tables or of cubes, and what stands beside them.
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Answers of all members, counted, and how they are to be measured."""
+
+    cube: Cube
+    setting: Setting
+    notes: tuple[str, ...]
+
+
+def of_tables(
+    aligned: Aligned, asked: Asked, options: Options, positive: Any, force: bool = False
+) -> Counted:
+    """Count aligned tables, with scores where something that is wanted needs them."""
+    from fairweight.auditing.compare.comparison import Training
+    from fairweight.auditing.counts.group_by import count, has_scores, training_table
+
+    scores = _wants_scores(asked, there=has_scores(aligned), where="the predictions")
+    cube = count(aligned, scores=scores)
+    training = training_table(aligned, cube.label_classes)
+    return _counted(
+        cube,
+        aligned.baseline,
+        aligned.groupings,
+        options,
+        positive,
+        None if training is None else Training(training),
+        aligned.notes,
+        force,
+    )
+
+
+def of_cubes(
+    paths: Sequence[str],
+    tables: Mapping[str, Any],
+    asked: Asked,
+    options: Options,
+    positive: Any,
+    force: bool = False,
+) -> Counted:
+    """Read cubes that `fairweight count` wrote."""
+    from fairweight.auditing.counts.cube_file import read_cubes
+    from fairweight.auditing.counts.groupings import chosen_groupings
+
+    _wants_scores(asked, there=False, where="cubes")
+    cube, stored, groupings = read_cubes(paths)
+    baseline = canonical(tables.get("baseline")) or stored
+    names = list(dict.fromkeys(member.variant for member in cube.members))
+    if baseline not in names:
+        raise UnknownNameError("The baseline", baseline, names)
+    groups = tables.get("groups")
+    if groups is not None:
+        groupings = chosen_groupings(cube, groups)
+    return _counted(cube, baseline, groupings, options, positive, None, (), force)
+
+
+def models_beside_cubes(tables: Mapping[str, Any]) -> pd.DataFrame | None:
+    """The variants table; options that concern columns were needed when counting."""
+    from fairweight.auditing.pipeline import OF_TABLES, read_models, refuse_table_options
+
+    refuse_table_options({told: tables.get(name) for name, told in OF_TABLES.items()})
+    found = read_models(
+        tables.get("variants"), tables.get("variant", "variant"), tables.get("seed", "seed")
+    )
+    return None if found is None else found[0]
+
+
+def _counted(
+    cube: Cube,
+    baseline: str,
+    groupings: Sequence[str],
+    options: Options,
+    positive: Any,
+    training: Any,
+    notes: Sequence[str],
+    force: bool,
+) -> Counted:
+    from fairweight.auditing.pipeline import positives
+    from fairweight.auditing.vocabulary import of_cube
+
+    said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=force)]
+    setting = Setting(
+        baseline=baseline,
+        groupings=tuple(groupings),
+        positive=positives(cube, cube.tasks or (None,), positive),
+        options=options,
+        training=training,
+    )
+    return Counted(cube, setting, tuple(said))
+
+
+def _wants_scores(asked: Asked, *, there: bool, where: str) -> bool:
+    wanted = [term.name for term in asked.terms if needs_scores([term])]
+    if wanted and not there:
+        raise InputError(
+            f"'{wanted[0]}' needs scores, and {where} have none; give a table with a score column, "
+            "or choose by something else."
+        )
+    return bool(wanted)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, how surely, and from what.
+
+    tables  `auditing/choose/frames.py`: choice, choice_values, choice_requirements,
+            choice_weights, choice_confirmed
+    """
+
+    chosen: str | None
+    qualifying: tuple[str, ...]
+    baseline: str
+    asked: Asked
+    n_examples: int
+    n_confirmed: int  # examples that were not chosen on; 0: selected on these data
+    nearest: tuple[str, dict[str, float]] | None  # who misses least, and by how much, if none may
+    tables: Mapping[str, pd.DataFrame]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def none_qualifies(self) -> bool:
+        return not self.qualifying
+
+
+def choose(
+    counted: Counted,
+    asked: Asked,
+    variants_table: pd.DataFrame | None = None,
+    *,
+    confirm: Counted | None = None,
+    progress: Progress | None = None,
+) -> Choice:
+    """Choose among the variants of counted answers, the baseline among them.
+
+    Parameters
+    ----------
+    confirm
+        Answers on other examples, on which the choice is looked at again.
+    """
+    from fairweight.auditing.choose.tables import confirmed_frame, frames
+
+    cube, setting = counted.cube, counted.setting
+    found = measured(cube, metrics_of(asked), setting, progress)
+    known, said = known_of(found, asked, variants_table)
+    kept = _qualifies(asked, known)
+    sure = sureness(asked, known, kept, setting.options.random_state) if kept.any() else None
+    chosen = _chosen(asked, known, kept, sure)
+    tables = dict(frames(asked, known, kept, sure, chosen, setting.baseline))
+    if confirm is not None:
+        again = measured(confirm.cube, metrics_of(asked), confirm.setting, progress)
+        other, _ = known_of(again, asked, variants_table)
+        tables["choice_confirmed"] = confirmed_frame(asked, other, known, kept)
+    return Choice(
+        chosen=chosen,
+        qualifying=tuple(n for n, ok in zip(known.variants, kept, strict=True) if ok),
+        baseline=setting.baseline,
+        asked=asked,
+        n_examples=cube.n_examples,
+        n_confirmed=0 if confirm is None else confirm.cube.n_examples,
+        nearest=None if kept.any() else _nearest(asked, known),
+        tables=tables,
+        notes=(*counted.notes, *found.notes, *said),
+    )
+
+
+def _qualifies(asked: Asked, known: Known) -> NDArray[np.bool_]:
+    kept = np.ones(len(known.variants), dtype=np.bool_)
+    for requirement in asked.requirements:
+        kept &= requirement.met(known.of(requirement.term)[0])
+    return kept
+
+
+def _chosen(
+    asked: Asked, known: Known, kept: NDArray[np.bool_], sure: Sureness | None
+) -> str | None:
+    """The highest value; without a value function the only one on the frontier, if it is alone."""
+    if sure is None:
+        return None
+    if asked.weights is not None:
+        return known.variants[int(np.where(kept, sure.value, -np.inf).argmax())]
+    on = np.flatnonzero(sure.frontier)
+    return known.variants[int(on[0])] if len(on) == 1 else None
+
+
+def _nearest(asked: Asked, known: Known) -> tuple[str, dict[str, float]]:
+    values = np.stack([known.of(r.term)[0] for r in asked.requirements], axis=1)
+    best, short = nearest_miss(asked.requirements, values)
+    missed = {
+        r.shown: float(by)
+        for i, (r, by) in enumerate(zip(asked.requirements, short, strict=True))
+        if not r.met(values[best, i : i + 1])[0]
+    }
+    return known.variants[best], missed
+
+
+# Rows that were not chosen on: a share of the examples or clusters, or another table.
+
+
+def split(cube: Cube, share: float, rng: np.random.Generator) -> tuple[Cube, Cube]:
+    """The cube of the examples to choose on, and that of a share held out.
+
+    Clusters (and examples with several tasks) go to one side whole. Single examples are counted in
+    cells, of which a random number is held out: the law of drawing examples one by one.
+    """
+    if cube.unit is not None:
+        n_units = len(cube.unit_names)
+        held = np.zeros(n_units, dtype=np.bool_)
+        held[rng.permutation(n_units)[: round(share * n_units)]] = True
+        out = cube.count * held[cube.unit]
+    else:
+        total = int(cube.count.sum())
+        out = rng.multivariate_hypergeometric(cube.count, round(share * total), method="marginals")
+    parts = cube.count - out, out
+    if not all(part.any() for part in parts):
+        raise InputError(
+            f"--confirm-share {share:g} leaves nothing to choose on or to confirm on; give a share "
+            "nearer to 0.5, or more examples."
+        )
+    return _part(cube, parts[0]), _part(cube, parts[1])
+
+
+def _part(cube: Cube, count: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Cube:
+    """The cells that are left, with their units renumbered so that each is drawn again."""
+    kept = select(replace(cube, count=count), count > 0)
+    if kept.unit is None:
+        return replace(kept, n_examples=int(kept.count.sum()))
+    used, unit = np.unique(kept.unit, return_inverse=True)
+    names = tuple(cube.unit_names[i] for i in used)
+    n_examples = int(kept.count.sum()) if kept.unit_is_cluster and not kept.tasks else len(used)
+    return replace(
+        kept, unit=unit.reshape(-1).astype(np.int64), unit_names=names, n_examples=n_examples
+    )
+
+
+def compare_rows(chosen_on: Aligned, confirmed_on: Aligned) -> list[str]:
+    """Refuse rows and clusters that are in both tables; say what could not be compared."""
+    from fairweight.auditing.mitigate.mitigation import refuse_overlap, rows_seen
+    from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
+
+    if chosen_on.has_count or confirmed_on.has_count:
+        raise InputError(
+            "--confirm needs single examples, to see that none was chosen on, and a table is "
+            "counted (--count); hold out a share instead: --confirm-share 0.5."
+        )
+
+    own, other = (
+        [from_aligned(aligned, task) for task in tasks_of(aligned)]
+        for aligned in (chosen_on, confirmed_on)
+    )
+    seen = rows_seen(own)
+    return refuse_overlap(
+        seen,
+        rows_seen(other, seen),
+        "--confirm: the choice would be confirmed on rows on which it was made",
+    )
+
+
+# From tables and words to a choice, for the command line and for studies.
+
+MARGIN = 0.02  # 2 points
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What is wanted, as it is written: `accuracy`, `size_bytes<=2e5`, `unfairness=100`."""
+
+    objectives: Sequence[str] = ()
+    requirements: Sequence[str] = ()
+    weights: Sequence[str] = ()
+    excluded: Sequence[str] = ()
+    margin: float | None = None  # None: 2 points, where the value is a share
+
+
+def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> Asked:
+    """Names looked up, limits and weights as numbers; a sentence for what cannot be used."""
+    columns = numeric_columns(variants_table)
+    weights = read_weights(wishes.weights)
+    names = list(dict.fromkeys(wishes.objectives)) or list(weights)
+    if not names:
+        raise InputError(
+            "--objective is missing; name what should be best, such as --objective accuracy "
+            "--objective size_bytes."
+        )
+    objectives = tuple(read_objective(name, columns) for name in names)
+    terms = [objective.name for objective in objectives]
+    twice = next((name for name in terms if terms.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"--objective {twice} was given twice; give it once.")
+    asked = Asked(
+        objectives=objectives,
+        requirements=tuple(read_requirement(text, columns) for text in wishes.requirements),
+        weights=weights_of(objectives, weights),
+        excluded=tuple(wishes.excluded),
+    )
+    return replace(asked, margin=_margin(asked, wishes.margin))
+
+
+def _margin(asked: Asked, given: float | None) -> float | None:
+    """How far below the best is near it: as given, or 2 points of a single share."""
+    if given is not None and not (isfinite(given) and given >= 0):
+        raise InputError(f"--margin {given:g} cannot be used; give a number of at least 0.")
+    if asked.weights is None:
+        if given is not None:
+            raise InputError(
+                "--margin says how far from the best a variant may be, and several objectives "
+                "without weights have no single best; give --weight too, or leave --margin out."
+            )
+        return None
+    if given is None and len(asked.objectives) == 1 and is_bounded(asked.objectives[0].term):
+        return MARGIN * float(asked.weights[0])
+    return given
+
+
+def choice_from(
+    source: Any,
+    tables: Mapping[str, Any],
+    wishes: Wishes,
+    options: Options,
+    *,
+    positive: Any = None,
+    confirm: Any = None,
+    confirm_share: float | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Choice:
+    """Choose among the variants of prediction tables or cubes.
+
+    Parameters
+    ----------
+    source, tables
+        As `fairweight.auditing.pipeline.audited` takes them.
+    confirm
+        Predictions of the same variants on other examples.
+    confirm_share
+        Instead of another table: the share of the examples (clusters) held out to confirm on.
+    force
+        Take labels and predictions that do not look like classes as they are.
+    """
+    from fairweight.auditing.pipeline import cube_paths
+
+    _check_confirming(confirm, confirm_share)
+    cubes = cube_paths(source)
+    if cubes and confirm is not None:
+        raise InputError(
+            "--confirm cannot be used with cubes, which do not say which examples they hold; hold "
+            "a share of them out: --confirm-share 0.5."
+        )
+    with ExitStack() as opened:
+        if cubes:
+            models = models_beside_cubes(tables)
+            asked = read_wishes(wishes, models)
+            found = of_cubes(cubes, tables, asked, options, positive, force)
+        else:
+            from fairweight.tables.align import align
+
+            aligned = opened.enter_context(align(source, **tables))
+            models = aligned.variants_table
+            asked = read_wishes(wishes, models)
+            found = of_tables(aligned, asked, options, positive, force)
+        if (confirm is not None or confirm_share is not None) and not metrics_of(asked):
+            raise InputError(
+                "--confirm and --confirm-share look at metrics again, and there is none among the "
+                "objectives and requirements; add one (--require 'accuracy>=0.9'), or leave them "
+                "out."
+            )
+        held: Counted | None = None
+        if confirm is not None:
+            given = {**tables, "baseline": aligned.baseline, "groups": list(aligned.groupings)}
+            other = opened.enter_context(align(confirm, **given))
+            _same_variants(aligned, other)
+            said = compare_rows(aligned, other)
+            held = of_tables(other, asked, options, positive, force)
+            found = replace(found, notes=(*found.notes, *said))
+        elif confirm_share is not None:
+            rng = stream(options.random_state, "choose", "confirm")
+            own, out = split(found.cube, confirm_share, rng)
+            found, held = replace(found, cube=own), replace(found, cube=out)
+        return choose(found, asked, models, confirm=held, progress=progress)
+
+
+def _check_confirming(confirm: Any, share: float | None) -> None:
+    if confirm is not None and share is not None:
+        raise InputError("--confirm and --confirm-share were both given; give one of them.")
+    if share is not None and not 0 < share < 1:
+        raise InputError(f"--confirm-share {share:g} cannot be used; give a share between 0 and 1.")
+
+
+def _same_variants(aligned: Aligned, other: Aligned) -> None:
+    lacking = [name for name in aligned.variants if name not in other.variants]
+    if lacking:
+        raise InputError(
+            f"--confirm has no predictions of '{lacking[0]}'; give the same variants there."
+        )

@@ -1,0 +1,245 @@
+"""A choice as tables: one row per variant, per number, per requirement, per range of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.choose.objectives import standings, winning_ranges
+from fairweight.auditing.result import RESULT_COLUMNS, AuditResult, Provenance
+from fairweight.auditing.schema import COLUMNS
+from fairweight.base.types import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.auditing.choose.choice import Choice
+    from fairweight.auditing.choose.frontier import Sureness
+    from fairweight.auditing.choose.objectives import Term
+    from fairweight.auditing.choose.terms import Asked, Known
+
+LIMITS = (0.025, 0.975)
+FLAGS = frozenset({"is_baseline", "qualifies", "chosen", "tied"})
+WORDS = frozenset(
+    {"variant", "frontier", "status", "term", "metric", "place", "aim", "requirement", "standing"}
+    | {"first", "second"}
+)
+ON, NEAR, OFF = "frontier", "within noise", "dominated"
+
+
+def frames(
+    asked: Asked,
+    known: Known,
+    kept: NDArray[np.bool_],
+    sure: Sureness | None,
+    chosen: str | None,
+    baseline: str,
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Every table of a choice by its name."""
+    yield "choice", _frame("choice", _ranked(asked, known, kept, sure, chosen, baseline))
+    yield "choice_values", _frame("choice_values", _values(asked, known))
+    yield "choice_requirements", _frame("choice_requirements", _requirements(asked, known))
+    yield "choice_weights", _frame("choice_weights", _ranges(asked, known, kept))
+
+
+def _frame(name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.DataFrame(rows, columns=list(COLUMNS[name]))
+    return frame.astype({column: _dtype(column) for column in frame.columns})
+
+
+def _dtype(column: str) -> str:
+    """By name, not by what is in it: a column that is empty this time keeps its type in files."""
+    if column in WORDS:
+        return "object"
+    if column in FLAGS:
+        return "bool"
+    return {"in_best_set": "boolean", "rank": "Int64"}.get(column, "float64")
+
+
+def _ranked(
+    asked: Asked,
+    known: Known,
+    kept: NDArray[np.bool_],
+    sure: Sureness | None,
+    chosen: str | None,
+    baseline: str,
+) -> list[dict[str, Any]]:
+    """Candidates, best first; those that do not qualify stand last, without a rank."""
+    rows = []
+    order = _order(asked, kept, sure)
+    drawn = None if sure is None else sure.value_draws
+    limits = None if drawn is None else np.quantile(drawn, LIMITS, axis=0)
+    for place, i in enumerate(order):
+        name = known.variants[i]
+        row: dict[str, Any] = dict.fromkeys(COLUMNS["choice"])
+        row |= {
+            "variant": name, "is_baseline": name == baseline, "qualifies": bool(kept[i]),
+            "chosen": name == chosen, "tied": False, "in_best_set": None,
+            "status": "ok" if kept[i] else "does not qualify",
+        }  # fmt: skip
+        if sure is not None and kept[i]:
+            standing = ON if sure.frontier[i] else NEAR if sure.near[i] else OFF
+            row |= {
+                "rank": place + 1, "frontier": standing, "p_frontier": sure.p_frontier[i],
+                "bootstrap_frontier": sure.frequency_frontier[i], "tied": standing == NEAR,
+            }  # fmt: skip
+            if limits is not None:
+                row |= {
+                    "value": sure.value[i], "value_low": limits[0, i], "value_high": limits[1, i],
+                    "value_shrunk": sure.value_shrunk[i], "p_best": sure.p_best[i],
+                    "p_within_margin": sure.p_within_margin[i],
+                    "bootstrap_best": sure.frequency_best[i],
+                    "in_best_set": bool(sure.best_set[i]),
+                    "tied": bool(sure.best_set[i]) and name != chosen,
+                }  # fmt: skip
+        rows.append(row)
+    return rows
+
+
+def _order(asked: Asked, kept: NDArray[np.bool_], sure: Sureness | None) -> list[int]:
+    places = range(len(kept))
+    if sure is None:
+        return list(places)
+    if asked.weights is not None:
+        return sorted(places, key=lambda i: (not kept[i], -sure.value[i]))
+    return sorted(
+        places,
+        key=lambda i: (not kept[i], not sure.frontier[i], -np.nan_to_num(sure.p_frontier[i])),
+    )
+
+
+def _values(asked: Asked, known: Known) -> list[dict[str, Any]]:
+    aims = {objective.term: objective.aim for objective in asked.objectives}
+    weights = np.full(len(aims), np.nan) if asked.weights is None else asked.weights
+    weight_of = dict(zip((o.term for o in asked.objectives), weights, strict=True))
+    limits = {term: _limits(known, term) for term in asked.terms}
+    return [
+        {
+            "variant": name, "term": term.name, "metric": term.metric,
+            "place": term.place or None, "aim": aims.get(term), "weight": weight_of.get(term),
+            "value": known.of(term)[0][at], "low": limits[term][0, at],
+            "high": limits[term][1, at],
+        }
+        for at, name in enumerate(known.variants)
+        for term in asked.terms
+    ]  # fmt: skip
+
+
+def _limits(known: Known, term: Term) -> Floats:
+    """The 95 % interval over examples of every variant, (2, V); none for a known cost."""
+    _, replicates = known.of(term)
+    if not term.noisy:
+        return np.full((2, replicates.shape[1]), np.nan)
+    found: Floats = np.quantile(replicates, LIMITS, axis=0)
+    return found
+
+
+def _requirements(asked: Asked, known: Known) -> list[dict[str, Any]]:
+    rows = []
+    for requirement in asked.requirements:
+        values, replicates = known.of(requirement.term)
+        for name, value, standing in zip(
+            known.variants, values, standings(requirement, values, replicates), strict=True
+        ):
+            rows.append(
+                {
+                    "variant": name, "requirement": requirement.shown, "value": value,
+                    "limit": requirement.limit,
+                    "shortfall": float(requirement.shortfall(np.array([value]))[0]),
+                    "standing": standing,
+                }
+            )  # fmt: skip
+    return rows
+
+
+def _ranges(asked: Asked, known: Known, kept: NDArray[np.bool_]) -> list[dict[str, Any]]:
+    """For two objectives: over which ratios of weights each variant wins."""
+    if len(asked.objectives) != 2 or not kept.any():
+        return []
+    points = np.stack([o.oriented(known.of(o.term)[0]) for o in asked.objectives], axis=1)
+    names = [name for name, ok in zip(known.variants, kept, strict=True) if ok]
+    first, second = (objective.name for objective in asked.objectives)
+    return [
+        {
+            "variant": names[found.variant], "first": first, "second": second,
+            "ratio_low": found.low, "ratio_high": found.high,
+        }
+        for found in winning_ranges(points[kept])
+    ]  # fmt: skip
+
+
+def confirmed_frame(
+    asked: Asked, other: Known, known: Known, kept: NDArray[np.bool_]
+) -> pd.DataFrame:
+    """The qualifying variants' numbers on rows that were not chosen on, beside those that were."""
+    rows = []
+    limits = {term: _limits(other, term) for term in asked.terms}
+    for at, (name, ok) in enumerate(zip(known.variants, kept, strict=True)):
+        if not ok or name not in other.variants:
+            continue
+        there = other.variants.index(name)
+        for term in asked.terms:
+            values, replicates = other.of(term)
+            required = [
+                standings(r, values[[there]], replicates[:, [there]])[0]
+                for r in asked.requirements
+                if r.term == term
+            ]
+            rows.append(
+                {
+                    "variant": name, "term": term.name, "value": known.of(term)[0][at],
+                    "confirmed": values[there], "low": limits[term][0, there],
+                    "high": limits[term][1, there],
+                    "standing": max(required, key=_badness) if required else None,
+                }
+            )  # fmt: skip
+    return _frame("choice_confirmed", rows)
+
+
+def _badness(standing: str) -> tuple[bool, bool]:
+    return standing.startswith("missed"), "noise" not in standing
+
+
+# A choice in the shape of an audit's result, which figures read: its tables, and nothing else.
+
+
+def as_result(choice: Choice) -> AuditResult:
+    """The tables of a choice as explanations of an audit without rows."""
+    import pandas as pd
+
+    from fairweight import __version__
+
+    nothing = pd.DataFrame()
+    names = [str(name) for name in choice.tables["choice"]["variant"]]
+    return AuditResult(
+        baseline=choice.baseline,
+        variants=tuple(name for name in names if name != choice.baseline),
+        classes=(),
+        positive=None,
+        tasks=(),
+        groupings=(),
+        n_examples=choice.n_examples,
+        results=pd.DataFrame(columns=list(RESULT_COLUMNS)),
+        per_seed=nothing,
+        confusion=nothing,
+        reliability=nothing,
+        data=nothing,
+        power=nothing,
+        concentration=nothing,
+        group_error=nothing,
+        notes=choice.notes,
+        provenance=Provenance(
+            version=__version__,
+            command=None,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            inputs=(),
+            options={},
+        ),
+        explanations=choice.tables,
+    )

@@ -1,0 +1,410 @@
+"""Values of every variant on the data and on draws of it: one draw of examples for all variants.
+
+The audit compares one variant with the baseline at a time, each with draws of its own. To choose,
+all variants are drawn together, so that what an easy draw gives to all of them cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.choose.objectives import Objective, Requirement, Term, costs, needs_scores
+from fairweight.auditing.choose.places import Measure, by_variant, measures, worst
+from fairweight.auditing.compare.comparison import Comparison, Options, Training, groupings_of
+from fairweight.auditing.compare.members import Both
+from fairweight.auditing.compare.replicates import in_batches
+from fairweight.auditing.compare.scores import (
+    KINDS,
+    Statistic,
+    flag_statistics,
+    probabilities,
+    score_statistics,
+    slice_sizes,
+    with_scores_only,
+)
+from fairweight.auditing.counts.counts import Tally, resampler
+from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.groupings import groupings, whole
+from fairweight.base.streams import stream
+from fairweight.base.types import Floats, Progress
+from fairweight.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Terms made of scores: AUC, calibration errors, Brier score, uncertainty, top-5 accuracy.
+
+
+@dataclass(frozen=True)
+class ScoredTerm:
+    """A statistic of scores, and which of its slices was asked for."""
+
+    statistic: Statistic
+    table: int
+    row: int
+
+    def of_members(self, times: Floats, size: Floats) -> Floats:
+        """The value of every member, (R, M), for items drawn `times` (items, R)."""
+        found = [
+            self.statistic.finish(matrix @ times, size)[self.table][self.row]
+            for matrix in self.statistic.matrices
+        ]
+        return np.stack(found, axis=1)
+
+    def exact(self) -> Floats | None:
+        """The members' values on the data, where those of the sums are binned."""
+        values = self.statistic.exact
+        return None if values is None else values[:, self.row]
+
+
+class ScoredTerms:
+    """All terms of scores in one task."""
+
+    def __init__(self, c: Comparison, terms: Sequence[Term]) -> None:
+        if c.cube.scores is None or with_scores_only(c)[1]:
+            names = ", ".join(term.name for term in terms)
+            raise InputError(
+                f"{names} needs a score of every variant on every example, and some have none; "
+                "add a score column, or leave it out."
+            )
+        self._size = slice_sizes(c)
+        self._terms = [_found(c, term) for term in terms]
+
+    def of_members(self, draws: NDArray[Any]) -> list[Floats]:
+        """Every term's value of every member, (R, M), for drawn items (R, items)."""
+        times = np.ascontiguousarray(draws.T, dtype=np.float64)
+        size = self._size @ times
+        return [term.of_members(times, size) for term in self._terms]
+
+    def corrections(self, observed: Sequence[Floats]) -> list[Floats | float]:
+        """What binning took from the members' values on the data."""
+        exact = [term.exact() for term in self._terms]
+        return [
+            0.0 if true is None else true - binned[0]
+            for true, binned in zip(exact, observed, strict=True)
+        ]
+
+
+def _found(c: Comparison, term: Term) -> ScoredTerm:
+    known = list(_rows(c, term))
+    if not known:
+        raise InputError(
+            f"'{term.name}' cannot be estimated: there are no scores of the kind it needs (the "
+            "positive class of two, --positive, or lists of scores)."
+        )
+    for place, found in known:
+        if place == term.place:
+            return found
+    raise UnknownNameError("The place", term.place, [place for place, _ in known if place])
+
+
+def _rows(c: Comparison, term: Term) -> Iterator[tuple[str, ScoredTerm]]:
+    p = probabilities(c)
+    places = [grouping for kind in KINDS for grouping in groupings_of(c, kind)]
+    own = [s for s in (*score_statistics(c, p), *flag_statistics(c, p)) if s.metric == term.metric]
+    tables = [(s, i) for s in own for i in range(len(s.kinds))]
+    for grouping, (statistic, table) in zip(places, tables, strict=False):
+        for row, level in enumerate(grouping.levels):
+            yield level, ScoredTerm(statistic, table, row)
+
+
+MOST_UNDEFINED = 0.05  # share of replicates without a value above which there is none at all
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How values are to be measured."""
+
+    baseline: str
+    groupings: tuple[str, ...]
+    positive: dict[str | None, int | None]
+    options: Options = field(default_factory=Options)
+    training: Training | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Terms of variants, NaN where undefined; replicates draw the same examples for all."""
+
+    variants: tuple[str, ...]
+    values: Floats  # (V, K)
+    replicates: Floats  # (R, V, K)
+    notes: tuple[str, ...] = ()
+
+
+def measured(
+    cube: Cube, terms: Sequence[Term], setting: Setting, progress: Progress | None = None
+) -> Measured:
+    """Measure metrics of all variants of a cube, the baseline among them."""
+    ordered = _baseline_first(cube, setting.baseline)
+    variants = tuple(dict.fromkeys(member.variant for member in ordered.members))
+    share = np.array(
+        [[member.variant == name for member in ordered.members] for name in variants], dtype=float
+    )
+    share /= share.sum(axis=1, keepdims=True)
+    n_draws = setting.options.n_boot
+    if not terms:
+        nothing = np.zeros((n_draws, len(variants), 0))
+        return Measured(variants, nothing[0], nothing)
+    tasks = [_Task(ordered, task, terms, setting, share) for task in ordered.tasks or (None,)]
+    multiplicity = tasks[0].multiplicity
+    by_task = [task.values(multiplicity[None, :].astype(float)) for task in tasks]
+    # The same tasks for all variants and draws: those in which the baseline has a value.
+    counts = np.array([~np.isnan(values[0, 0]) for values in by_task])
+    notes = _counted(tasks, terms, counts)
+    once = _mean(by_task, counts)[0]
+    drawn = np.empty((n_draws, *once.shape))
+    resample = resampler(multiplicity)
+    made = 0
+
+    def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
+        nonlocal made
+        for rng, size in zip(generators, sizes, strict=True):
+            times = resample(rng, size)
+            drawn[start : start + size] = _mean([task.values(times) for task in tasks], counts)
+            start += size
+            made += size
+            if progress is not None:
+                progress("drawing examples", made, n_draws)
+
+    width = max(len(multiplicity), *(task.width for task in tasks))
+    in_batches(stream(setting.options.random_state, "choose", "bootstrap"), n_draws, width, work)
+    exact = _mean([task.correction for task in tasks], counts)[0]
+    return Measured(variants, *_defined(once + exact, drawn + exact), notes)
+
+
+def _baseline_first(cube: Cube, baseline: str) -> Cube:
+    own = cube.member_indices(baseline)
+    order = [*own, *(m for m in range(len(cube.members)) if m not in set(own))]
+    scores = cube.scores
+    if scores is not None:
+        scores = replace(
+            scores,
+            score=None if scores.score is None else scores.score[:, order],
+            vector=None if scores.vector is None else scores.vector[:, order],
+            rank=None if scores.rank is None else scores.rank[:, order],
+        )
+    return replace(
+        cube,
+        members=tuple(cube.members[m] for m in order),
+        prediction=cube.prediction[:, order],
+        scores=scores,
+    )
+
+
+class _Task:
+    """One task: its counts, and how each term is made of them."""
+
+    def __init__(
+        self,
+        cube: Cube,
+        task: str | None,
+        terms: Sequence[Term],
+        setting: Setting,
+        share: Floats,
+    ) -> None:
+        own = cube.of_task(task)
+        self.name, self._share = task, share
+        self._own_members = bool((share.sum(axis=0) == 1).all())
+        self._n_baseline = len(own.member_indices(setting.baseline))
+        c = Comparison(
+            variant="",
+            task=task,
+            cube=own,
+            n_baseline=self._n_baseline,
+            positive=setting.positive[task],
+            whole=whole(own),
+            groupings=groupings(own, setting.groupings),
+            options=setting.options,
+        )
+        self._c = c
+        self._tally = Tally(
+            own, (c.whole, *c.groupings), range(len(own.members)), positive=c.positive
+        )
+        self.multiplicity, self.width = self._tally.multiplicity, self._tally.size
+        scored = [i for i, term in enumerate(terms) if needs_scores([term])]
+        plain = [i for i in range(len(terms)) if i not in scored]
+        found = measures(c, setting.training, [terms[i] for i in plain])
+        self.measures: list[tuple[int, Measure]] = list(zip(plain, found, strict=True))
+        self._scored = ScoredTerms(c, [terms[i] for i in scored]) if scored else None
+        self._scored_at, self._n_terms = scored, len(terms)
+        self.correction = np.zeros((1, len(share), len(terms)))
+        if self._scored is not None:
+            times = self.multiplicity[None, :].astype(float)
+            lacking = self._scored.corrections(self._scored.of_members(times))
+            for i, moved in zip(scored, lacking, strict=True):
+                self.correction[0, :, i] = share @ (np.zeros(share.shape[1]) + moved)
+
+    def values(self, draws: NDArray[Any]) -> Floats:
+        """(R, V, K) for drawn items (R, items); NaN where a term has no value in this task."""
+        found = np.full((len(draws), len(self._share), self._n_terms), np.nan)
+        if any(measure.parts for _, measure in self.measures):
+            each, mean = self._sides(draws)
+            for i, measure in self.measures:
+                if measure.parts:
+                    found[:, :, i] = self._measured(measure, each, mean)
+        if self._scored is not None:
+            for i, members in zip(self._scored_at, self._scored.of_members(draws), strict=True):
+                found[:, :, i] = _of_variants(members, self._share)
+        return found
+
+    def _sides(self, draws: NDArray[Any]) -> tuple[Both, Both]:
+        """Mean baseline against all members, and against the mean member of every variant."""
+        c, k = self._c, self._n_baseline
+        counted = self._tally.read(self._tally.flat(draws))
+        each, mean = {}, {}
+        for grouping, counts in zip((c.whole, *c.groupings), counted, strict=True):
+            own = replace(
+                counts,
+                label=counts.label[..., :k, :, :],
+                predicted=counts.predicted[..., :k, :, :],
+                correct=counts.correct[..., :k, :, :],
+                abstained=counts.abstained[..., :k, :],
+            ).averaged()
+            each[grouping.name] = (own, counts)
+            one = counts if self._own_members else by_variant(counts, self._share)
+            mean[grouping.name] = (own, one)
+        return Both(each, observed=True), Both(mean, observed=True)
+
+    def _measured(self, measure: Measure, each: Both, mean: Both) -> Floats:
+        rows = []
+        for part in measure.parts:
+            made = part.evaluate(mean if part.rates_first else each).compressed[..., part.row]
+            rows.append(made if part.rates_first else _of_variants(made, self._share))
+        return worst(np.stack(rows, axis=-1), measure.better)
+
+
+def _of_variants(members: Floats, share: Floats) -> Floats:
+    """Mean over the members of every variant; NaN of those with an undefined member alone."""
+    undefined = np.isnan(members)
+    found: Floats = np.where(undefined, 0.0, members) @ share.T
+    if undefined.any():
+        found[undefined.astype(float) @ share.T > 0] = np.nan
+    return found
+
+
+def _counted(
+    tasks: Sequence[_Task], terms: Sequence[Term], counts: NDArray[np.bool_]
+) -> tuple[str, ...]:
+    """What is said of terms that some tasks cannot give; an error where none can."""
+    notes = []
+    for i, term in enumerate(terms):
+        reasons = [m.reason for task in tasks for at, m in task.measures if at == i and m.reason]
+        if len(reasons) == len(tasks):
+            raise InputError(
+                f"'{term.name}' cannot be estimated: {reasons[0]}; choose by something else "
+                "(--objective, --require)."
+            )
+        n = int(counts[:, i].sum())
+        if not n:
+            raise InputError(
+                f"'{term.name}' is undefined for the baseline"
+                f"{' in every task' if len(tasks) > 1 else ''}; choose by something else."
+            )
+        if n < len(tasks):
+            why = reasons[0] if reasons else "it is undefined there for the baseline"
+            notes.append(
+                f"{term.name} is the mean over {n} of {len(tasks)} tasks; the others have no value "
+                f"({why})."
+            )
+    return tuple(notes)
+
+
+def _mean(by_task: Sequence[Floats], counts: NDArray[np.bool_]) -> Floats:
+    """Mean over the tasks that count for each term, (tasks, terms); NaN where one has no value."""
+    if len(by_task) == 1:
+        return by_task[0]
+    kept = counts[:, None, None, :]
+    found: Floats = np.where(kept, np.stack(by_task), 0.0).sum(axis=0) / counts.sum(axis=0)
+    return found
+
+
+def _defined(values: Floats, drawn: Floats) -> tuple[Floats, Floats]:
+    """Values without those whose replicates are mostly undefined; stray gaps are filled."""
+    undefined = np.isnan(drawn)
+    if not undefined.any() and not np.isnan(values).any():
+        return values, drawn
+    lost = np.isnan(values) | (undefined.mean(axis=0) > MOST_UNDEFINED)
+    kept = np.where(lost, np.nan, values)
+    count = np.maximum((~undefined).sum(axis=0), 1)
+    middle = np.where(undefined, 0.0, drawn).sum(axis=0) / count
+    filled: Floats = np.where(lost, np.nan, np.where(undefined, middle, drawn))
+    return kept, filled
+
+
+# What was asked, and what is known of every candidate: metrics and costs side by side.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is wanted of a variant."""
+
+    objectives: tuple[Objective, ...]
+    requirements: tuple[Requirement, ...] = ()
+    weights: Floats | None = None  # of the objectives; None: the frontier, and no single best
+    excluded: tuple[str, ...] = ()
+    margin: float | None = None  # how far below the best, in units of the value, is near it
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Every number that is needed, once."""
+        own = [objective.term for objective in self.objectives]
+        return tuple(dict.fromkeys([*own, *(r.term for r in self.requirements)]))
+
+
+@dataclass(frozen=True)
+class Known:
+    """The terms of all candidates, on the data and in replicates."""
+
+    variants: tuple[str, ...]
+    terms: tuple[Term, ...]
+    values: Floats  # (V, T)
+    replicates: Floats  # (R, V, T)
+
+    def of(self, term: Term) -> tuple[Floats, Floats]:
+        """A term's values (V,) and replicates (R, V)."""
+        at = self.terms.index(term)
+        return self.values[:, at], self.replicates[:, :, at]
+
+
+def metrics_of(asked: Asked) -> list[Term]:
+    """The terms that examples are needed for."""
+    return [term for term in asked.terms if term.noisy]
+
+
+def known_of(found: Measured, asked: Asked, table: pd.DataFrame | None) -> tuple[Known, list[str]]:
+    """Metrics and costs side by side, of the variants that have every objective."""
+    for name in asked.excluded:
+        if name not in found.variants:
+            raise UnknownNameError("The variant of --exclude", name, found.variants)
+    keep = np.array([name not in asked.excluded for name in found.variants])
+    if not keep.any():
+        raise InputError("--exclude leaves no variant to choose from; exclude fewer.")
+    names = [name for name, kept in zip(found.variants, keep, strict=True) if kept]
+    values = np.empty((len(names), len(asked.terms)))
+    replicates = np.empty((len(found.replicates), len(names), len(asked.terms)))
+    metrics = metrics_of(asked)
+    for i, term in enumerate(asked.terms):
+        if term.column is not None and table is not None:
+            values[:, i] = costs(table, term.column, names)
+            replicates[:, :, i] = values[:, i]
+        else:
+            at = metrics.index(term)
+            values[:, i] = found.values[keep, at]
+            replicates[:, :, i] = found.replicates[:, keep, at]
+    whole = np.asarray(np.isfinite(values).all(axis=1))
+    if not whole.any():
+        lost = asked.terms[int(np.isnan(values).all(axis=0).argmax())].name
+        raise InputError(f"'{lost}' has no value for any variant; choose by something else.")
+    notes = []
+    if not whole.all():
+        left = [name for name, kept in zip(names, whole, strict=True) if not kept]
+        notes.append(f"Left out, because a number is undefined for them: {', '.join(left)}.")
+    kept_names = tuple(name for name, kept in zip(names, whole, strict=True) if kept)
+    return Known(kept_names, asked.terms, values[whole], replicates[:, whole]), notes

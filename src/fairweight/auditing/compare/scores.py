@@ -1,0 +1,799 @@
+"""Rows of the score metrics: AUC, calibration, Brier score, uncertainty, top-5 accuracy.
+
+Their intervals come from `score_replicates`; this file brings scores to one form and rows to the
+results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.compare.closed_form import closed_flags
+from fairweight.auditing.compare.comparison import (
+    Comparison,
+    flag_rows,
+    groupings_of,
+    join_slots,
+    slots_of,
+)
+from fairweight.auditing.compare.estimands import NO_POSITIVE, Quantity, impossible, sizes
+from fairweight.auditing.compare.estimate import Block
+from fairweight.auditing.compare.influence import ROUNDING, Changed, Influence
+from fairweight.auditing.compare.linear import linear_rates
+from fairweight.auditing.compare.members import Kept, PerMember, Values, units_of
+from fairweight.auditing.compare.replicates import (
+    FEWEST_REPLICATES,
+    Replicated,
+    in_batches,
+    partners_of,
+    with_context,
+)
+from fairweight.auditing.compare.retraining import difference
+from fairweight.auditing.compare.rows import family_blocks, scopes
+from fairweight.auditing.counts.counts import coins, ratio, resampler, sums
+from fairweight.auditing.counts.cube import Cube, Scores, select
+from fairweight.auditing.counts.groupings import Grouping, groupings, joint_slices, whole
+from fairweight.auditing.metrics.rates import is_uncertain
+from fairweight.auditing.metrics.registry import metric
+from fairweight.auditing.metrics.scores import (
+    ScoreColumn,
+    auc,
+    bin_edges,
+    bin_of,
+    leave_one_out_gaps,
+)
+from fairweight.base.types import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+# Replicates of the score metrics: all are functions of sums over (slice, bin of the score).
+#
+# A calibration error needs the sum of score − outcome per bin, the Brier score the sum of the
+# loss,
+# the AUC the number of positives and negatives per bin. So one sparse product per model and batch
+# of
+# draws serves every metric of every slice. The AUC of the data is exact; its replicates are exact
+# up
+# to `RANK_BINS` distinct scores, and beyond that made on quantile bins and moved by the (tiny)
+# difference between the exact and the binned value of the data.
+#
+# Beside them stands what every example adds to a value (`Influence`): it makes the error of the
+# calibration metrics, and says on how many examples a change rests.
+
+KINDS = ("overall", "group", "intersection")
+RANK_BINS = 1024
+FEWEST_RANK_BINS = 32
+MOST_PRODUCTS = 4_000_000_000  # replicates × entries: what sixty models' scores may cost
+MOST_BINS_AND_SLICES = 200_000  # rank bins × slices × problems of one statistic
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One metric in the slices of one or more groupings.
+
+    `matrix` holds for a member what one example of each cell adds to the sums, (sums, cells);
+    `finish` makes the metric of the sums, (sums, R), and of the weight in every joint slice: one
+    table (slices, R) for each of `places`. `exact` is the metric of the data, (members, slices),
+    where binning made it inexact. `gaps` are for a member, per table, what each cell's value is
+    beyond that of its slice (to first order); `moved` the cells on which the sides differ.
+    """
+
+    metric: str
+    places: tuple[tuple[str, Grouping], ...]  # kind of rows, and the grouping of these
+    members: int
+    matrix: Callable[[int], csr_array]
+    finish: Callable[[Floats, Floats], list[Floats]]
+    exact: Floats | None = None
+    gaps: Callable[[int], list[Floats]] | None = None
+    moved: NDArray[np.bool_] | None = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(kind for kind, _ in self.places)
+
+    @cached_property
+    def matrices(self) -> list[csr_array]:
+        """Of every member."""
+        return [self.matrix(m) for m in range(self.members)]
+
+
+def calibration(
+    c: Comparison, name: Literal["ece", "ece_top_label"], score: Floats, outcome: Floats
+) -> Statistic:
+    """sum_b |sum_i (score − outcome)| / n: the bins' own shares cancel."""
+    n_bins = len(bin_edges(name)[0])
+    return _sums_in_bins(c, name, score - outcome, bin_of(score, name), n_bins)
+
+
+def mean_of(c: Comparison, name: str, value: Floats) -> Statistic:
+    """The mean of a value per cell and member, of either sign."""
+    made = _sums_in_bins(c, name, value, np.zeros(value.shape, dtype=np.intp), 1, signed=True)
+
+    def gaps(member: int) -> list[Floats]:
+        own = value[:, member]
+        return [own - _mean_in(c, g, own)[g.code] for _, g in made.places]
+
+    return replace(made, gaps=gaps, moved=_moved(c, value))
+
+
+def squared_calibration(
+    c: Comparison, name: str, kind: str, grouping: Grouping, score: Floats, outcome: Floats
+) -> Statistic:
+    """Mean over examples of h = residual × leave-one-out mean residual of its bin in its slice.
+
+    Two examples make an h, so the value moves by 2 (h − mean h): that is what is drawn, about the
+    value of the data, and what its error is made of.
+    """
+    n_bins = len(bin_edges("ece_top_label")[0])
+    level = grouping.code.astype(np.int64)
+    weight = np.ones(c.cube.n_cells) if c.cube.weight is None else c.cube.weight
+    cells = np.arange(c.cube.n_cells)
+
+    @cache
+    def products(member: int) -> Floats:
+        key = level * n_bins + bin_of(score[:, member], "ece_top_label")
+        residual = score[:, member] - outcome[:, member]
+        size = len(grouping.levels) * n_bins
+        return leave_one_out_gaps(residual, key, size, weight, c.cube.count.astype(float))
+
+    def gaps(member: int) -> list[Floats]:
+        h = products(member)
+        return [2 * (h - _mean_in(c, grouping, h)[level])]
+
+    def matrix(member: int) -> csr_array:
+        h = products(member)
+        values = 2 * h - _mean_in(c, grouping, h)[level]  # their mean is the value of the data
+        rows = np.concatenate([level, len(grouping.levels) + level])
+        both = np.concatenate([values, np.ones(len(values))])
+        return _sparse(c, rows, np.tile(cells, 2), both, 2 * len(grouping.levels))
+
+    def finish(total: Floats, size: Floats) -> list[Floats]:
+        value, own_size = np.split(total, 2)
+        return [ratio(value, own_size)]
+
+    changed = _moved(c, score) | _moved(c, outcome)
+    places = ((kind, grouping),)
+    members = len(c.cube.members)
+    return Statistic(name, places, members, matrix, finish, gaps=gaps, moved=changed)
+
+
+def _moved(c: Comparison, value: Floats) -> NDArray[np.bool_]:
+    """Cells on which the means of the two sides differ."""
+    first, second = value[:, : c.n_baseline], value[:, c.n_baseline :]
+    differ: NDArray[np.bool_] = np.abs(second.mean(axis=1) - first.mean(axis=1)) > ROUNDING
+    return differ
+
+
+def _mean_in(c: Comparison, grouping: Grouping, value: Floats) -> Floats:
+    """The weighted mean of a value per cell in every level."""
+    weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
+    size = len(grouping.levels)
+    return ratio(sums(grouping.code, weight * value, size), sums(grouping.code, weight, size))
+
+
+def _sums_in_bins(
+    c: Comparison,
+    name: str,
+    value: Floats,
+    bins: NDArray[np.intp],
+    n_bins: int,
+    *,
+    signed: bool = False,
+) -> Statistic:
+    """Sums are made once, in the finest slices, and added up for every grouping."""
+    places = tuple((kind, g) for kind in KINDS for g in groupings_of(c, kind))
+    joint, slices = joint_slices([g for _, g in places])
+    cells = np.arange(c.cube.n_cells)
+
+    def matrix(member: int) -> csr_array:
+        rows = joint * n_bins + bins[:, member]
+        return _sparse(c, rows, cells, value[:, member], len(slices) * n_bins)
+
+    adders = [_adder(slices[:, i], len(g.levels)) for i, (_, g) in enumerate(places)]
+
+    def finish(total: Floats, size: Floats) -> list[Floats]:
+        draws = total.shape[-1]
+        by_slice = total.reshape(len(slices), n_bins * draws)
+        found = []
+        for adder in adders:
+            added = adder @ by_slice
+            gaps = added if signed else np.abs(added)
+            gaps = gaps.reshape(adder.shape[0], n_bins, draws).sum(axis=1)
+            found.append(ratio(gaps, adder @ size))
+        return found
+
+    return Statistic(name, places, value.shape[1], matrix, finish)
+
+
+def _adder(level: NDArray[np.int64], n_levels: int) -> csr_array:
+    """(levels, joint slices): which slices a level consists of."""
+    from scipy.sparse import coo_array
+
+    place = (level, np.arange(len(level)))
+    return coo_array((np.ones(len(level)), place), shape=(n_levels, len(level))).tocsr()
+
+
+def slice_sizes(c: Comparison) -> csr_array:
+    """(joint slices, items): the weight of every item in each slice."""
+    joint, slices = joint_slices([g for kind in KINDS for g in groupings_of(c, kind)])
+    cells = np.arange(c.cube.n_cells)
+    return _sparse(c, joint, cells, np.ones(len(cells)), len(slices))
+
+
+def ranking(
+    c: Comparison,
+    name: str,
+    kind: str,
+    grouping: Grouping,
+    problems: Sequence[tuple[Floats, Floats]],
+) -> Statistic:
+    """The AUC of each problem (scores and outcomes, (cells, members)), averaged over problems."""
+    slices, n_problems = len(grouping.levels), len(problems)
+    room = MOST_BINS_AND_SLICES // (slices * n_problems)
+    most = int(np.clip(room, FEWEST_RANK_BINS, RANK_BINS))
+    binned = [_rank_bins(score, most) for score, _ in problems]
+    n_bins = max(int(bins.max()) + 1 for bins, _ in binned)
+    code = grouping.code.astype(np.int64)
+    cells = np.arange(c.cube.n_cells)
+    block = slices * n_bins
+
+    def matrix(member: int) -> csr_array:
+        rows = [
+            (2 * k + outcome[:, member].astype(np.int64)) * block + code * n_bins + bins[:, member]
+            for k, ((_, outcome), (bins, _)) in enumerate(zip(problems, binned, strict=True))
+        ]
+        everyone = np.tile(cells, n_problems)
+        return _sparse(
+            c, np.concatenate(rows), everyone, np.ones(len(everyone)), 2 * n_problems * block
+        )
+
+    def gaps(member: int) -> list[Floats]:
+        """How far an example's share of pairs won lies from the AUC, in units of its slice."""
+        counts = (matrix(member) @ _once(c)).reshape(n_problems, 2, slices, n_bins)
+        found = np.zeros(c.cube.n_cells)
+        for k, ((_, outcome), (bins, _)) in enumerate(zip(problems, binned, strict=True)):
+            negative, positive = counts[k]
+            below = np.cumsum(negative, axis=1) - negative / 2
+            above = positive.sum(axis=1, keepdims=True) - np.cumsum(positive, axis=1) + positive / 2
+            n, p = negative.sum(axis=1), positive.sum(axis=1)
+            value = ratio((positive * below).sum(axis=1), n * p)[code]
+            at = code, bins[:, member]
+            won = np.where(
+                outcome[:, member] > 0,
+                (ratio(below[at], n[code]) - value) * ratio(n + p, p)[code],
+                (ratio(above[at], p[code]) - value) * ratio(n + p, n)[code],
+            )
+            found += won / n_problems
+        return [np.nan_to_num(found)]
+
+    def finish(total: Floats, size: Floats) -> list[Floats]:
+        counts = total.reshape(n_problems, 2, slices, n_bins, -1)
+        negative, positive = counts[:, 0], counts[:, 1]
+        below = np.cumsum(negative, axis=2) - negative / 2
+        pairs = (positive * below).sum(axis=2)
+        return [ratio(pairs, positive.sum(axis=2) * negative.sum(axis=2)).mean(axis=0)]
+
+    exact = None
+    if not all(whole for _, whole in binned):
+        exact = np.stack([_exact_auc(c, grouping, problems, m) for m in range(len(c.cube.members))])
+    changed = np.any([_moved(c, score) for score, _ in problems], axis=0)
+    members, places = len(c.cube.members), ((kind, grouping),)
+    return Statistic(name, places, members, matrix, finish, exact, gaps, changed)
+
+
+def _rank_bins(score: Floats, most: int) -> tuple[NDArray[np.int64], bool]:
+    """Bins that keep the order of all members' scores; exact where there are few values."""
+    values, place = np.unique(score, return_inverse=True)
+    place = place.reshape(score.shape)
+    if len(values) <= most:
+        return place, True
+    edges = np.unique(np.quantile(score, np.arange(1, most) / most))
+    return np.searchsorted(edges, score, side="right"), False
+
+
+def _exact_auc(
+    c: Comparison, grouping: Grouping, problems: Sequence[tuple[Floats, Floats]], member: int
+) -> Floats:
+    weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
+    found = []
+    for score, outcome in problems:
+        column = ScoreColumn(
+            score[:, member],
+            outcome[:, member],
+            grouping.code.astype(np.intp),
+            len(grouping.levels),
+        )
+        found.append(auc(column, weight[None, :].astype(float))[0])
+    mean: Floats = np.mean(found, axis=0)
+    return mean
+
+
+def _sparse(
+    c: Comparison,
+    rows: NDArray[np.int64],
+    cells: NDArray[np.intp],
+    values: Floats,
+    size: int,
+) -> csr_array:
+    """(sums, items): items are cells of single examples, or units with all their examples."""
+    from scipy.sparse import coo_array
+
+    weight = values if c.cube.weight is None else values * c.cube.weight[cells]
+    if c.cube.unit is None:
+        return coo_array((weight, (rows, cells)), shape=(size, c.cube.n_cells)).tocsr()
+    counted = weight * c.cube.count[cells]
+    shape = (size, len(c.cube.unit_names))
+    return coo_array((counted, (rows, c.cube.unit[cells])), shape=shape).tocsr()
+
+
+def _multiplicity(c: Comparison) -> NDArray[np.int64]:
+    """How many items are alike: cells of single examples, or units."""
+    if c.cube.unit is None:
+        return c.cube.count
+    return np.ones(len(c.cube.unit_names), dtype=np.int64)
+
+
+def _once(c: Comparison) -> Floats:
+    return _multiplicity(c).astype(np.float64)
+
+
+def replicate_scores(
+    c: Comparison, statistics: Sequence[Statistic], *, draw_all: bool = False
+) -> dict[tuple[str, str], Replicated]:
+    """Observed values, bootstrap replicates and swap null; groupings of one kind side by side.
+
+    What has no limits is not drawn, nor what has t limits, except where `draw_all` asks for it
+    because several tasks are to be averaged.
+    """
+
+    def is_drawn(name: str) -> bool:
+        entry = metric(name)
+        return entry.no_limits is None and (draw_all or not entry.linear)
+
+    found: dict[tuple[str, str], list[Replicated]] = {}
+    for part in (
+        _drawn(c, [s for s in statistics if is_drawn(s.metric)]),
+        _undrawn(c, [s for s in statistics if not is_drawn(s.metric)]),
+    ):
+        for key, replicated in part:
+            found.setdefault(key, []).append(replicated)
+    return {key: _with_context(c, _side_by_side(parts)) for key, parts in found.items()}
+
+
+def _undrawn(
+    c: Comparison, statistics: Sequence[Statistic]
+) -> Iterator[tuple[tuple[str, str], Replicated]]:
+    """Observed values, and what every example adds to them."""
+    once, k = _once(c)[:, None], c.n_baseline
+    size = slice_sizes(c) @ once if statistics else once
+    for statistic in statistics:
+        each = [statistic.finish(matrix @ once, size) for matrix in statistic.matrices]
+        for i, (kind, _) in enumerate(statistic.places):
+            values = np.stack([tables[i][:, 0] for tables in each])[None]
+            members = PerMember(values[:, :k], values[:, k:])
+            influence = _influence(c, statistic, i)
+            yield (
+                (statistic.metric, kind),
+                Replicated(
+                    members.mean(),
+                    None,
+                    None,
+                    members=members,
+                    changed=_changed(c, statistic, i, influence),
+                    influence=influence,
+                    spread=_unit_spread(c, influence) if c.has_method and influence else {},
+                ),
+            )
+
+
+def _influence(c: Comparison, statistic: Statistic, table: int) -> Influence | None:
+    if statistic.gaps is None:
+        return None
+    grouping = statistic.places[table][1]
+    gap = np.stack([statistic.gaps(m)[table] for m in range(statistic.members)], axis=1)
+    return Influence.of(c, grouping.code.astype(np.int64), len(grouping.levels), gap)
+
+
+def _changed(
+    c: Comparison, statistic: Statistic, table: int, influence: Influence | None
+) -> Changed | None:
+    """How many examples the change and either side's value rest on."""
+    if influence is None or statistic.moved is None:
+        return None
+    grouping = statistic.places[table][1]
+    examples = sums(grouping.code, c.cube.count * statistic.moved, len(grouping.levels))
+    first, second = c.n_baseline, c.n_compressed
+    return influence.changed(np.full(first, 1 / first), np.full(second, 1 / second), examples)
+
+
+def _unit_spread(c: Comparison, influence: Influence) -> dict[str, Floats]:
+    """Sum over units of members of the variance of their own moves: as draws would show it."""
+    values = influence.value
+    k = c.n_baseline
+    units = units_of(PerMember(values.T[None, :k], values.T[None, k:]), c.pairing).parts
+    number = influence.units
+    found = {}
+    for name, each in units.items():
+        own = each[0] - each[0].mean(axis=0)
+        total = sums(influence.row, influence.copies * (own**2).sum(axis=0), influence.n_rows)
+        found[name] = ratio(number, number - 1) * total
+    return found
+
+
+def _drawn(
+    c: Comparison, statistics: Sequence[Statistic]
+) -> Iterator[tuple[tuple[str, str], Replicated]]:
+    """Observed values, bootstrap replicates and swap null."""
+    from scipy.sparse import vstack
+
+    if not statistics:
+        return
+    k = c.n_baseline
+    members = range(len(c.cube.members))
+    multiplicity = _multiplicity(c)
+    stacked = [vstack([s.matrices[m] for s in statistics]).tocsr() for m in members]
+    ends = np.cumsum([s.matrices[0].shape[0] for s in statistics])
+    weights = slice_sizes(c)
+
+    def finished(sums: Floats, size: Floats) -> list[Floats]:
+        """Each statistic in each of its kinds as (R, slices)."""
+        parts = np.split(sums, ends[:-1])
+        made = [s.finish(part, size) for s, part in zip(statistics, parts, strict=True)]
+        return [table.T for tables in made for table in tables]
+
+    def both(per_member: list[list[Floats]]) -> list[PerMember]:
+        half = k if len(per_member) == len(members) else len(per_member) // 2
+        return [
+            PerMember(np.stack(values[:half], axis=1), np.stack(values[half:], axis=1))
+            for values in zip(*per_member, strict=True)
+        ]
+
+    def drawn(items: NDArray[np.int64]) -> list[PerMember]:
+        times = np.ascontiguousarray(items.T, dtype=np.float64)
+        size = weights @ times
+        return both([finished(stacked[m] @ times, size) for m in members])
+
+    once = multiplicity.astype(np.float64)[:, None]
+    whole, whole_size = [matrix @ once for matrix in stacked], weights @ once
+    observed = drawn(multiplicity[None, :])
+    resample = resampler(multiplicity)
+    n_draws = _affordable(c, sum(matrix.nnz for matrix in stacked))
+    width = max(len(multiplicity), int(ends[-1]))
+
+    def bootstrap(rng: np.random.Generator, size: int) -> list[PerMember]:
+        return drawn(resample(rng, size))
+
+    kept = [Kept(c, values, n_draws, method=c.has_method) for values in observed]
+    _draw(c, "scores bootstrap", width, bootstrap, kept, n_draws)
+    null: list[Values | None] = [None] * len(observed)
+    partners = partners_of(c)
+    if partners is not None:
+        half = len(partners) // 2
+
+        def swapped(rng: np.random.Generator, size: int) -> list[PerMember]:
+            goes = np.ascontiguousarray(coins(rng, multiplicity, size).T, dtype=np.float64)
+            moved = {m: stacked[m] @ goes for m in set(partners)}
+            found = []
+            for p, m in enumerate(partners):
+                other = partners[(p + half) % len(partners)]
+                found.append(finished(whole[m] + moved[other] - moved[m], whole_size))
+            return both(found)
+
+        exchanged = [Kept(c, values, n_draws) for values in observed]
+        _draw(c, "scores swap", width, swapped, exchanged, n_draws)
+        null = [room.values for room in exchanged]
+    outputs = [(s, i) for s in statistics for i in range(len(s.places))]
+    for (statistic, i), values, room, swaps in zip(outputs, observed, kept, null, strict=True):
+        found = Replicated(
+            values.mean(),
+            room.values,
+            swaps,
+            members=values,
+            by_unit=room.by_unit,
+            spread=room.spread,
+            changed=_changed(c, statistic, i, _influence(c, statistic, i)),
+        )
+        yield (statistic.metric, statistic.kinds[i]), _exact(found, statistic.exact, k)
+
+
+def _affordable(c: Comparison, entries: int) -> int:
+    """Replicates of a population's scores; two models have all that were asked for."""
+    if c.one_pair:
+        return c.options.n_boot
+    return min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_PRODUCTS // max(entries, 1)))
+
+
+def _exact(found: Replicated, exact: Floats | None, k: int) -> Replicated:
+    """Put the exact values in the place of the binned ones, and move the replicates with them."""
+    if exact is None:
+        return found
+    members = PerMember(exact[None, :k], exact[None, k:])
+    true = members.mean()
+
+    def moved(draws: Values | None) -> Values:
+        assert draws is not None
+        assert true.baseline is not None
+        assert draws.baseline is not None
+        assert found.observed.baseline is not None
+        return Values(
+            draws.baseline + (true.baseline - found.observed.baseline),
+            draws.compressed + (true.compressed - found.observed.compressed),
+        )
+
+    return replace(
+        found,
+        observed=true,
+        bootstrap=moved(found.bootstrap),
+        members=members,
+        by_unit=None if found.by_unit is None else moved(found.by_unit),
+    )
+
+
+def _side_by_side(parts: Sequence[Replicated]) -> Replicated:
+    def joined(values: Sequence[Values | None]) -> Values | None:
+        given = [v for v in values if v is not None]
+        base = [v.baseline for v in given if v.baseline is not None]
+        if not given:
+            return None
+        return Values(
+            np.concatenate(base, axis=1), np.concatenate([v.compressed for v in given], axis=1)
+        )
+
+    observed = joined([p.observed for p in parts])
+    assert observed is not None
+    members = [p.members for p in parts if p.members is not None]
+    changed = [p.changed for p in parts if p.changed is not None]
+    influence = [p.influence for p in parts if p.influence is not None]
+    return Replicated(
+        observed,
+        joined([p.bootstrap for p in parts]),
+        joined([p.swapped for p in parts]),
+        changed=Changed.beside(changed) if changed else None,
+        influence=Influence.beside(influence) if influence else None,
+        members=PerMember(
+            np.concatenate([m.baseline for m in members if m.baseline is not None], axis=-1),
+            np.concatenate([m.compressed for m in members], axis=-1),
+        ),
+        by_unit=joined([p.by_unit for p in parts]),
+        spread={name: np.concatenate([p.spread[name] for p in parts]) for name in parts[0].spread},
+    )
+
+
+def _with_context(c: Comparison, found: Replicated) -> Replicated:
+    if c.one_pair or found.members is None or found.members.baseline is None:
+        return found
+    each = np.concatenate([found.members.baseline[0], found.members.compressed[0]])
+    return with_context(c, replace(found, statistic=difference(each)))
+
+
+def _draw(
+    c: Comparison,
+    purpose: str,
+    width: int,
+    draw: Callable[[np.random.Generator, int], list[PerMember]],
+    kept: Sequence[Kept],
+    n_draws: int,
+) -> None:
+    def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
+        for rng, size in zip(generators, sizes, strict=True):
+            for room, found in zip(kept, draw(rng, size), strict=True):
+                room.add(found, start, [size])
+            start += size
+
+    in_batches(c.rng(purpose), n_draws, width, work)
+
+
+NAMES = ("auc", "brier", "ece", "ece_top_label", "calibration_error_sq", "calibration_gap")
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """Per cell and member, what the scores say; None where they do not say it."""
+
+    positive: Floats | None  # P(positive class), binary labels
+    confidence: Floats | None  # probability of the predicted class
+    vector: Floats | None  # (cells, members, classes), in the order of the label classes
+    rank: Floats | None
+
+
+def probabilities(c: Comparison) -> Probabilities:
+    """Bring single scores and score vectors to one form."""
+    scores = c.cube.scores
+    assert scores is not None
+    prediction = c.cube.prediction
+    vector = None
+    if scores.vector is not None:
+        order = [scores.vector_classes.index(name) for name in c.classes]
+        vector = scores.vector[:, :, order]
+    positive = confidence = None
+    if c.positive is not None and vector is not None:
+        positive = vector[:, :, c.positive]
+    elif c.positive is not None and scores.score is not None:
+        positive = scores.score
+    if scores.vector is not None:
+        confidence = _of_the_prediction(c, scores)
+    elif positive is not None:
+        confidence = np.where(prediction == c.positive, positive, 1 - positive)
+    elif scores.score is not None and len(c.classes) != 2:
+        confidence = scores.score
+    rank = scores.rank
+    if rank is None and vector is not None:
+        own = np.take_along_axis(vector, c.cube.label[:, None, None].astype(np.intp), axis=2)
+        rank = 1.0 + (vector > own).sum(axis=2)
+    return Probabilities(positive, confidence, vector, rank)
+
+
+def _of_the_prediction(c: Comparison, scores: Scores) -> Floats:
+    """The vectors' entry for the class that each member predicts; NaN where they have none."""
+    assert scores.vector is not None
+    place = {name: i for i, name in enumerate(scores.vector_classes)}
+    # One more entry, for abstentions (-1) and for classes that the vectors do not know.
+    nowhere = len(scores.vector_classes)
+    at = np.array([*(place.get(name, nowhere) for name in c.cube.classes), nowhere])
+    room = np.concatenate([scores.vector, np.full((*scores.vector.shape[:2], 1), np.nan)], axis=2)
+    entry = at[c.cube.prediction][:, :, None]
+    picked: Floats = np.take_along_axis(room, entry, axis=2)[:, :, 0]
+    return picked
+
+
+def with_scores_only(c: Comparison) -> tuple[Comparison, int]:
+    """The examples that every member scores and answers, and how many others were left out."""
+    scores = c.cube.scores
+    assert scores is not None
+    keep = np.asarray((c.cube.prediction >= 0).all(axis=1))
+    if scores.score is not None:
+        keep = keep & np.isfinite(scores.score).all(axis=1)
+    if scores.vector is not None:
+        keep = keep & np.isfinite(scores.vector).all(axis=(1, 2))
+        keep = keep & np.isfinite(_of_the_prediction(c, scores)).all(axis=1)
+    left_out = int(c.cube.count[~keep].sum())
+    if not left_out:
+        return c, 0
+    cube = select(c.cube, keep)
+    names = tuple(g.name for g in c.groupings)
+    kept = replace(c, cube=cube, whole=whole(cube), groupings=groupings(cube, names))
+    return kept, left_out
+
+
+def score_rows(c: Comparison) -> Iterator[Block]:
+    """Blocks of rows of every score metric that the scores allow."""
+    p = probabilities(c)
+    top5, unsure = None if p.rank is None else p.rank <= 5, None
+    if p.confidence is not None:
+        unsure = _uncertain(p)
+    yield from _flag_rows(c, "top5_accuracy", top5, "not_estimable: no ranks or score vectors")
+    yield from _flag_rows(c, "uncertainty", unsure, _no_scores(c))
+    statistics = list(score_statistics(c, p))
+    for (name, kind), found in replicate_scores(c, statistics).items():
+        chosen = groupings_of(c, kind)
+        slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
+        n = np.concatenate([sizes(c, g) for g in chosen])
+        yield from family_blocks(c, [(Quantity(name, slots, n, None), found)])
+    made = {statistic.metric for statistic in statistics}
+    for name in NAMES:
+        if name not in made:
+            yield from _no_value(c, name, impossible(c, metric(name)) or _no_scores(c))
+
+
+def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
+    """Every metric of scores that these probabilities allow, for each kind of rows.
+
+    Calibration error and gap are of the positive class's probability; with more than two classes,
+    of the predicted class's.
+    """
+    right = (c.cube.prediction == c.cube.label[:, None]).astype(float)
+    one_hot = np.eye(len(c.classes))[c.cube.label][:, None, :]
+    places = [(kind, grouping) for kind in KINDS for grouping in groupings_of(c, kind)]
+    if p.confidence is not None:
+        yield calibration(c, "ece_top_label", p.confidence, right)
+    promise = None
+    if p.positive is not None and c.positive is not None:
+        truth = np.broadcast_to(one_hot[:, :, c.positive], p.positive.shape)
+        promise = p.positive, truth
+        yield calibration(c, "ece", p.positive, truth)
+        yield mean_of(c, "brier", (p.positive - truth) ** 2)
+        for kind, grouping in places:
+            yield ranking(c, "auc", kind, grouping, [(p.positive, truth)])
+    elif p.vector is not None and len(c.classes) > 2:
+        yield mean_of(c, "brier", ((p.vector - one_hot) ** 2).sum(axis=2))
+        shape = p.vector.shape[:2]
+        problems = [
+            (p.vector[:, :, k], np.broadcast_to(one_hot[:, :, k], shape))
+            for k in range(len(c.classes))
+        ]
+        for kind, grouping in places:
+            yield ranking(c, "auc", kind, grouping, problems)
+    if p.confidence is not None and len(c.classes) != 2:
+        promise = p.confidence, right
+    if promise is not None:
+        yield mean_of(c, "calibration_gap", promise[0] - promise[1])
+        for kind, grouping in places:
+            yield squared_calibration(c, "calibration_error_sq", kind, grouping, *promise)
+
+
+def flag_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
+    """Uncertainty and top-5 accuracy as means to be drawn: no closed form across tasks."""
+    flags = {
+        "top5_accuracy": None if p.rank is None else p.rank <= 5,
+        "uncertainty": None if p.confidence is None else _uncertain(p),
+    }
+    for name, flag in flags.items():
+        if flag is not None:
+            yield mean_of(c, name, flag.astype(float))
+
+
+def no_score_rows(c: Comparison) -> Iterator[Block]:
+    """Rows that say which metrics would need scores."""
+    for name in (*NAMES, "uncertainty"):
+        yield from _no_value(c, name, "not_estimable: no scores")
+    yield from _no_value(c, "top5_accuracy", "not_estimable: no label ranks or score vectors")
+
+
+def most_tied_share(scored: Cube, positive: dict[str | None, int | None]) -> float:
+    """Largest share, over tasks and members, of (positive, negative) pairs with equal scores.
+
+    Rounding puts at most these pairs out of order, and an equal pair counts one half.
+    """
+    most = 0.0
+    for task in scored.tasks or (None,):
+        cube = scored.of_task(task)
+        if cube.scores is None or cube.scores.score is None or positive[task] is None:
+            continue
+        is_positive = cube.label == positive[task]
+        for column in cube.scores.score.T:
+            known = np.isfinite(column)
+            values, place = np.unique(column[known], return_inverse=True)
+            count, truth = cube.count[known], is_positive[known]
+            up = sums(place.reshape(-1), count * truth, len(values))
+            down = sums(place.reshape(-1), count * ~truth, len(values))
+            most = max(most, float((up * down).sum() / max(up.sum() * down.sum(), 1.0)))
+    return most
+
+
+def _uncertain(p: Probabilities) -> NDArray[np.bool_]:
+    """IO: |p - .5| < .4; with more classes, a top probability below .9 (both strict)."""
+    if p.positive is not None:
+        return is_uncertain(p.positive, binary=True)
+    assert p.confidence is not None
+    top = p.confidence if p.vector is None else p.vector.max(axis=2)
+    return is_uncertain(top, binary=False)
+
+
+def _no_value(c: Comparison, name: str, reason: str) -> Iterator[Block]:
+    slots = slots_of(c, c.whole, "overall")
+    quantity = Quantity(
+        name, slots, sizes(c, c.whole), None, status=np.array([reason], dtype=object)
+    )
+    return family_blocks(c, [(quantity, None)])
+
+
+def _no_scores(c: Comparison) -> str:
+    """Why scores that were given do not serve."""
+    if len(c.classes) == 2 and c.positive is None:
+        return NO_POSITIVE
+    return "not_estimable: no scores of the kind it needs"
+
+
+def _flag_rows(
+    c: Comparison, name: str, flags: NDArray[np.bool_] | None, reason: str
+) -> Iterator[Block]:
+    if flags is None:
+        yield from _no_value(c, name, reason)
+        return
+    for kind in KINDS:
+        estimate = (
+            closed_flags(c, flags, kind)
+            if c.closed_form
+            else linear_rates(c, flag_rows(c, flags, kind), kind)
+        )
+        if estimate is not None:
+            for made in scopes(c, metric(name), estimate, flag_rows(c, flags, kind)):
+                yield made.block

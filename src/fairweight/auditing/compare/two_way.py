@@ -1,0 +1,314 @@
+"""Rates for scope `method`: members and examples (or clusters) are both sampled.
+
+Rates have two-way t limits. Shifts and excesses have the wider of these and Tango's limits on the
+effective size, in which the variance of the two-way t stands for the linearised one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.compare.comparison import Comparison, EventRows
+from fairweight.auditing.compare.estimate import RateEstimate, limits_where
+from fairweight.auditing.compare.linear import (
+    Excess,
+    Sample,
+    Sizes,
+    Totals,
+    assumed_rows,
+    clumping_of,
+    enough_units,
+    entries_of,
+    excess_of,
+    joined_estimates,
+    sample_of,
+    sizes_of,
+    tango_degrees,
+    wider_excess,
+)
+from fairweight.auditing.counts.counts import ratio
+from fairweight.base.types import Floats, Limits
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from fairweight.auditing.intervals.effective_size import WiderExcess
+    from fairweight.auditing.intervals.units import Term, TwoWay
+
+
+def interval_name(c: Comparison) -> str:
+    return f"two-way t over members and {'clusters' if c.cube.unit_is_cluster else 'examples'}"
+
+
+def method_rates(c: Comparison, rows: Iterable[EventRows], kind: str) -> RateEstimate | None:
+    """As `linear_rates`, about the method; None without rows."""
+    estimates = [_estimate(c, part, kind) for part in rows]
+    return joined_estimates(estimates, kind) if estimates else None
+
+
+@dataclass(frozen=True)
+class Items:
+    """What is sampled, with every member's values."""
+
+    sizes: Sizes
+    total: csr_array  # (rows, entries): sums entries by row, copies counted
+    happened: Floats  # (entries, members): weight on which the event happens
+    alike: bool  # every item is one example of weight 1
+
+    @property
+    def number(self) -> Floats:
+        """Items in each row."""
+        return self.sizes.units
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A mean over units and items, and the parts of its variance, (rows,)."""
+
+    each: Floats  # (units, rows)
+    members: Term
+    examples: Term
+    interaction: Term
+
+
+def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
+    from fairweight.auditing.intervals.effective_size import WiderShift
+
+    items = _items(c, part.cells, part.row, part.n_rows, part.happens)
+    first, second = (_averaged(items.happened, w) for w in (c.pairing.first, c.pairing.second))
+    sides = _side(items, first), _side(items, second)
+    base, compressed = (side.parts(items.number) for side in sides)
+    if c.pairing.paired:
+        compared = [_side(items, second - first)]
+    else:
+        compared = [*sides, _side(items, (second.mean(axis=1) - first.mean(axis=1))[:, None])]
+    sample, rest = sample_of(c, part, items.sizes)
+    clumping = clumping_of(c)
+    t = _difference([side.parts(items.number) for side in compared])
+    counts = sample.counts(t.estimate, t.variance, clumping)
+    shift = WiderShift(t, counts, tango_degrees(c, sample))
+    enough = enough_units(c, items.number)
+    both = enough & enough_units(c, rest.clusters)
+    excess: WiderExcess | None = None
+    if part.partition and kind in ("class", "group", "intersection"):
+        t_excess = _two_way_excess(c, items, compared, sample, rest)
+        fewest = np.minimum(shift.degrees, tango_degrees(c, rest))
+        excess = wider_excess(t_excess, t.estimate, fewest, sample, rest, clumping)
+    nothing = np.full(part.n_rows, np.nan)
+
+    def limits_of_rate(found: TwoWay) -> Callable[[float | Floats], Limits]:
+        return limits_where(enough, lambda alpha: _bounded(found, items.number, alpha))
+
+    return RateEstimate(
+        slots=part.slots,
+        n=sample.n,
+        n_clusters=items.number if c.cube.unit_is_cluster else nothing,
+        baseline=base.each.mean(axis=0),
+        compressed=compressed.each.mean(axis=0),
+        shift=t.estimate,
+        p_value=np.where(enough, shift.p_value, np.nan),
+        zero_p=np.where(enough, shift.p_value, np.nan),
+        excess=nothing if excess is None else excess.t.estimate,
+        excess_p=nothing if excess is None else np.where(both, excess.p_value, np.nan),
+        discordance=ratio(sample.changed, sample.weight),
+        design_effect=nothing,
+        baseline_limits=limits_of_rate(_alone(base)),
+        compressed_limits=limits_of_rate(_alone(compressed)),
+        limits=limits_where(enough, shift.limits),
+        excess_limits=limits_where(both, None if excess is None else excess.limits),
+        interval=f"wider of {interval_name(c)} and Tango on n_eff",
+        members=ratio((items.total @ items.happened).T, items.sizes.d),
+        assumed=assumed_rows(sample, clumping),
+    )
+
+
+def _two_way_excess(
+    c: Comparison, items: Items, compared: list[Side], sample: Sample, rest: Sample
+) -> TwoWay:
+    """Two-way t of each row's ratio minus the ratio of all other rows."""
+    if c.clustered:
+        # A cluster may lie in a row and outside it: the side with fewer of them decides.
+        fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
+        return _difference([_clustered_contrast(items, side, fewest) for side in compared])
+    return _difference([_contrast(items, side, rest.clusters) for side in compared])
+
+
+def share_by_unit(
+    c: Comparison, shares: list[Floats], row: NDArray[np.int64], n_rows: int, alpha: float
+) -> tuple[Floats, Floats, Floats]:
+    """Mean of a share per cell and unit, (cells, units), with its two-way limits.
+
+    With two lists of units (every pair of two sides' members was looked at) both vary; their
+    interactions are not taken off, which is on the wide side.
+    """
+    from fairweight.auditing.intervals.units import two_way
+
+    cells = np.arange(c.cube.n_cells)
+    items = [_items(c, cells, row, n_rows, share) for share in shares]
+    sides = [_side(one, one.happened).parts(one.number) for one in items]
+    taken_off = [side.interaction for side in sides] if len(sides) == 1 else []
+    members = [side.members for side in sides]
+    found = two_way(sides[0].each.mean(axis=0), members, sides[0].examples, taken_off)
+    number = items[0].number
+    low, high = limits_where(enough_units(c, number), lambda a: _bounded(found, number, a))(alpha)
+    return found.estimate, low, high
+
+
+def _items(
+    c: Comparison,
+    cells: NDArray[np.intp],
+    row: NDArray[np.int64],
+    n_rows: int,
+    happens: NDArray[np.bool_] | Floats,
+) -> Items:
+    from scipy.sparse import coo_array
+
+    entries = entries_of(c, cells, row, n_rows)
+    values = happens if c.cube.weight is None else happens * c.cube.weight[cells][:, None]
+    happened = entries.summed(np.asarray(values, dtype=np.float64))
+    where = (entries.row, np.arange(len(entries.row)))
+    total = coo_array((entries.copies, where), shape=(n_rows, len(entries.row))).tocsr()
+    sizes = sizes_of(entries, alike=c.one_each)
+    return Items(sizes, total, happened, c.one_each)
+
+
+def _averaged(happened: Floats, weights: Floats) -> Floats:
+    """Values of units, (entries, units), from values of members."""
+    number = (weights > 0).sum(axis=1)
+    if (number == 1).all():
+        each: Floats = np.take(happened, weights.argmax(axis=1), axis=1)
+        return each
+    # Summed before it is divided: six children that are all right are right exactly once.
+    made: Floats = happened @ (weights > 0).T.astype(np.float64) / number
+    return made
+
+
+def _totals(items: Items, values: Floats) -> Totals:
+    # Squares of what happened or not are what happened: one product less.
+    yes_or_no = items.alike and _whole(values)
+    happened = items.total @ values
+    squared = happened if yes_or_no else items.total @ values**2
+    mixed = happened if items.alike else items.total @ (values * items.sizes.entries.size[:, None])
+    return Totals(happened, items.sizes.d[:, None], squared, mixed, items.sizes.dd[:, None])
+
+
+def _whole(values: Floats) -> bool:
+    return bool(((values == 0) | (values == 1)).all())
+
+
+@dataclass(frozen=True)
+class Side:
+    """Values of units, (entries, units), and the sums of them and of their mean."""
+
+    values: Floats
+    each: Totals
+    mean: Totals
+
+    def parts(self, number: Floats) -> Parts:
+        return _parts(self.each, self.mean, number)
+
+
+def _side(items: Items, values: Floats) -> Side:
+    each = _totals(items, values)
+    if values.shape[1] == 1:
+        return Side(values, each, each)
+    return Side(values, each, _totals(items, values.mean(axis=1)[:, None]))
+
+
+def _parts(each: Totals, mean: Totals, number: Floats) -> Parts:
+    """From the sums of units and of their mean, over `number` items."""
+    own, together = (totals.variance(number[:, None]) for totals in (each, mean))
+    return _combined(each.rate.T, own.sum(axis=1), together[:, 0], number)
+
+
+def _combined(each: Floats, own: Floats, together: Floats, number: Floats) -> Parts:
+    """Parts from the units' values, the sum of their variances and that of their mean."""
+    k = len(each)
+    others = np.maximum(number - 1, 1)
+    if k == 1:  # a mean over units: only its part over examples is asked for
+        return Parts(each, _spread_of_units(each), (together, others), (together, others))
+    interaction = np.maximum(own - k * together, 0.0) / (k * (k - 1))
+    return Parts(each, _spread_of_units(each), (together, others), (interaction, (k - 1) * others))
+
+
+def _spread_of_units(each: Floats) -> Term:
+    """s² of the units' values over their number; 0 of a single mean."""
+    k = len(each)
+    return (np.zeros(each.shape[1]), 1) if k == 1 else (each.var(axis=0, ddof=1) / k, k - 1)
+
+
+def _alone(side: Parts) -> TwoWay:
+    from fairweight.auditing.intervals.units import two_way
+
+    return two_way(side.each.mean(axis=0), [side.members], side.examples, [side.interaction])
+
+
+def _difference(compared: list[Parts]) -> TwoWay:
+    """Of paired units their differences, else the difference of two independent sets of units.
+
+    There the third part is the difference of the two means over units: examples are the same on
+    both sides.
+    """
+    from fairweight.auditing.intervals.units import two_way
+
+    if len(compared) == 1:
+        return _alone(compared[0])
+    base, compressed, apart = compared
+    return two_way(
+        compressed.each.mean(axis=0) - base.each.mean(axis=0),
+        [base.members, compressed.members],
+        apart.examples,
+        [base.interaction, compressed.interaction],
+    )
+
+
+def _contrast(items: Items, side: Side, rest_number: Floats) -> Parts:
+    """Parts of each row's ratio minus that of all others, of which there are so many items."""
+    inside = side.parts(items.number)
+    outside = _parts(side.each.others(), side.mean.others(), rest_number)
+    each = inside.each - outside.each
+    return Parts(
+        each,
+        _spread_of_units(each),
+        _added(inside.examples, outside.examples),
+        _added(inside.interaction, outside.interaction),
+    )
+
+
+def _clustered_contrast(items: Items, side: Side, fewest: Floats) -> Parts:
+    """The same where both sides of a cluster are one difference."""
+
+    def excess(values: Floats) -> Excess:
+        return excess_of(items.sizes, values, items.sizes.totals(values))
+
+    found = [excess(column) for column in side.values.T]
+    each, own = (np.stack([getattr(one, x) for one in found]) for x in ("value", "variance"))
+    return _combined(each, own.sum(axis=0), excess(side.values.mean(axis=1)).variance, fewest)
+
+
+def _added(one: Term, other: Term) -> Term:
+    """The sum of two independent parts of a variance, degrees of freedom after Satterthwaite."""
+    (a, m), (b, n) = ((np.asarray(v, float), np.asarray(d, float)) for v, d in (one, other))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        degrees = (a + b) ** 2 / (a**2 / m + b**2 / n)
+    return a + b, np.where(np.isfinite(degrees), degrees, np.minimum(m, n))
+
+
+def _bounded(found: TwoWay, number: Floats, alpha: float | Floats) -> Limits:
+    """Limits of a rate, cut at 0 and 1; where nothing varies, those of as many equal examples."""
+    from scipy.special import ndtr, stdtrit
+
+    from fairweight.auditing.intervals.units import NO_VARIANCE, equal_units_limits
+
+    low, high = found.limits(alpha)
+    flat = (found.variance <= NO_VARIANCE) & np.isfinite(found.estimate)
+    if flat.any():
+        level = 2 * ndtr(stdtrit(found.degrees, np.asarray(alpha) / 2))
+        same_low, same_high = equal_units_limits(found.estimate, number, level, (0.0, 1.0))
+        low, high = np.where(flat, same_low, low), np.where(flat, same_high, high)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)

@@ -1,0 +1,476 @@
+"""Counts of models in slices: what every metric is a function of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.groupings import Grouping, joint_slices
+from fairweight.base.types import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each class is the label, is predicted, and is predicted rightly.
+
+    The last axis is the class; every axis before it is free (replicates, members, slices), so one
+    formula serves a single number and two thousand bootstrap replicates of ten thousand groups.
+    Only classes that occur as labels have a place; a prediction of any other class is simply
+    nobody's `correct` and nobody's `predicted`.
+    """
+
+    label: Floats  # (..., C)
+    predicted: Floats  # (..., C)
+    correct: Floats  # (..., C)
+    abstained: Floats  # (...)
+    classes: tuple[str, ...]
+    positive: int | None = None  # index into classes; only ever set where there are two classes
+    _made: dict[str, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def n(self) -> Floats:
+        """Examples (or weight) in each slice."""
+        return self.once("n", lambda: self.label.sum(axis=-1))
+
+    def once(self, name: str, make: Callable[[], Floats]) -> Floats:
+        """What several metrics need of the same counts (recall, FPR, ...) is computed once.
+
+        The array is shared: whoever takes it must not change it.
+        """
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    @property
+    def binary(self) -> bool:
+        return len(self.classes) == 2
+
+    def averaged(self, weights: Floats | None = None) -> Counts:
+        """The mean over members (third last axis) as one member.
+
+        Label denominators are shared, so mean counts give mean rates. `weights`, (..., members),
+        say how much each member counts; None: all alike.
+        """
+        if weights is None:
+            return replace(
+                self,
+                label=self.label[..., :1, :, :],
+                predicted=self.predicted.mean(axis=-3, keepdims=True),
+                correct=self.correct.mean(axis=-3, keepdims=True),
+                abstained=self.abstained.mean(axis=-2, keepdims=True),
+            )
+
+        def weighted(counts: Floats) -> Floats:
+            made: Floats = np.einsum("...msc,...m->...sc", counts, weights)[..., None, :, :]
+            return made
+
+        return replace(
+            self,
+            label=np.broadcast_to(self.label[..., :1, :, :], weighted(self.correct).shape),
+            predicted=weighted(self.predicted),
+            correct=weighted(self.correct),
+            abstained=weighted(self.abstained[..., None])[..., 0],
+        )
+
+    def others(self) -> Counts:
+        """For every slice (second last axis), the counts of everyone outside it."""
+        return replace(
+            self,
+            label=self.label.sum(axis=-2, keepdims=True) - self.label,
+            predicted=self.predicted.sum(axis=-2, keepdims=True) - self.predicted,
+            correct=self.correct.sum(axis=-2, keepdims=True) - self.correct,
+            abstained=self.abstained.sum(axis=-1, keepdims=True) - self.abstained,
+        )
+
+    def levels(self, keep: NDArray[np.bool_]) -> Counts:
+        """The slices (second last axis) where `keep` is true."""
+        if keep.all():
+            return self
+        return replace(
+            self,
+            label=self.label[..., keep, :],
+            predicted=self.predicted[..., keep, :],
+            correct=self.correct[..., keep, :],
+            abstained=self.abstained[..., keep],
+        )
+
+
+def counts_of(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    positive: object = None,
+) -> Counts:
+    """Counts of plain arrays: shape (C,), or (levels, C) with `sensitive_features`.
+
+    >>> counts_of(["a", "a", "b"], ["a", "b", "b"]).correct.tolist()
+    [1.0, 1.0]
+    """
+    from fairweight.auditing.metrics.arrays import count_arrays
+
+    return count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
+
+
+# Sums of weights by index, as numbers.
+
+
+def sums(index: NDArray[np.integer[Any]], weights: NDArray[Any], size: int) -> Floats:
+    """For every place 0 .. size-1, the sum of the weights that point at it.
+
+    >>> sums(np.array([0, 2, 2]), np.array([1.0, 0.5, 2.0]), 3).tolist()
+    [1.0, 0.0, 2.5]
+    """
+    return np.bincount(index, weights=weights, minlength=size).astype(np.float64, copy=False)
+
+
+# Division that says when there is nothing to divide by.
+
+
+def ratio(part: Floats, whole: Floats) -> Floats:
+    """`part / whole`, NaN where `whole` is not above 0.
+
+    >>> ratio(np.array([1.0, 0.0]), np.array([4.0, 0.0])).tolist()
+    [0.25, nan]
+    """
+    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        quotient: Floats = np.asarray(part / whole)
+    undefined = ~(whole > 0)
+    return np.where(undefined, np.nan, quotient) if undefined.any() else quotient
+
+
+# Cube × grouping → Counts: once for the data as they are, thousands of times for replicates.
+
+ROUNDING = 1e-12  # share of a class's weight below which right answers are rounding errors
+EXACT_SINGLE = 2**24  # whole numbers below it are exact in single precision, which is faster
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the counts of one grouping stand in a flat vector of statistics.
+
+    label (S, C), then for every member missed (S, C), false (S, C) and abstained (S). Only errors
+    are counted: right answers are what is left of the labels, and models are mostly right, so a
+    replicate of sixty members costs a tenth of counting every answer.
+    """
+
+    n_slices: int
+    n_classes: int
+    n_members: int
+    start: int
+    exact: bool  # whole numbers: differences of sums have no rounding errors
+
+    @property
+    def size(self) -> int:
+        cells = self.n_slices * self.n_classes
+        return cells + self.n_members * (2 * cells + self.n_slices)
+
+    def read(self, flat: Floats, members: slice, like: Counts) -> Counts:
+        """Counts with shape (..., members, S, C) from flat statistics (..., total)."""
+        s, c = self.n_slices, self.n_classes
+        lead = flat.shape[:-1]
+        at = self.start
+        label = flat[..., at : at + s * c].reshape(*lead, 1, s, c)
+        at += s * c
+        block = 2 * s * c + s
+        parts = flat[..., at : at + self.n_members * block].reshape(*lead, self.n_members, block)
+        parts = parts[..., members, :]
+        k = parts.shape[-2]
+        missed = parts[..., : s * c].reshape(*lead, k, s, c)
+        false = parts[..., s * c : 2 * s * c].reshape(*lead, k, s, c)
+        correct = label - missed
+        if not self.exact:
+            correct = np.where(correct < ROUNDING * label, 0.0, correct)
+        return Counts(
+            label=np.broadcast_to(label, correct.shape),
+            predicted=correct + false,
+            correct=correct,
+            abstained=parts[..., 2 * s * c :],
+            classes=like.classes,
+            positive=like.positive,
+        )
+
+
+class Tally:
+    """Counts of chosen members in several groupings, of the data or of any reweighting of items.
+
+    An item is what a bootstrap draws: a cell (of `multiplicity` equal examples), or a unit
+    (cluster) with all its examples. Every statistic is linear in how often each item is drawn, so
+    a replicate is one sparse product.
+    """
+
+    def __init__(
+        self,
+        cube: Cube,
+        groupings: Sequence[Grouping],
+        members: Sequence[int],
+        *,
+        positive: int | None,
+    ) -> None:
+        from scipy.sparse import csr_array
+
+        self.members = tuple(members)
+        self.groupings = tuple(groupings)
+        classes = cube.label_classes
+        nothing = np.zeros(0)
+        self._like = Counts(nothing, nothing, nothing, nothing, classes, positive)
+        self.layouts: list[Layout] = []
+        start = 0
+        for grouping in groupings:
+            layout = Layout(
+                len(grouping.levels), len(classes), len(members), start, cube.weight is None
+            )
+            self.layouts.append(layout)
+            start += layout.size
+        self.size = start
+        fine, self._spread = _matrices(cube, self.groupings, self.layouts, self.members, self.size)
+        self._cell_count = cube.count
+        self._per_cell = fine
+        self._single: csr_array | None = None
+        if cube.unit is None:
+            self.multiplicity = cube.count
+            self._per_item = fine
+            if cube.weight is None:
+                self._single = csr_array(
+                    (fine.data.astype(np.float32), fine.indices, fine.indptr), shape=fine.shape
+                )
+        else:
+            n_units = len(cube.unit_names)
+            self.multiplicity = np.ones(n_units, dtype=np.int64)
+            self._per_item = fine @ _units_by_cell(cube, n_units)
+
+    def observed(self) -> list[Counts]:
+        """Counts of the data, shape (members, S, C), one per grouping."""
+        flat = self._spread @ (self._per_cell @ self._cell_count.astype(np.float64))
+        return [self._read(flat, i) for i in range(len(self.layouts))]
+
+    def flat(self, weights: NDArray[Any]) -> Floats:
+        """Flat statistics (R, size) under weights (R, items).
+
+        Replicates are the fastest axis in memory: sums over classes, members and slices then run
+        along them, several times faster than along a handful of classes.
+        """
+        return self._product(self._per_item, weights, self._single)
+
+    def flat_of(self, items: NDArray[np.intp]) -> Callable[[NDArray[Any]], Floats]:
+        """As `flat`, of chosen items alone: a function of their weights (R, chosen)."""
+        if len(items) == self._per_item.shape[1]:
+            return self.flat
+        chosen = self._per_item[:, items]
+        return lambda weights: self._product(chosen, weights)
+
+    def _product(
+        self, per_item: csr_array, weights: NDArray[Any], single: csr_array | None = None
+    ) -> Floats:
+        """Single precision only where every sum is a whole number that it holds exactly."""
+        whole = weights.dtype.kind in "iu"
+        if single is not None and whole and int(weights.sum(axis=1).max(initial=0)) < EXACT_SINGLE:
+            fine = single @ np.ascontiguousarray(weights.T, dtype=np.float32)
+        else:
+            fine = per_item @ np.ascontiguousarray(weights.T, dtype=np.float64)
+        made: Floats = (self._spread @ fine).T
+        return made
+
+    def read(self, flat: Floats) -> list[Counts]:
+        return [self._read(flat, i) for i in range(len(self.layouts))]
+
+    def _read(self, flat: Floats, i: int) -> Counts:
+        return self.layouts[i].read(flat, slice(None), self._like)
+
+
+def _matrices(
+    cube: Cube,
+    groupings: Sequence[Grouping],
+    layouts: Sequence[Layout],
+    members: Sequence[int],
+    size: int,
+) -> tuple[csr_array, csr_array]:
+    """What one example of each cell adds, (fine, cells), and what that adds to, (size, fine).
+
+    Every error is counted once, in the finest slices that the groupings make together, and the
+    few sums of those are then added up for every grouping.
+    """
+    from scipy.sparse import coo_array
+
+    n_classes = len(cube.label_classes)
+    joint, slices = joint_slices(groupings)
+    everyone = np.arange(cube.n_cells)
+    width = 1 + 3 * len(members)  # labels; missed, false and abstained of every member
+    at = joint * width
+    keys: list[NDArray[np.int64]] = [at * n_classes + cube.label]
+    cells: list[NDArray[np.intp]] = [everyone]
+    for m, member in enumerate(members):
+        start = 1 + 3 * m
+        wrong = np.flatnonzero(cube.prediction[:, member] != cube.label)
+        prediction = cube.prediction[wrong, member]
+        keys.append((at[wrong] + start) * n_classes + cube.label[wrong])
+        cells.append(wrong)
+        known = (prediction >= 0) & (prediction < n_classes)
+        keys.append((at[wrong[known]] + start + 1) * n_classes + prediction[known])
+        cells.append(wrong[known])
+        silent = wrong[prediction < 0]
+        keys.append((at[silent] + start + 2) * n_classes)
+        cells.append(silent)
+    cell = np.concatenate(cells)
+    used, row = _numbered(np.concatenate(keys), len(slices) * width * n_classes)
+    value = np.ones(len(cell)) if cube.weight is None else cube.weight[cell]
+    fine = coo_array((value, (row, cell)), shape=(len(used), cube.n_cells)).tocsr()
+    return fine, _spread(used, slices, layouts, n_classes, width, size)
+
+
+def _numbered(
+    keys: NDArray[np.int64], n_possible: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct keys in order, and which of them each key is.
+
+    >>> [part.tolist() for part in _numbered(np.array([7, 2, 7]), 9)]
+    [[2, 7], [1, 0, 1]]
+    """
+    if n_possible > len(keys):
+        used, number = np.unique(keys, return_inverse=True)
+        return used, number.reshape(-1)
+    used = np.flatnonzero(np.bincount(keys, minlength=n_possible))  # no need to sort millions
+    number = np.empty(n_possible, dtype=np.int64)
+    number[used] = np.arange(len(used))
+    return used, number[keys]
+
+
+def _spread(
+    used: NDArray[np.int64],
+    slices: NDArray[np.int64],
+    layouts: Sequence[Layout],
+    n_classes: int,
+    width: int,
+    size: int,
+) -> csr_array:
+    """(size, fine): which statistics of which groupings every fine sum belongs to."""
+    from scipy.sparse import coo_array
+
+    cls, what, place = used % n_classes, used // n_classes % width, used // (n_classes * width)
+    member, part = (what - 1) // 3, (what - 1) % 3
+    targets = []
+    for i, layout in enumerate(layouts):
+        block = layout.n_slices * n_classes
+        own = slices[place, i]
+        of_member = layout.start + block + member * (2 * block + layout.n_slices) + part * block
+        inside = np.where(part == 2, own, own * n_classes + cls)  # abstentions have no class
+        targets.append(
+            np.where(what == 0, layout.start + own * n_classes + cls, of_member + inside)
+        )
+    columns = np.tile(np.arange(len(used)), len(layouts))
+    ones = np.ones(len(columns))
+    return coo_array((ones, (np.concatenate(targets), columns)), shape=(size, len(used))).tocsr()
+
+
+def _units_by_cell(cube: Cube, n_units: int) -> csr_array:
+    """(cells, units): how many examples of each cell a unit holds."""
+    from scipy.sparse import coo_array
+
+    assert cube.unit is not None
+    cells = np.arange(cube.n_cells)
+    return coo_array(
+        (cube.count.astype(np.float64), (cells, cube.unit)), shape=(cube.n_cells, n_units)
+    ).tocsr()
+
+
+# Random draws of counted items: exact, and as cheap as their number allows.
+
+Numbers: TypeAlias = NDArray[np.int64]
+Draw: TypeAlias = Callable[[np.random.Generator, int], Numbers]
+
+SPARSE = 16  # below this many items per cell, drawing items costs less than drawing cells
+FEW_CELLS = 2_000  # up to here a multinomial is cheap enough
+MARGIN = 4.0  # standard deviations by which the Poisson total stays below the total
+MOST_ITEMS = 100_000_000  # items whose cells are kept in a list
+WORD = 64
+
+
+def resampler(multiplicity: Numbers) -> Draw:
+    """A function (generator, size) → bootstrap draws (size, cells) with replacement.
+
+    Every draw takes as many items as there are. A multinomial over cells is the bootstrap over
+    items; it is made in the cheapest of three ways, all exact: item by item where cells hold few;
+    as it stands where cells are few; and else as independent Poisson numbers, whose law given
+    their total is multinomial, with the items that are lacking drawn one by one.
+
+    >>> draw = resampler(np.array([3, 0, 7]))
+    >>> drawn = draw(np.random.default_rng(0), 4)
+    >>> drawn.sum(axis=1).tolist(), drawn[:, 1].tolist()
+    ([10, 10, 10, 10], [0, 0, 0, 0])
+    """
+    total, n_cells = int(multiplicity.sum()), len(multiplicity)
+    if total < SPARSE * n_cells:
+        return _by_items(multiplicity)
+    if n_cells > FEW_CELLS and total <= MOST_ITEMS:
+        return _by_poisson(multiplicity)
+    shares = multiplicity / total
+    return lambda rng, size: rng.multinomial(total, shares, size=size)
+
+
+def _by_items(multiplicity: Numbers) -> Draw:
+    total, n_cells = int(multiplicity.sum()), len(multiplicity)
+    cell = np.repeat(np.arange(n_cells), multiplicity)
+    alone = total == n_cells and bool((multiplicity == 1).all())
+
+    def draw(rng: np.random.Generator, size: int) -> Numbers:
+        drawn = np.empty((size, n_cells), dtype=np.int64)
+        for row in drawn:
+            items = rng.integers(0, total, total, dtype=np.int32)
+            row[:] = np.bincount(items if alone else cell[items], minlength=n_cells)
+        return drawn
+
+    return draw
+
+
+def _by_poisson(multiplicity: Numbers) -> Draw:
+    total, n_cells = int(multiplicity.sum()), len(multiplicity)
+    cell = np.repeat(np.arange(n_cells, dtype=np.int32), multiplicity)
+    rate = multiplicity * (1 - MARGIN / np.sqrt(total))
+
+    def draw(rng: np.random.Generator, size: int) -> Numbers:
+        drawn = np.empty((size, n_cells), dtype=np.int64)
+        for row in drawn:
+            row[:] = rng.poisson(rate)
+            while (lacking := total - int(row.sum())) < 0:  # once in tens of thousands of draws
+                row[:] = rng.poisson(rate)
+            row += np.bincount(cell[rng.integers(0, total, lacking)], minlength=n_cells)
+        return drawn
+
+    return draw
+
+
+def coins(rng: np.random.Generator, multiplicity: Numbers, size: int) -> Numbers:
+    """Heads (size, cells) among `multiplicity` fair coins per cell.
+
+    Up to 64 coins are the bits of one random word.
+
+    >>> heads = coins(np.random.default_rng(0), np.array([0, 1, 64, 1000]), 2000)
+    >>> int(heads[:, 0].max()), bool(abs(heads[:, 2].mean() - 32) < 0.5)
+    (0, True)
+    """
+    few = multiplicity <= WORD
+    heads = np.empty((size, len(multiplicity)), dtype=np.int64)
+    heads[:, few] = _bits(rng, multiplicity[few], size)
+    if not few.all():
+        heads[:, ~few] = rng.binomial(multiplicity[~few], 0.5, size=(size, int((~few).sum())))
+    return heads
+
+
+def _bits(rng: np.random.Generator, multiplicity: Numbers, size: int) -> NDArray[np.uint8]:
+    """Ones among the first `multiplicity` bits of random words, no wider than needed."""
+    most = int(multiplicity.max(initial=0))
+    kind = np.dtype(np.uint8 if most <= 8 else np.uint64)
+    words = rng.integers(0, 256**kind.itemsize, size=(size, len(multiplicity)), dtype=kind)
+    mask = np.array([(1 << n) - 1 for n in range(most + 1)], dtype=kind)
+    heads: NDArray[np.uint8] = np.bitwise_count(words & mask[multiplicity])
+    return heads

@@ -1,0 +1,277 @@
+"""Cubes on disk: plain Parquet that anyone can read, with what it means in the file's metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.counts.cube import (
+    Codes,
+    Cube,
+    CubeMember,
+    GroupColumn,
+    add,
+    compact,
+    digest,
+    unit_order,
+    with_own_classes,
+)
+from fairweight.base.files import atomic_file
+from fairweight.errors import InputError
+from fairweight.tables.canonical import class_order
+from fairweight.tables.checks import LEAST_WEIGHT, MOST_WEIGHT, refuse_too_many
+from fairweight.tables.names import grouping_name, split_grouping
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fairweight.tables.joins import LeftOut
+
+KEY = b"fairweight_cube"
+SCHEMA = 1
+
+
+def write_cube(
+    cube: Cube,
+    path: str | Path,
+    *,
+    groupings: Sequence[str],
+    baseline: str,
+    suppress: int = 0,
+    key: str = "",
+    digested: bool = False,
+) -> int:
+    """Write a cube; cells with fewer than `suppress` examples are left out. Returns how many were.
+
+    Names of clusters (and of examples, where tasks bind them) are written as digests: equal names
+    stay equal, so parts still add up, and nobody is named. Give all parts one secret `key` where
+    names could be guessed. `digested`: they are digests already, as in cubes that were read.
+
+    Columns: `task`, `group:<name>`, `label`, `prediction:<i>` (in the order of the members in the
+    metadata), `weight`, `unit`, `count`.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    keep = cube.count >= suppress
+    names = np.array([*cube.classes, None], dtype=object)
+    columns: dict[str, Any] = {}
+    if cube.task is not None:
+        columns["task"] = np.array(cube.tasks, dtype=object)[cube.task]
+    for column in cube.columns:
+        columns[f"group:{column.name}"] = np.array(column.values, dtype=object)[column.code]
+    columns["label"] = names[cube.label]
+    for m in range(len(cube.members)):
+        columns[f"prediction:{m}"] = names[cube.prediction[:, m]]
+    if cube.weight is not None:
+        columns["weight"] = cube.weight
+    if cube.unit is not None:
+        told = cube.unit_names if digested else [digest(n, key) for n in cube.unit_names]
+        columns["unit"] = np.array(told, object)[cube.unit]
+    columns["count"] = cube.count
+    table = pa.table(
+        {
+            name: pa.array(values[keep], type=pa.string() if values.dtype == object else None)
+            for name, values in columns.items()
+        }
+    )
+    meta = {
+        "schema": SCHEMA,
+        "members": [[member.variant, member.seed] for member in cube.members],
+        "baseline": baseline,
+        "groupings": list(groupings),
+        "n_examples": cube.n_examples if cube.tasks else int(cube.count[keep].sum()),
+        "unit_is_cluster": cube.unit_is_cluster,
+        "notes": [
+            *cube.notes,
+            *([_suppressed(int((~keep).sum()), suppress)] if not keep.all() else []),
+        ],
+        "left_out": [asdict(part) for part in (*cube.left_out, *_hidden(~keep, suppress))],
+    }
+    with atomic_file(Path(path), "wb") as file:
+        parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(meta)}), file)
+    return int((~keep).sum())
+
+
+def _hidden(away: NDArray[np.bool_], least: int) -> list[LeftOut]:
+    """Suppressed cells as examples of which nothing is known; no more of them than this."""
+    from fairweight.tables.joins import LeftOut
+
+    most = int(away.sum()) * (least - 1)
+    return [LeftOut(None, None, {}, (), most, float(most))] if most else []
+
+
+def _suppressed(cells: int, least: int) -> str:
+    return (
+        f"{cells:,} cells with fewer than {least} examples were left out of a cube on request; "
+        "rates are of the examples that remain."
+    )
+
+
+def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]:
+    """The sum of cubes, the baseline and the groupings that they were counted with."""
+    made = [_read(Path(path)) for path in paths]
+    cubes, baselines, groupings = zip(*made, strict=True)
+    for what, values, option in (
+        ("baseline", baselines, "--baseline"),
+        ("groups", [", ".join(names) or "none" for names in groupings], "--groups"),
+    ):
+        for path, value in zip(paths, values, strict=True):
+            if value != values[0]:
+                raise InputError(
+                    f"'{paths[0]}' was counted with the {what} {values[0]}, '{path}' with {value}; "
+                    f"count all parts with the same {option}."
+                )
+    refuse_too_many(sum(int(cube.count.sum()) for cube in cubes))
+    whole = add(cubes)
+    if whole.weight is not None and not whole.weight.any():
+        raise InputError("All weights of the cubes are 0; nothing can be weighed.")
+    return whole, baselines[0], groupings[0]
+
+
+def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        table = parquet.read_table(path)
+        meta = json.loads((table.schema.metadata or {})[KEY])
+        schema = meta["schema"]
+        members = tuple(CubeMember(str(v), str(s)) for v, s in meta["members"])
+        baseline, groupings = str(meta["baseline"]), tuple(map(str, meta["groupings"]))
+        n_examples, clustered = int(meta["n_examples"]), bool(meta["unit_is_cluster"])
+        notes = tuple(map(str, meta["notes"]))
+        left_out = tuple(_left_out(part) for part in meta.get("left_out", ()))
+        answers = ("label", *(f"prediction:{m}" for m in range(len(members))))
+        if len(set(members)) < len(members) or (clustered and "unit" not in table.column_names):
+            raise ValueError("members or units are not those of the cube")
+        table = _typed(table)
+        coded = {name: _codes(table, name) for name in answers}
+        counts = table.column("count").to_numpy()
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        raise InputError(
+            f"'{path}' is not a readable cube; make one with: "
+            "fairweight count FILE --out cube.parquet"
+        ) from error
+    if schema != SCHEMA:
+        raise InputError(
+            f"'{path}' is a cube of schema {schema!r}, and this version reads {SCHEMA}; count the "
+            "data again with this version."
+        )
+    if not (np.isfinite(counts) & (counts >= 0) & (counts == np.trunc(counts))).all():
+        raise InputError(
+            f"The cube '{path}' has counts that are negative or not whole; count the data again."
+        )
+    count = counts.astype(np.int64)
+    for name in ("label", "task", "unit", "weight"):
+        if name in table.column_names and table.column(name).null_count:
+            raise InputError(f"The cube '{path}' has cells without a {name}; count the data again.")
+    if "weight" in table.column_names:
+        weight = table.column("weight").to_numpy()
+        held = weight[weight != 0]
+        if not ((held >= LEAST_WEIGHT) & (held <= MOST_WEIGHT)).all():
+            raise InputError(
+                f"The cube '{path}' has weights that are negative, no numbers, or beyond what can "
+                "be computed with; count the data again."
+            )
+    if table.num_rows == 0:
+        raise InputError(f"The cube '{path}' has no cells, so there is nothing to audit.")
+    classes = class_order(v for values, _ in coded.values() for v in values if v is not None)
+    place: dict[str | None, int] = {name: i for i, name in enumerate(classes)} | {None: -1}
+
+    def as_classes(name: str) -> Codes:
+        values, code = coded[name]
+        return np.array([place[v] for v in values], dtype=np.int32)[code]
+
+    columns = []
+    for name in table.column_names:
+        if name.startswith("group:"):
+            values, code = _codes(table, name)
+            levels: tuple[str | None, ...] = class_order(v for v in values if v is not None)
+            levels += (None,) if None in values else ()
+            at = {value: i for i, value in enumerate(levels)}
+            columns.append(
+                GroupColumn(
+                    name.removeprefix("group:"),
+                    levels,
+                    np.array([at[v] for v in values], dtype=np.int32)[code],
+                )
+            )
+    task, tasks = _optional(table, "task")
+    unit, unit_names = _optional(table, "unit", unit_order)
+    cube = Cube(
+        members=members,
+        label_classes=classes,
+        other_classes=(),
+        columns=tuple(columns),
+        tasks=tasks,
+        label=as_classes("label"),
+        prediction=np.stack([as_classes(f"prediction:{m}") for m in range(len(members))], axis=1),
+        count=count,
+        n_examples=n_examples,
+        task=task,
+        weight=table.column("weight").to_numpy() if "weight" in table.column_names else None,
+        unit=None if unit is None else unit.astype(np.int64),
+        unit_names=unit_names,
+        unit_is_cluster=clustered,
+        notes=notes,
+        left_out=left_out,
+    )
+    known = {column.name for column in columns}
+    # Version 0.1.0 did not quote a column whose own name has a star.
+    named = tuple(
+        grouping_name([name]) if name in known and not known >= {*split_grouping(name)} else name
+        for name in groupings
+    )
+    return compact(with_own_classes(cube)), baseline, named
+
+
+def _left_out(held: dict[str, Any]) -> LeftOut:
+    from fairweight.tables.joins import LeftOut
+
+    def text(value: object) -> str | None:
+        return None if value is None else str(value)
+
+    return LeftOut(
+        task=text(held["task"]),
+        label=text(held["label"]),
+        groups={str(name): text(value) for name, value in dict(held["groups"]).items()},
+        lacks=tuple(map(str, held["lacks"])),
+        n=int(held["n"]),
+        weight=float(held["weight"]),
+    )
+
+
+def _typed(table: pa.Table) -> pa.Table:
+    """The table with the types that `write_cube` gives it; an error of Arrow's if it cannot be."""
+    import pyarrow as pa
+
+    kinds = {"count": pa.float64(), "weight": pa.float64()}
+    columns = [table.column(n).cast(kinds.get(n, pa.string())) for n in table.column_names]
+    return pa.table(columns, names=table.column_names)
+
+
+def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:
+    import pyarrow.compute as compute
+
+    encoded = compute.dictionary_encode(table.column(name).combine_chunks(), null_encoding="encode")
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int32)
+
+
+def _optional(
+    table: pa.Table,
+    name: str,
+    order: Callable[[Iterable[str]], tuple[str, ...]] = class_order,
+) -> tuple[Codes | None, tuple[str, ...]]:
+    if name not in table.column_names:
+        return None, ()
+    values, code = _codes(table, name)
+    names = order(v for v in values if v is not None)
+    at = {value: i for i, value in enumerate(names)}
+    return np.array([at[str(v)] for v in values], dtype=np.int32)[code], names

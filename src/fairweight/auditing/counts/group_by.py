@@ -1,0 +1,355 @@
+"""Count an aligned view into a cube: one SQL GROUP BY, then canonical text on the few cells."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.counts.counts import sums
+from fairweight.auditing.counts.cube import (
+    Codes,
+    Cube,
+    CubeMember,
+    GroupColumn,
+    Scores,
+    compact,
+    unit_order,
+    with_own_classes,
+)
+from fairweight.base.types import Floats
+from fairweight.errors import InputError
+from fairweight.tables.canonical import canonical, class_order
+from fairweight.tables.connection import one_row, quote
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from fairweight.auditing.counts.cube import Cube
+    from fairweight.tables.align import Aligned
+
+
+# Columns of an Arrow table as arrays: codes of canonical text, numbers, score vectors.
+
+
+def encode(
+    table: pa.Table, name: str, *, truth_as_number: bool = False
+) -> tuple[list[str | None], Codes]:
+    """Canonical text of the distinct values of a column, and a code per row."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    column = table.column(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    encoded = compute.dictionary_encode(column, null_encoding="encode").combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0)
+    held = encoded.dictionary
+    raw: list[Any] = held.to_pylist()
+    if pa.types.is_float32(held.type) or pa.types.is_float16(held.type):
+        # As a Python float 0.1 in single precision would be 0.10000000149011612.
+        raw = [None if v is None else held.type.to_pandas_dtype()(v) for v in raw]
+    values = [canonical(v, truth_as_number=truth_as_number) for v in raw]
+    return values, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+
+
+def encode_answers(
+    table: pa.Table, names: Sequence[str]
+) -> dict[str, tuple[list[str | None], Codes]]:
+    """Labels and predictions, encoded alike: truth values beside 0 and 1 are 1 and 0 too."""
+    import pyarrow.types as kinds
+
+    coded = {name: encode(table, name) for name in names}
+    truths = [name for name in names if kinds.is_boolean(table.schema.field(name).type)]
+    others = {value for name in names if name not in truths for value in coded[name][0]}
+    if truths and others & {"0", "1"}:
+        return {name: encode(table, name, truth_as_number=True) for name in names}
+    return coded
+
+
+def numbers(table: pa.Table, name: str) -> Floats:
+    import pyarrow as pa
+
+    # Whole numbers beyond 2^53 are rounded to the nearest double.
+    column = table.column(name).cast(pa.float64(), safe=False)
+    numbers: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    return numbers
+
+
+def vector_classes(vector: Floats, aligned: Aligned, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Which class each entry of a score vector is of: as said, or the labels in their order."""
+    length = vector.shape[2]
+    named = aligned.score_classes
+    if named is None:
+        if length != len(labels):
+            raise InputError(
+                f"The score vectors have {length} entries, but {len(labels)} classes occur as "
+                "labels; say which class each entry is of with score_classes=."
+            )
+        return labels
+    absent = [name for name in labels if name not in named]
+    if absent:
+        raise InputError(
+            f"The score vectors have no entry for the label '{absent[0]}'; score_classes= must "
+            "name every class that occurs as a label."
+        )
+    return named
+
+
+def vectors(table: pa.Table, names: list[str | None]) -> Floats | None:
+    """(rows, members, classes) of the list columns; every list has the same length."""
+    import pyarrow.compute as compute
+
+    if not all(names):
+        return None
+    stacked: list[NDArray[np.float64]] = []
+    for name in names:
+        column = table.column(str(name)).combine_chunks()
+        flat = column.flatten().to_numpy(zero_copy_only=False).astype(np.float64)
+        lengths = set(compute.unique(compute.list_value_length(column)).to_pylist())
+        if len(lengths) != 1 or None in lengths:
+            raise InputError(
+                f"The score vectors of '{name}' have different lengths or gaps; give every row "
+                "one probability per class."
+            )
+        stacked.append(flat.reshape(table.num_rows, -1))
+    if len({part.shape[1] for part in stacked}) > 1:
+        raise InputError(
+            "The members' score vectors have different lengths; give every member one probability "
+            "per class, in the same order."
+        )
+    return np.stack(stacked, axis=1)
+
+
+EXACT_SCORES = 1_000_000  # distinct score values up to which they are kept as they are
+SCORE_BINS = 2**16
+
+
+def count(aligned: Aligned, *, scores: bool = False) -> Cube:
+    """The cube of an aligned view; with `scores`, cells also tell scores and ranks apart."""
+    keys = [f"g{i}" for i in range(len(aligned.group_columns))]
+    keys += ["label", *(member.prediction for member in aligned.members)]
+    if aligned.has_task:
+        keys.append("task")
+    if aligned.has_weight:
+        keys.append("weight")
+    unit = "cluster" if aligned.has_cluster else "example_id" if aligned.has_task else None
+    if unit:
+        keys.append(unit)
+    selected = [f'"{key}"' for key in keys]
+    bins: int | None = None
+    if scores:
+        columns, bins = _score_columns(aligned)
+        selected += columns
+    number = 'CAST(sum("count") AS BIGINT)' if aligned.has_count else "count(*)"
+    table = aligned.connection.sql(
+        f"SELECT {', '.join(selected)}, {number} AS n FROM {quote(aligned.view)} GROUP BY ALL"
+    ).to_arrow_table()
+    if table.num_rows == 0:
+        raise InputError("The table has no rows, so there is nothing to audit.")
+    return _from_arrow(table, aligned, unit=unit, bins=bins, scores=scores)
+
+
+def has_scores(aligned: Aligned) -> bool:
+    """Whether any member brings scores, score vectors or label ranks."""
+    return any(m.score or m.scores or m.label_rank for m in aligned.members)
+
+
+def _score_columns(aligned: Aligned) -> tuple[list[str], int | None]:
+    """SQL of the score columns, binned where there are too many distinct values."""
+    singles = [m.score for m in aligned.members if m.score]
+    bins = None
+    if singles and aligned.n_rows > EXACT_SCORES:
+        asked = ", ".join(f"approx_count_distinct({quote(name)})" for name in singles)
+        distinct = one_row(aligned.connection, f"SELECT {asked} FROM {quote(aligned.view)}")
+        if max(distinct) > EXACT_SCORES:
+            bins = SCORE_BINS
+    columns = []
+    for member in aligned.members:
+        if member.score:
+            quoted = f'"{member.score}"'
+            columns.append(
+                f"(least(floor({quoted} * {bins}), {bins} - 1) + 0.5) / {bins} AS {quoted}"
+                if bins
+                else f"{quoted}::DOUBLE AS {quoted}"
+            )
+        columns += [f'"{name}"' for name in (member.scores, member.label_rank) if name]
+    return columns, bins
+
+
+def _from_arrow(
+    table: pa.Table, aligned: Aligned, *, unit: str | None, bins: int | None, scores: bool
+) -> Cube:
+    coded = encode_answers(table, ["label", *(member.prediction for member in aligned.members)])
+    label_values, label_code = coded["label"]
+    if any(v is None for v in label_values):
+        raise InputError(
+            "Some labels are missing. Give every example a label, or drop those without one."
+        )
+    classes = class_order(v for values, _ in coded.values() for v in values if v is not None)
+    place: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
+    place[None] = -1
+
+    def as_classes(values: list[str | None], code: Codes) -> Codes:
+        return np.array([place[v] for v in values], dtype=np.int32)[code]
+
+    prediction = np.stack(
+        [as_classes(*coded[member.prediction]) for member in aligned.members], axis=1
+    )
+    columns = []
+    for i, name in enumerate(aligned.group_columns):
+        values, code = encode(table, f"g{i}")
+        levels: tuple[str | None, ...] = class_order(v for v in values if v is not None)
+        if any(v is None for v in values):
+            levels += (None,)
+        at = {value: k for k, value in enumerate(levels)}
+        columns.append(
+            GroupColumn(name, levels, np.array([at[v] for v in values], dtype=np.int32)[code])
+        )
+    task: Codes | None = None
+    tasks: tuple[str, ...] = ()
+    if aligned.has_task:
+        values, code = encode(table, "task")
+        if any(v is None for v in values):
+            raise InputError(
+                "Some rows have no task. Name a task in every row, or leave the column out."
+            )
+        tasks = class_order(v for v in values if v is not None)
+        task = np.array([tasks.index(str(v)) for v in values], dtype=np.int32)[code]
+    unit_code: NDArray[np.int64] | None = None
+    unit_names: tuple[str, ...] = ()
+    if unit:
+        values, code = encode(table, unit)
+        if any(v is None for v in values):
+            raise InputError(
+                f"Some rows have no value in the cluster column '{unit}'. Fill them in, or give "
+                "every lone example a cluster of its own."
+            )
+        unit_names = unit_order(v for v in values if v is not None)
+        at_unit = {name: i for i, name in enumerate(unit_names)}
+        unit_code = np.array([at_unit[str(v)] for v in values], dtype=np.int64)[code]
+    labels = class_order(v for v in label_values if v is not None)
+    cube = Cube(
+        members=tuple(CubeMember(m.variant, str(m.seed)) for m in aligned.members),
+        label_classes=classes,
+        other_classes=(),
+        columns=tuple(columns),
+        tasks=tasks,
+        label=as_classes(label_values, label_code),
+        prediction=prediction,
+        count=numbers(table, "n").astype(np.int64),
+        n_examples=aligned.n_examples,
+        task=task,
+        weight=numbers(table, "weight") if aligned.has_weight else None,
+        unit=unit_code,
+        unit_names=unit_names,
+        unit_is_cluster=aligned.has_cluster,
+        scores=_scores(table, aligned, bins, labels) if scores else None,
+        left_out=tuple(
+            replace(part, label=canonical(part.label, truth_as_number={*labels} <= {"0", "1"}))
+            for part in aligned.left_out
+        ),
+    )
+    return compact(with_own_classes(cube))
+
+
+def _scores(table: pa.Table, aligned: Aligned, bins: int | None, labels: tuple[str, ...]) -> Scores:
+    def stack(names: list[str | None]) -> Floats | None:
+        if not any(names):
+            return None
+        nothing = np.full(table.num_rows, np.nan)
+        return np.stack([numbers(table, n) if n else nothing for n in names], axis=1)
+
+    vector = vectors(table, [m.scores for m in aligned.members])
+    return Scores(
+        score=stack([m.score for m in aligned.members]),
+        vector=vector,
+        rank=stack([m.label_rank for m in aligned.members]),
+        vector_classes=() if vector is None else vector_classes(vector, aligned, labels),
+        bins=bins,
+    )
+
+
+def training_table(aligned: Aligned, labels: Collection[str]) -> pd.DataFrame | None:
+    """The training counts with canonical text and the user's column names; None without any.
+
+    `labels` are the classes of the audit: where they are 0 and 1, truth values are read as such.
+    """
+    if aligned.train is None:
+        return None
+    train = aligned.train
+    table = aligned.connection.sql(f"SELECT * FROM {quote(train.view)}").to_arrow_table()
+    shown = {"label": "label", **({"task": "task"} if train.has_task else {})}
+    shown |= {column: name for name, column in train.group_columns}
+    columns: dict[str, Any] = {}
+    for column, name in shown.items():
+        values, code = encode(table, column)
+        if column == "label" and not {*values} & {*labels}:
+            values, code = encode(table, column, truth_as_number=True)
+        columns[name] = np.array(values, dtype=object)[code]
+    import pandas as pd
+
+    counted = pd.DataFrame({**columns, "n": numbers(table, "n")}, dtype=object).astype({"n": float})
+    # Rows that differed only in how they were written are one; pandas turns None into NaN.
+    merged = counted.groupby([*columns], sort=False, dropna=False)["n"].sum().reset_index()
+    return merged.astype(dict.fromkeys(columns, object)).where(merged.notna(), None)
+
+
+# Which test set an audit is about, whatever the models said: a digest that ignores row order.
+
+
+def of_rows(aligned: Aligned) -> str | None:
+    """The digest of ids and labels (and tasks) of all examples of the baseline; None without ids.
+
+    Examples that other models lack are in it, and group columns are not: neither a model that
+    leaves rows out nor another choice of groups makes a test set a new one.
+    """
+    if aligned.identified is None:
+        return None
+    kind, of_label = aligned.connection.execute(
+        f"SELECT typeof(example_id), typeof(label) FROM {aligned.identified} LIMIT 1"
+    ).fetchone() or ("", "")
+    text = "CAST(example_id AS VARCHAR)"
+    if kind in ("DOUBLE", "FLOAT"):  # 7.0 in one file is 7 in another
+        whole = "CAST(CAST(example_id AS DECIMAL(38, 0)) AS VARCHAR)"
+        text = f"CASE WHEN example_id = trunc(example_id) THEN {whole} ELSE {text} END"
+    task = "task" if aligned.has_task else "NULL"
+    # DuckDB gives moments with a zone to Python only where a package of time zones is installed.
+    label = "CAST(label AS VARCHAR)" if of_label == "TIMESTAMP WITH TIME ZONE" else "label"
+    rows = aligned.connection.execute(
+        f"SELECT {task} AS task, {label} AS label, count(*), "
+        f"sum(md5_number_lower({text})::HUGEINT) "
+        f"FROM {aligned.identified} GROUP BY ALL"
+    ).fetchall()
+    totals: dict[tuple[str | None, str | None], tuple[int, int]] = {}
+    for of_task, of_label, n, digest in rows:  # 1, 1.0 and "1" are one label
+        key = (canonical(of_task), canonical(of_label, truth_as_number=True))
+        n_before, before = totals.get(key, (0, 0))
+        totals[key] = n_before + n, before + int(digest)
+    lines = sorted(json.dumps([*key, n, str(digest)]) for key, (n, digest) in totals.items())
+    return "ids:" + hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def of_cells(cube: Cube) -> str:
+    """The digest of how many examples share task, groups and label, where there are no ids."""
+    columns = sorted(cube.columns, key=lambda column: column.name)
+    codes = [] if cube.task is None else [(cube.task, len(cube.tasks))]
+    codes += [(column.code, len(column.values)) for column in columns]
+    codes += [(cube.label, len(cube.label_classes))]
+    place = np.zeros(cube.n_cells, dtype=np.int64)
+    for code, size in codes:  # made dense at every step, so that it cannot overflow
+        place = np.unique(place * size + code, return_inverse=True)[1].reshape(-1)
+    first = np.unique(place, return_index=True)[1]
+    names = [cube.tasks, [[c.name, c.values] for c in columns], cube.label_classes]
+    found = hashlib.sha256(json.dumps(names).encode())
+    for code, _ in codes:
+        found.update(code[first].astype("<i8").tobytes())
+    found.update(sums(place, cube.count, len(first)).astype("<i8").tobytes())
+    return "cells:" + found.hexdigest()

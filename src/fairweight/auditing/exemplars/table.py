@@ -1,0 +1,159 @@
+"""Exemplars as rows for people: who they are, what everybody answered, and how surely."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.exemplars.risk import mean_score
+from fairweight.auditing.prediction_matrix import Answer, Answers
+from fairweight.base.types import Floats, Mask
+
+NO_ANSWER = "no answer"
+
+
+def top_name(percentile: float) -> str:
+    """The column of a percentile.
+
+    >>> top_name(90.0), top_name(97.5)
+    ('top_10', 'top_2.5')
+    """
+    return f"top_{round(100 - percentile, 6):g}"
+
+
+def exemplar_rows(
+    answers: Answers,
+    variant: str,
+    distance: Floats,
+    in_votes: bool,
+    order: Floats,
+    priority: Floats,
+    exemplar: Mask,
+    tops: Mapping[float, Mask],
+) -> dict[str, Any]:
+    """Columns of the examples that are exemplars of any kind, the furthest apart first.
+
+    Parameters
+    ----------
+    distance
+        (n,) from 0 to 1.
+    in_votes
+        Whether both sides have equally many members, so that distances are numbers of votes too.
+    order
+        (n,) what ranks the examples: the distance, or a pair's surrogate.
+    priority
+        (n,) random numbers that decide among equals, as in the cut.
+    exemplar
+        (n,) the modal ones.
+    tops
+        Percentile → the exemplars of its cut.
+    """
+    wanted = exemplar.copy()
+    for mask in tops.values():
+        wanted |= mask
+    places = np.flatnonzero(wanted)
+    places = places[np.lexsort((priority[places], -order[places]))]
+    votes = len(answers.of(variant))
+    counted = vote_columns(answers, variant, places)
+    columns: dict[str, Any] = {
+        "example_id": identities(answers)[places],
+        "task": [answers.task] * len(places),
+        "variant": [variant] * len(places),
+        "label": counted.pop("label"),
+        "distance": distance[places],
+        "distance_votes": np.rint(distance[places] * 2 * votes)
+        if in_votes
+        else np.full(len(places), np.nan),
+        "rank": np.arange(1, len(places) + 1),
+        "modal": exemplar[places],
+    }
+    columns |= {top_name(q): mask[places] for q, mask in tops.items()}
+    columns |= counted
+    columns |= {
+        "score_baseline": _scores(answers, answers.baseline, places),
+        "score_compressed": _scores(answers, variant, places),
+    }
+    columns |= {
+        column.name: np.array(column.values, dtype=object)[column.code[places]]
+        for column in answers.columns
+        if column.name not in columns
+    }
+    if "image_path" in answers.texts and "image_path" not in columns:
+        columns["image_path"] = answers.texts["image_path"][places]
+    return columns
+
+
+def identities(answers: Answers) -> NDArray[Any]:
+    """Identities of the examples; their numbers where they have none."""
+    return np.arange(answers.n_examples) if answers.example_id is None else answers.example_id
+
+
+def vote_columns(answers: Answers, variant: str, places: NDArray[np.intp]) -> dict[str, list[str]]:
+    """Label, most frequent answers and all votes of some examples, as text."""
+    names = (*answers.classes, NO_ANSWER)
+    first, second = (
+        _counted(answers.of(side)[:, places], names) for side in (answers.baseline, variant)
+    )
+    return {
+        "label": [names[code] for code in answers.label[places]],
+        "modal_baseline": [modal_text(votes) for votes in first],
+        "modal_compressed": [modal_text(votes) for votes in second],
+        "votes_baseline": [votes_text(votes) for votes in first],
+        "votes_compressed": [votes_text(votes) for votes in second],
+    }
+
+
+def votes_text(votes: Sequence[tuple[str, int]]) -> str:
+    """All votes, the most frequent answer first.
+
+    >>> votes_text([("cat", 7), ("dog", 3)])
+    'cat 7, dog 3'
+    """
+    return ", ".join(f"{name} {number}" for name, number in votes)
+
+
+def modal_text(votes: Sequence[tuple[str, int]]) -> str:
+    """The most frequent answer, or all of them.
+
+    >>> modal_text([("cat", 5), ("dog", 5), ("emu", 1)])
+    'cat | dog'
+    """
+    return " | ".join(name for name, number in votes if number == votes[0][1])
+
+
+def _counted(prediction: Answer, names: Sequence[str]) -> list[list[tuple[str, int]]]:
+    """Of every example, answers and their numbers; of equally frequent ones the first class."""
+    return [
+        [(names[code], number) for code, number in sorted(Counter(given).items(), key=_most_first)]
+        for given in prediction.T.tolist()
+    ]
+
+
+def _most_first(vote: tuple[int, int]) -> tuple[int, int]:
+    code, number = vote
+    return -number, code
+
+
+def _scores(answers: Answers, variant: str, places: NDArray[np.intp]) -> Floats:
+    found = mean_score(answers, variant)
+    return np.full(len(places), np.nan) if found is None else found[places]
+
+
+# A few of many lists, so that none is forgotten.
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def in_turn(lists: Collection[Sequence[Key]], most: int) -> list[Key]:
+    """The first of every list, then the second of every list, each only once, up to a number.
+
+    >>> in_turn([["a", "b", "c"], ["b", "d"], []], 3)
+    ['a', 'b', 'd']
+    """
+    longest = max((len(own) for own in lists), default=0)
+    found = dict.fromkeys(own[i] for i in range(longest) for own in lists if i < len(own))
+    return list(found)[:most]

@@ -1,0 +1,278 @@
+"""Which examples, and why: everything that is looked for beyond the audit, as tables.
+
+Nothing here computes a number: each part is a call into the module that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from fairweight.auditing.prediction_matrix import Answers
+from fairweight.auditing.result import AuditResult
+from fairweight.base.types import Progress
+from fairweight.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike
+
+    from fairweight.data.dataset import Images
+
+PARTS = ("exemplars", "slices", "properties", "individuals", "classes", "similarity")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to look for.
+
+    Parameters
+    ----------
+    parts
+        Of PARTS.
+    percentiles
+        Cuts of the exemplars' distance.
+    by
+        Whose examples belong to one individual: `cluster`, or a column.
+    group
+        A column by which individuals are compared.
+    measure
+        From the answers of a task to properties of their images, in the same order; none by
+        default.
+    images
+        Where images of exemplars are taken from, to be looked at.
+    gallery
+        Of so many exemplars, over all tasks.
+    covariates
+        `class_covariates` of the training images by data set, for the classes; or a function that
+        makes them once the answers are known.
+    """
+
+    parts: tuple[str, ...] = PARTS
+    percentiles: tuple[float, ...] = (90, 95, 99)
+    by: str = "cluster"
+    group: str | None = None
+    measure: Callable[[Answers], Mapping[str, ArrayLike]] | None = None
+    images: Images | None = None
+    gallery: int = 200
+    covariates: (
+        Mapping[str, pd.DataFrame] | Callable[[Answers], Mapping[str, pd.DataFrame]] | None
+    ) = None
+    alpha: float = 0.05
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            if part not in PARTS:
+                raise UnknownNameError("In explain=, the part", part, PARTS)
+
+
+@dataclass
+class _Tables:
+    parts: dict[str, list[pd.DataFrame]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, name: str, table: pd.DataFrame) -> None:
+        self.parts.setdefault(name, []).append(table)
+        self.notes += [str(note) for note in table.attrs.get("notes", ())]
+
+    def joined(self) -> dict[str, pd.DataFrame]:
+        from fairweight.auditing.exemplars.exemplars import stacked
+
+        made = {name: stacked(tables) for name, tables in self.parts.items()}
+        for table in made.values():
+            table.attrs.clear()  # notes stand in the result, and attrs are not written anywhere
+        return made
+
+
+def explained(
+    result: AuditResult, tasks: Sequence[Answers], asked: Asked, progress: Progress
+) -> AuditResult:
+    """The result with the tables of what was asked for, and their notes."""
+    made = _Tables()
+    parts = [part for part in _LOOK if part in asked.parts]
+    steps = len(parts) * len(tasks)
+    per_task = replace(asked, gallery=max(1, asked.gallery // max(1, len(tasks))))
+    for number, answers in enumerate(tasks):
+        properties = _measured(answers, asked, parts)
+        for place, part in enumerate(parts):
+            progress(f"looking for {part}", number * len(parts) + place, steps)
+            _LOOK[part](answers, per_task, properties, made)
+    if len(tasks) > 1:
+        _over_tasks(result, tasks, made)
+    if "classes" in asked.parts:
+        progress("looking at classes", steps, steps)
+        _classes(result, tasks[0], asked, made)
+    if "similarity" in asked.parts:
+        _similarity(result, asked, made)
+    return replace(
+        result,
+        explanations={**result.explanations, **made.joined()},
+        notes=tuple(dict.fromkeys((*result.notes, *made.notes))),
+    )
+
+
+def _measured(answers: Answers, asked: Asked, parts: Sequence[str]) -> Mapping[str, Any]:
+    if asked.measure is None or not {"properties", "individuals", "slices"} & set(parts):
+        return {}
+    return asked.measure(answers)
+
+
+def _exemplars(
+    answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables
+) -> None:
+    from fairweight.auditing.exemplars.enrichment import enrichment
+    from fairweight.auditing.exemplars.exemplars import find
+    from fairweight.auditing.exemplars.risk import risk
+
+    found = find(
+        answers,
+        percentiles=asked.percentiles,
+        random_state=asked.random_state,
+        alpha=asked.alpha,
+    )
+    made.add("exemplar_counts", found.counts)
+    made.add("exemplar_accuracy", found.accuracy)
+    made.add("exemplar_overlap", found.overlap)
+    made.add("exemplar_surrogate", found.surrogate)
+    made.add("exemplars", found.rows)
+    made.notes += found.notes
+    made.add(
+        "enrichment",
+        enrichment(answers, found.masks, alpha=asked.alpha, random_state=asked.random_state),
+    )
+    made.add("risk", risk(answers, found.masks, alpha=asked.alpha))
+    if asked.images is not None:
+        from fairweight.auditing.explain.images import exemplar_images, places
+
+        modal = {v: found.masks[v, "modal", None] for v in answers.variants}
+        rows = places(answers, asked.images)
+        made.add(
+            "exemplar_images",
+            exemplar_images(
+                answers, found.rows, modal, asked.images, rows, asked.random_state, asked.gallery
+            ),
+        )
+
+
+def _slices(answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables) -> None:
+    from fairweight.auditing.explain.slices.search import find_slices
+
+    with_images = replace(answers, numbers={**answers.numbers, **properties})
+    for variant in answers.variants:
+        table = find_slices(
+            with_images, variant, alpha=asked.alpha, random_state=asked.random_state
+        )
+        named = [f"{variant}: {note}" for note in table.attrs.get("notes", ())]
+        made.notes += named
+        table.attrs.clear()
+        made.add("slices", table)
+
+
+def _properties(
+    answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables
+) -> None:
+    from fairweight.auditing.explain.properties import example_properties
+
+    if not (properties or answers.numbers or answers.columns):
+        made.notes.append(
+            "No property of the examples is known: give group columns, numbers or images."
+        )
+        return
+    for variant in answers.variants:
+        made.add(
+            "example_properties",
+            example_properties(answers, variant, properties, alpha=asked.alpha),
+        )
+
+
+def _individuals(
+    answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables
+) -> None:
+    from fairweight.auditing.explain.individuals import individual_fits, individuals
+
+    if asked.by == "cluster" and answers.cluster is None:
+        made.notes.append(
+            "Individuals were not looked at: no column says whose an example is (--cluster)."
+        )
+        return
+    for variant in answers.variants:
+        table = individuals(
+            answers,
+            variant,
+            by=asked.by,
+            group=asked.group,
+            properties=properties,
+            alpha=asked.alpha,
+        )
+        made.add("individuals", table)
+        if properties or answers.numbers:
+            made.add("individual_fits", individual_fits(table))
+    if asked.images is not None and "tilt" in properties:
+        from fairweight.auditing.explain.images import places, tilt_example
+
+        rows = places(answers, asked.images)
+        made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
+
+
+def _over_tasks(result: AuditResult, tasks: Sequence[Answers], made: _Tables) -> None:
+    """What can only be said of several attributes together."""
+    from fairweight.auditing.explain.attributes import (
+        attribute_values,
+        bias_regression,
+        label_interrelation,
+    )
+
+    made.add("bias_regression", bias_regression(result.results))
+    try:
+        made.add("label_interrelation", label_interrelation({str(t.task): t for t in tasks}))
+    except InputError as error:
+        made.notes.append(f"Label interrelation is undefined: {error}")
+    interrelation = made.parts.get("label_interrelation", [None])[0]
+    made.add("attributes", attribute_values(result, interrelation))
+
+
+def _classes(result: AuditResult, answers: Answers, asked: Asked, made: _Tables) -> None:
+    from fairweight.auditing.explain.class_regression import explain_classes
+    from fairweight.auditing.explain.class_rows import class_rows
+
+    if asked.covariates is None:
+        made.notes.append(
+            "Classes were not explained: their imbalance and entropy are measured on the training "
+            "images (--dataset)."
+        )
+        return
+    known = asked.covariates
+    try:
+        rows = class_rows([result], known(answers) if callable(known) else known)
+        found = explain_classes(rows, alpha=asked.alpha, random_state=asked.random_state)
+    except InputError as error:
+        made.notes.append(f"Classes were not explained: {error}")
+        return
+    made.add("class_rows", rows)
+    made.add("class_coefficients", found.coefficients)
+    made.add("class_fits", found.fits)
+    made.add("class_residuals", found.residuals)
+
+
+def _similarity(result: AuditResult, asked: Asked, made: _Tables) -> None:
+    from fairweight.auditing.explain.similarity import similarity, similarity_points
+
+    points = similarity_points(result)
+    if points.empty:
+        made.notes.append(
+            "Representations were not looked at: the variants table has no distances (columns "
+            "svcca.BLOCK or cka.BLOCK)."
+        )
+        return
+    made.add("similarity_points", points)
+    made.add("similarity", similarity(points, alpha=asked.alpha))
+
+
+_LOOK: dict[str, Callable[[Answers, Asked, Mapping[str, Any], _Tables], None]] = {
+    "exemplars": _exemplars,
+    "slices": _slices,
+    "properties": _properties,
+    "individuals": _individuals,
+}

@@ -1,0 +1,550 @@
+"""The one function that decides: for Python, the command line and CI alike.
+
+One-sided α = 0.05, so the 90 % interval decides, of scope `model`. Pass: every lower limit is above
+the threshold, uncorrected, because all must hold at once (intersection–union). Fail: an upper limit
+is below it after Holm over all endpoints of the variant. Else: cannot tell. Nothing passes because
+it is absent: missing group values are a group, and examples that were left out count as errors.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.gate.endpoints import demands, endpoints, unjudged_levels
+from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened, test_set_of
+from fairweight.auditing.result import BOUNDED, DIVISORS
+from fairweight.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.auditing.result import AuditResult
+    from fairweight.base.types import Floats
+    from fairweight.specs.policy import Policy
+
+
+# The decision about every single endpoint, with its reason in the unit that the policy uses.
+#
+# Pass: the lower limit is above the threshold, uncorrected. Fail: the upper limit is below it
+# after
+# Holm's step-down correction over the endpoints of the variant. Limits are known at a few levels
+# only; the next wider one is taken, so nothing passes or fails too easily. With several looks at
+# one
+# test set every level is divided by their number once more.
+
+Outcome: TypeAlias = Literal["pass", "fail", "cannot tell"]
+PASS: Outcome = "pass"
+FAIL: Outcome = "fail"
+CANNOT_TELL: Outcome = "cannot tell"
+
+NO_WIDTH = 1e-12
+MINUS = "\N{MINUS SIGN}"
+ROW_COLUMNS: tuple[str, ...] = (
+    "variant", "task", "metric", "by", "group", "class", "n", "rule", "criterion", "limit",
+    "threshold", "estimate", "low", "high", "bound", "ratio", "n_left_out", "decision",
+    "equivalent", "certifiable", "reason",
+)  # fmt: skip
+NAMES = {"margin": "margin", "min": "floor", "max": "ceiling", "recovery": "recovery"}
+
+
+def divisor(endpoints: int) -> int | None:
+    """The least available divisor of α that is not below `endpoints`; None beyond the last.
+
+    A larger divisor means a wider limit, so rounding up never fails a model too easily.
+
+    >>> [divisor(m) for m in (1, 4, 5, 11, 1000, 1001)]
+    [1, 4, 6, 20, 1000, None]
+    """
+    at = bisect_left(DIVISORS, endpoints)
+    return DIVISORS[at] if at < len(DIVISORS) else None
+
+
+def rejected(strength: Sequence[int] | NDArray[np.int_], looks: int = 1) -> NDArray[np.int_]:
+    """At which divisor each endpoint is rejected by Holm's method; 0 where it is not.
+
+    Parameters
+    ----------
+    strength
+        The largest divisor of α at which the endpoint alone would be rejected; 0 for none. Every
+        endpoint counts, so those that cannot be rejected are in it with 0.
+    looks
+        How many looks share α.
+
+    Notes
+    -----
+    The i-th strongest of m is compared at (m − i + 1) × looks, and the first that does not hold
+    ends it.
+
+    Examples
+    --------
+    Three endpoints: 3 is needed first, then 2, then 1.
+
+    >>> rejected([2, 4, 0]).tolist(), rejected([2, 2, 2]).tolist()
+    ([2, 3, 0], [0, 0, 0])
+    """
+    found = np.zeros(len(strength), dtype=np.int_)
+    order = np.argsort(-np.asarray(strength), kind="stable")
+    for place, index in enumerate(order):
+        needed = divisor((len(order) - place) * looks)
+        if needed is None or strength[index] < needed:
+            break
+        found[index] = needed
+    return found
+
+
+def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) -> pd.DataFrame:
+    """The endpoints (as `endpoints` returns them) with their decisions: ROW_COLUMNS.
+
+    Parameters
+    ----------
+    looks
+        How many looks at this test set share α.
+    closed
+        Why nothing may be judged at all: then every endpoint is `cannot tell`, without numbers.
+    """
+    if closed is not None:
+        away = [name for name in declared.columns if name.startswith(("low_", "high_"))]
+        declared = declared.assign(**dict.fromkeys([*away, "estimate"], np.nan))
+    sign, threshold = declared["sign"].to_numpy(), declared["threshold"].to_numpy(dtype=float)
+    low, high = _oriented(declared, sign)
+    at = DIVISORS.index(divisor(looks) or DIVISORS[-1])
+    least, needed, baseline = _with_left_out(declared, low[:, at])
+    unsound = _unsound(declared, low[:, at], high[:, at], closed)
+    usable = np.array([reason is None for reason in unsound], dtype=bool)
+    strength = np.where(usable, _strength(high, threshold), 0)
+    failed_at, looked_at = _failures(declared, strength, looks)
+    stored = [DIVISORS.index(j) if j else at for j in failed_at.tolist()]
+    limits = [
+        Limits(*of)
+        for of in zip(
+            declared["criterion"].tolist(),
+            declared["limit"].tolist(),
+            needed.tolist(),
+            baseline.tolist(),
+            least.tolist(),
+            high[np.arange(len(high)), stored].tolist(),
+            declared["worst"].tolist(),
+            strict=True,
+        )
+    ]
+    seen = usable & (low[:, at] > threshold)
+    above = seen & (least > needed)
+    absent = _told_left_out(declared)
+    how = [str(status).partition(BOUNDED)[2] for status in declared["status"]]
+    decisions: list[Outcome] = []
+    reasons: list[str] = []
+    for i, (of, unusable) in enumerate(zip(limits, unsound, strict=True)):
+        aside = "".join(f"; {told}" for told in (how[i], absent[i]) if told)
+        if unusable is not None:
+            decisions.append(CANNOT_TELL)
+            reasons.append(unusable)
+        elif above[i]:
+            decisions.append(PASS)
+            reasons.append(why_pass(of) + aside)
+        elif failed_at[i]:
+            decisions.append(FAIL)
+            reasons.append(why_fail(of, int(looked_at[i])))
+        else:
+            decisions.append(CANNOT_TELL)
+            why = why_cannot_tell(
+                of, int(looked_at[i]), alone=bool(strength[i]), seen=bool(seen[i])
+            )
+            reasons.append(why + aside)
+    up, failed = sign > 0, failed_at > 0
+    deciding = np.array([of.high if f else of.low for of, f in zip(limits, failed, strict=True)])
+    certified = np.array([of.certifiable for of in limits])
+    of_margin = (declared["criterion"] == "margin").to_numpy()
+    with np.errstate(invalid="ignore"):
+        shift = declared["estimate"].to_numpy(dtype=float, na_value=np.nan)
+        ratio = 1 + shift / declared["baseline"].to_numpy(dtype=float)
+    made = declared.assign(
+        by=declared["kind"],
+        threshold=sign * needed,
+        low=np.where(up, low[:, at], -high[:, at]),
+        high=np.where(up, high[:, at], -low[:, at]),
+        bound=np.where(usable, sign * deciding, np.nan),
+        ratio=ratio,
+        decision=decisions,
+        equivalent=above & of_margin & (high[:, at] < declared["limit"].to_numpy(dtype=float)),
+        certifiable=np.where(usable, certified, np.nan),
+        reason=reasons,
+    )
+    return made[list(ROW_COLUMNS)]
+
+
+def _oriented(declared: pd.DataFrame, sign: NDArray[np.int_]) -> tuple[Floats, Floats]:
+    """Limits at every divisor, (endpoints, divisors), on the scale on which more is better.
+
+    They hold the estimate at least: replicates of gaps lie above it, and a gap of 0 must not be
+    found too large because of that.
+    """
+    low = declared[[f"low_{j}" for j in DIVISORS]].to_numpy(dtype=float, na_value=np.nan)
+    high = declared[[f"high_{j}" for j in DIVISORS]].to_numpy(dtype=float, na_value=np.nan)
+    estimate = declared["estimate"].to_numpy(dtype=float, na_value=np.nan)[:, None]
+    low, high = np.minimum(low, estimate), np.maximum(high, estimate)
+    up = (sign > 0)[:, None]
+    return np.where(up, low, -high), np.where(up, high, -low)
+
+
+def _with_left_out(declared: pd.DataFrame, low: Floats) -> tuple[Floats, Floats, Floats]:
+    """Lower limit, what it must exceed, and the baseline's value, with what was left out counted.
+
+    Examples that were left out are errors of the compressed model alone: the baseline is right on
+    all of them. Without any, everything stays as it is; where their effect has no bound the limit
+    is NaN.
+    """
+    share = declared["share_left_out"].to_numpy(dtype=float)
+    worst = declared["worst"].to_numpy(dtype=float)
+    baseline = declared["baseline"].to_numpy(dtype=float)
+    threshold = declared["threshold"].to_numpy(dtype=float)
+    least = np.where(share == 0, low, (1 - share) * low + share * worst)
+    had = np.where(share == 0, baseline, (1 - share) * baseline + share)
+    of_baseline = (declared["criterion"] == "recovery").to_numpy()
+    limit = declared["limit"].to_numpy(dtype=float)
+    return least, np.where(of_baseline, (limit - 1) * had, threshold), had
+
+
+def _strength(high: Floats, threshold: Floats) -> NDArray[np.int_]:
+    """The largest divisor up to which every upper limit is below the threshold; 0 for none."""
+    holds = np.cumprod(high < threshold[:, None], axis=1).sum(axis=1)
+    divisors: NDArray[np.int_] = np.array([0, *DIVISORS], dtype=np.int_)[holds]
+    return divisors
+
+
+def _failures(
+    declared: pd.DataFrame, strength: NDArray[np.int_], looks: int
+) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """At which divisor each endpoint fails (0: not), among how many of its variant.
+
+    Who counts depends on sizes only; what is unusable for another reason counts with strength 0.
+    """
+    failed_at, looked_at = np.zeros((2, len(declared)), dtype=np.int_)
+    sized = declared["too_small"].isna().to_numpy(dtype=bool)
+    variant = declared["variant"].to_numpy()
+    for name in dict.fromkeys(variant):
+        counted = np.flatnonzero(sized & (variant == name))
+        failed_at[counted] = rejected(strength[counted], looks)
+        looked_at[counted] = len(counted)
+    return failed_at, looked_at
+
+
+def _unsound(
+    declared: pd.DataFrame, low: Floats, high: Floats, closed: str | None
+) -> list[str | None]:
+    """Why an endpoint has no limits that could decide; None where it has."""
+    found: list[str | None] = []
+    for too_small, status, n, least, width, threshold in zip(
+        declared["too_small"],
+        declared["status"].astype(str),
+        declared["n"].to_numpy(dtype=float, na_value=np.nan),
+        low,
+        high - low,
+        declared["threshold"],
+        strict=True,
+    ):
+        one_sided = status.startswith(BOUNDED)
+        if closed is not None:
+            found.append(closed)
+        elif isinstance(too_small, str) and n != 0:
+            found.append(too_small)
+        elif status != "ok" and not one_sided:
+            found.append(_why_not(status))
+        elif np.isnan(threshold):
+            found.append("the audit does not hold the baseline's value")
+        elif not np.isfinite(least if one_sided else width):
+            found.append("it has no limits")
+        elif width <= NO_WIDTH:
+            # All replicates agree because no example differs: that is no knowledge of rare ones.
+            found.append("its interval has no width, because no example differs")
+        else:
+            found.append(None)
+    return found
+
+
+def _why_not(status: str) -> str:
+    """A status as the reason of an endpoint.
+
+    >>> _why_not("not_estimable: none below 1,000 examples per class")
+    'it has no limits below 1,000 examples per class'
+    >>> _why_not("not_estimable: no scores")
+    'not estimable: no scores'
+    """
+    return status.replace("not_estimable: none", "it has no limits").replace("_", " ")
+
+
+def _told_left_out(declared: pd.DataFrame) -> list[str | None]:
+    """What was left out of each endpoint's row; None where nothing was."""
+    found: list[str | None] = []
+    columns = ("n_left_out", "lacks", "share_left_out", "metric")
+    for n, lacks, share, metric in zip(*(declared[name] for name in columns), strict=True):
+        if n == 0:
+            found.append(None)
+            continue
+        number = "an unknown number of" if np.isnan(n) else f"{n:,.0f}"
+        effect = (
+            f"and what they do to {metric} has no bound: give their predictions"
+            if np.isnan(share)
+            else "and are counted as errors of the compressed model"
+        )
+        found.append(f"{number} examples were left out (missing from {lacks}) {effect}")
+    return found
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits on the scale on which more is better, and what they are compared with."""
+
+    criterion: str  # margin | min | max | recovery
+    limit: float  # as the policy has it
+    threshold: float  # what the lower limit must exceed
+    baseline: float  # its value, where a share of it must be kept
+    low: float  # uncorrected; what was left out is counted as errors
+    high: float  # corrected where the endpoint fails, else uncorrected
+    worst: float  # the least that is possible at all
+
+    @property
+    def certifiable(self) -> float:
+        """The strictest limit that these data certify; NaN if none.
+
+        A margin must be above it, a floor below it, a ceiling above it, a recovery below it.
+        """
+        if not self.low > self.worst:
+            return math.nan
+        if self.criterion == "margin":
+            return max(0.0, -self.low)
+        if self.criterion == "recovery":
+            return min(1.0, 1 + self.low / self.baseline)
+        return self.low if self.criterion == "min" else -self.low
+
+    @property
+    def asked(self) -> str:
+        """The limit in words; of a recovery, the loss that it allows."""
+        if self.criterion != "recovery":
+            return plain(self.limit)
+        return f"{plain(-self.threshold)} (recovery {plain(self.limit)} of {plain(self.baseline)})"
+
+
+def why_pass(of: Limits) -> str:
+    if of.criterion in ("margin", "recovery"):
+        most = f"it is at most {plain(-of.low)}" if of.low < 0 else "there is none"
+        return f"a loss of {of.asked} is excluded: {most}"
+    if of.criterion == "min":
+        return f"it is above {of.asked}: at least {plain(of.low)}"
+    return f"it is below {of.asked}: at most {plain(-of.low)}"
+
+
+def why_fail(of: Limits, endpoints: int) -> str:
+    corrected = f" (Holm, {endpoints:,} endpoints)" if endpoints > 1 else ""
+    if of.criterion in ("margin", "recovery"):
+        return f"a loss of more than {of.asked} is shown: at least {plain(-of.high)}{corrected}"
+    if of.criterion == "min":
+        return f"it is below {of.asked}: at most {plain(of.high)}{corrected}"
+    return f"it is above {of.asked}: at least {plain(-of.high)}{corrected}"
+
+
+def why_cannot_tell(of: Limits, endpoints: int, *, alone: bool, seen: bool) -> str:
+    """Why it is open.
+
+    `alone`: the row by itself would fail, but not among all that were looked at. `seen`: it would
+    pass, had nothing been left out.
+    """
+    what = {
+        "margin": f"a loss of {of.asked} is neither excluded nor shown",
+        "recovery": f"a loss of {of.asked} is neither excluded nor shown",
+        "min": f"it is neither above nor below {of.asked} for sure",
+        "max": f"it is neither below nor above {of.asked} for sure",
+    }[of.criterion]
+    if alone:
+        what = f"it misses {of.asked} by itself, but not after Holm over {endpoints:,} endpoints"
+    if seen:
+        what = f"it keeps {of.asked} only without the examples that were left out"
+    if math.isnan(of.certifiable):
+        return f"{what}; these data certify no {NAMES[of.criterion]} at all"
+    upwards = of.criterion in ("min", "recovery")
+    held = below(of.certifiable) if upwards else above(of.certifiable)
+    return f"{what}; these data certify a {NAMES[of.criterion]} of {held}"
+
+
+def plain(value: float) -> str:
+    """Four digits.
+
+    >>> plain(-0.0123456), plain(0.02)
+    ('−0.01235', '0.02')
+    """
+    return f"{value:.4g}".replace("-", MINUS)
+
+
+def above(value: float) -> str:
+    """The next number of four decimals (or digits) that is really larger, to copy into a policy.
+
+    >>> above(0.0312345), above(0.02), above(12.3456)
+    ('0.0313', '0.0201', '12.35')
+    """
+    step = _step(value)
+    return plain((math.floor(value / step + 1e-9) + 1) * step)
+
+
+def below(value: float) -> str:
+    """The same downwards.
+
+    >>> below(0.79996), below(0.8)
+    ('0.7999', '0.7999')
+    """
+    step = _step(value)
+    return plain((math.ceil(value / step - 1e-9) - 1) * step)
+
+
+def _step(value: float) -> float:
+    return float(10.0 ** (math.floor(math.log10(abs(value))) - 3)) if abs(value) >= 1 else 1e-4
+
+
+Require: TypeAlias = Literal["all", "any"]
+EXIT_CODES: dict[Outcome, int] = {PASS: 0, FAIL: 1, CANNOT_TELL: 3}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the gate decided and why.
+
+    rows  `judge.ROW_COLUMNS`, one per endpoint: `estimate`, `low`, `high` are the shift (or the
+          value) with its 90 % interval, or wider where looks are counted; `bound` is the one limit
+          that decides, `certifiable` the strictest limit that the data certify
+    """
+
+    outcome: Outcome
+    variants: dict[str, Outcome]
+    rows: pd.DataFrame
+    require: Require
+    notes: tuple[str, ...] = ()
+    look: Look | None = None  # which of several looks at these examples, if they are counted
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome == PASS
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass, 1 fail, 3 cannot tell."""
+        return EXIT_CODES[self.outcome]
+
+
+def decide(
+    result: AuditResult,
+    policy: Policy,
+    require: Require = "all",
+    *,
+    looks: int | None = None,
+    log: str | Path | None = None,
+) -> Verdict:
+    """Check every variant of an audit against a policy.
+
+    Parameters
+    ----------
+    require
+        "all" variants must pass, or "any" one of them.
+    looks, log
+        How many times these examples may be looked at, and the file that counts the looks.
+    """
+    if require not in ("all", "any"):
+        raise InputError(f"--require (require=) cannot be {require!r}; use all or any.")
+    check_looks(looks, log)
+    if looks is None or log is None:
+        return _decided(result, policy, require, None)
+    test_set, key = test_set_of(result), look_key(result, policy)
+    with opened(log) as book:
+        look = book.look(test_set, key, looks)
+        verdict = _decided(result, policy, require, look)
+        if not look.again and not look.spent:
+            book.add(test_set, key, look, verdict.outcome, list(verdict.variants))
+    return verdict
+
+
+def _decided(result: AuditResult, policy: Policy, require: Require, look: Look | None) -> Verdict:
+    declared = endpoints(result, policy, demands(policy))
+    closed = None
+    if look is not None and look.spent:
+        closed = (
+            f"all {look.of:,} looks at these examples are spent; judge on examples that nobody has "
+            "looked at"
+        )
+    rows = judged(declared, 1 if look is None else look.of, closed)
+    by_variant = rows.groupby("variant", sort=False)["decision"]
+    variants = {str(variant): _all(decisions) for variant, decisions in by_variant}
+    outcome = _all(variants.values()) if require == "all" else _any(variants.values())
+    notes = _notes(result, policy, declared, look)
+    return Verdict(outcome, variants, rows, require, notes, look)
+
+
+def _all(decisions: Iterable[str]) -> Outcome:
+    """One failure fails; one doubt leaves doubt."""
+    found = set(decisions)
+    return FAIL if FAIL in found else CANNOT_TELL if CANNOT_TELL in found else PASS
+
+
+def _any(decisions: Iterable[str]) -> Outcome:
+    """One pass passes; it fails only if all do."""
+    found = set(decisions)
+    return PASS if PASS in found else CANNOT_TELL if CANNOT_TELL in found else FAIL
+
+
+def _mean_notes(result: AuditResult) -> list[str]:
+    """Populations are judged by their mean: whoever ships one member must know."""
+    rows = result.results
+    sizes = rows.groupby("variant", sort=False)[["n_seeds_baseline", "n_seeds_compressed"]].max()
+    several = [
+        f"{variant} ({after:,} against {before:,})"
+        for variant, before, after in sizes.fillna(1).astype(int).itertuples()
+        if max(before, after) > 1
+    ]
+    if not several:
+        return []
+    return [
+        f"Judged is the mean of the members, not any one of them: {', '.join(several)}; gate the "
+        "model that ships by itself too."
+    ]
+
+
+def _notes(
+    result: AuditResult, policy: Policy, declared: pd.DataFrame, look: Look | None
+) -> tuple[str, ...]:
+    notes = []
+    tried = len(result.variants)
+    if tried > 1:
+        notes.append(
+            f"Selected on these data: {tried} variants were tried, and the best of them looks "
+            "better than it is. Confirm the one you ship on rows that were not used for choosing."
+        )
+    notes += _mean_notes(result)
+    missing = unjudged_levels(result, policy)
+    if missing:
+        notes.append(
+            f"Not judged, because the policy names its groups one by one: {', '.join(missing)}."
+        )
+    looks = 1 if look is None else look.of
+    if look is not None and look.spent:
+        notes.append(f"All {look.of:,} looks at these examples are spent.")
+    elif look is not None:
+        level, before = divisor(looks), ", taken before" if look.again else ""
+        stored = "" if level == looks else f"; limits are stored for 5 % / {level:,}"
+        notes.append(
+            f"Look {look.number:,} of {looks:,} at these examples{before}: each bound errs with "
+            f"5 % / {looks:,}{stored}."
+        )
+    sizes = declared["variant"][declared["too_small"].isna()].value_counts().tolist()
+    if any(divisor(size * looks) is None for size in sizes):
+        notes.append(
+            f"More than {DIVISORS[-1]:,} endpoints per variant{' and look' if look else ''}: a "
+            "failure cannot be shown among so many; name the groups, classes or tasks that matter."
+        )
+    return tuple(notes)

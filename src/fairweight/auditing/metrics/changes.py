@@ -1,0 +1,404 @@
+"""Comparisons of a compressed model with its baseline: CEV, SDE, normalised changes, flips.
+
+Blakeney et al. 2021 ("Simon Says") measure how unevenly compression changes the classes' errors:
+every class has a change of its false positive rate and one of its false negative rate, relative to
+the baseline's. CEV is the variance of these changes over classes, SDE their mean distance from the
+diagonal dFNR = dFPR. The `_pp` forms take the changes in percentage points; they are defined for
+every class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairweight.auditing.counts.counts import Counts, ratio
+from fairweight.auditing.metrics.rates import error_rate, fnr, fpr
+from fairweight.auditing.metrics.registry import Event, register
+from fairweight.base.types import Floats
+from fairweight.errors import InputError
+
+ZeroBaseline: TypeAlias = Literal["drop", "raise", "epsilon", "absolute"]
+Kept: TypeAlias = NDArray[np.bool_]
+
+EPSILON = 1e-3  # stands in for a baseline rate of 0 under zero_baseline="epsilon"
+ZERO_BASELINE_POLICIES = ("drop", "raise", "epsilon", "absolute")
+
+
+def estimable_classes(base: Counts) -> Kept:
+    """Classes whose FPR and FNR are defined: they have examples, and so do the others, (..., C)."""
+    return np.asarray((base.label > 0) & (base.n[..., None] - base.label > 0))
+
+
+def kept_classes(base: Counts) -> Kept:
+    """Classes whose baseline FPR and FNR are both above 0, (..., C): those CEV and SDE can use.
+
+    Decide it once on the data and pass it as `kept`, so that replicates speak of the same classes.
+
+    >>> base = Counts(label=np.array([4.0, 4.0, 4.0]), predicted=np.array([4.0, 3.0, 5.0]),
+    ...               correct=np.array([4.0, 3.0, 3.0]), abstained=np.array(0.0),
+    ...               classes=("a", "b", "c"))
+    >>> kept_classes(base).tolist()  # "a" has no errors, "b" no false positives
+    [False, False, True]
+    """
+    return np.asarray((fpr(base) > 0) & (fnr(base) > 0))
+
+
+def _relative_changes(
+    base: Counts, compressed: Counts, zero_baseline: str, kept: Kept | None
+) -> tuple[Floats, Kept]:
+    """Changes in percent of (FPR, FNR), shape (2, ..., C), and the classes that take part."""
+    if zero_baseline not in ZERO_BASELINE_POLICIES:
+        raise InputError(
+            f"zero_baseline={zero_baseline!r} is not one of "
+            f"{', '.join(map(repr, ZERO_BASELINE_POLICIES))}."
+        )
+    relative_to_zero = {"epsilon": EPSILON, "absolute": 1.0}
+    if zero_baseline == "raise" and kept is None:
+        _refuse_zero_baseline(base)
+    if kept is None:
+        kept = (estimable_classes if zero_baseline in relative_to_zero else kept_classes)(base)
+
+    def change_of(rate: Callable[[Counts], Floats]) -> Floats:
+        before = rate(base)
+        whole = np.where(before == 0, relative_to_zero.get(zero_baseline, np.nan), before)
+        return 100 * ratio(rate(compressed) - before, whole)
+
+    return np.stack([change_of(fpr), change_of(fnr)]), kept
+
+
+def _refuse_zero_baseline(base: Counts) -> None:
+    axes = tuple(range(base.label.ndim - 1))
+    zero = (estimable_classes(base) & ~kept_classes(base)).any(axis=axes)
+    if zero.any():
+        names = ", ".join(f"'{base.classes[i]}'" for i in np.flatnonzero(zero)[:10])
+        raise InputError(
+            f"The baseline makes no false positive or no false negative errors in class {names}, "
+            "so a relative change does not exist; use zero_baseline='drop' or cev_pp and sde_pp."
+        )
+
+
+def _point_changes(base: Counts, compressed: Counts, kept: Kept | None) -> tuple[Floats, Kept]:
+    """Changes in percentage points of (FPR, FNR), and the classes that take part."""
+    changes = np.stack([fpr(compressed) - fpr(base), fnr(compressed) - fnr(base)])
+    return 100 * changes, estimable_classes(base) if kept is None else kept
+
+
+def _mean_over(values: Floats, used: Kept) -> Floats:
+    """Mean over the classes (last axis) where `used`; NaN without any."""
+    total = np.where(used, values, 0.0).sum(axis=-1)
+    return ratio(total, np.broadcast_to(used, values.shape).sum(axis=-1))
+
+
+def _combined_error_variance(changes: Floats, used: Kept) -> Floats:
+    centred = changes - _mean_over(changes, used)[..., None]
+    variances = _mean_over(centred**2, used)  # (2, ...): of the changes of FPR and of FNR
+    # The variance of a single class would be 0: a perfect value for want of anything to compare.
+    return np.where(used.sum(axis=-1) >= 2, variances.mean(axis=0), np.nan)
+
+
+def _symmetric_distance_error(changes: Floats, used: Kept) -> Floats:
+    return _mean_over(np.abs(changes[1] - changes[0]) / np.sqrt(2), used)
+
+
+_BOTH_ERRORS = "both false positives and false negatives in the baseline"
+
+
+@register(
+    kind="comparison",
+    by=("overall", "group"),
+    better="lower",
+    low=0,
+    high=np.inf,
+    summary="combined error variance: how unevenly the classes' FPR and FNR change",
+    formula="(Var_c(dFPR_c) + Var_c(dFNR_c)) / 2, d = 100 (compressed - baseline) / baseline",
+    source="Blakeney et al. 2021, eq. 3 (ddof 0, mean rates of the models); gives its Table 3",
+    undefined=f"fewer than two classes have {_BOTH_ERRORS}",
+    rates_first=True,
+)
+def cev(
+    base: Counts,
+    compressed: Counts,
+    *,
+    zero_baseline: ZeroBaseline = "drop",
+    kept: Kept | None = None,
+) -> Floats:
+    """Combined error variance: the variance over classes of the relative changes of errors.
+
+    Lower is better; in [0, inf), in squared percent. Not symmetric in its two models.
+
+    Parameters
+    ----------
+    base, compressed
+        Counts (..., C); of populations, their means (`Counts.averaged`).
+    zero_baseline
+        What to do with a class whose baseline FPR or FNR is 0. `drop` it from both rates, `raise`,
+        put `EPSILON` in the place of the 0 (`epsilon`), or use its change in percentage points
+        (`absolute`).
+    kept
+        Classes to use, decided beforehand (`kept_classes`); a replicate in which one of them has a
+        baseline rate of 0 is NaN.
+
+    Examples
+    --------
+    >>> def counts(predicted, correct):
+    ...     return Counts(np.array([10.0, 10.0]), np.array(predicted), np.array(correct),
+    ...                   np.array(0.0), classes=("a", "b"))
+    >>> base = counts([10.0, 10.0], [8.0, 8.0])  # FPR and FNR .2 in both classes
+    >>> after = counts([8.0, 12.0], [7.0, 9.0])  # FPR .1, .3; FNR .3, .1
+    >>> round(float(cev(base, after)), 9)  # dFPR = -50, 50; dFNR = 50, -50: both variances 2500
+    2500.0
+    """
+    return _combined_error_variance(*_relative_changes(base, compressed, zero_baseline, kept))
+
+
+@register(
+    kind="comparison",
+    by=("overall", "group"),
+    better="lower",
+    low=0,
+    high=np.inf,
+    summary="symmetric distance error: how far a class's FNR and FPR change differently",
+    formula="mean_c |dFNR_c - dFPR_c| / sqrt(2), d = 100 (compressed - baseline) / baseline",
+    source="Blakeney et al. 2021, eq. 6 (mean rates of the models); gives its Table 3",
+    undefined=f"no class has {_BOTH_ERRORS}",
+    rates_first=True,
+)
+def sde(
+    base: Counts,
+    compressed: Counts,
+    *,
+    zero_baseline: ZeroBaseline = "drop",
+    kept: Kept | None = None,
+) -> Floats:
+    """Symmetric distance error: mean distance of the classes from the line dFNR = dFPR.
+
+    Lower is better; in [0, inf), in percent. Parameters as of `cev`.
+
+    >>> def counts(predicted, correct):
+    ...     return Counts(np.array([10.0, 10.0]), np.array(predicted), np.array(correct),
+    ...                   np.array(0.0), classes=("a", "b"))
+    >>> base = counts([10.0, 10.0], [8.0, 8.0])
+    >>> after = counts([8.0, 12.0], [7.0, 9.0])
+    >>> round(float(sde(base, after)), 3)  # |50 - -50| / sqrt(2) in both classes
+    70.711
+    """
+    return _symmetric_distance_error(*_relative_changes(base, compressed, zero_baseline, kept))
+
+
+@register(
+    kind="comparison",
+    by=("overall", "group"),
+    better="lower",
+    low=0,
+    high=10_000,
+    summary="CEV on percentage points instead of relative changes; no class is left out",
+    formula="(Var_c(dFPR_c) + Var_c(dFNR_c)) / 2, d = 100 (compressed - baseline)",
+    source="fairweight, after Blakeney et al. 2021",
+    undefined="fewer than two classes have examples",
+    rates_first=True,
+)
+def cev_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Floats:
+    """CEV with changes in percentage points: defined whatever the baseline's errors.
+
+    Lower is better; in [0, 10000], in squared points.
+
+    >>> def counts(predicted, correct):
+    ...     return Counts(np.array([10.0, 10.0]), np.array(predicted), np.array(correct),
+    ...                   np.array(0.0), classes=("a", "b"))
+    >>> perfect = counts([10.0, 10.0], [10.0, 10.0])
+    >>> after = counts([8.0, 12.0], [8.0, 10.0])  # FPR 0, .2; FNR .2, 0
+    >>> round(float(cev_pp(perfect, after)), 9)  # both variances 10^2
+    100.0
+    """
+    return _combined_error_variance(*_point_changes(base, compressed, kept))
+
+
+@register(
+    kind="comparison",
+    by=("overall", "group"),
+    better="lower",
+    low=0,
+    high=200 / 2**0.5,
+    summary="SDE on percentage points instead of relative changes; no class is left out",
+    formula="mean_c |dFNR_c - dFPR_c| / sqrt(2), d = 100 (compressed - baseline)",
+    source="fairweight, after Blakeney et al. 2021",
+    undefined="fewer than two classes have examples",
+    rates_first=True,
+)
+def sde_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Floats:
+    """SDE with changes in percentage points: defined whatever the baseline's errors.
+
+    Lower is better; in [0, 141.4], in points.
+
+    >>> def counts(predicted, correct):
+    ...     return Counts(np.array([10.0, 10.0]), np.array(predicted), np.array(correct),
+    ...                   np.array(0.0), classes=("a", "b"))
+    >>> perfect = counts([10.0, 10.0], [10.0, 10.0])
+    >>> after = counts([8.0, 12.0], [8.0, 10.0])
+    >>> round(float(sde_pp(perfect, after)), 3)  # |20 - 0| / sqrt(2), |0 - 20| / sqrt(2)
+    14.142
+    """
+    return _symmetric_distance_error(*_point_changes(base, compressed, kept))
+
+
+def normalized_change(before: Floats, after: Floats) -> Floats:
+    """Change in percent of the value before, 100 (after - before) / before; NaN from 0.
+
+    >>> normalized_change(np.array([0.04, 0.0]), np.array([0.05, 0.1])).round(9).tolist()
+    [25.0, nan]
+    """
+    return 100 * ratio(np.asarray(after) - np.asarray(before), before)
+
+
+@register(
+    kind="comparison",
+    by=("overall", "group"),
+    better="lower",
+    low=-100,
+    high=np.inf,
+    summary="change of the error rate in percent of the baseline's",
+    formula="100 (error_compressed - error_baseline) / error_baseline",
+    source="Hooker et al. 2020, normalized difference (Table 3)",
+    undefined="the baseline makes no errors",
+    rates_first=True,
+    changed=Event("wrong"),
+)
+def normalized_error_change(base: Counts, compressed: Counts) -> Floats:
+    """Change of the error rate in percent of the baseline's.
+
+    Lower is better; in [-100, inf). NaN where the baseline makes no errors.
+
+    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> y = [0, 0, 1, 1]
+    >>> float(normalized_error_change(counts_of(y, [0, 0, 0, 1]), counts_of(y, [0, 0, 0, 0])))
+    100.0
+    """
+    return normalized_change(error_rate(base), error_rate(compressed))
+
+
+@register(
+    kind="comparison",
+    by=("overall", "class", "group", "group*class"),
+    better="lower",
+    low=-100,
+    high=np.inf,
+    summary="change of the false positive rate in percent of the baseline's",
+    formula="100 (FPR_compressed - FPR_baseline) / FPR_baseline",
+    source="Hooker et al. 2020, normalized difference (Table 3)",
+    undefined="the baseline has no false positives; overall: no positive class",
+    per_class=True,
+    rates_first=True,
+    needs={"positive"},
+    changed=Event("predicted", "not_label"),
+)
+def normalized_fpr_change(base: Counts, compressed: Counts) -> Floats:
+    """Change of each class's false positive rate in percent of the baseline's, (..., C).
+
+    Lower is better; in [-100, inf). NaN where the baseline has no false positives.
+
+    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> y = [0, 0, 1, 1]
+    >>> base, after = counts_of(y, [0, 1, 0, 1]), counts_of(y, [1, 1, 1, 1])
+    >>> normalized_fpr_change(base, after).tolist()
+    [-100.0, 100.0]
+    """
+    return normalized_change(fpr(base), fpr(compressed))
+
+
+@register(
+    kind="comparison",
+    by=("overall", "class", "group", "group*class"),
+    better="lower",
+    low=-100,
+    high=np.inf,
+    summary="change of the false negative rate in percent of the baseline's",
+    formula="100 (FNR_compressed - FNR_baseline) / FNR_baseline",
+    source="Hooker et al. 2020, normalized difference (Table 3)",
+    undefined="the baseline has no false negatives; overall: no positive class",
+    per_class=True,
+    rates_first=True,
+    needs={"positive"},
+    changed=Event("wrong", "label"),
+)
+def normalized_fnr_change(base: Counts, compressed: Counts) -> Floats:
+    """Change of each class's false negative rate in percent of the baseline's, (..., C).
+
+    Lower is better; in [-100, inf). NaN where the baseline has no false negatives.
+
+    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> y = [0, 0, 1, 1]
+    >>> base, after = counts_of(y, [0, 1, 0, 1]), counts_of(y, [1, 1, 1, 1])
+    >>> normalized_fnr_change(base, after).tolist()
+    [100.0, -100.0]
+    """
+    return normalized_change(fnr(base), fnr(compressed))
+
+
+@register(
+    kind="table",
+    by=("overall", "class", "group", "group*class"),
+    better="lower",
+    low=0,
+    high=1,
+    summary="share of examples whose prediction changed",
+    formula="N(prediction of compressed != prediction of baseline) / n",
+    source="prediction churn (Milani Fard et al. 2016)",
+    undefined="no examples",
+)
+def flips(changed: Floats, n: Floats) -> Floats:
+    """Share of examples whose prediction changed, right or wrong, from their number.
+
+    Lower is better; in [0, 1]. NaN without examples.
+
+    >>> float(flips(np.array(3.0), np.array(12.0)))
+    0.25
+    """
+    return ratio(changed, n)
+
+
+@register(
+    kind="table",
+    by=("overall", "class", "group", "group*class"),
+    better="lower",
+    low=0,
+    high=1,
+    summary="share of examples that the baseline has right and the compressed model wrong",
+    formula="N(baseline right, compressed wrong) / n",
+    source="negative and positive flips (Yan et al. 2021); accuracy shift = helpful - harmful",
+    undefined="no examples",
+)
+def harmful_flips(lost: Floats, n: Floats) -> Floats:
+    """Share of examples that were right and are wrong now, from the number of lost answers.
+
+    Lower is better; in [0, 1]. NaN without examples.
+
+    >>> float(harmful_flips(np.array(3.0), np.array(12.0)))
+    0.25
+    """
+    return ratio(lost, n)
+
+
+@register(
+    kind="table",
+    by=("overall", "class", "group", "group*class"),
+    better="higher",
+    low=0,
+    high=1,
+    summary="share of examples that the baseline has wrong and the compressed model right",
+    formula="N(baseline wrong, compressed right) / n",
+    source="negative and positive flips (Yan et al. 2021); accuracy shift = helpful - harmful",
+    undefined="no examples",
+)
+def helpful_flips(gained: Floats, n: Floats) -> Floats:
+    """Share of examples that were wrong and are right now, from the number of gained answers.
+
+    Higher is better; in [0, 1]. NaN without examples.
+
+    >>> float(helpful_flips(np.array(3.0), np.array(12.0)))
+    0.25
+    """
+    return ratio(gained, n)

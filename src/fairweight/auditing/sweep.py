@@ -1,0 +1,125 @@
+"""Accuracy and recall of every model of a large sweep, without comparing any of them.
+
+A sweep of hundreds of variants is not audited variant by variant; what its regressions and curves
+need is one pass over the answers.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairweight.auditing.compare.estimate import COLUMNS as PER_SEED_COLUMNS
+from fairweight.auditing.prediction_matrix import Answers
+from fairweight.auditing.result import RESULT_COLUMNS, AuditResult, Provenance
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def tabulated(answers: Answers) -> AuditResult:
+    """An audit's result with means and the tables `per_seed` and `data`; all others are empty.
+
+    `results` has accuracy and class gap of whole models, as means over members and without
+    intervals or tests: nothing was compared.
+    """
+    import pandas as pd
+
+    from fairweight import __version__
+
+    nothing = pd.DataFrame()
+    members = _per_seed(answers)
+    return AuditResult(
+        baseline=answers.baseline,
+        variants=answers.variants,
+        classes=answers.classes[: answers.n_label_classes],
+        positive=None,
+        tasks=(),
+        groupings=(),
+        n_examples=answers.n_examples,
+        results=_means(members, answers),
+        per_seed=members,
+        confusion=nothing,
+        reliability=nothing,
+        data=_data(answers),
+        power=nothing,
+        concentration=nothing,
+        group_error=nothing,
+        notes=answers.notes,
+        provenance=Provenance(
+            version=__version__,
+            command=None,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            inputs=(),
+            options={},
+        ),
+        variants_table=answers.variants_table,
+    )
+
+
+def _per_seed(answers: Answers) -> pd.DataFrame:
+    """Accuracy, recall of every class and their gap, of every member."""
+    import pandas as pd
+
+    names = answers.classes[: answers.n_label_classes]
+    sizes = np.bincount(answers.label, minlength=len(names))
+    rows: list[dict[str, Any]] = []
+    for place, member in enumerate(answers.members):
+        right = answers.prediction[place] == answers.label
+        hits = np.bincount(answers.label[right], minlength=len(names))
+        recall = hits / sizes  # a label class has at least one example
+        base = {"variant": member.variant, "seed": member.seed, "task": answers.task}
+        overall = {**base, "by": "overall", "group": None, "class": None, "n": answers.n_examples}
+        rows.append({**overall, "metric": "accuracy", "value": float(right.mean())})
+        gap = float(recall.max() - recall.min())
+        rows.append({**overall, "metric": "class_gap", "value": gap})
+        rows += [
+            {**base, "metric": "recall", "by": "class", "group": None, "class": name, "n": n,
+             "value": value}
+            for name, n, value in zip(names, sizes.tolist(), recall.tolist(), strict=True)
+        ]  # fmt: skip
+    return pd.DataFrame(rows, columns=list(PER_SEED_COLUMNS)).astype({"n": "Int64"})
+
+
+def _means(members: pd.DataFrame, answers: Answers) -> pd.DataFrame:
+    import pandas as pd
+
+    overall = members[members["by"] == "overall"]
+    values: dict[tuple[str, str], list[float]] = {}
+    for variant, metric, value in overall[["variant", "metric", "value"]].itertuples(index=False):
+        values.setdefault((str(variant), str(metric)), []).append(float(value))
+    rows: list[dict[str, Any]] = []
+    for variant in answers.variants:
+        for metric in ("accuracy", "class_gap"):
+            before, after = values[answers.baseline, metric], values[variant, metric]
+            means = float(np.mean(before)), float(np.mean(after))
+            rows.append(
+                {
+                    "variant": variant, "metric": metric, "by": "overall", "scope": "model",
+                    "aggregation": "mean over members", "n": answers.n_examples,
+                    "n_seeds_baseline": len(before), "n_seeds_compressed": len(after),
+                    "baseline": means[0], "compressed": means[1], "shift": means[1] - means[0],
+                    "status": "not_estimable: tabulated, not compared",
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows, columns=list(RESULT_COLUMNS))
+
+
+def _data(answers: Answers) -> pd.DataFrame:
+    """Examples per split and class."""
+    import pandas as pd
+
+    names = answers.classes[: answers.n_label_classes]
+    sizes = {"test": np.bincount(answers.label, minlength=len(names)).astype(float)}
+    if answers.train is not None:
+        by_class = answers.train.groupby("label")["n"].sum()
+        sizes["train"] = np.array([float(by_class.get(name, 0.0)) for name in names])
+    rows = [
+        {"split": split, "task": None, "by": "class", "group": None, "class": name, "n": n,
+         "share": n / counts.sum()}
+        for split, counts in sizes.items()
+        for name, n in zip(names, counts.tolist(), strict=True)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)

@@ -1,0 +1,1 @@
+"""What every layer rests on: errors, files, locks, random streams, registries, words, types."""

@@ -1,0 +1,506 @@
+"""Folders that `save` wrote: weights as safetensors and a card."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from fairweight.base.trust import require_file
+from fairweight.errors import InputError
+from fairweight.lab.artifacts import CARD, MASKS, WEIGHTS, Card, Outputs, card_from_json, load
+from fairweight.lab.batches import Scaling, as_array, as_floats
+from fairweight.lab.onnx_models import KEY, one_input, unreadable
+
+# Digests by which an interrupted run knows that it goes on with the same models.
+
+CHUNK = 1 << 20
+
+
+def digest_of_files(files: Iterable[Path]) -> str:
+    """Of names and contents of files."""
+    total = hashlib.sha256()
+    for file in files:
+        total.update(file.name.encode())
+        with file.open("rb") as stream:
+            while chunk := stream.read(CHUNK):
+                total.update(chunk)
+    return total.hexdigest()
+
+
+def digest_of_module(model: nn.Module) -> str:
+    """Of a module's structure as it prints itself, and of all its tensors."""
+    total = hashlib.sha256(f"{type(model).__module__}.{model!r}".encode())
+    for name, value in model.state_dict().items():
+        total.update(f"{name}{value.dtype}{tuple(value.shape)}".encode())
+        # As bytes, because numpy does not know every type of torch.
+        flat = value.detach().cpu().contiguous().reshape(-1)
+        total.update(flat.view(torch.uint8).numpy().tobytes())
+    return total.hexdigest()
+
+
+# What every kind of model becomes: a function of a batch, and what is known of it.
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model that can be asked.
+
+    run        a batch of inputs to outputs, one row per example
+    classes    names of the outputs in their order; None where the model does not say
+    tasks      whether the outputs are several binary tasks; None where it does not say
+    outputs    what they are; None where it does not say
+    identity   digest of everything that decides the answers; None where that cannot be known
+    """
+
+    run: Callable[[Any], NDArray[Any]]
+    classes: tuple[str, ...] | None = None
+    tasks: bool | None = None
+    outputs: Outputs | None = None
+    identity: str | None = None
+
+
+# Torch modules in memory.
+
+
+def open_module(
+    model: nn.Module, shown: str, *, scaling: Scaling | None, device: str, card: Card | None = None
+) -> Loaded:
+    """A module as it is now; it is put into evaluation mode for each batch and back."""
+    model.to(device)
+    card = card or Card()
+    scaling = card.preprocessing or scaling
+    return Loaded(
+        run=runner(model, shown, scaling=scaling, device=device),
+        classes=card.classes or None,
+        tasks=card.tasks if card.classes else None,
+        outputs=card.outputs if card.classes else None,
+        identity=f"{digest_of_module(model)}{scaling}",
+    )
+
+
+def runner(
+    model: nn.Module, shown: str, *, scaling: Scaling | None, device: str
+) -> Callable[[Any], NDArray[Any]]:
+    """A function from a batch to the logits as an array."""
+
+    def run(inputs: Any) -> NDArray[Any]:
+        images = as_floats(inputs, scaling, shown).to(device)
+        training = model.training
+        model.eval()
+        try:
+            with torch.inference_mode():
+                output = tensor_of(model(images), shown)
+        except RuntimeError as error:
+            said = (str(error).strip().splitlines() or ["no reason given"])[0][:300]
+            raise InputError(
+                f"{shown} cannot take a batch of shape {tuple(images.shape)} ({said}); give "
+                "images of the size and channels that it was trained on."
+            ) from error
+        finally:
+            model.train(training)
+        return output.to(torch.float32).cpu().numpy()
+
+    return run
+
+
+def tensor_of(output: Any, shown: str) -> Tensor:
+    """The logits in what a module returned: a tensor, or an object or dict that holds them."""
+    if isinstance(output, Tensor):
+        return output
+    held = output.get("logits") if isinstance(output, dict) else getattr(output, "logits", None)
+    if isinstance(held, Tensor):
+        return held
+    raise InputError(
+        f"{shown} returns {type(output).__name__}; it must return logits as one tensor, or an "
+        "object with 'logits'."
+    )
+
+
+def open_artefact(folder: Path, shown: str, *, scaling: Scaling | None, device: str) -> Loaded:
+    """The model of a folder; its own scaling of pixels comes before the one given."""
+    model, card = load(folder)
+    opened = open_module(model, shown, scaling=scaling, device=device, card=card)
+    files = [folder / name for name in (CARD, WEIGHTS, MASKS) if (folder / name).is_file()]
+    return replace(
+        opened,
+        outputs=card.outputs,
+        identity=f"{digest_of_files(files)}{card.preprocessing or scaling}",
+    )
+
+
+# Models that take one batch size only, asked with batches of any size.
+
+Run = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+def in_batches_of(size: int, run: Run) -> Run:
+    """A function that calls `run` with exactly `size` rows at a time.
+
+    The last batch is filled up with its own last row, and what that adds is cut off.
+
+    >>> doubled = in_batches_of(2, lambda rows: rows * 2)
+    >>> doubled(np.array([[1], [2], [3]])).tolist()
+    [[2], [4], [6]]
+    """
+
+    def fitted(rows: NDArray[Any]) -> NDArray[Any]:
+        answers = []
+        for start in range(0, len(rows), size):
+            batch = rows[start : start + size]
+            missing = size - len(batch)
+            filled = np.concatenate([batch, np.repeat(batch[-1:], missing, axis=0)])
+            answers.append(run(filled)[: len(batch)])
+        return np.concatenate(answers) if answers else run(rows)
+
+    return fitted
+
+
+# `.pt2` files of `torch.export.save`.
+
+
+def open_exported(file: Path, shown: str, *, scaling: Scaling | None, device: str) -> Loaded:
+    """An exported program. Torch may unpickle parts of such a file: it must be trusted by name."""
+    require_file(file, shown)
+    try:
+        program = torch.export.load(str(file))
+    except Exception as error:  # torch raises whatever its archive reader meets
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"'{file}' cannot be read as an exported program ({said}); write it again with "
+            "torch.export.save."
+        ) from None
+    name = one_input(list(program.graph_signature.user_inputs), shown)
+    size = next(n.meta["val"].shape[0] for n in program.graph.nodes if n.name == name)
+    module = program.module().to(device)
+
+    def run_one(batch: NDArray[Any]) -> NDArray[Any]:
+        images = torch.from_numpy(batch).to(device)
+        try:
+            with torch.inference_mode():
+                output = tensor_of(module(images), shown)
+        except (AssertionError, RuntimeError) as error:  # torch's guards are assertions
+            said = " ".join(str(error).split())[:200]
+            raise InputError(
+                f"{shown} cannot take a batch of shape {tuple(images.shape)} ({said}); give "
+                "images as it was exported for."
+            ) from error
+        return output.to(torch.float32).cpu().numpy()
+
+    run = in_batches_of(size, run_one) if isinstance(size, int) else run_one
+    return Loaded(
+        run=lambda inputs: run(as_floats(inputs, scaling, shown).cpu().numpy()),
+        identity=f"{digest_of_files([file])}{scaling}",
+    )
+
+
+# Image classifiers in the layout of Hugging Face, where `transformers` is installed.
+
+CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
+
+
+def open_hugging_face(folder: Path, shown: str, *, scaling: Scaling | None, device: str) -> Loaded:
+    """A folder with config.json and safetensors; nothing is downloaded and no code of it is run.
+
+    Classes come from its `id2label`, the scaling of pixels from its image processor. Images are
+    not resized: give them in the size that the model was trained on.
+    """
+    try:
+        transformers = importlib.import_module("transformers")
+    except ModuleNotFoundError:
+        raise InputError(
+            f"{shown} is a Hugging Face model, which needs transformers: pip install transformers."
+        ) from None
+    kept: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        model: nn.Module = transformers.AutoModelForImageClassification.from_pretrained(
+            str(folder), use_safetensors=True, **kept
+        )
+        processor = (
+            transformers.AutoImageProcessor.from_pretrained(str(folder), **kept)
+            if (folder / PROCESSOR).is_file()
+            else None
+        )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"'{folder}' cannot be read as an image classifier ({said}); save it again with "
+            "save_pretrained."
+        ) from None
+    config: Any = model.config
+    names = {int(index): str(name) for index, name in config.id2label.items()}
+    own = _scaling(processor)
+    card = Card(
+        classes=tuple(names[index] for index in sorted(names)),
+        preprocessing=own,
+        tasks=getattr(config, "problem_type", None) == "multi_label_classification",
+    )
+    opened = open_module(model, shown, scaling=scaling, device=device, card=card)
+    files = sorted(file for file in folder.iterdir() if file.is_file())
+    return replace(opened, identity=f"{digest_of_files(files)}{own or scaling}")
+
+
+def _scaling(processor: Any) -> Scaling | None:
+    """Mean and deviation of pixels from 0 to 1, as the processor says; None if it does not."""
+    if processor is None or not getattr(processor, "do_normalize", False):
+        return None
+    mean, std = processor.image_mean, processor.image_std
+    factor = 255 * getattr(processor, "rescale_factor", 1 / 255)  # of what 0 to 1 becomes
+    if not factor:
+        return None
+    return Scaling(tuple(m / factor for m in mean), tuple(s / factor for s in std))
+
+
+# ONNX files, run by ONNX Runtime on the CPU.
+
+LOGITS = "logits"
+_TYPES: dict[str, Any] = {
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(double)": np.float64,
+}
+
+
+def open_onnx(file: Path, shown: str, *, scaling: Scaling | None) -> Loaded:
+    """A session with as many threads as torch has; one input, and one output or `logits`."""
+    session = session_of(file, threads=torch.get_num_threads())
+    described = session.get_inputs()
+    name = one_input([held.name for held in described], shown)
+    output = _output([held.name for held in session.get_outputs()], shown)
+    kind = described[0].type
+    if kind not in _TYPES:
+        raise InputError(f"{shown} takes {kind}; a model that takes floats is needed.")
+    sizes = list(described[0].shape)
+    held = session.get_modelmeta().custom_metadata_map.get(KEY)
+    card = Card() if held is None else card_from_json(held, f"The card in '{file}'")
+    scaling = card.preprocessing or scaling
+
+    def run_one(batch: NDArray[Any]) -> NDArray[Any]:
+        try:
+            return np.asarray(session.run([output], {name: batch})[0])
+        except Exception as error:  # ONNX Runtime's exceptions have no other common base
+            raise InputError(
+                f"{shown} cannot take a batch of shape {batch.shape}; it takes {sizes}: "
+                f"{' '.join(str(error).split())[:200]}"
+            ) from error
+
+    run = run_one if not isinstance(sizes[0], int) else in_batches_of(sizes[0], run_one)
+
+    def predict(inputs: Any) -> NDArray[Any]:
+        images = as_floats(inputs, scaling, shown).cpu().numpy()
+        if _channels_last(sizes) and not _channels_last(images.shape):
+            images = images.transpose(0, 2, 3, 1)
+        return run(np.ascontiguousarray(images, dtype=_TYPES[kind]))
+
+    return Loaded(
+        run=predict,
+        classes=card.classes or None,
+        tasks=card.tasks if card.classes else None,
+        outputs=None if held is None else card.outputs,
+        identity=f"{digest_of_files([file])}{scaling}",
+    )
+
+
+def session_of(file: str | Path, *, threads: int) -> Any:
+    """An ONNX Runtime session on the CPU; an error that names the file if it is no model."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3  # errors; they are raised as well
+    if not Path(file).is_file():
+        raise InputError(f"There is no ONNX file '{file}'; check the path.")
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime's exceptions have no other common base
+        raise unreadable(file, error) from None
+
+
+def _output(names: list[str], shown: str) -> str:
+    if len(names) == 1:
+        return names[0]
+    if LOGITS in names:
+        return LOGITS
+    listed = ", ".join(f"'{name}'" for name in names)
+    raise InputError(
+        f"{shown} has {len(names)} outputs ({listed}) and none is called '{LOGITS}'; export it "
+        "with one output."
+    )
+
+
+def _channels_last(sizes: Sequence[Any]) -> bool:
+    """Whether a shape says (N, H, W, C): few channels at its end and not in second place."""
+    if len(sizes) != 4:
+        return False
+    few = (1, 3, 4)
+    return sizes[3] in few and sizes[1] not in few
+
+
+# Any model as it was given: a module, a function, or a path, by its kind.
+
+Model: TypeAlias = nn.Module | Callable[[Any], Any] | str | os.PathLike[str]
+
+PICKLES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".joblib"})
+KINDS = (
+    "a folder that `train` or `compress` wrote, its weights.safetensors, .onnx, .pt2, .tflite, or "
+    "a Hugging Face folder"
+)
+
+
+def open_model(
+    given: Model, name: str, *, scaling: Scaling | None = None, device: str = "cpu"
+) -> Loaded:
+    """A model that can be asked.
+
+    Parameters
+    ----------
+    name
+        How messages call it.
+    scaling
+        How bytes of images are scaled for models that do not say it themselves. Functions get
+        batches as they come.
+    """
+    shown = f"The model '{name}'"
+    if isinstance(given, nn.Module):
+        return open_module(given, shown, scaling=scaling, device=device)
+    if isinstance(given, str | os.PathLike):
+        return _open_path(Path(given), shown, scaling, device)
+    if callable(given):
+        return Loaded(run=_function(given, shown))
+    raise InputError(
+        f"{shown} is given as {type(given).__name__}; give a module, a function of a batch, or a "
+        f"path: {KINDS}."
+    )
+
+
+def _function(given: Callable[[Any], Any], shown: str) -> Callable[[Any], NDArray[Any]]:
+    import torch
+
+    def run(inputs: Any) -> NDArray[Any]:
+        with torch.inference_mode():
+            output = given(inputs)
+        if isinstance(output, dict) or hasattr(output, "logits"):
+            output = tensor_of(output, shown)
+        return as_array(output)
+
+    return run
+
+
+def _open_path(path: Path, shown: str, scaling: Scaling | None, device: str) -> Loaded:
+    if not path.exists():
+        raise InputError(f"{shown}: there is no '{path}'; check the path.")
+    if path.is_dir():
+        return _open_folder(path, shown, scaling, device)
+    kind = path.suffix.lower()
+    if kind == ".safetensors":
+        if not (path.parent / CARD).is_file():
+            raise InputError(
+                f"{shown}: '{path}' has weights only, and no {CARD} beside it says of which "
+                "network; give a folder that `train` or `compress` wrote."
+            )
+        return open_artefact(path.parent, shown, scaling=scaling, device=device)
+    if kind == ".onnx":
+        return open_onnx(path, shown, scaling=scaling)
+    if kind == ".pt2":
+        return open_exported(path, shown, scaling=scaling, device=device)
+    if kind == ".tflite":
+        return open_tflite(path, shown, scaling=scaling)
+    if kind in PICKLES:
+        raise InputError(
+            f"{shown}: '{path}' may be a pickle, which can run any code when it is opened; save "
+            "the weights with fairweight.lab.artifacts.save, or export the model to .onnx."
+        )
+    raise InputError(f"{shown}: '{path}' is of an unknown kind; give {KINDS}.")
+
+
+def _open_folder(path: Path, shown: str, scaling: Scaling | None, device: str) -> Loaded:
+    if (path / CARD).is_file():
+        return open_artefact(path, shown, scaling=scaling, device=device)
+    if (path / CONFIG).is_file():
+        return open_hugging_face(path, shown, scaling=scaling, device=device)
+    raise InputError(f"{shown}: the folder '{path}' has neither {CARD} nor {CONFIG}; give {KINDS}.")
+
+
+# `.tflite` files, run by LiteRT (the extra `tflite`).
+
+
+def open_tflite(file: Path, shown: str, *, scaling: Scaling | None) -> Loaded:
+    """A LiteRT interpreter; images (N, H, W, C) are quantised on the way in where it asks for it.
+
+    A model of bytes is given bytes as they are; integer outputs are turned back into numbers.
+    """
+    interpreter = _interpreter(file)
+    inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
+    one_input([str(held["name"]) for held in inputs], shown)
+    if len(outputs) != 1:
+        raise InputError(f"{shown} has {len(outputs)} outputs; a model with one is needed.")
+    wanted, given = inputs[0], outputs[0]
+
+    def run(batch: Any) -> NDArray[Any]:
+        images = _images(batch, wanted, scaling, shown)
+        sizes = tuple(int(size) for size in wanted["shape"][1:])
+        if sizes != images.shape[1:]:
+            raise InputError(
+                f"{shown} takes images of shape {sizes}, but they have the "
+                f"shape {images.shape[1:]}; give (N, H, W, C) of its size."
+            )
+        interpreter.resize_tensor_input(wanted["index"], images.shape)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(wanted["index"], images)
+        interpreter.invoke()
+        return _dequantised(interpreter.get_tensor(given["index"]), given)
+
+    return Loaded(run=run, identity=f"{digest_of_files([file])}{scaling}")
+
+
+def _interpreter(file: Path) -> Any:
+    try:
+        litert = importlib.import_module("ai_edge_litert.interpreter")
+    except ModuleNotFoundError:
+        raise InputError(
+            f"'{file}' needs LiteRT, which is not installed: pip install 'fairweight[tflite]'."
+        ) from None
+    try:
+        return litert.Interpreter(model_path=str(file), num_threads=torch.get_num_threads())
+    except (ValueError, RuntimeError, OSError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"'{file}' cannot be read as a TFLite model ({said}); convert it again."
+        ) from None
+
+
+def _images(
+    batch: Any, wanted: dict[str, Any], scaling: Scaling | None, shown: str
+) -> NDArray[Any]:
+    """A batch in the type that the model takes, channels last."""
+    kind = np.dtype(wanted["dtype"])
+    array = as_array(batch)
+    if array.dtype == np.uint8 and kind == np.uint8:
+        return np.ascontiguousarray(array)
+    floats = as_floats(batch, scaling, shown).cpu().numpy()
+    # Floats come as torch has them, channels first, unless they fit as they are.
+    if floats.ndim == 4 and floats.shape[1:] != tuple(wanted["shape"][1:]):
+        floats = floats.transpose(0, 2, 3, 1)
+    if kind.kind == "f":
+        return np.ascontiguousarray(floats, dtype=kind)
+    scale, zero = wanted["quantization"]
+    limits = np.iinfo(kind)
+    whole = np.clip(np.rint(floats / scale) + zero, limits.min, limits.max)
+    return np.asarray(whole, dtype=kind)
+
+
+def _dequantised(values: NDArray[Any], given: dict[str, Any]) -> NDArray[Any]:
+    if np.dtype(given["dtype"]).kind == "f":
+        return np.array(values)
+    scale, zero = given["quantization"]
+    return np.asarray((values.astype(np.float32) - zero) * scale, dtype=np.float32)

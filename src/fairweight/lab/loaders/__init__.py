@@ -1,1 +1,0 @@
-"""Models as people have them: one file per kind, each opened as the same few things."""

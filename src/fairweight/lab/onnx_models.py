@@ -1,0 +1,317 @@
+"""Torch models as ONNX files, which is what people ship."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from fairweight.base.files import atomic_file
+from fairweight.errors import InputError
+from fairweight.lab.artifacts import Card, card_from_json, card_json, plain
+
+if TYPE_CHECKING:
+    import onnx
+
+
+# The parts of a model's card that an ONNX file carries, so that the file can be used alone.
+
+KEY = "fairweight"
+
+
+def put_card(model: onnx.ModelProto, card: Card) -> None:
+    """Write the card into the file's metadata, in place of an earlier one."""
+    kept = [(entry.key, entry.value) for entry in model.metadata_props if entry.key != KEY]
+    del model.metadata_props[:]
+    for key, value in (*kept, (KEY, card_json(card))):
+        model.metadata_props.add(key=key, value=value)
+
+
+def card_of(model: onnx.ModelProto, where: str) -> Card | None:
+    """The card in the file's metadata; None if it has none."""
+    held = {entry.key: entry.value for entry in model.metadata_props}
+    return card_from_json(held[KEY], f"The card in {where}") if KEY in held else None
+
+
+# ONNX files: read with an error that names the file, written whole or not at all.
+
+
+def read_onnx(path: str | Path) -> onnx.ModelProto:
+    """The model in a file, its external data included."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"There is no ONNX file '{file}'; check the path.")
+    try:
+        model = onnx.load(str(file))
+        onnx.checker.check_model(model)
+    except (DecodeError, OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise unreadable(file, error) from None
+    return model
+
+
+def unreadable(file: str | Path, error: Exception) -> InputError:
+    """What to say of a file that is no ONNX model, or only the first part of one."""
+    said = " ".join(str(error).split())[:200]
+    return InputError(
+        f"'{file}' cannot be read as an ONNX model ({said}); it may be cut off or of another "
+        "kind: export it again."
+    )
+
+
+def write_onnx(model: onnx.ModelProto, path: str | Path) -> Path:
+    """Write a model without what the exporter noted about the machine that made it.
+
+    Exporters store stack traces, with the paths of source files, in every node; and types of
+    initialisers, which quantisation makes wrong.
+    """
+    graph: Any = model.graph
+    model.doc_string = ""
+    for part in (graph, *graph.node, *graph.input, *graph.output, *graph.value_info):
+        part.doc_string = ""
+        del part.metadata_props[:]
+    initialisers = {tensor.name for tensor in graph.initializer}
+    kept = [info for info in graph.value_info if info.name not in initialisers]
+    del graph.value_info[:]
+    graph.value_info.extend(kept)
+    with atomic_file(path, "wb") as file:
+        file.write(model.SerializeToString())
+    return Path(path)
+
+
+def only_input(model: onnx.ModelProto, where: str) -> str:
+    """The name of the one input; an error if there are none or several."""
+    initialisers = {tensor.name for tensor in model.graph.initializer}
+    names = [held.name for held in model.graph.input if held.name not in initialisers]
+    return one_input(names, where)
+
+
+def one_input(names: list[str], where: str) -> str:
+    """The only name of a list of inputs."""
+    if len(names) != 1:
+        shown = ", ".join(f"'{name}'" for name in names) or "none"
+        raise InputError(
+            f"{where} has {len(names)} inputs ({shown}), but predictions are made from one: the "
+            "images; export a model with one input."
+        )
+    return names[0]
+
+
+INPUT, OUTPUT = "image", "logits"
+# Engines add in another order than torch does: a share of the largest output.
+TOLERANCE = 1e-3
+
+
+def to_onnx(
+    model: nn.Module, example: Tensor, out: str | Path, *, card: Card | None = None
+) -> Path:
+    """Write a model as an ONNX file with one input `image`, any batch size, and `logits` out.
+
+    Masks become zeros in the weights. What the file answers in ONNX Runtime is compared with the
+    model before the file appears.
+
+    Parameters
+    ----------
+    example
+        Inputs as the model takes them: floats of shape (N, C, H, W); their values do not matter.
+    card
+        Written into the file, so that it carries its classes and the scaling of its pixels.
+    """
+    network = plain(model).cpu()
+    example = example.detach().cpu().to(torch.float32)
+    with torch.inference_mode():
+        wanted = _checked_output(network, example)
+    # An example of one image would be taken as a model for single images.
+    traced = torch.cat([example, example]) if len(example) == 1 else example
+    exported = _export(network, traced)
+    put_card(exported, card or Card())
+    _compare(exported, example, wanted, out)
+    return write_onnx(exported, out)
+
+
+def _checked_output(network: nn.Module, example: Tensor) -> Tensor:
+    try:
+        output = network(example)
+    except RuntimeError as error:
+        raise InputError(
+            f"The model cannot take an example of shape {tuple(example.shape)} "
+            f"({_first_line(error)}); give one batch of its inputs."
+        ) from None
+    if not isinstance(output, Tensor) or output.dim() > 2 or len(output) != len(example):
+        held = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        raise InputError(
+            f"The model's output is {held} for {len(example)} images; it must be one tensor of "
+            "logits (images, classes)."
+        )
+    return output
+
+
+def _export(network: nn.Module, example: Tensor) -> onnx.ModelProto:
+    batch = torch.export.Dim("batch")
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                network,
+                (example,),
+                input_names=[INPUT],
+                output_names=[OUTPUT],
+                dynamic_shapes=({0: batch},),
+                dynamo=True,
+                verbose=False,
+            )
+    except torch.onnx.errors.OnnxExporterError as error:
+        raise InputError(
+            f"torch cannot export this model to ONNX ({_first_line(error)}); a forward pass "
+            "without branches on values, and with any batch size, can be exported."
+        ) from None
+    assert program is not None
+    return program.model_proto
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the exporter's remarks on its own parts and on optional packages."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _compare(exported: onnx.ModelProto, example: Tensor, wanted: Tensor, out: str | Path) -> None:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(
+        exported.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    given = session.run(None, {INPUT: example.numpy()})[0]
+    expected = wanted.numpy()
+    apart = float(np.abs(given - expected).max(initial=0.0))
+    if not apart <= TOLERANCE * max(1.0, float(np.abs(expected).max(initial=0.0))):
+        raise InputError(
+            f"'{out}' was not written: in ONNX Runtime the exported model's outputs differ from "
+            f"torch's by up to {apart:.3g}; check that the forward pass draws no random numbers."
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+# Weights inside an ONNX file, also quantised ones, and how many of them are zero.
+
+# Which inputs of an operator are weights, and which their zero points (None: zero is 0).
+WEIGHTED: Mapping[str, tuple[int, int | None]] = {
+    "Conv": (1, None),
+    "Gemm": (1, None),
+    "MatMul": (1, None),
+    "ConvInteger": (1, 3),
+    "MatMulInteger": (1, 3),
+    "QLinearConv": (3, 5),
+    "QLinearMatMul": (3, 5),
+}
+PASSED = frozenset(("Transpose", "Reshape", "Identity", "QuantizeLinear", "Cast"))
+
+
+@dataclass(frozen=True)
+class OnnxWeights:
+    """Numbers of one layer's weights."""
+
+    n: int
+    nonzero: int
+
+    @property
+    def sparsity(self) -> float:
+        return 1 - self.nonzero / self.n if self.n else float("nan")
+
+
+def onnx_weights(model: onnx.ModelProto) -> dict[str, OnnxWeights]:
+    """Weights per convolution or product, by the name of the tensor that holds them."""
+    from onnx import numpy_helper
+
+    tensors = {held.name: held for held in model.graph.initializer}
+    for node in model.graph.node:
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
+            tensors[node.output[0]] = node.attribute[0].t
+    made = {name: node for node in model.graph.node for name in node.output}
+    found: dict[str, OnnxWeights] = {}
+    for node in model.graph.node:
+        if node.op_type not in WEIGHTED:
+            continue
+        weight, point = WEIGHTED[node.op_type]
+        zero = node.input[point] if point is not None and point < len(node.input) else None
+        source, zero = _source(node.input[weight], zero, tensors, made)
+        if source is None:
+            continue
+        values = np.asarray(numpy_helper.to_array(tensors[source]))
+        held = tensors.get(zero) if zero else None
+        empty = 0 if held is None else np.asarray(numpy_helper.to_array(held))
+        name = source.removesuffix("_quantized")
+        found[name] = OnnxWeights(values.size, _nonzero(values, empty))
+    return found
+
+
+def n_parameters(model: onnx.ModelProto) -> int:
+    """Floats and integers that are weights or biases: of more than one value, no scales."""
+    quantising = {"QuantizeLinear": (1, 2), "DequantizeLinear": (1, 2)}
+    aside = {
+        node.input[place]
+        for node in model.graph.node
+        for place in quantising.get(node.op_type, ())
+        if place < len(node.input)
+    }
+    aside |= {node.input[1] for node in model.graph.node if node.op_type == "Reshape"}
+    return sum(
+        int(np.prod(held.dims, dtype=np.int64))
+        for held in model.graph.initializer
+        if held.name not in aside and held.dims
+    )
+
+
+def _source(
+    name: str, zero: str | None, tensors: Mapping[str, Any], made: Mapping[str, Any]
+) -> tuple[str | None, str | None]:
+    """The stored tensor behind an input, and its zero point if it is dequantised on the way."""
+    for name_now, zero_now in _upwards(name, zero, made):
+        if name_now in tensors:
+            return name_now, zero_now
+    return None, None
+
+
+def _upwards(
+    name: str, zero: str | None, made: Mapping[str, Any]
+) -> Iterator[tuple[str, str | None]]:
+    yield name, zero
+    while name in made:
+        node = made[name]
+        if node.op_type == "DequantizeLinear":
+            zero = node.input[2] if len(node.input) > 2 else None
+        elif node.op_type not in PASSED:
+            return
+        name = node.input[0]
+        yield name, zero
+
+
+def _nonzero(values: NDArray[Any], zero: NDArray[Any] | int) -> int:
+    if isinstance(zero, int) or zero.ndim == 0 or zero.size == 1:
+        return int(np.count_nonzero(values != np.asarray(zero).reshape(-1)[0]))
+    # One zero point per channel, along whichever axis has that many entries.
+    axis = values.shape.index(zero.size)
+    shape = [1] * values.ndim
+    shape[axis] = zero.size
+    return int(np.count_nonzero(values != zero.reshape(shape)))

@@ -1,0 +1,407 @@
+"""Ask models for predictions, and write them as a prediction table: what the audit reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+from numpy.typing import NDArray
+
+from fairweight.base.files import atomic_file
+from fairweight.errors import InputError
+from fairweight.lab.artifacts import CARD, Card, Outputs, load, read_card
+from fairweight.lab.batches import Batch, Scaling, batches_of, read_batches
+from fairweight.lab.loaders import Model, open_model
+from fairweight.lab.measurement import measure
+from fairweight.lab.onnx_models import card_of, read_onnx
+from fairweight.lab.partition import Prepared, as_examples
+from fairweight.lab.prediction_file import PredictionFile, stacked
+from fairweight.lab.prediction_rows import Member, PredictionRows
+from fairweight.lab.training import plain_row, timed_example
+from fairweight.specs.data import Data
+from fairweight.specs.toml import read_spec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fairweight.data.dataset import Images
+
+# One model, one model per seed (0, 1, ...), or seeds with their models.
+Members: TypeAlias = Model | Sequence[Model] | Mapping[int, Model]
+Progress: TypeAlias = Callable[[int], None]  # examples done so far
+
+
+@overload
+def predict(
+    models: Mapping[str, Members],
+    batches: Iterable[Any],
+    *,
+    out: None = None,
+    groups: Mapping[str, Any] | None = None,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
+    scores: bool = False,
+    ranks: bool = False,
+    seed: int = 0,
+    classes: Sequence[str] | None = None,
+    outputs: Outputs | None = None,
+    scaling: Scaling | None = None,
+    device: str = "cpu",
+    resume: bool = True,
+    progress: Progress | None = None,
+) -> pa.Table: ...
+
+
+@overload
+def predict(
+    models: Mapping[str, Members],
+    batches: Iterable[Any],
+    *,
+    out: str | Path,
+    groups: Mapping[str, Any] | None = None,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
+    scores: bool = False,
+    ranks: bool = False,
+    seed: int = 0,
+    classes: Sequence[str] | None = None,
+    outputs: Outputs | None = None,
+    scaling: Scaling | None = None,
+    device: str = "cpu",
+    resume: bool = True,
+    progress: Progress | None = None,
+) -> Path: ...
+
+
+def predict(
+    models: Mapping[str, Members],
+    batches: Iterable[Any],
+    *,
+    out: str | Path | None = None,
+    groups: Mapping[str, Any] | None = None,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
+    scores: bool = False,
+    ranks: bool = False,
+    seed: int = 0,
+    classes: Sequence[str] | None = None,
+    outputs: Outputs | None = None,
+    scaling: Scaling | None = None,
+    device: str = "cpu",
+    resume: bool = True,
+    progress: Progress | None = None,
+) -> pa.Table | Path:
+    """Predictions of several models on the same examples, as a prediction table.
+
+    Parameters
+    ----------
+    models
+        Variant to model, to a list of models (seeds 0, 1, ...), or to a dictionary from seed to
+        model. A model is a torch module, a function of a batch's inputs, a folder that `train` or
+        `compress` wrote, or a path to .safetensors, .onnx, .pt2, .tflite or a Hugging Face folder.
+    batches
+        Any iterable of (inputs, labels), (inputs, labels, ids), or dictionaries with `image`,
+        `label`, and if wanted `example_id` and group columns. Inputs are floats as the models
+        take them, or bytes (N, H, W, C), which are scaled as each model says. Labels are places
+        of classes or their names, or (N, tasks) with 0 and 1.
+    out
+        A Parquet file, written as the predictions are made. An interrupted run goes on when it is
+        called again with the same models and batches.
+    groups, ids
+        Columns of groups and the identities of all examples, in the order of the batches.
+    scores, ranks
+        Also write the probabilities of all classes, and the rank of the true label.
+    seed
+        Of variants with one model.
+    classes
+        Names of the classes in the order of the outputs (of the tasks, where labels have two
+        axes); by default as the models say. Without names, classes are numbers.
+    outputs
+        What models give that do not say it; by default rows that sum to 1 are probabilities.
+    scaling
+        How bytes are scaled for models that do not say it.
+    resume
+        Whether to go on with an interrupted run.
+
+    Returns
+    -------
+    A pyarrow table, or the path of the file if `out` is given; `fairweight.audit_table` takes both.
+    `score` is the probability of the predicted class, and of two classes that of the positive one:
+    the one called 1, true or yes, else the second.
+    """
+    members = _open(models, seed=seed, outputs=outputs, scaling=scaling, device=device)
+    names = _class_names(members, classes)
+    rows = PredictionRows(members, names, scores=scores, ranks=ranks)
+    given = read_batches(batches, ids=ids, groups=groups)
+    if out is None:
+        return _in_memory(rows, given, progress)
+    run = _run_key(members, names, scores=scores, ranks=ranks)
+    return _to_file(rows, given, PredictionFile(out, run, resume=resume), progress)
+
+
+def _in_memory(
+    rows: PredictionRows, batches: Iterable[Batch], progress: Progress | None
+) -> pa.Table:
+    tables = []
+    done = 0
+    for batch in batches:
+        tables.append(rows.of(batch))
+        done += len(batch)
+        if progress is not None:
+            progress(done)
+    return stacked(tables)
+
+
+def _to_file(
+    rows: PredictionRows, batches: Iterable[Batch], file: PredictionFile, progress: Progress | None
+) -> Path:
+    done = 0
+    try:
+        for batch in batches:
+            digest = batch.digest()
+            if not file.has(digest):
+                file.add(digest, rows.of(batch))
+            done += len(batch)
+            if progress is not None:
+                progress(done)
+        return file.finish()
+    except BaseException:
+        file.abandon()
+        raise
+
+
+def _open(
+    models: Mapping[str, Members],
+    *,
+    seed: int,
+    outputs: Outputs | None,
+    scaling: Scaling | None,
+    device: str,
+) -> list[Member]:
+    if outputs not in (None, "logits", "probabilities"):
+        raise InputError(f"outputs must be 'logits' or 'probabilities'; given was {outputs!r}.")
+    members = []
+    for variant, given in models.items():
+        if isinstance(given, Mapping):
+            population = dict(given)
+        elif isinstance(given, Sequence) and not isinstance(given, str):
+            population = dict(enumerate(given))
+        else:
+            population = {seed: given}
+        for number, model in population.items():
+            opened = open_model(model, str(variant), scaling=scaling, device=device)
+            members.append(Member(str(variant), number, opened, opened.outputs or outputs))
+    if not members:
+        raise InputError("There are no models to ask; give a dictionary from variant to model.")
+    return members
+
+
+def _class_names(
+    members: Sequence[Member], classes: Sequence[str] | None
+) -> tuple[str, ...] | None:
+    """The classes as they were given or as the first model that knows them says."""
+    names = None if classes is None else tuple(str(name) for name in classes)
+    if names is None:
+        names = next((m.model.classes for m in members if m.model.classes is not None), None)
+    if names is not None and len(set(names)) < len(names):
+        raise InputError("The classes have a name twice; give every class its own.")
+    for member in members:
+        own = member.model.classes
+        if own is not None and names is not None and set(own) != set(names):
+            apart = sorted(set(own) ^ set(names))
+            raise InputError(
+                f"{member.shown} has other classes than the rest, such as '{apart[0]}'; give "
+                "models of the same task."
+            )
+    return names
+
+
+def _run_key(
+    members: Sequence[Member], names: tuple[str, ...] | None, **options: bool
+) -> dict[str, Any] | None:
+    """What decides the rows; None if some model cannot be recognised."""
+    if any(member.model.identity is None for member in members):
+        return None
+    held = [[m.variant, m.seed, m.model.identity, m.outputs] for m in members]
+    return {"models": held, "classes": names, **options}
+
+
+# Ask models on disk about a part of a data set: predictions, variants and training table.
+
+BATCH = 256
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A model on disk, and which member of which population it is."""
+
+    variant: str
+    seed: int
+    path: Path
+    card: Card | None  # None where the file carries none
+
+
+def asked(given: Sequence[str]) -> list[Asked]:
+    """Models from `PATH` or `NAME=PATH`.
+
+    Variant and seed are those of a model's card; a name that is given replaces the variant. The
+    models of a name without cards are its seeds 0, 1, … in their order.
+    """
+    found: list[Asked] = []
+    for word in given:
+        name, path = _name_and_path(word)
+        card = _card(path)
+        if name is None and card is None:
+            raise InputError(
+                f"'{path}' does not say what it is called; write NAME={path}, such as int8={path}."
+            )
+        variant = name if name is not None else (card or Card()).variant
+        same = [one.seed for one in found if one.variant == variant]
+        seed = card.seed if card is not None else max(same, default=-1) + 1
+        if seed in same:
+            raise InputError(
+                f"'{path}' is a second model '{variant}' of seed {seed}; give it another name "
+                f"(NAME={path}), or give one of the two."
+            )
+        found.append(Asked(variant, seed, path, card))
+    return found
+
+
+def data_of(models: Iterable[Asked]) -> Data:
+    """The data that the models' cards name; an error where they differ or say nothing."""
+    named = [
+        (one, read_spec(Data, one.card.data, f"The data in the card of '{one.path}'"))
+        for one in models
+        if one.card is not None and one.card.data
+    ]
+    if not named:
+        raise InputError(
+            "No model says what data it was trained on; name the data set (--dataset NAME)."
+        )
+    first, data = named[0]
+    for other, own in named[1:]:
+        if own != data:
+            raise InputError(
+                f"'{first.path}' and '{other.path}' were trained on different data or parts of it; "
+                "name what they are to be asked about (--dataset NAME)."
+            )
+    return data
+
+
+def predict_models(
+    models: Sequence[Asked],
+    part: Images,
+    out: str | Path,
+    *,
+    scores: bool = False,
+    ranks: bool = False,
+    scaling: Scaling | None = None,
+    resume: bool = True,
+    batch_size: int = BATCH,
+    progress: Progress | None = None,
+) -> Path:
+    """Write what every model answers about the examples of a part.
+
+    Parameters
+    ----------
+    scaling
+        How pixels are scaled for models that do not say it.
+    """
+    members: dict[str, dict[int, Path]] = {}
+    for one in models:
+        members.setdefault(one.variant, {})[one.seed] = one.path
+    return predict(
+        members,
+        batches_of(part, batch_size),
+        out=out,
+        scores=scores,
+        ranks=ranks,
+        scaling=scaling,
+        classes=None if any((one.card or Card()).classes for one in models) else part.classes,
+        resume=resume,
+        progress=progress,
+    )
+
+
+def variants_table(models: Sequence[Asked], prepared: Prepared, *, again: bool = False) -> pa.Table:
+    """One measured row per model: that of its card, or measured now.
+
+    Parameters
+    ----------
+    again
+        Measure all of them now, one after another, so that their times can be compared.
+    """
+    import pyarrow as pa
+
+    rows = []
+    for one in models:
+        row = dict(one.card.measured) if one.card is not None and not again else {}
+        rows.append((row or _measured(one, prepared)) | {"variant": one.variant, "seed": one.seed})
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return pa.table({name: [row.get(name) for row in rows] for name in names})
+
+
+def training_table(train: Images) -> pa.Table:
+    """Labels (by task, where there are several) and groups of the training examples."""
+    import numpy as np
+    import pyarrow as pa
+
+    names = np.array(train.classes, dtype=object)
+    tasks = len(train.classes) if train.multi_label else 1
+    columns: dict[str, Any] = {}
+    if train.multi_label:
+        columns["task"] = pa.array(list(train.classes) * len(train), pa.string())
+        columns["label"] = pa.array(train.labels.reshape(-1))
+    else:
+        columns["label"] = pa.array(names[train.labels].tolist(), pa.string())
+    for name, values in train.groups.items():
+        held = [value or None for value in np.repeat(values, tasks).tolist()]
+        columns[name] = pa.array(held, pa.string())
+    return pa.table(columns)
+
+
+def write_table(table: pa.Table, path: str | Path) -> str:
+    """Write a table as Parquet; its path as text."""
+    import pyarrow.parquet as pq
+
+    with atomic_file(path, "wb") as file:
+        pq.write_table(table, file)
+    return str(path)
+
+
+def _measured(one: Asked, prepared: Prepared) -> dict[str, Any]:
+    card = one.card or Card(variant=one.variant, seed=one.seed)
+    if card.preprocessing is None:
+        raise InputError(
+            f"'{one.path}' does not say how pixels are scaled, so its inputs cannot be timed; "
+            "leave the variants table out, or give a model that `train` or `compress` wrote."
+        )
+    example = timed_example(as_examples(prepared.test), card.preprocessing)
+    model: Any = load(one.path)[0] if one.path.is_dir() else one.path
+    row = plain_row(measure(model, example, card=replace(card, measured={})))
+    # What a file computes is counted on the network that it was made of.
+    counted = {n: card.measured.get(n) for n in ("flops", "flops_sparse") if row[n] is None}
+    return row | counted
+
+
+def _name_and_path(word: str) -> tuple[str | None, Path]:
+    """`NAME=PATH` apart; a path that exists may hold an equals sign."""
+    if Path(word).exists():
+        return None, Path(word)
+    name, equals, path = word.partition("=")
+    if not equals:
+        raise InputError(f"There is no model '{word}'; check the path.")
+    if not name or not path:
+        raise InputError(f"'{word}' is not of the form NAME=PATH.")
+    if not Path(path).exists():
+        raise InputError(f"There is no model '{path}'; check the path.")
+    return name, Path(path)
+
+
+def _card(path: Path) -> Card | None:
+    if path.is_dir():
+        return read_card(path) if (path / CARD).is_file() else None
+    if path.suffix == ".onnx":
+        return card_of(read_onnx(path), f"'{path}'")
+    if path.suffix == ".safetensors" and (path.parent / CARD).is_file():
+        return read_card(path.parent)
+    return None

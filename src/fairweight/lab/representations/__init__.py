@@ -1,0 +1,26 @@
+"""How alike two networks represent the same examples: SVCCA and linear CKA."""
+
+from __future__ import annotations
+
+from fairweight.lab.representations.blocks import (
+    compare_features,
+    compare_models,
+    compare_saved,
+    similarity_row,
+)
+from fairweight.lab.representations.cka import cka
+from fairweight.lab.representations.moments import Compared
+from fairweight.lab.representations.svcca import RAGHU, SIMON_SAYS, Rule, svcca
+
+__all__ = [
+    "RAGHU",
+    "SIMON_SAYS",
+    "Compared",
+    "Rule",
+    "cka",
+    "compare_features",
+    "compare_models",
+    "compare_saved",
+    "similarity_row",
+    "svcca",
+]

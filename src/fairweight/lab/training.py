@@ -1,0 +1,448 @@
+"""A model from its specs: read the data, build the network, train it, write the folder."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fairweight.base.trust import modules_of, trusting
+from fairweight.errors import InputError
+from fairweight.lab.artifacts import WEIGHTS, Card, load, save
+from fairweight.lab.batches import Examples, Scaling, generator, model_input
+from fairweight.lab.compression.pruner import Pruner, Spec
+from fairweight.lab.compression.registry import fields_of
+from fairweight.lab.distillation.distiller import (
+    Distiller,
+    Teacher,
+    initial_distiller,
+    initial_folder,
+    initialise,
+)
+from fairweight.lab.loop import Progress, Trained, evaluate, train
+from fairweight.lab.masks import prunable
+from fairweight.lab.measurement import measure
+from fairweight.lab.models.registry import build, require_own
+from fairweight.lab.onnx_models import to_onnx
+from fairweight.lab.partition import Prepared, as_examples, prepare, prepare_once
+from fairweight.specs.compression import NOfM, ToSparsity
+from fairweight.specs.data import Data
+from fairweight.specs.toml import read_spec
+from fairweight.specs.training import Distillation, Model, Training
+
+# A finished model as a folder: weights, card with its measured row, and ONNX if wanted.
+
+ONNX = "model.onnx"
+
+
+def write_model(
+    model: nn.Module,
+    folder: Path,
+    card: Card,
+    example: Tensor,
+    *,
+    onnx: bool,
+    overwrite: bool = False,
+) -> Card:
+    """Measure a model and write it; an ONNX file of an earlier model does not stay behind."""
+    card = replace(card, measured=plain_row(measure(model, example, card=card)))
+
+    def exported(room: Path, written: Card) -> None:
+        to_onnx(model, example, room / ONNX, card=written)
+
+    return save(model, folder, card, beside=exported if onnx else None, overwrite=overwrite)
+
+
+def plain_row(row: dict[str, Any]) -> dict[str, Any]:
+    """A measured row as JSON can hold it: what is undefined is None."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in row.items()
+    }
+
+
+# Train a network and write it beside its checkpoint: what all ways to a model share.
+
+SAVE_EVERY = 15.0  # seconds of work that an interruption may cost
+TIMED_AT_ONCE = 64  # images in the batch that is timed
+
+
+@dataclass(frozen=True)
+class Made:
+    """A model as it was written, and its accuracy on the examples held out."""
+
+    path: Path
+    card: Card
+    test_accuracy: float
+
+
+def fit(
+    network: nn.Module,
+    prepared: Prepared,
+    training: Training,
+    out: str | Path,
+    *,
+    pruner: Pruner | None,
+    distillation: Distillation | None = None,
+    teacher: Teacher | None = None,
+    scaling: Scaling | None = None,
+    checkpoint: Path | None = None,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Trained:
+    """Train a network; an interrupted run goes on from its checkpoint, by default beside `out`."""
+    place = checkpoint or _checkpoint(out)
+    if pruner is not None:
+        steps = max(1, -(-len(prepared.train) // training.batch_size))
+        pruner.check_length(training.epochs, steps)
+    data, distiller = as_examples(prepared.train), None
+    if distillation is not None and teacher is not None:
+        distiller = Distiller(distillation, teacher)
+        initialise(
+            network,
+            data,
+            training,
+            initial_distiller(distillation, teacher),
+            pruner=pruner,
+            scaling=scaling,
+            device=_checked(device),
+            checkpoint=place,
+            save_every=SAVE_EVERY,
+            progress=progress,
+        )
+    return train(
+        network,
+        data,
+        None if prepared.validation is None else as_examples(prepared.validation),
+        training,
+        pruner=pruner,
+        distiller=distiller,
+        scaling=scaling,
+        device=_checked(device),
+        checkpoint=place,
+        save_every=SAVE_EVERY,
+        progress=progress,
+    )
+
+
+def finish(
+    trained: Trained,
+    prepared: Prepared,
+    card: Card,
+    out: str | Path,
+    *,
+    onnx: bool,
+    device: str = "cpu",
+    overwrite: bool = False,
+) -> Made:
+    """Judge a model on the examples held out, write it, and forget the checkpoint."""
+    held_out = as_examples(prepared.test)
+    network, scaling = trained.model.to(device), trained.scaling
+    loss = "binary" if card.tasks else "cross-entropy"
+    accuracy = evaluate(network, held_out, scaling, loss=loss, device=device)["accuracy"]
+    went: dict[str, Any] = {"test_accuracy": accuracy}
+    if trained.history:
+        went |= {"history": list(trained.history), "kept_epoch": trained.kept_epoch}
+    card = replace(card, preprocessing=scaling, training={**card.training, **went})
+    example = timed_example(held_out, scaling)
+    written = write_model(network.cpu(), Path(out), card, example, onnx=onnx, overwrite=overwrite)
+    for place in (_checkpoint(out), initial_folder(_checkpoint(out))):
+        shutil.rmtree(place, ignore_errors=True)
+    return Made(Path(out), written, accuracy)
+
+
+def timed_example(data: Examples, scaling: Scaling) -> Tensor:
+    """One batch of real inputs: what models are exported with, and timed on."""
+    return model_input(data.images[:TIMED_AT_ONCE], scaling).contiguous()
+
+
+def compression_of(pruning: Spec, treatment: str) -> dict[str, Any]:
+    """What was done, as plain values for a card."""
+    return {**fields_of(pruning), "sparsity": pruning.sparsity, "treatment": treatment}
+
+
+def _checkpoint(out: str | Path) -> Path:
+    folder = Path(out)
+    return folder.parent / f".{folder.name}.training"
+
+
+def _checked(device: str) -> str:
+    """The device, if torch has it."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = (str(error).strip().splitlines() or ["unknown"])[0][:120]
+        raise InputError(
+            f"device = '{device}' cannot be used here ({reason}); use cpu, cuda or mps, as far as "
+            "this machine and this torch have them."
+        ) from None
+    return device
+
+
+# The weights that a training starts from: drawn by its seed, or those of another model.
+
+
+def first_seed(seed: int) -> int:
+    """Of the first weights: apart from that of the order of images, which the same seed decides."""
+    return int(torch.randint(2**62, (1,), generator=generator(seed)))
+
+
+def load_first_weights(model: nn.Module, file: str | Path) -> None:
+    """Put the weights of a safetensors file (or of a model's folder) into a network.
+
+    The last layer starts afresh where the file's is for another number of classes; everything
+    else must be there and fit.
+    """
+    place = Path(file)
+    stored = _read(place / WEIGHTS if place.is_dir() else place)
+    own = model.state_dict()
+    last = list(prunable(model))[-1]
+    afresh = {
+        name
+        for name in own
+        if name.startswith(f"{last}.") and name in stored and stored[name].shape != own[name].shape
+    }
+    apart = sorted(own.keys() ^ stored.keys())
+    apart += [n for n in own if n in stored and n not in afresh and stored[n].shape != own[n].shape]
+    if apart:
+        raise InputError(
+            f"The weights in '{place}' do not fit the network: '{apart[0]}' is missing or of "
+            "another shape on one side; give weights of the same architecture, width and options."
+        )
+    model.load_state_dict({n: own[n] if n in afresh else stored[n] for n in own})
+
+
+def _read(file: Path) -> dict[str, Tensor]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if file.suffix != ".safetensors":
+        raise InputError(
+            f"'{file}' cannot be a start: first weights come from a .safetensors file or from a "
+            "folder that `train` wrote."
+        )
+    try:
+        return load_file(file)
+    except FileNotFoundError:
+        raise InputError(f"There is no '{file}' to start from; check the path.") from None
+    except (OSError, SafetensorError, ValueError) as error:
+        raise InputError(
+            f"'{file}' cannot be read as safetensors ({error}); it may be cut off: copy it again."
+        ) from None
+
+
+# Who teaches a student, and whether the teacher saw examples that the student may not.
+
+
+def load_teacher(path: str | Path, classes: tuple[str, ...]) -> tuple[Teacher, Card]:
+    """The model of a folder as a teacher of these classes."""
+    network, card = load(path)
+    if card.preprocessing is None:
+        raise InputError(
+            f"The card of the teacher '{path}' does not say how pixels are scaled; give a model "
+            "that `fairweight train` wrote."
+        )
+    if card.classes != classes:
+        raise InputError(
+            f"The teacher '{path}' knows {len(card.classes)} classes ({_few(card.classes)}), and "
+            f"the student {len(classes)} ({_few(classes)}); both must have the same in one order."
+        )
+    return Teacher(network, card.preprocessing), card
+
+
+def taught(distillation: Distillation, teacher: Card) -> dict[str, Any]:
+    """What a card says of a distillation."""
+    return {**asdict(distillation), "teacher": f"{teacher.variant}:{teacher.seed}"}
+
+
+def leak(
+    before: Card, own: Data, prepared: Prepared, root: str | Path | None, *, role: str
+) -> str | None:
+    """A sentence where a model was trained on examples that its successor's training set lacks.
+
+    Parameters
+    ----------
+    before
+        Of the teacher, or of the model that a copy starts from.
+    own, prepared
+        The successor's data.
+    role
+        How the sentence calls it: `teacher`, `model that it starts from`.
+    """
+    inherited = before.compression.get("leak")
+    if not before.data:
+        return inherited
+    other = read_spec(Data, before.data, f"The data in the card of '{before.variant}'")
+    if other == own:
+        return inherited
+    if other.name != own.name:
+        return f"The {role} was trained on another data set, '{other.name}'."
+    seen = prepare_once(other, root).train.example_id
+    more = int((~np.isin(seen, prepared.train.example_id)).sum())
+    if not more:
+        return inherited
+    return f"The {role} saw {more:,} training examples that this model's training set leaves out."
+
+
+def _few(classes: tuple[str, ...]) -> str:
+    return ", ".join(classes[:3]) + (", …" if len(classes) > 3 else "")
+
+
+# How variants are called: by what was done to the model.
+
+DENSE = "dense"
+
+
+def variant_name(method: str, spec: ToSparsity | NOfM, *, after: str = DENSE) -> str:
+    """The method and the sparsity in per cent, behind what was done before.
+
+    >>> from fairweight.specs.compression import GlobalMagnitude, NOfM
+    >>> variant_name("global-magnitude", GlobalMagnitude(sparsity=0.95))
+    'global-magnitude-95'
+    >>> variant_name("n-of-m", NOfM(n=2, m=4), after="int8-static")
+    'int8-static-2-of-4'
+    """
+    own = (
+        f"{spec.n}-of-{spec.m}" if isinstance(spec, NOfM) else f"{method}-{100 * spec.sparsity:.6g}"
+    )
+    return own if after == DENSE else f"{after}-{own}"
+
+
+def taught_name(name: str, distillation: Distillation | None) -> str:
+    """The same with the losses of a teacher.
+
+    >>> taught_name("dense", Distillation(losses="at+kd"))
+    'dense-at-kd'
+    """
+    return name if distillation is None else f"{name}-{distillation.losses.replace('+', '-')}"
+
+
+def train_model(
+    data: Data,
+    model: Model,
+    training: Training,
+    out: str | Path,
+    *,
+    root: str | Path | None = None,
+    prepared: Prepared | None = None,
+    method: str | None = None,
+    pruning: Spec | None = None,
+    distillation: Distillation | None = None,
+    teacher: str | Path | None = None,
+    init: str | Path | None = None,
+    variant: str | None = None,
+    onnx: bool = False,
+    checkpoint: Path | None = None,
+    device: str = "cpu",
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Made:
+    """Train a network on a data set and write it as a folder with its card.
+
+    A run that was interrupted goes on where it stopped when it is asked for again.
+
+    Parameters
+    ----------
+    root
+        The folder with data sets.
+    method, pruning
+        The name and spec of a method that prunes from the first weights on.
+    distillation, teacher
+        How the network is held near a teacher, and the teacher's folder.
+    init
+        A safetensors file, or the folder of a model, whose weights are the start.
+    variant
+        What the model is called; by default `dense`, or the method with its sparsity.
+    onnx
+        Also write `model.onnx` into the folder.
+    overwrite
+        Replace files too that fairweight did not write, or that were changed since.
+    checkpoint
+        The folder of the half-done training; by default hidden beside `out`.
+    prepared
+        The parts of the data, where they were read before.
+    """
+    if (distillation is None) != (teacher is None):
+        raise InputError(
+            "A distillation (--distill) needs a teacher (--teacher), and a teacher a distillation; "
+            "give both or neither."
+        )
+    if ":" in model.architecture:
+        require_own(model.architecture, "The network")
+    prepared = prepared or prepare(data, root)
+    training = _with_loss(training, prepared)
+    network, options = _network(model, prepared, training.seed)
+    if init is not None:
+        load_first_weights(network, init)
+    compression = {} if pruning is None else compression_of(pruning, "from the first weights")
+    taught_by: Teacher | None = None
+    if distillation is not None and teacher is not None:
+        taught_by, of = load_teacher(teacher, prepared.train.classes)
+        told = leak(of, data, prepared, root, role="teacher")
+        compression |= {"distillation": taught(distillation, of)}
+        compression |= {"leak": told} if told else {}
+    card = Card(
+        architecture=model.architecture,
+        options=options,
+        classes=prepared.train.classes,
+        tasks=prepared.train.multi_label,
+        variant=variant or trained_name(method, pruning, distillation),
+        seed=training.seed,
+        dataset=data.name,
+        data=asdict(data),
+        training={**asdict(training), "init": None if init is None else str(init)},
+        compression=compression,
+    )
+    pruner = None if pruning is None else Pruner(pruning)
+    trained = fit(
+        network,
+        prepared,
+        training,
+        out,
+        pruner=pruner,
+        distillation=distillation,
+        teacher=taught_by,
+        checkpoint=checkpoint,
+        device=device,
+        progress=progress,
+    )
+    with trusting(modules=modules_of(model.architecture)):  # the caller named it
+        return finish(trained, prepared, card, out, onnx=onnx, device=device, overwrite=overwrite)
+
+
+def trained_name(
+    method: str | None, pruning: Spec | None, distillation: Distillation | None
+) -> str:
+    """What a model that is trained from its first weights is called."""
+    pruned = DENSE if pruning is None or method is None else variant_name(method, pruning)
+    return taught_name(pruned, distillation)
+
+
+def _with_loss(training: Training, prepared: Prepared) -> Training:
+    """Attributes are learnt with a binary loss each; there is no other way to read their labels."""
+    return replace(training, loss="binary" if prepared.train.multi_label else "cross-entropy")
+
+
+def _network(model: Model, prepared: Prepared, seed: int) -> tuple[nn.Module, dict[str, Any]]:
+    _, height, width, channels = prepared.train.images.shape
+    if height != width:
+        raise InputError(
+            f"The images of '{prepared.train.name}' are {width} × {height} pixels, but networks "
+            "take squares; read them in one size (option size, such as size=64)."
+        )
+    options: dict[str, Any] = {
+        "classes": len(prepared.train.classes),
+        "channels": channels,
+        "size": height,
+        "width": model.width,
+        **model.options,
+    }
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(first_seed(seed))
+        return build(model.architecture, **options), options

@@ -1,1 +1,0 @@
-"""A choice shown: in sentences, on a terminal, as JSON, tables and figures."""

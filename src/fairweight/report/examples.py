@@ -1,0 +1,354 @@
+"""The section of the page about examples: sentences, figures and tables, where there are any."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from fairweight.auditing.exemplars.table import in_turn
+from fairweight.auditing.result import records
+from fairweight.base.wording import missing, shown
+from fairweight.report.explanation_sentences import sentences_by_variant
+from fairweight.report.figures import Figure, Spec, figures
+from fairweight.report.members import members_of, worded
+from fairweight.report.numbers import count, number, p_value, percent, points
+from fairweight.report.sections import DrawnFigure, drawn
+from fairweight.report.sentences import begun
+from fairweight.report.view_tables import Cell, PageTable, finite, name_cell
+from fairweight.tables.annotations import COLUMNS, KEYS, VERDICTS, WITHOUT_LABEL
+from fairweight.tables.names import split_grouping
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairweight.auditing.result import AuditResult
+
+LIMIT = 50
+TITLES = {
+    "exemplar_counts": "Number of exemplars",
+    "exemplar_accuracy": "Accuracy on exemplars",
+    "exemplar_overlap": "Exemplars that variants share",
+    "exemplar_surrogate": "The surrogate of one pair",
+    "enrichment": "Classes and groups among exemplars",
+    "exemplars": "Exemplars",
+    "risk": "Risk from the dense models alone",
+    "slices": "Slices",
+    "example_properties": "Properties of lost examples",
+    "individuals": "Individuals",
+    "individual_fits": "Lines through individuals",
+    "class_coefficients": "What goes with the accuracy of a class",
+    "class_fits": "Models of class accuracies",
+    "class_rows": "Accuracies of classes over models",
+    "class_residuals": "Residuals of class accuracies",
+    "bias_regression": "Bias amplification, compressed on dense",
+    "label_interrelation": "Label interrelation",
+    "similarity": "Bias against the distance of representations",
+    "similarity_points": "Distances of representations",
+    "mitigation": "What a mitigation changed",
+    "override_curves": "Overrides by budget",
+    "cascade_curve": "A cascade by threshold",
+    "attributes": "Bias of every attribute",
+    "settings": "Bias of attributes, settings side by side",
+}
+_IMAGES = ("exemplar_images", "tilt_example")  # drawn, and too large for cells
+_SHARES = ("share", "accuracy", "baseline", "compressed", "uncertain", "floor", "matched")
+_SHIFTS = ("shift", "excess")
+
+
+@dataclass(frozen=True)
+class FigureGroup:
+    """Figures that are folded together."""
+
+    anchor: str
+    title: str
+    figures: tuple[DrawnFigure, ...]
+    open: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Everything that the section shows."""
+
+    lines: dict[str, list[str]]  # by variant
+    groups: tuple[FigureGroup, ...]
+    absent: tuple[DrawnFigure, ...]
+    tables: tuple[PageTable, ...]
+
+
+def explanation(
+    result: AuditResult, specs: dict[str, Spec], variants: Sequence[str] | None = None
+) -> Explanation | None:
+    """The section, or None for an audit without exemplars and explanations.
+
+    Figures are drawn of these variants (of all by default).
+    """
+    if not result.explanations:
+        return None
+    order = result.variants if variants is None else variants
+    groups: list[FigureGroup] = []
+    absent: dict[tuple[str, str | None], DrawnFigure] = {}
+    for anchor, title, wanted, variant in _plan(result, order):
+        found = [
+            drawn(result, figure, variant, f"{anchor}-{figure.id.lower()}", specs)
+            for figure in wanted
+        ]
+        absent |= {(f.id, f.reason): f for f in found if f.reason is not None}
+        kept = tuple(f for f in found if f.reason is None)
+        if kept:
+            opened = anchor == "examples-all" or (variant is not None and variant == order[0])
+            groups.append(FigureGroup(anchor, title, kept, opened and "-more-" not in anchor))
+    return Explanation(
+        {
+            "all models" if whose is None else shown(whose): [begun(s) for s in said]
+            for whose, said in sentences_by_variant(result).items()
+        },
+        tuple(groups),
+        tuple(absent.values()),
+        tuple(_tables(result)),
+    )
+
+
+def _plan(
+    result: AuditResult, variants: Sequence[str]
+) -> Iterator[tuple[str, str, list[Figure], str | None]]:
+    """Groups of figures in their order: findings first, then what is folded away."""
+    for more in (False, True):
+        own = [figure for figure in figures() if figure.explains and figure.more == more]
+        prefix = "More figures: " if more else ""
+        word = "more-" if more else ""
+        once = [figure for figure in own if figure.once]
+        yield f"examples-{word}all", f"{prefix}all variants together", once, None
+        for variant in variants:
+            i = result.variants.index(variant) + 1
+            title = f"{prefix}{shown(variant)} against {shown(result.baseline)}"
+            each = [figure for figure in own if not figure.once]
+            yield f"examples-{word}{i}", title, each, variant
+
+
+def _tables(result: AuditResult) -> Iterator[PageTable]:
+    for name, frame in result.explanations.items():
+        if name in _IMAGES or frame.empty:
+            continue
+        kept = [str(c) for c in frame.columns if frame[c].notna().any()]
+        rows = tuple(
+            tuple(_cell(_unit(name, column), row[column]) for column in kept)
+            for row in records(frame.head(LIMIT), kept)
+        )
+        yield PageTable(
+            f"explanation-{name.replace('_', '-')}",
+            TITLES.get(name, name.replace("_", " ")),
+            tuple(worded(column.replace("_", " "), members_of(result)) for column in kept),
+            rows,
+            len(frame),
+            f"tables/{name}.parquet",
+            "that come first",
+        )
+
+
+def _unit(table: str, column: str) -> str:
+    """The column by whose name a value is read: the floor of a distance is no share."""
+    if table in ("attributes", "settings") and column == "shift":
+        return "value"  # of whatever metric the row is about
+    return "distance" if (table, column) == ("similarity_points", "floor") else column
+
+
+def _cell(column: str, value: Any) -> Cell:
+    """A value as people read it.
+
+    >>> _cell("share_test", 0.25).shown, _cell("p_value", 0.0001).shown, _cell("modal", True).shown
+    ('25.0 %', '< 0.001', 'yes')
+    """
+    if isinstance(value, bool):
+        return Cell("yes" if value else "no", float(value))
+    if isinstance(value, str) or missing(value):
+        return name_cell(value)
+    found = float(value)
+    if column.startswith("p_"):
+        return Cell(p_value(found, bare=True), finite(found))
+    if column.startswith(_SHIFTS):
+        return Cell(points(found), finite(found))
+    if column.startswith(_SHARES) and abs(found) <= 1 and column != "accuracy0_quartile":
+        return Cell(percent(found), finite(found))
+    whole = found.is_integer() and (column.startswith("n") or not isinstance(value, float))
+    return Cell(count(found) if whole else number(found), finite(found))
+
+
+# Exemplars to look at and to judge in the page itself: an auditor needs only a browser.
+
+MOST = 200
+_SCRIPTS = ("annotation_csv.js", "annotation_log.js", "gallery.js")
+Row = dict[str, Any]
+Key = tuple[str, str]  # task (empty for a single one), example
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one compressed variant made of an exemplar."""
+
+    variant: str
+    answer: str
+    votes: str
+    distance: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """One exemplar, of one variant or of several."""
+
+    example_id: str
+    task: str
+    label: str
+    dense: str
+    dense_votes: str
+    answers: tuple[Answer, ...]
+    groups: dict[str, str]
+    image: str | None
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Everything that the part of the page needs.
+
+    Parameters
+    ----------
+    n_exemplars
+        How many there are in all; `cards` are the first of each variant in turn.
+    data
+        For the script: what must not be shortened, as text is for people.
+    """
+
+    cards: tuple[Card, ...]
+    n_exemplars: int
+    variants: tuple[str, ...]
+    tasks: tuple[str, ...]
+    labels: tuple[str, ...]
+    verdicts: Mapping[str, tuple[str, str]]  # key → verdict, what it says
+    data: dict[str, Any]
+
+
+def gallery(result: AuditResult) -> Gallery | None:
+    """The gallery, or None for an audit without exemplars."""
+    table = result.explanations.get("exemplars")
+    if table is None or table.empty:
+        return None
+    images = _images(result)
+    chosen = _chosen(table, images)
+    rows: dict[Key, dict[str, Row]] = {}
+    for row in records(table[table["example_id"].astype(str).isin({key[1] for key in chosen})]):
+        rows.setdefault(_key(row), {})[str(row["variant"])] = row
+    cards = tuple(_card(result, key, rows[key], images.get(key)) for key in chosen)
+    variants = [v for v in result.variants if any(v == a.variant for c in cards for a in c.answers)]
+    tasks = [task for task in result.tasks if any(card.task == task for card in cards)]
+    labels = [name for name in result.classes if any(card.label == name for card in cards)]
+    data = {
+        "storage": f"fairweight-annotations-{audit_digest(result)}",
+        "columns": COLUMNS,
+        "keys": KEYS,
+        "withoutLabel": WITHOUT_LABEL,
+        "classes": result.classes,
+        "variants": variants,
+        "tasks": tasks,
+        "labels": labels,
+        "cards": [
+            {
+                "example_id": card.example_id,
+                "task": card.task,
+                "label": card.label,
+                "variants": [answer.variant for answer in card.answers],
+            }
+            for card in cards
+        ],
+    }
+    n_exemplars = len(table.drop_duplicates(["task", "example_id"]))
+    verdicts = {key: (verdict, VERDICTS[verdict]) for key, verdict in KEYS.items()}
+    return Gallery(cards, n_exemplars, tuple(variants), tuple(tasks), tuple(labels), verdicts, data)
+
+
+def gallery_scripts(shown: Gallery | None) -> list[str]:
+    """The scripts of the gallery; none without one."""
+    return [] if shown is None else ["\n".join(_resource(name) for name in _SCRIPTS)]
+
+
+def gallery_style(shown: Gallery | None) -> str:
+    """The style of the gallery; none without one."""
+    return "" if shown is None else _resource("gallery.css")
+
+
+def audit_digest(result: AuditResult) -> str:
+    """A name of the audit under which a browser keeps its annotations.
+
+    The same inputs and options have the same name, so that a report made once more still has
+    them; where an input has no checksum, the time of the audit is a part of it.
+    """
+    origin = result.provenance
+    unknown = not origin.inputs or any(not given.get("sha256") for given in origin.inputs)
+    facts = [
+        [given.get("sha256") for given in origin.inputs],
+        origin.options,
+        [result.baseline, result.variants, result.tasks, result.classes],
+        origin.created if unknown else None,
+    ]
+    text = json.dumps(facts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _chosen(table: pd.DataFrame, images: Mapping[Key, str]) -> list[Key]:
+    """The first of every variant and task in turn: modal ones, then the furthest apart."""
+    lists: dict[tuple[str, str], list[Key]] = {}
+    for modal in (True, False):  # each in the order of the table, the furthest apart first
+        for row in records(table[table["modal"] == modal], ("variant", "task", "example_id")):
+            key = _key(row)
+            own = lists.setdefault((str(row["variant"]), key[0]), [])
+            if len(own) < MOST and (not images or key in images):
+                own.append(key)
+    return in_turn(lists.values(), MOST)
+
+
+def _images(result: AuditResult) -> dict[Key, str]:
+    table = result.explanations.get("exemplar_images")
+    if table is None:
+        return {}
+    found = {_key(row): str(row["image"]) for row in records(table[table["part"] != "gallery"])}
+    # Thumbnails replace large images; an audit.json of an earlier version has none.
+    small = records(table[table["part"] == "gallery"])
+    return {_key(row): str(row["image"]) for row in small} or found
+
+
+def _key(row: Row) -> Key:
+    return ("" if missing(row["task"]) else str(row["task"]), str(row["example_id"]))
+
+
+def _card(result: AuditResult, key: Key, own: Mapping[str, Row], image: str | None) -> Card:
+    first = next(iter(own.values()))
+    groups = {
+        name: "—" if missing(first[name]) else str(first[name])
+        for name in (split_grouping(grouping)[0] for grouping in result.single_columns)
+        if name in first
+    }
+    return Card(
+        key[1],
+        key[0],
+        str(first["label"]),
+        str(first["modal_baseline"]),
+        str(first["votes_baseline"]),
+        tuple(
+            Answer(
+                variant,
+                str(own[variant]["modal_compressed"]),
+                str(own[variant]["votes_compressed"]),
+                "—" if missing(own[variant]["distance"]) else number(own[variant]["distance"]),
+            )
+            for variant in result.variants
+            if variant in own
+        ),
+        groups,
+        image if image is not None and image.startswith("data:image/") else None,
+    )
+
+
+def _resource(name: str) -> str:
+    return (files("fairweight.report") / "templates" / name).read_text(encoding="utf-8")

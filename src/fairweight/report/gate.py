@@ -1,0 +1,229 @@
+"""A verdict in words: one deciding bound per row on a terminal, intervals elsewhere."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fairweight.auditing.archive import plain_records
+from fairweight.auditing.result import GATE_ALPHA
+from fairweight.base.wording import real, shown, text
+from fairweight.report.numbers import count, is_share, number, percent, shift_of, value_interval
+
+if TYPE_CHECKING:
+    from fairweight.auditing.gate.verdict import Verdict
+    from fairweight.specs.policy import Policy
+
+ORDER = {"fail": 0, "cannot tell": 1, "pass": 2}
+
+
+def endpoints(verdict: Verdict, variant: str) -> list[dict[str, Any]]:
+    """The rows of one variant, what is wrong first."""
+    rows = verdict.rows[verdict.rows["variant"] == variant]
+    return sorted(plain_records(rows), key=lambda row: ORDER[row["decision"]])
+
+
+def headline(verdict: Verdict) -> str:
+    """The outcome, over how many variants."""
+    tried = len(verdict.variants)
+    which = f"{verdict.require} of {tried} variants must pass" if tried > 1 else "1 variant tried"
+    return f"{verdict.outcome.upper()} ({which})"
+
+
+def passing(verdict: Verdict) -> str | None:
+    """Which of several variants pass; None where there is one, whose outcome is the headline's."""
+    if len(verdict.variants) < 2:
+        return None
+    names = [shown(name) for name, outcome in verdict.variants.items() if outcome == "pass"]
+    return f"Passing: {', '.join(names)}." if names else "Passing: none."
+
+
+def standing(verdict: Verdict, variant: str) -> str:
+    """How a variant fares: its outcome and the number of endpoints behind it."""
+    rows = verdict.rows[verdict.rows["variant"] == variant]
+    counts = [
+        f"{count(int((rows['decision'] == decision).sum()))} {decision}"
+        for decision in ("pass", "fail", "cannot tell")
+    ]
+    equivalent = int(rows["equivalent"].sum())
+    alike = f"; {count(equivalent)} equivalent" if equivalent else ""
+    ends = "endpoint" if len(rows) == 1 else "endpoints"
+    return (
+        f"{shown(variant)}: {verdict.variants[variant]} "
+        f"({count(len(rows))} {ends}: {', '.join(counts)}{alike})"
+    )
+
+
+EQUIVALENT = " Equivalent: the interval lies within ± margin."
+
+
+def confidence_of(verdict: Verdict) -> str:
+    """The confidence of the intervals, whose two ends err together."""
+    return f"{100 * (1 - 2 * _alpha(verdict)):.4g} %"
+
+
+def how_to_read(verdict: Verdict) -> str:
+    """What the intervals of a verdict are."""
+    words = f"Intervals: {confidence_of(verdict)}, one-sided error {100 * _alpha(verdict):.3g} %."
+    return words + (EQUIVALENT if verdict.rows["equivalent"].any() else "")
+
+
+def how_to_read_bounds(verdict: Verdict) -> str:
+    """What the bounds of a verdict are."""
+    words = f"Each bound is wrong in at most {100 * _alpha(verdict):.3g} % of cases."
+    return words + (EQUIVALENT if verdict.rows["equivalent"].any() else "")
+
+
+def _alpha(verdict: Verdict) -> float:
+    looks = 1 if verdict.look is None else verdict.look.of
+    from fairweight.auditing.gate.verdict import divisor
+
+    return GATE_ALPHA / (divisor(looks) or looks)
+
+
+def subject(row: dict[str, Any]) -> str:
+    """What an endpoint speaks of.
+
+    >>> row = {"metric": "recall", "group": None, "class": "3", "task": None}
+    >>> subject(row), subject(row | {"class": None, "task": "smiling"})
+    ('recall of class 3', 'recall overall (task smiling)')
+    """
+    group, cls, task = (text(row[key]) for key in ("group", "class", "task"))
+    of = f"class {shown(cls)}" if cls is not None else shown(group) if group else "overall"
+    joint = " " if of == "overall" else " of "
+    part = f" (task {shown(task)})" if task is not None else ""
+    return f"{row['metric']}{joint}{of}{part}"
+
+
+def endpoint_name(row: dict[str, Any]) -> str:
+    """What an endpoint speaks of and what is asked of it, as the policy has it.
+
+    >>> row = {"metric": "recall", "by": "class", "group": None, "class": "3", "task": None}
+    >>> endpoint_name(row | {"criterion": "margin", "limit": 0.02})
+    'recall of class 3, margin 0.02'
+    """
+    return f"{subject(row)}, {row['criterion']} {row['limit']:g}"
+
+
+def interval(row: dict[str, Any]) -> str:
+    """The estimate with the interval that decides, in the unit of the policy."""
+    if row["low"] is None and row["high"] is None:
+        return number(row["estimate"])
+    return f"{number(row['estimate'])} [{number(row['low'])}, {number(row['high'])}]"
+
+
+def with_interval(row: dict[str, Any]) -> str:
+    """An endpoint with its interval as people read it: points and percent.
+
+    >>> row = {"metric": "recall", "group": None, "class": "3", "task": None, "limit": 0.02,
+    ...        "decision": "pass", "criterion": "margin", "estimate": -0.002, "low": -0.01,
+    ...        "high": 0.006}
+    >>> with_interval(row)
+    'recall of class 3: −0.2 points [−1.0, +0.6], margin 0.02: pass'
+    """
+    ends = [real(row[name]) for name in ("estimate", "low", "high")]
+    write = shift_of if row["criterion"] in ("margin", "recovery") else value_interval
+    return (
+        f"{subject(row)}: {write(row['metric'], *ends)}, {row['criterion']} {row['limit']:g}: "
+        f"{row['decision']}"
+    )
+
+
+def deciding_bound(row: dict[str, Any]) -> str:
+    """The one bound that decides an endpoint beside its limit; the reason where there is none.
+
+    >>> row = {"metric": "accuracy", "criterion": "margin", "limit": 0.02, "threshold": -0.02,
+    ...        "bound": -0.0071, "decision": "pass", "ratio": None, "n_left_out": 0, "high": 0.001}
+    >>> deciding_bound(row)
+    'loss is at most 0.8 points; limit 2'
+    >>> deciding_bound(row | {"decision": "fail", "bound": -0.0523})
+    'loss is at least 5.2 points; limit 2'
+    >>> deciding_bound(row | {"decision": "cannot tell", "bound": -0.0301, "certifiable": 0.0301})
+    'loss is at most 3.1 points; limit 2; these data certify a margin of 0.0302'
+    >>> deciding_bound(row | {"criterion": "min", "limit": 0.8, "threshold": 0.8, "bound": 0.912})
+    'at least 91.2 %; floor 80 %'
+    """
+    from fairweight.auditing.gate.endpoints import CHANGES
+    from fairweight.auditing.gate.verdict import NAMES
+    from fairweight.auditing.metrics import metric
+
+    if row["bound"] is None:
+        return shown(row["reason"])
+    bound, threshold, criterion = float(row["bound"]), float(row["threshold"]), row["criterion"]
+    lower = metric(row["metric"]).better == "lower"
+    # A fail is shown from the other side: the good end of the interval is beyond the limit.
+    worst = row["decision"] != "fail"
+    if criterion in ("margin", "recovery"):
+        loss, limit = (bound, threshold) if lower else (-bound, -threshold)
+        size, allowed = _scaled(row["metric"], abs(loss), limit, up=worst == (loss > 0))
+        what = "" if lower and row["metric"] in CHANGES else "rise is " if lower else "loss is "
+        most = "at most" if worst else "at least"
+        if loss <= 0:
+            what, most = ("fall is " if lower else "gain is "), "at least"
+        said = [f"{what}{most} {size}{' points' if is_share(row['metric']) else ''}"]
+        said.append(f"limit {allowed}")
+        if row["ratio"] is not None:
+            said.insert(0, f"keeps {percent(row['ratio'])} of the baseline")
+    else:
+        size, allowed = _scaled(row["metric"], bound, threshold, up=worst == lower)
+        unit = " %" if is_share(row["metric"]) else ""
+        most = "at most" if worst == lower else "at least"
+        said = [f"{most} {size}{unit}", f"{NAMES[criterion]} {allowed}{unit}"]
+    if row["decision"] == "cannot tell":
+        said.append(_certified(row))
+    if row["n_left_out"]:
+        said.append(f"{count(row['n_left_out'])} examples left out count as errors")
+    return "; ".join(said)
+
+
+def _scaled(name: str, value: float, limit: float, *, up: bool) -> tuple[str, str]:
+    """A bound and its limit in the metric's unit, rounded away from what it promises.
+
+    It gets the decimals that it needs to stay on its side of the limit.
+    """
+    scale = 100 if is_share(name) else 1
+    least = 1 if is_share(name) else 3
+    step = math.ceil if up else math.floor
+    text = f"{scale * value:.6g}"
+    for decimals in range(least, 7):
+        rounded = step(round(scale * value * 10**decimals, 6)) / 10**decimals
+        if (rounded < scale * limit) == (value < limit) and rounded != scale * limit:
+            text = f"{rounded:.{decimals}f}"
+            break
+    return text.replace("-", "\N{MINUS SIGN}"), f"{scale * limit:.6g}"
+
+
+def _certified(row: dict[str, Any]) -> str:
+    """The strictest limit that would pass, to be copied into a policy."""
+    from fairweight.auditing.gate.verdict import NAMES, above, below
+
+    name, value = NAMES[row["criterion"]], row["certifiable"]
+    if value is None:
+        return f"these data certify no {name} at all"
+    upwards = row["criterion"] in ("min", "recovery")
+    return f"these data certify a {name} of {below(value) if upwards else above(value)}"
+
+
+# A verdict as JSON, for programs.
+
+SCHEMA = 1
+
+
+def to_json(verdict: Verdict, policy: Policy) -> str:
+    """The outcome, the policy that was asked, and every endpoint."""
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "outcome": verdict.outcome,
+        "exit_code": verdict.exit_code,
+        "require": verdict.require,
+        "variants_tried": len(verdict.variants),
+        "variants": verdict.variants,
+        "passing": [name for name, outcome in verdict.variants.items() if outcome == "pass"],
+        "look": None if verdict.look is None else asdict(verdict.look),
+        "notes": list(verdict.notes),
+        "policy": asdict(policy),
+        "endpoints": plain_records(verdict.rows),
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

@@ -1,0 +1,229 @@
+"""A spec from plain values; what cannot be used gets one sentence."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from fairweight.errors import InputError, UnknownNameError, brief
+from fairweight.specs.study import Study
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+Spec = TypeVar("Spec")
+DEEPEST = 30  # tables in tables
+
+
+def read_spec(kind: type[Spec], given: Mapping[str, Any], what: str) -> Spec:
+    """The spec with these fields.
+
+    Parameters
+    ----------
+    kind
+        A frozen dataclass of this folder.
+    what
+        How messages call it: `The training`.
+
+    >>> from fairweight.specs.training import Training
+    >>> read_spec(Training, {"epochs": 3}, "The training").epochs
+    3
+    >>> read_spec(Training, {"epochs": -1}, "The training")
+    Traceback (most recent call last):
+    ...
+    fairweight.errors.InputError: The training: epochs = -1 cannot be used; it should be greater
+    than or equal to 0.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(dict(given))
+    except ValidationError as error:
+        # A misspelt field explains a missing one.
+        first = min(error.errors(), key=lambda e: e["type"] != "unexpected_keyword_argument")
+        raise _refusal(first, kind, what) from None
+
+
+def read_toml(path: str | Path, what: str) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    try:
+        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{what} '{path}' does not exist; check the path.") from None
+    except OSError as error:
+        raise InputError(
+            f"{what} '{path}' cannot be read ({error.strerror}); give a TOML file."
+        ) from None
+    except (UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{what} '{path}' is not valid TOML ({error}); correct it.") from None
+
+
+def check_plain(value: Any, what: str, place: str = "", depth: int = 0) -> None:
+    """Raise unless a value is text, finite numbers, lists and tables, which is all that is kept.
+
+    TOML also has dates, nan and inf.
+
+    >>> check_plain({"a": [1, {"b": float("nan")}]}, "The study")
+    Traceback (most recent call last):
+    ...
+    fairweight.errors.InputError: The study: a.1.b = nan cannot be used; give text or a finite
+    number.
+    """
+    if depth > DEEPEST:
+        raise InputError(f"{what}: {brief(place)} is nested too deeply; make it plainer.")
+    if isinstance(value, Mapping | list | tuple):
+        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, held in pairs:
+            if isinstance(value, Mapping):
+                check_plain(key, what, f"{place}.{key}".lstrip("."), depth)
+            check_plain(held, what, f"{place}.{key}".lstrip("."), depth + 1)
+        return
+    finite = not isinstance(value, float) or math.isfinite(value)
+    if isinstance(value, str):
+        finite = value.isascii() or not any("\ud800" <= mark <= "\udfff" for mark in value)
+    small = not isinstance(value, int) or abs(value) < 2**63
+    if not (finite and small and isinstance(value, str | int | float | None)):
+        raise InputError(
+            f"{what}: {brief(place)} = {brief(value)} cannot be used; give text or a finite number."
+        )
+
+
+def _refusal(error: ErrorDetails, kind: type[Any], what: str) -> InputError:
+    place = [str(part) for part in error["loc"]]
+    field = brief(".".join(place))
+    if error["type"] == "unexpected_keyword_argument":
+        known = [f.name for f in fields(kind)] if len(place) == 1 else []
+        return UnknownNameError(f"{what}: the field", field, known)
+    if error["type"] == "missing":
+        return InputError(f"{what}: {field} is missing; give it.")
+    if error["type"] == "value_error":
+        told = brief(error["ctx"]["error"], 600)
+        return InputError(f"{what}: {told}.")
+    given = brief(repr(error["input"]))
+    return InputError(f"{what}: {field} = {given} cannot be used; {_told(error)}.")
+
+
+def _told(error: ErrorDetails) -> str:
+    """What pydantic says, as the second half of a sentence."""
+    message = error["msg"]
+    return message.replace("Input should be", "it should be").rstrip(".")
+
+
+# What the fields of a spec are: type and default from its schema, meaning from its docstring.
+
+REQUIRED = "required"
+_PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class SpecField:
+    name: str
+    type: str  # in words: `number from 0 to 1`
+    default: Any  # None may also be a default: `required` tells
+    required: bool
+    meaning: str
+
+    @property
+    def default_text(self) -> str:
+        """The default as it is written in JSON and TOML; `required` without one."""
+        return REQUIRED if self.required else json.dumps(self.default, ensure_ascii=False)
+
+
+def described(spec: type[Any]) -> tuple[SpecField, ...]:
+    """The fields of a spec, those without a default first.
+
+    >>> from fairweight.specs.compression import GlobalMagnitude
+    >>> field = described(GlobalMagnitude)[0]
+    >>> field.name, field.type, field.default_text
+    ('sparsity', 'number from 0 to 1', 'required')
+    """
+    schema = TypeAdapter(spec).json_schema()
+    meanings, required = _meanings(spec), schema.get("required", ())
+    fields = [
+        SpecField(
+            name=name,
+            type=_words(facts),
+            default=facts.get("default"),
+            required=name in required,
+            meaning=meanings.get(name, ""),
+        )
+        for name, facts in schema["properties"].items()
+        if "const" not in facts  # the name of a schedule, which says which of them it is
+    ]
+    return tuple(sorted(fields, key=lambda field: not field.required))
+
+
+def summary_of(spec: type[Any]) -> str:
+    """The paragraphs of a docstring before its parameters, on one line."""
+    text = inspect.cleandoc(spec.__doc__ or "")
+    return " ".join(_PARAMETERS.sub("", text).split())
+
+
+def _meanings(spec: type[Any]) -> dict[str, str]:
+    """Entries of the section `Parameters` of the class and of those that it builds on."""
+    found: dict[str, str] = {}
+    for base in reversed(spec.__mro__):
+        section = _PARAMETERS.search(inspect.cleandoc(vars(base).get("__doc__") or ""))
+        names: list[str] = []
+        for line in section[1].splitlines() if section else ():
+            if line and not line[0].isspace():
+                names = [name.strip() for name in line.split(",")]
+                found |= dict.fromkeys(names, "")
+            else:
+                for name in names:
+                    found[name] = f"{found[name]} {line.strip()}".strip()
+    return found
+
+
+def _words(facts: dict[str, Any]) -> str:
+    """A JSON schema in words."""
+    if "anyOf" in facts:
+        return " or ".join(_words(choice) for choice in facts["anyOf"])
+    if "discriminator" in facts:
+        return "one of: " + ", ".join(facts["discriminator"]["mapping"])
+    if "enum" in facts:
+        return " or ".join(json.dumps(value) for value in facts["enum"])
+    kind: str = facts.get("type", "anything")
+    if kind == "array":
+        return f"list of {_words(facts.get('items', {}))}"
+    words = {"string": "text", "integer": "whole number", "boolean": "true or false"}
+    return words.get(kind, kind) + _range(facts)
+
+
+def _range(facts: dict[str, Any]) -> str:
+    low, high = facts.get("minimum"), facts.get("maximum")
+    if low is not None and high is not None:
+        return f" from {low:g} to {high:g}"
+    ends = (
+        ("of at least", low),
+        ("above", facts.get("exclusiveMinimum")),
+        ("of at most", high),
+        ("below", facts.get("exclusiveMaximum")),
+    )
+    told = [f"{word} {end:g}" for word, end in ends if end is not None]
+    return " " + " and ".join(told) if told else ""
+
+
+# Studies from TOML files and dictionaries; what cannot be used gets one sentence.
+
+
+def read_study(source: str | Path | Mapping[str, Any]) -> Study:
+    """The study of a TOML file (a path) or of a dictionary with the same keys.
+
+    >>> read_study({"name": "s", "experiment": [{"name": "a", "data": {"name": "digits"},
+    ...     "model": {"architecture": "lenet"}, "training": {"epochs": 3}}]}).experiment[0].members
+    5
+    """
+    if isinstance(source, Mapping):
+        held, what = source, "The study"
+    else:
+        held, what = read_toml(source, "The study"), f"The study '{source}'"
+    check_plain(held, what)
+    return read_spec(Study, held, what)

@@ -1,1 +1,0 @@
-"""Whether a study reproduces what its paper claims, judged from stored results."""

@@ -1,1 +1,0 @@
-"""What people say about single examples: verdicts, notes and the labels that they stand for."""

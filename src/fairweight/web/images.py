@@ -1,0 +1,284 @@
+"""Images of an item's examples as small files that a browser can show."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from fairweight.data import load
+from fairweight.data.backdoor import MARKS, Backdoor
+from fairweight.data.codecs import png
+from fairweight.data.dataset import Images, Pixels
+from fairweight.errors import FairweightError
+from fairweight.report.images import BYTES, PATH, ending
+from fairweight.specs.data import Data, DrawnBackdoor
+from fairweight.tables.canonical import canonical_sql
+from fairweight.tables.connection import quote
+from fairweight.web.items import Item
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+# Images from a data set, by the identities that the predictions have too.
+
+Mark = Callable[[Pixels], Pixels]
+
+
+class DatasetImages:
+    """The images of a data set with the marks that the study gave them."""
+
+    def __init__(self, spec: Data, root: Path | None) -> None:
+        self._images = _read(spec, root)
+        self._row = {name: i for i, name in enumerate(self._images.example_id.tolist())}
+        self._marked: frozenset[str] = frozenset()
+        self._mark: Mark | None = None
+        if isinstance(spec.backdoor, str):
+            drawn = Backdoor.read(Path(spec.backdoor))
+            self._marked, self._mark = frozenset(drawn.ids), MARKS[drawn.kind]
+
+    def file(self, example_id: str) -> bytes | None:
+        """A PNG; None where the data set has no such example."""
+        row = self._row.get(example_id)
+        if row is None:
+            return None
+        pixels: Pixels = np.asarray(self._images.images[row])
+        if self._mark is not None and example_id in self._marked:
+            pixels = self._mark(pixels[None])[0]
+        return png(pixels)
+
+
+def _read(spec: Data, root: Path | None) -> Images:
+    if isinstance(spec.backdoor, DrawnBackdoor):
+        # Who is marked depends on the parts, which only the lab divides.
+        from fairweight.lab.partition import prepare
+
+        return prepare(spec, root).test
+    return load(spec.name, root, **dict(spec.options))
+
+
+# Images from a table's column `image` (bytes) or `image_path` (files of the study's folder).
+
+BATCH = 256  # rows of images that are decoded together
+MOST_BYTES = 50_000_000  # of one file
+
+
+class StoredImages:
+    """Images in a Parquet file, read a few rows at a time."""
+
+    def __init__(self, path: Path, id: str) -> None:
+        import pyarrow.parquet as pq
+
+        self._file = pq.ParquetFile(path)
+        self._ids = _columns(str(path), id).column(0)
+        self._rows = lru_cache(maxsize=8)(self._read)
+
+    def file(self, example_id: str) -> bytes | None:
+        """The bytes in the table."""
+        row = _place(self._ids, example_id)
+        if row is None:
+            return None
+        value = self._rows(row // BATCH)[row % BATCH].as_py()
+        if isinstance(value, Mapping):  # Hugging Face's images: {bytes, path}
+            value = value.get("bytes")
+        return value if isinstance(value, bytes) else None
+
+    def _read(self, number: int) -> pa.Array:
+        for i, batch in enumerate(self._file.iter_batches(BATCH, columns=[BYTES])):
+            if i == number:
+                return batch.column(0)
+        raise IndexError(number)
+
+
+class NamedImages:
+    """Image files that a table names, of the study's own folder or the given one."""
+
+    def __init__(self, table: str, id: str, item: Item) -> None:
+        found = _columns(table, id, PATH)
+        self._ids, self._paths = found.column(0), found.column(1)
+        self._beside = Path(table).resolve().parent
+        roots = [item.folder, *([] if item.data is None else [item.data])]
+        self._roots = [root.resolve() for root in roots]
+
+    def file(self, example_id: str) -> bytes | None:
+        """The bytes of the file; None also where it lies anywhere else."""
+        row = _place(self._ids, example_id)
+        named = None if row is None else self._paths[row].as_py()
+        return None if named is None else self._confined(named)
+
+    def _confined(self, named: str) -> bytes | None:
+        if "\x00" in named or Path(named).is_absolute():
+            return None
+        for base in (self._beside, *self._roots):
+            # Resolved first: a link or `..` that leads out of the folder is seen as what it is.
+            path = (base / named).resolve()
+            inside = any(path.is_relative_to(root) for root in self._roots)
+            if inside and path.is_file() and path.stat().st_size <= MOST_BYTES:
+                return path.read_bytes()
+        return None
+
+
+def table_images(item: Item) -> StoredImages | NamedImages | None:
+    """Where a table of the item has images; None where none has."""
+    id = item.columns.get("id", "example_id")
+    for given in (item.examples, item.predictions):
+        if not isinstance(given, str) or not Path(given).is_file():
+            continue
+        names = _names(given)
+        if id not in names:
+            continue
+        if BYTES in names and Path(given).suffix in (".parquet", ".pq"):
+            return StoredImages(Path(given), id)
+        if PATH in names:
+            return NamedImages(given, id, item)
+    return None
+
+
+def _names(table: str) -> list[str]:
+    from fairweight.tables.connection import Workspace
+    from fairweight.tables.sources import open_source
+
+    workspace = Workspace()
+    try:
+        return list(open_source(workspace, table).columns)
+    finally:
+        workspace.close()
+
+
+def _columns(table: str, id: str, path: str | None = None) -> pa.Table:
+    """Identities as text, row by row; with a column of paths each example once, and its path."""
+    from fairweight.tables.connection import Workspace
+    from fairweight.tables.sources import open_source
+
+    workspace = Workspace()
+    try:
+        source = open_source(workspace, table)
+        ids = canonical_sql(quote(id), source.columns[id])
+        rows = f"FROM {quote(source.view)}"
+        sql = f"SELECT {ids} {rows}"
+        if path is not None:
+            sql = f"SELECT {ids}, any_value(CAST({quote(path)} AS VARCHAR)) {rows} GROUP BY 1"
+        return workspace.connection.sql(sql).to_arrow_table()
+    finally:
+        workspace.close()
+
+
+def _place(ids: Any, example_id: str) -> int | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        wanted = pa.scalar(example_id, ids.type)
+    except UnicodeEncodeError:  # lone surrogates are in no table
+        return None
+    found = int(pc.index(ids, wanted).as_py())
+    return None if found < 0 else found
+
+
+SMALLEST, LARGEST = 16, 1024  # sides in pixels
+MOST_PIXELS = 50_000_000  # of a file; more is refused before it is decoded
+KEPT = 512  # encoded images in memory
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+PNG = "image/png"
+# What is sent as it is where Pillow is missing.
+PLAIN = {".png": PNG, ".jpg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
+
+
+class ImageSource(Protocol):
+    """Where the image files of examples come from."""
+
+    def file(self, example_id: str) -> bytes | None:
+        """The file of an example's image; None where there is none."""
+
+
+class Pictures:
+    """The images of an item: from its tables, else from its data set.
+
+    `reason` says why there are none, once somebody has asked.
+    """
+
+    def __init__(self, item: Item) -> None:
+        self._item = item
+        self._lock = threading.Lock()
+        self._opened = False
+        self._source: ImageSource | None = None
+        self.reason: str | None = None
+        self._kept = lru_cache(maxsize=KEPT)(self._made)
+
+    def encoded(self, example_id: str, size: int = 128) -> tuple[bytes, str] | None:
+        """A file and its media type, at most `size` pixels wide and high; None: no image."""
+        return self._kept(example_id, min(max(size, SMALLEST), LARGEST))
+
+    @property
+    def available(self) -> bool:
+        """Whether there are images at all; opens where they come from."""
+        return self._open() is not None
+
+    def _made(self, example_id: str, size: int) -> tuple[bytes, str] | None:
+        source = self._open()
+        if source is None:
+            return None
+        try:
+            with self._lock:  # readers of tables are not made for several threads
+                file = source.file(example_id)
+        except (FairweightError, OSError):
+            return None
+        return None if file is None else thumbnail(file, size)
+
+    def _open(self) -> ImageSource | None:
+        with self._lock:
+            if not self._opened:
+                try:
+                    self._source = self._found()
+                except (FairweightError, OSError, ImportError) as error:
+                    self.reason = str(error)
+                self._opened = True
+        return self._source
+
+    def _found(self) -> ImageSource | None:
+        in_tables = table_images(self._item)
+        if in_tables is not None:
+            return in_tables
+        if self._item.dataset is not None:
+            return DatasetImages(self._item.dataset, self._item.data)
+        self.reason = (
+            "There are no images: no table has a column image or image_path, and the folder does "
+            "not name its data set; name it (--dataset NAME --data DIR)."
+        )
+        return None
+
+
+def thumbnail(file: bytes, size: int) -> tuple[bytes, str] | None:
+    """An image file encoded again, so that nothing of it but the pixels is sent; None: no image."""
+    kind = ending(file)
+    if kind is None:
+        return None
+    try:
+        from PIL import Image
+    except ImportError:
+        return (file, PLAIN[kind]) if kind in PLAIN else None
+    try:
+        with Image.open(io.BytesIO(file), formats=FORMATS) as opened:
+            if opened.width * opened.height > MOST_PIXELS:
+                return None
+            opened.draft("RGB", (size, size))  # JPEGs are decoded small at once
+            return _png(opened, size), PNG
+    # Pillow's decoders raise many kinds of errors about damaged files.
+    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError):
+        return None
+
+
+def _png(opened: Any, size: int) -> bytes:
+    shown = opened if opened.mode in ("L", "RGB") else opened.convert("RGB")
+    if max(shown.size) > size:
+        shown = shown.copy()
+        shown.thumbnail((size, size))
+    held = io.BytesIO()
+    shown.save(held, format="PNG")
+    return held.getvalue()

@@ -227,7 +227,7 @@ DEFECTS: tuple[Defect, ...] = (
     _defect(
         "a constant label ends with an error of ours",
         15,
-        "auditing.compare.estimate",
+        "auditing.compare.rows",
         'if estimate is not None and (kind != "group*class" or estimate.n.any()):',
         "if estimate is not None and len(estimate.n):",
     ),

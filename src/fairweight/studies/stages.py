@@ -252,7 +252,7 @@ def settings(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
     """Put the attributes of all audits into one table, and draw it."""
-    from fairweight.auditing.archive import from_json, write_frames
+    from fairweight.auditing.archive import load, write_frames
     from fairweight.auditing.explain.attributes import settings_table
 
     audits = []
@@ -260,8 +260,7 @@ def settings(
         zip(spec["settings"], inputs.values(), strict=True)
     ):
         context.progress(number, len(inputs), name)
-        text = (folder / "audit.json").read_text(encoding="utf-8")
-        audits.append((setting, from_json(text)))
+        audits.append((setting, load(folder)))
     tables = {"settings": settings_table(audits)}
     write_frames(tables, room / "tables")
     together = replace(audits[0][1], explanations=tables)

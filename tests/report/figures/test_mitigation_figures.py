@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fairweight.auditing.result import AuditResult
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.report.explanation_sentences import mitigation_sentences
 from fairweight.report.figures import draw
 
@@ -24,7 +24,7 @@ def override_rows(variant: str) -> pd.DataFrame:
         for metric, group in (("accuracy", None), ("bias_amplification", "sex"))
         for budget in (0.0, 0.1, 0.2)
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS["override_curves"]))
+    return pd.DataFrame(rows, columns=list(column_names("override_curves")))
 
 
 def cascade_rows(variant: str, cost: float) -> pd.DataFrame:
@@ -35,7 +35,7 @@ def cascade_rows(variant: str, cost: float) -> pd.DataFrame:
         for part in ("choosing", "judging")
         for t in (0.0, 0.5, 1.0)
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS["cascade_curve"]))
+    return pd.DataFrame(rows, columns=list(column_names("cascade_curve")))
 
 
 def with_tables(audit: AuditResult, **tables: pd.DataFrame) -> AuditResult:
@@ -110,7 +110,7 @@ def change(metric: str, by: str, verdict: str, against: str = "small", **more: A
 
 def said(*rows: dict) -> list[str]:
     return mitigation_sentences(
-        pd.DataFrame(rows, columns=list(COLUMNS["mitigation"])), "thresholds"
+        pd.DataFrame(rows, columns=list(column_names("mitigation"))), "thresholds"
     )
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from fairweight.auditing.gate.endpoints import demands, endpoints, unjudged_levels
 from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened, test_set_of
 from fairweight.auditing.result import BOUNDED, DIVISORS
+from fairweight.auditing.schema import column_names, typed
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,11 +48,6 @@ CANNOT_TELL: Outcome = "cannot tell"
 
 NO_WIDTH = 1e-12
 MINUS = "\N{MINUS SIGN}"
-ROW_COLUMNS: tuple[str, ...] = (
-    "variant", "task", "metric", "by", "group", "class", "n", "rule", "criterion", "limit",
-    "threshold", "estimate", "low", "high", "bound", "ratio", "n_left_out", "decision",
-    "equivalent", "certifiable", "reason",
-)  # fmt: skip
 NAMES = {"margin": "margin", "min": "floor", "max": "ceiling", "recovery": "recovery"}
 
 
@@ -101,7 +97,7 @@ def rejected(strength: Sequence[int] | NDArray[np.int_], looks: int = 1) -> NDAr
 
 
 def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) -> pd.DataFrame:
-    """The endpoints (as `endpoints` returns them) with their decisions: ROW_COLUMNS.
+    """The endpoints (as `endpoints` returns them) with their decisions: the table `endpoints`.
 
     Parameters
     ----------
@@ -177,7 +173,7 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
         certifiable=np.where(usable, certified, np.nan),
         reason=reasons,
     )
-    return made[list(ROW_COLUMNS)]
+    return typed("endpoints", made[list(column_names("endpoints"))])
 
 
 def _oriented(declared: pd.DataFrame, sign: NDArray[np.int_]) -> tuple[Floats, Floats]:
@@ -417,7 +413,7 @@ EXIT_CODES: dict[Outcome, int] = {PASS: 0, FAIL: 1, CANNOT_TELL: 3}
 class Verdict:
     """What the gate decided and why.
 
-    rows  `judge.ROW_COLUMNS`, one per endpoint: `estimate`, `low`, `high` are the shift (or the
+    rows  the table `endpoints`, one per endpoint: `estimate`, `low`, `high` are the shift (or the
           value) with its 90 % interval, or wider where looks are counted; `bound` is the one limit
           that decides, `certifiable` the strictest limit that the data certify
     """

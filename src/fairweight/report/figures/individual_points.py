@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing import schema
 from fairweight.auditing.result import records
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.wording import missing
 from fairweight.report.figures.parts import label, labels, selection, value
 from fairweight.report.figures.registry import Spec
@@ -31,7 +31,7 @@ _SHARES = (
 
 def properties(frame: pd.DataFrame) -> list[str]:
     """The columns that describe the individuals and differ between them."""
-    own = [str(c) for c in frame.columns if c not in COLUMNS["individuals"]]
+    own = [str(c) for c in frame.columns if c not in schema.column_names("individuals")]
     return [c for c in own if frame[c].dtype.kind in "fiu" and frame[c].nunique() > 1]
 
 

@@ -26,8 +26,8 @@ N = 300
 QUICK: dict[str, Any] = {"n_boot": 60, "random_state": 3}
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "audits-0.1.0"
 LEFT_TO_THE_CUBE = frozenset(
-    ("accuracy", "recall", "precision", "cev", "sde", "group_gap", "flips", "worst_group_shift")
-    + ("heterogeneity", "selection_rate")
+    {"accuracy", "recall", "precision", "cev", "sde", "group_gap", "flips", "worst_group_shift"}
+    | {"heterogeneity", "selection_rate"}
 )
 KEYS = ["variant", "metric", "by", "group", "class", "task", "scope"]
 

@@ -37,7 +37,7 @@ GROUPS = ("--groups", "sex,age")
 @pytest.fixture(scope="module")
 def reference() -> list[dict[str, Any]]:
     """The rows of the same audit, made in Python."""
-    from fairweight.auditing.archive import plain_records
+    from fairweight.auditing.table_files import plain_records
 
     made = fw.audit_table(wide_frame(), groups=["sex", "age"], n_boot=40)
     return plain_records(made.results)

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairweight.auditing.archive import cell_text, from_json, to_json, write_tables
+from fairweight.auditing.archive import from_json, to_json, write_tables
 from fairweight.auditing.result import RESULT_COLUMNS, AuditResult
 from fairweight.auditing.schema import AUDIT_TABLES, column_names
+from fairweight.auditing.table_files import cell_text
 from fairweight.errors import InputError
 
 

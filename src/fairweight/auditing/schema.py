@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # The status of a row: how far it may be leaned on.
 
 OK, NOT_ESTIMABLE, SMALL_GROUP = "ok", "not_estimable", "small_group"
-SUPPRESSED, BOUND, CANNOT_TELL = "suppressed", "bound", "cannot tell"
+SUPPRESSED, BOUND, UNKNOWN = "suppressed", "bound", "cannot tell"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Status:
     @classmethod
     def of(cls, cell: Any) -> Status:
         """The status that a cell holds; a cell that holds nothing is `ok`."""
-        if missing(cell):
+        if missing(cell) or cell == OK:
             return cls(OK)
         found = re.match(r"(ok(?=; )|[^:]*?(?=: ))[:;] ", str(cell))
         if found is None:
@@ -131,7 +131,8 @@ def _typed(column: pd.Series, kind: Kind) -> pd.Series:
         whole, truth = ("Int64", "boolean") if column.isna().any() else ("int64", "bool")
     else:
         whole, truth = "Int64", "boolean"
-    wanted = {"text": "str", "number": "float64", "whole": whole, "truth": truth}[kind]
+    types = {"text": "str", "number": "float64", "whole": whole, "truth": truth}
+    wanted: Any = types[kind]
     if dtype == wanted:
         return column
     if wanted == "Int64":
@@ -139,7 +140,8 @@ def _typed(column: pd.Series, kind: Kind) -> pd.Series:
             return column.astype("Int64")
         except (OverflowError, TypeError, ValueError):
             return column.astype("float64")  # a weighted count has a fraction
-    return column.astype(wanted)
+    made: pd.Series = column.astype(wanted)
+    return made
 
 
 def _own_kind(column: pd.Series) -> Kind:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing import schema
-from fairweight.auditing.schema import AUDIT_TABLES
+from fairweight.auditing.schema import AUDIT_TABLES, NOT_ESTIMABLE, OK, UNKNOWN, Status
 from fairweight.base.files import settle
 from fairweight.base.wording import missing, real
 from fairweight.errors import InputError
@@ -59,11 +59,13 @@ class Stored:
             from fairweight.auditing.explain.individuals import individual_fits
 
             return individual_fits(self.table(folder, "individuals"), sides=("shift",))
-        from fairweight.auditing.archive import AUDIT, load, read_table
+        from fairweight.auditing.archive import AUDIT, load
+        from fairweight.auditing.table_files import read_table
 
         if (place / AUDIT).is_file():
             result = load(place)
-            held = {one: getattr(result, one) for one in AUDIT_TABLES} | dict(result.explanations)
+            held: dict[str, pd.DataFrame] = dict(result.explanations)
+            held |= {one: getattr(result, one) for one in AUDIT_TABLES}
             for one, frame in held.items():
                 self._frames.setdefault((folder, one), frame)
             if name in held:
@@ -146,12 +148,12 @@ def stored_estimate(claim: Claim, where: Where, stored: Stored) -> Estimate:
         raise NotThereError(NO_ROW)
     row = _in_scope(rows, value)
     low, high, how = _limits(row, value, claim.corrected)
-    status = "" if missing(row.get("status")) else str(row.get("status"))
+    status = Status.of(row.get("status"))
     reason = ""
-    if status.startswith(("not_estimable", "cannot tell")):
-        reason = status.partition(": ")[2] or status
+    if status.kind in (NOT_ESTIMABLE, UNKNOWN):
+        reason = status.reason or status.kind
     elif isnan(low) or isnan(high):
-        reason = "no interval" if status in ("", "ok") else status
+        reason = "no interval" if status == Status(OK) else str(status)
     return Estimate(
         real(row[value]),
         low,

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fairweight.auditing.archive import cell_text
+from fairweight.auditing.table_files import cell_text
 from fairweight.report.figures.registry import Spec
 
 PICTURE = "data:image/"

@@ -232,7 +232,10 @@ def test_everything_else_asks_for_the_folder(
         fw.load(lone)
     assert cli.run(["report", str(lone), "--format", "md"]) == cli.BAD_INPUT
     assert "give the folder" in " ".join(capsys.readouterr().err.split())
-    assert len(fw.load(lone, lone=True).results)
+    part = fw.load(lone, lone=True)
+    assert 0 < len(part.results) < len(fw.load(tmp_path).results)
+    with pytest.raises(InputError, match="cannot be written again; give the folder"):
+        part.to_json()
 
 
 # ---------------------------------------------------------------- rows left to the cube

@@ -106,6 +106,11 @@ def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tupl
 
 def _tables(result: AuditResult) -> dict[str, pd.DataFrame]:
     """All frames by the names of their files."""
+    if result.absent:
+        raise InputError(
+            "This audit was read from an audit.json without its tables, so it cannot be written "
+            "again; give the folder that fairweight audit wrote."
+        )
     own = {name: getattr(result, name) for name in AUDIT_TABLES}
     if result.variants_table is not None:
         own[VARIANTS] = result.variants_table
@@ -123,7 +128,7 @@ def to_json(result: AuditResult, finding: Mapping[str, Any] | None = None) -> st
 
     What is undefined (or infinite) is null, integers stay integers.
     """
-    return _dumped(_document(result, _tables(result), finding))
+    return _dumped(_document(result, _tables(result), finding, why_no_cube=_ONE_DOCUMENT))
 
 
 def write(
@@ -147,7 +152,8 @@ def write(
     _check_computed(result, computed)
     away = _of_families(result.results, computed)
     write_tables(replace(result, results=result.results[~away]), folder / "tables")
-    text = _dumped(_document(result, _small(result, away), finding, computed))
+    here, why = _small(result, away), _why_no_cube(result)
+    text = _dumped(_document(result, here, finding, computed, why_no_cube=why))
     (folder / AUDIT).write_text(text, encoding="utf-8")
 
 
@@ -160,6 +166,9 @@ def _check_computed(result: AuditResult, computed: Collection[tuple[str, str]]) 
             raise ValueError(f"{metric} by {by} cannot be computed from a cube")
     if computed and (_why_no_cube(result) or (result.data["split"] == "train").any()):
         raise ValueError("rows cannot be left to a cube that is not stored, or not all of it")
+
+
+_ONE_DOCUMENT = "one document has no tables/ beside it"
 
 
 def _why_no_cube(result: AuditResult) -> str | None:
@@ -209,6 +218,8 @@ def _document(
     here: Mapping[str, pd.DataFrame],
     finding: Mapping[str, Any] | None,
     computed: Collection[tuple[str, str]] = (),
+    *,
+    why_no_cube: str | None,
 ) -> dict[str, Any]:
     origin = asdict(result.provenance)
     request = origin.pop("request")
@@ -229,7 +240,7 @@ def _document(
         "provenance": origin,
         "request": request,
         "finding": finding,
-        "cube": {"why_not": _why_no_cube(result)},
+        "cube": {"why_not": why_no_cube},
         "families": _families(result, here, computed),
         "tables": {
             name: {"rows": len(frame), "here": len(here.get(name, ()))}
@@ -345,7 +356,7 @@ def load(path: str | Path, *, lone: bool = False) -> AuditResult:
             f"'{path}' does not exist; fairweight audit FILE... --out DIR writes one."
         ) from None
     except UnicodeDecodeError:
-        raise InputError(f"'{path}' is not UTF-8 text; give an audit.json.") from None
+        raise InputError(f"'{place.name}' is not UTF-8 text; give an audit.json.") from None
     return _read(_parsed(text), place, lone)
 
 
@@ -416,7 +427,7 @@ def _read(document: Mapping[str, Any], place: Path | None, lone: bool) -> AuditR
         absent=frozenset(
             (one["metric"], one["by"])
             for one in families
-            if one["limits_here"] < one["limits"] and reader.partial
+            if reader.partial and (one["limits_here"] < one["limits"] or one["here"] < one["rows"])
         ),
         **frames,
     )

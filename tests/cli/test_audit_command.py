@@ -145,7 +145,7 @@ def test_what_an_audit_writes_and_says(run: Run) -> None:
     assert told.rstrip().endswith("Report: o u t/report.html")
 
     made = document("o u t")
-    assert made["schema"] == 1
+    assert made["schema"] == 2
     assert (made["baseline"], made["variants"]) == ("dense", ["int8"])
     assert made["version"] == fw.__version__
     assert made["n_examples"] == 240

@@ -225,6 +225,8 @@ def _example(entry: Entry) -> str:
         return f"fairweight train --dataset mnist --data DIR {told} {FROM_SCRATCH[entry.name]}"
     if entry.kind == "recipe":
         told += " --epochs 80 --lr 0.005"
+    elif entry.trains == "must":
+        told += " --epochs 3 --lr 0.01"
     elif "dim" in names:
         told = told.replace("0.9", "0.5") + " --remove-channels"
     elif "indivisible" in names:

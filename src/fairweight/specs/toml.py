@@ -51,6 +51,23 @@ def read_spec(kind: type[Spec], given: Mapping[str, Any], what: str) -> Spec:
         raise _refusal(first, kind, what) from None
 
 
+def as_spec(kind: type[Spec], given: Spec | Mapping[str, Any] | str, what: str, key: str) -> Spec:
+    """A spec as it is, from a dictionary of its fields, or from the one field that it needs.
+
+    Parameters
+    ----------
+    key
+        The field that a plain text stands for.
+
+    >>> from fairweight.specs.data import Data
+    >>> as_spec(Data, "digits", "The data", "name") == Data(name="digits")
+    True
+    """
+    if isinstance(given, str):
+        given = {key: given}
+    return read_spec(kind, given, what) if isinstance(given, Mapping) else given
+
+
 def read_toml(path: str | Path, what: str) -> dict[str, Any]:
     """The tables of a TOML file."""
     try:

@@ -12,9 +12,10 @@ from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.claims import Claims
 from fairweight.specs.study import Experiment, Study
 from fairweight.specs.toml import read_spec, read_study, read_toml
+from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
 
 FOLDER = Path(__file__).parent / "specs"
-PRESETS = ("smoke", "laptop", "paper")
+PRESETS = ("smoke", "quick", "laptop", "paper")  # small ones first
 DEFAULT = "laptop"
 CLAIMS = "claims.toml"
 

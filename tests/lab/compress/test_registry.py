@@ -71,9 +71,9 @@ def package(folder: Path, name: str, text: str) -> None:
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     package(tmp_path, "fairweight_first_weights", PLUGIN)
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._load_others.cache_clear()
+    registry.METHODS._loaded = False
     yield "first-weights"
-    registry._load_others.cache_clear()
+    registry.METHODS._loaded = False
     unregister("first-weights")
     del sys.modules["fairweight_first_weights"]
 
@@ -100,7 +100,7 @@ def test_a_package_that_cannot_be_loaded_is_named_and_stops_nothing(
 ) -> None:
     package(tmp_path, "fairweight_broken", "raise RuntimeError('no luck')")
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._load_others.cache_clear()
+    registry.METHODS._loaded = False
     with pytest.warns(UserWarning, match=r"package 'fairweight_broken' .*RuntimeError: no luck"):
         found = methods()
     assert "global-magnitude" in {entry.name for entry in found}

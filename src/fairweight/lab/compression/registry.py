@@ -7,10 +7,9 @@ module; it is imported when methods are first looked for, and registers its own 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from fairweight.base.registry import Registry
@@ -26,9 +25,7 @@ from fairweight.specs.compression import (
     ZhuGupta,
 )
 from fairweight.specs.fields import recorded
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
+from fairweight.specs.toml import read_spec
 
 ENTRY_POINTS = "fairweight.methods"
 REMEDIES = {
@@ -143,10 +140,7 @@ def spec_of(name: str, **given: Any) -> Any:
     found = base_method(name)
     if (recipe := RECIPES.get(name)) is not None:
         given = _with_given(recipe, given)
-    try:
-        return TypeAdapter(found.spec).validate_python(given)
-    except ValidationError as error:
-        raise _refusal(error.errors(), found) from None
+    return read_spec(found.spec, given, f"Method '{found.name}'", REMEDIES)
 
 
 def _with_given(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,33 +171,6 @@ def spec_from(given: Mapping[str, Any]) -> Any:
             "lists them)."
         )
     return spec_of(given["method"], **{k: v for k, v in given.items() if k != "method"})
-
-
-def _refusal(errors: list[ErrorDetails], found: Method) -> InputError:
-    """A complaint as a sentence: which method, which field, what was given, what to do."""
-    # A misspelt field explains a missing one.
-    error = min(errors, key=lambda e: e["type"] != "unexpected_keyword_argument")
-    where = f"Method '{found.name}'"
-    place = [str(part) for part in error["loc"]]
-    field = place[0] if place else ""
-    if field == "schedule" and len(place) > 1:  # schedule, its kind, its field
-        where, field = f"{where}, schedule '{place[1]}'", "".join(place[2:3])
-    if error["type"] == "unexpected_keyword_argument":
-        if len(place) > 2:
-            return InputError(
-                f"{where} has no field '{field}'; leave it out, or use another schedule."
-            )
-        return UnknownNameError(f"{where}: the field", field, [f.name for f in fields(found.spec)])
-    remedy = REMEDIES.get(field, _lower(error["msg"]))
-    if error["type"] == "missing":
-        return InputError(f"{where}: {field} is missing; {remedy}.")
-    if error["type"] == "value_error":
-        return InputError(f"{where} {error['ctx']['error']}.")
-    return InputError(f"{where}: {field} = {error['input']!r} cannot be used; {remedy}.")
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
 
 
 # Names of the papers for a method with a schedule: `gmp-random-init`, `zhu-gupta` …

@@ -644,12 +644,15 @@ def _lines(row: dict[str, Any]) -> list[str]:
     lines = [
         f"{row['n_params']:,} parameters, {row['n_nonzero']:,} of them not 0"
         f" ({100 * (row.get('sparsity') or 0.0):.1f} % of the layers' weights are 0)",
-        f"{row['size_bytes'] / 1e6:.2f} MB, {row['compressed_bytes'] / 1e6:.2f} MB compressed",
+        f"{row['size_bytes'] / 1e6:.2f} MB"
+        + (f", {packed / 1e6:.2f} MB compressed" if (packed := row["compressed_bytes"]) else ""),
     ]
     if row.get("flops"):
         lines.append(
             f"{_short(row['flops'])} FLOPs per image, {_short(row['flops_sparse'])} without zeros"
         )
+    if not row.get("latency_ms"):
+        return [*lines, str(row["note"])]
     lines.append(
         f"{row['items_per_s']:,.0f} images per second ({row['engine']}, {row['threads']} thread"
         f"{'s' if row['threads'] > 1 else ''}, batches of {row['batch_size']}: median "

@@ -490,3 +490,22 @@ class Int8Static(Quantization):
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Int8Dynamic(Quantization):
     """Hybrid: weights are int8, activations are quantised as they come."""
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class WeightBits(Quantization):
+    """Weights rounded to a few bits, by a scale of each output channel.
+
+    The file holds the rounded weights as floats: its size is counted as if they were packed, and
+    no speed is claimed.
+
+    Parameters
+    ----------
+    bits
+        Of a weight; 4 bits are the 15 whole numbers from -7 to 7, times the channel's scale.
+    """
+
+    bits: Annotated[int, Field(strict=True, ge=2, le=8)]
+
+    def variant(self, method: str) -> str:
+        return f"{method}-{self.bits}"

@@ -74,7 +74,7 @@ def quantize_static(
         reduced = True
         quantised = _static(model, name, inputs, reduced)
     bits = 7 if reduced else 8
-    _note(quantised, model, {"method": "int8-static", "weight_bits": bits, "n": len(inputs)})
+    note(quantised, model, {"method": "int8-static", "weight_bits": bits, "n": len(inputs)})
     return Quantized(write_onnx(quantised, out), bits, len(inputs))
 
 
@@ -90,7 +90,7 @@ def quantize_dynamic(onnx_path: str | Path, out: str | Path) -> Quantized:
         quantise(source, target, weight_type=QuantType.QUInt8)
 
     quantised = _run(model, run)
-    _note(quantised, model, {"method": "int8-dynamic", "weight_bits": 8})
+    note(quantised, model, {"method": "int8-dynamic", "weight_bits": 8})
     return Quantized(write_onnx(quantised, out), 8, None)
 
 
@@ -245,7 +245,7 @@ def _session(model: onnx.ModelProto, *, optimise: bool = True) -> Any:
     )
 
 
-def _note(quantised: onnx.ModelProto, model: onnx.ModelProto, compression: dict[str, Any]) -> None:
+def note(quantised: onnx.ModelProto, model: onnx.ModelProto, compression: dict[str, Any]) -> None:
     """The card of the float model, with what was done to it and its parent."""
     card = card_of(model, "the float model")
     if card is not None:

@@ -36,6 +36,7 @@ REMEDIES = {
     "n": "give how many weights of each m stay, such as 2",
     "m": "give the size of a group of neighbouring input channels, such as 4",
     "indivisible": 'use "refuse" or "leave"',
+    "bits": "give the bits of a weight, a whole number from 2 to 8",
     "examples": "give how many training examples set the ranges, at least 1",
     "reduce_range": "use true, false, or leave it out",
     "schedule": 'use "one-shot", "agp", "gmp", "zhu-gupta", "polynomial" or "iterative"',

@@ -102,9 +102,9 @@ def test_sizes_are_compared_each_time_and_contents_once(
     truncate(store.folder(key) / "small.bin")
     with pytest.raises(Damaged, match="31 bytes instead of 32"):
         store.read(key)
-    store.write(numbered(1), writer(key))
-    seen.clear()  # the sums of what was written
-    store.read(key)  # another folder of the same name is compared anew
+    store.write(numbered(1), writer(key))  # another folder of the same name is compared anew
+    seen.clear()
+    store.read(key)
     assert sorted(seen) == ["empty.bin", "large.bin", "small.bin"]
 
 

@@ -155,12 +155,13 @@ def _trial(entry: Method, **given: Any) -> Any:
 
 def _own_choices(entry: Method) -> dict[str, Any]:
     """Layers and schedule where nobody chooses them: a spec writes them when it is made."""
+    if entry.acts_on == "file":
+        return {"layers": entry.spec.layers}
     try:
         made = _trial(entry)
     except ValidationError:  # of another package, with fields that must be given
         return {}
-    schedule = {} if entry.acts_on == "file" else {"schedule": made.schedule.kind}
-    return {"layers": made.layers, **schedule}
+    return {"layers": made.layers, "schedule": made.schedule.kind}
 
 
 def _accepts(entry: Method, schedule: ScheduleEntry) -> bool:

@@ -78,7 +78,8 @@ class StageKind:
 
 
 STAGES: Registry[StageKind] = Registry(
-    "kind of stage", remedy="Import the module that registers it."
+    "kind of stage",
+    remedy="Import the module that registers it; those of audits come with `library.study`.",
 )
 
 

@@ -59,8 +59,8 @@ def lab_page() -> str:
         "[train, compress, predict, audit](../how-to/train-and-compress.md).",
     ]
     for name in sorted(lab.__all__, key=str.lower):
-        module = lab._HOMES[name].removeprefix("fairweight.").replace(".", "/")
-        node = definitions(SOURCE / f"{module}.py")[name]
+        module = lab._HOMES[name].replace(".", "/")
+        node = definitions(SOURCE / "lab" / f"{module}.py")[name]
         parts.append(f"## lab.{name}")
         if isinstance(node, ast.ClassDef):
             parts += _class(node, name.lower())

@@ -12,7 +12,7 @@ import typer.main
 
 from fairweight.cli.app import app
 from fairweight.cli.lists import FROM_SCRATCH
-from fairweight.lab.compression.registry import QUANTISERS, RECIPES, methods
+from fairweight.lab.compression.registry import RECIPES, methods
 from fairweight.lab.distillation.registry import losses
 from fairweight.lab.models import architectures
 
@@ -23,9 +23,9 @@ COMMANDS: Any = typer.main.get_command(app)
 
 def everything() -> list[str]:
     return [
-        *(entry.name for entry in methods()),
+        *(entry.name for entry in methods() if entry.acts_on == "weights"),
         *RECIPES,
-        *QUANTISERS,
+        *(entry.name for entry in methods() if entry.acts_on == "file"),
         *(entry.name for entry in losses()),
         *(entry.name for entry in architectures()),
     ]

@@ -64,7 +64,7 @@ def test_every_location_and_all_examples(run: Run, models: Path) -> None:
 
 def test_the_files_hold_what_is_computed(run: Run, models: Path) -> None:
     from fairweight.lab.partition import prepare
-    from fairweight.lab.representations import compare_saved
+    from fairweight.lab.representations import similarity
     from fairweight.specs.data import Data
     from fairweight.specs.similarity import Similarity
 
@@ -74,7 +74,7 @@ def test_the_files_hold_what_is_computed(run: Run, models: Path) -> None:
     spec = Similarity(
         variant="raghu", directions=4, maps="pooled", examples=200, features=("hidden2", "logits")
     )
-    expected = compare_saved("a", "b", prepare(Data(name="digits")).test, spec=spec)
+    expected = similarity("a", "b", prepare(Data(name="digits")).test, spec=spec)
     with Path("s.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["block"] for row in rows] == ["hidden2", "logits"]
@@ -137,7 +137,7 @@ def test_models_of_different_data_and_blocks(run: Run, models: Path) -> None:
     [
         (("a", "none"), ("'none' is not a saved model",)),
         (("a", "b", "--features", "blok1"), ("Feature 'blok1' does not exist", "'block1'")),
-        (("a", "b", "--features", ","), ("features names none",)),
+        (("a", "b", "--features", ","), ("--features", "names nothing")),
         (
             ("a", "b", *QUICK, "--examples", "9"),
             ("Feature 'block2': 16 features need", "ridge = 0.01"),

@@ -76,9 +76,9 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[
     points: list[EntryPoint] = []
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("importlib.metadata.entry_points", lambda *, group: points)
-    registry._load_entry_points.cache_clear()
+    registry.DATASETS._loaded = False
     yield points
-    registry._load_entry_points.cache_clear()
+    registry.DATASETS._loaded = False
 
 
 def test_other_packages_add_data_sets(installed: list[EntryPoint], tmp_path: Path) -> None:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
+import pkgutil
+import pydoc
+import re
 import subprocess
 import sys
 from types import ModuleType
@@ -38,13 +42,20 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = lab.biuld
 
 
-def test_a_public_function_is_not_replaced_by_a_module_of_its_name() -> None:
-    # What Python does when a module of the package is first imported.
-    build = lab.build
-    lab.build = ModuleType("fairweight.lab.build")
-    assert lab.build is build
-    lab.other = ModuleType("fairweight.lab.other")  # any other name is free
-    assert isinstance(vars(lab).pop("other"), ModuleType)
+def test_no_module_has_the_name_of_a_function() -> None:
+    # Python binds a module to its package when it is first imported, in the function's place.
+    modules = {module.name for module in pkgutil.iter_modules(lab.__path__)}
+    assert modules & set(lab.__all__) == set()
+
+
+def test_help_shows_every_function_with_its_parameters() -> None:
+    text = pydoc.plain(pydoc.render_doc(lab))
+    for name in ("train", "compress", "distil", "predict", "similarity"):
+        function = getattr(lab, name)
+        assert f"{name}(" in text
+        described = pydoc.plain(pydoc.render_doc(function))
+        for parameter in inspect.signature(function).parameters:
+            assert re.search(rf"^ +([a-z_]+, )*{parameter}(, [a-z_]+)*$", described, re.MULTILINE)
 
 
 def test_predict_is_a_function_whoever_imports_its_module_first() -> None:

@@ -13,7 +13,8 @@ from torch import nn
 from fairweight.errors import InputError
 from fairweight.lab.batches import Examples, examples
 from fairweight.lab.loop import STEP, Weighting, loss_of, train, weighting_of
-from fairweight.specs.training import Training, recorded
+from fairweight.specs.fields import recorded
+from fairweight.specs.training import Training
 
 LABELS = torch.tensor([0, 0, 0, 1])
 PAIRS = torch.tensor([[0, 1], [0, 1], [0, 0], [1, 1]])  # two attributes of four examples

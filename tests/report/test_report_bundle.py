@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fairweight.base import files
 from fairweight.report import html
 
 
@@ -60,9 +61,9 @@ def test_the_cache_folder_follows_the_environment(
 ) -> None:
     monkeypatch.delenv("FAIRWEIGHT_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert html.cache_folder() == tmp_path / "fairweight"
+    assert files.cache_folder() == tmp_path / "fairweight"
     monkeypatch.setenv("FAIRWEIGHT_CACHE", str(tmp_path / "own"))
-    assert html.cache_folder() == tmp_path / "own"
+    assert files.cache_folder() == tmp_path / "own"
 
 
 def test_nothing_heavy_is_imported_to_read_the_kept_copy_or_to_start(
@@ -100,15 +101,15 @@ def test_without_a_home_nobody_else_can_plant_a_bundle(
     def homeless() -> Path:
         raise RuntimeError("no home")
 
-    monkeypatch.setattr(html.Path, "home", homeless)
+    monkeypatch.setattr(files.Path, "home", homeless)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(html, "_own_temporary", html._own_temporary.__wrapped__)
+    monkeypatch.setattr(files, "_own_temporary", files._own_temporary.__wrapped__)
     own = tmp_path / f"fairweight-{os.getuid()}"
     if planted == "a link":
         own.symlink_to(tmp_path)
     elif planted != "nothing":
         own.mkdir()
         own.chmod(0o777)
-    found = html.cache_folder()
+    found = files.cache_folder()
     assert (found == own) is (planted == "nothing")
     assert found.stat().st_mode & 0o077 == 0

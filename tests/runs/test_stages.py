@@ -10,10 +10,16 @@ import pytest
 
 pytest.importorskip("torch")
 
+import fairweight.runs
+from fairweight.errors import UnknownNameError
 from fairweight.runs.executor import Context, OutOfTime
+from fairweight.runs.plan import Plan, plan
+from fairweight.runs.stage import STAGES
 from fairweight.runs.stages import train
 from fairweight.specs.data import Data
+from fairweight.specs.toml import read_study
 from fairweight.specs.training import Model, Training
+from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
 
 SPEC = {
     "data": asdict(Data(name="digits")),
@@ -48,3 +54,39 @@ def test_a_stopped_training_goes_on_where_it_was(
     first = stopped_after(3, tmp_path / "room", work)
     second = stopped_after(3, tmp_path / "another room", work)
     assert (0, 0) < first < second
+
+
+def test_kinds_say_what_they_do_and_read() -> None:
+    assert {name: kind.reads for name, kind in STAGES.items()} == {
+        "train": ("train", "compress"),
+        "compress": ("train", "compress"),
+        "predict": ("train", "compress"),
+        "similarity": ("train", "compress"),
+        "count": (),
+        "audit": ("train", "compress", "predict", "similarity"),
+        "classes": ("train", "compress", "predict"),
+        "settings": ("audit",),
+    }
+    assert STAGES["train"].address == "fairweight.runs.stages:train"
+    assert STAGES["audit"].address == "fairweight.studies.stages:audit"
+
+
+def test_a_stage_reads_only_what_it_can() -> None:
+    experiment = {
+        "name": "a",
+        "data": {"name": "digits"},
+        "model": {"architecture": "lenet"},
+        "training": {"epochs": 1},
+    }
+    made: Plan = plan(read_study({"name": "s", "experiment": [experiment]}))
+    asked = made.models[0].asked_by
+    with pytest.raises(ValueError, match="A stage 'compress' cannot read a 'predict'"):
+        made.add("compress", {}, (asked,), "wrong")
+    with pytest.raises(UnknownNameError, match="Kind of stage 'tran' does not exist"):
+        made.add("tran", {}, (), "wrong")
+
+
+def test_runs_name_nothing_of_studies() -> None:
+    (folder,) = fairweight.runs.__path__
+    for file in Path(folder).glob("*.py"):
+        assert "fairweight.studies" not in file.read_text(encoding="utf-8"), file.name

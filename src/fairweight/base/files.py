@@ -20,6 +20,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -576,23 +577,34 @@ def writing(target: Path) -> Iterator[None]:
         raise OutputError(f"'{target}' was not written: {told}.") from error
 
 
-# Small files that appear whole or not at all.
+# What can be made again is kept in a folder of caches.
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write beside the place under a hidden name, then rename."""
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(
-            dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
-        )
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
+def cache_folder(part: str = "") -> Path:
+    """`FAIRWEIGHT_CACHE`, else `XDG_CACHE_HOME/fairweight`, else the system's usual place.
+
+    Parameters
+    ----------
+    part
+        A folder inside, where the user has named none.
+    """
+    own = os.environ.get("FAIRWEIGHT_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    with suppress(RuntimeError):  # no home folder: a service account
+        return (Path(base) if base else Path.home() / ".cache") / "fairweight" / part
+    return _own_temporary() / part
+
+
+@cache
+def _own_temporary() -> Path:
+    """A folder for temporary files that nobody else can have put anything into."""
+    folder = Path(tempfile.gettempdir()) / f"fairweight-{os.getuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        private = found.st_uid == os.getuid() and not found.st_mode & 0o022
+        if stat.S_ISDIR(found.st_mode) and private:
+            return folder
+    return Path(tempfile.mkdtemp(prefix="fairweight-"))

@@ -57,6 +57,11 @@ def let_go(path: Path, handle: int) -> None:
     os.close(handle)
 
 
+def hold(handle: int) -> None:
+    """Wait until an open file is ours alone; it is until it is closed, and it stays."""
+    fcntl.flock(handle, fcntl.LOCK_EX)
+
+
 def is_held(path: Path) -> bool:
     """Whether some process has the lock.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairweight.cli import options as o
-from fairweight.cli.options import Overwrite, inputs
+from fairweight.cli.options import Overwrite
 from fairweight.cli.progress import bar
 from fairweight.errors import InputError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fairweight.lab.training import Made
 
 EPOCHS = 20
+FILES = ("model.json", "weights.safetensors")  # what a model's folder surely holds
 
 
 def train(
@@ -174,17 +175,14 @@ def train(
     Asked for again after an interruption, it goes on where it stopped. Then:
     `fairweight compress`, `fairweight predict`, `fairweight audit`.
     """
-    values = dict(locals())
     o.require_lab()
     from rich.console import Console
 
+    from fairweight import lab
     from fairweight.base.files import check_folder
-    from fairweight.base.trust import plain_name
     from fairweight.cli.options import assignments, split_names
     from fairweight.cli.progress import training_bar
-    from fairweight.errors import InputError
-    from fairweight.lab.compression.registry import spec_of
-    from fairweight.lab.training import train_model, trained_name
+    from fairweight.lab.training import trained_name
     from fairweight.specs.data import Data
     from fairweight.specs.toml import read_spec
     from fairweight.specs.training import Model, Training
@@ -236,28 +234,24 @@ def train(
             f"{', '.join(sorted(fields))} say how to prune, but no method is named; add --method "
             "NAME (fairweight methods lists them)."
         )
-    pruning = None if method is None else _pruning(spec_of(method, **fields), method)
+    pruning = None if method is None else {"method": method, **fields}
     lesson = o.distillation(distill, distill_option)
-    called = variant or trained_name(method, pruning, lesson)
-    place = Path(out) if out is not None else Path("models") / f"{called}-{seed}"
-    if out is None:
-        plain_name(called, "The variant's name, which becomes the folder's (give --out),")
-    given = inputs({**values, "model": None})
-    known = ("model.json", "weights.safetensors")
-    check_folder(str(place), inputs=given, overwrite=overwrite, names=known)
+    called = variant or trained_name(pruning, lesson)
+    place = _place(out, called, seed, Path("models"))
+    read = (backdoor, init, training, teacher)
+    check_folder(str(place), inputs=read, overwrite=overwrite, names=FILES)
     with training_bar(f"training {called}, seed {seed}") as progress:
-        made = train_model(
+        made = lab.train(
             which,
             network,
             how,
             place,
-            root=data,
-            method=method,
             pruning=pruning,
             distillation=lesson,
             teacher=teacher,
             init=init,
             variant=variant,
+            root=data,
             onnx=onnx,
             device=device,
             overwrite=overwrite,
@@ -266,16 +260,14 @@ def train(
     show_made(made, Console())
 
 
-def _pruning(spec: Any, method: str) -> Any:
-    from fairweight.errors import InputError
-    from fairweight.specs.compression import Int8Dynamic, Int8Static
+def _place(out: str | None, called: str, seed: int, folder: Path) -> Path:
+    """Where a model goes: the place that was given, or a folder named after it."""
+    from fairweight.base.trust import plain_name
 
-    if isinstance(spec, Int8Static | Int8Dynamic):
-        raise InputError(
-            f"{method} quantises a finished model; train it first, then: fairweight compress "
-            f"MODEL --method {method}"
-        )
-    return spec
+    if out is not None:
+        return Path(out)
+    plain_name(called, "The variant's name, which becomes the folder's (give --out),")
+    return folder / f"{called}-{seed}"
 
 
 # `fairweight compress`: a pruned, smaller or int8 copy of a trained model.
@@ -367,24 +359,23 @@ def compress(
     The model's card says what data it was trained on; give --data DIR if that
     is read from files. Then: `fairweight predict models/* --out predictions.parquet`.
     """
-    values = dict(locals())
     o.require_lab()
     from rich.console import Console
 
+    from fairweight import lab
     from fairweight.base.files import check_file, check_folder
-    from fairweight.base.trust import plain_name
     from fairweight.cli.progress import training_bar
     from fairweight.lab.artifacts import read_card
-    from fairweight.lab.compression.registry import spec_of
-    from fairweight.lab.variants import compress_model, compressed_name
-    from fairweight.specs.compression import Int8Dynamic, Int8Static
+    from fairweight.lab.compression.registry import base_method, spec_of
+    from fairweight.lab.training import variant_name
     from fairweight.specs.toml import read_spec
     from fairweight.specs.training import Training
 
     o.limit_threads(threads)
     card = read_card(Path(model))
-    spec = spec_of(method, **o.method_fields(sparsity, layers, method_option))
-    fields = o.training_fields(
+    fields = o.method_fields(sparsity, layers, method_option)
+    spec = spec_of(method, **fields)
+    given = o.training_fields(
         training,
         epochs=epochs,
         batch_size=batch_size,
@@ -395,34 +386,30 @@ def compress(
         seed=card.seed,
     )
     # Without a number of epochs nothing is trained; other fields then mean a forgotten one.
-    how = read_spec(Training, fields, "The finetuning") if fields.keys() - {"seed"} else None
+    how = read_spec(Training, given, "The finetuning") if given.keys() - {"seed"} else None
     lesson = o.distillation(distill, distill_option)
     if teacher is not None and lesson is None:
         raise InputError("--teacher needs --distill LOSSES, such as --distill kd.")
-    called = variant or compressed_name(method, spec, card, lesson)
-    place = Path(out) if out is not None else Path(model).parent / f"{called}-{card.seed}"
-    if out is None:
-        plain_name(called, "The variant's name, which becomes the folder's (give --out),")
-    if out is None and isinstance(spec, Int8Static | Int8Dynamic):
+    called = variant or variant_name(method, spec, lesson, after=card.variant)
+    place = _place(out, called, card.seed, Path(model).parent)
+    if out is None and base_method(method).output == "onnx":
         place = place.with_name(f"{place.name}.onnx")
-    read = inputs(values)
+    read = (model, training, teacher)
     if place.suffix == ".onnx":
         check_file(str(place), inputs=read, overwrite=overwrite)
     else:
-        known = ("model.json", "weights.safetensors")
-        check_folder(str(place), inputs=read, overwrite=overwrite, names=known)
+        check_folder(str(place), inputs=read, overwrite=overwrite, names=FILES)
     with training_bar(f"compressing {card.variant}, seed {card.seed}: {called}") as progress:
-        made = compress_model(
+        made = lab.compress(
             model,
-            method,
-            spec,
-            place,
+            {"method": method, **fields},
+            out=place,
             training=how,
-            root=data,
-            remove=remove_channels,
+            remove_channels=remove_channels,
             distillation=lesson,
             teacher=teacher,
             variant=variant,
+            root=data,
             onnx=onnx,
             device=device,
             overwrite=overwrite,
@@ -543,17 +530,15 @@ def predict(
 
     Written while it is made: an interrupted run goes on where it stopped.
     """
-    values = dict(locals())
     o.require_lab()
+    from fairweight import lab
     from fairweight.base.files import check_file
     from fairweight.cli.options import assignments
     from fairweight.data import load
-    from fairweight.errors import InputError
     from fairweight.lab.partition import prepare
     from fairweight.lab.prediction import (
         asked,
         data_of,
-        predict_models,
         training_table,
         variants_table,
         write_table,
@@ -574,13 +559,11 @@ def predict(
             "--all-examples has no training part; leave out --variants and --train-table, or "
             "--all-examples."
         )
-    # The variants table is written, not read.
-    read = inputs({**values, "variants": None})
     for option, target in (
         ("--out", out), ("--variants", variants), ("--train-table", train_table),
     ):  # fmt: skip
         if target is not None:
-            check_file(target, inputs=read, overwrite=overwrite, option=option)
+            check_file(target, inputs=models, overwrite=overwrite, option=option)
     with bar() as progress:
         progress("reading data", 0, 1)
         if dataset is not None and all_examples:
@@ -593,10 +576,10 @@ def predict(
             )
             prepared = prepare(spec, data)
             chosen = prepared.part(part)
-        path = predict_models(
+        path = lab.predict(
             members,
             chosen,
-            out,
+            out=out,
             scores=scores,
             ranks=ranks,
             scaling=scaling,
@@ -617,7 +600,6 @@ def predict(
 
 
 def _scaling(mean: str | None, std: str | None) -> Scaling | None:
-    from fairweight.errors import InputError
     from fairweight.lab.batches import Scaling
 
     if mean is None and std is None:
@@ -662,12 +644,15 @@ def _lines(row: dict[str, Any]) -> list[str]:
     lines = [
         f"{row['n_params']:,} parameters, {row['n_nonzero']:,} of them not 0"
         f" ({100 * (row.get('sparsity') or 0.0):.1f} % of the layers' weights are 0)",
-        f"{row['size_bytes'] / 1e6:.2f} MB, {row['compressed_bytes'] / 1e6:.2f} MB compressed",
+        f"{row['size_bytes'] / 1e6:.2f} MB"
+        + (f", {packed / 1e6:.2f} MB compressed" if (packed := row["compressed_bytes"]) else ""),
     ]
     if row.get("flops"):
         lines.append(
             f"{_short(row['flops'])} FLOPs per image, {_short(row['flops_sparse'])} without zeros"
         )
+    if not row.get("latency_ms"):
+        return [*lines, str(row["note"])]
     lines.append(
         f"{row['items_per_s']:,.0f} images per second ({row['engine']}, {row['threads']} thread"
         f"{'s' if row['threads'] > 1 else ''}, batches of {row['batch_size']}: median "

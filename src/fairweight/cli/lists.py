@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TITLES = {
     "method": "Methods",
     "recipe": "Recipes of the papers: a method with its schedule",
-    "int8": "int8, run by ONNX Runtime",
+    "int8": "int8 and fewer bits, run by ONNX Runtime",
     "loss": "Losses for --distill; a sum is written at+kd",
     "model": "Models for fairweight train --model",
 }
@@ -225,8 +225,12 @@ def _example(entry: Entry) -> str:
         return f"fairweight train --dataset mnist --data DIR {told} {FROM_SCRATCH[entry.name]}"
     if entry.kind == "recipe":
         told += " --epochs 80 --lr 0.005"
+    elif entry.trains == "must":
+        told += " --epochs 3 --lr 0.01"
     elif "dim" in names:
         told = told.replace("0.9", "0.5") + " --remove-channels"
+    elif "bits" in names:
+        told += " --method-option bits=4"
     elif "indivisible" in names:
         told += " --method-option indivisible=leave"
     return f"fairweight compress models/dense-0 {told}"

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fairweight.lab.representations import Compared
-    from fairweight.specs.data import Data
     from fairweight.specs.similarity import Similarity
 
 MEASURE = "Measure"
@@ -140,11 +139,12 @@ def similarity(
     0 means alike up to a linear map (CKA: up to a rotation), 1 means unrelated.
     """
     o.require_lab()
+    from fairweight import lab
     from fairweight.base.files import check_file
-    from fairweight.cli.options import assignments
+    from fairweight.cli.options import assignments, split_names
     from fairweight.errors import InputError
-    from fairweight.lab.partition import prepare
-    from fairweight.lab.representations import compare_saved
+    from fairweight.specs.similarity import Similarity
+    from fairweight.specs.toml import read_spec
 
     o.limit_threads(threads)
     if batch_size < 1:
@@ -153,63 +153,37 @@ def similarity(
         raise InputError(f"--out {out} must end in .json or .csv.")
     if out is not None:
         check_file(out, inputs=[a, b], overwrite=overwrite)
-    spec = _spec(
-        measure=measure,
-        variant=variant,
-        maps=maps,
-        size=size,
-        features=_names(features),
-        threshold=threshold,
-        directions=directions,
-        ridge=ridge,
-        minibatch=minibatch,
-        examples=examples or None,
-    )
+    fields = {
+        "measure": measure,
+        "variant": variant,
+        "maps": maps,
+        "size": size,
+        "features": None if features is None else tuple(split_names(features, "--features") or ()),
+        "threshold": threshold,
+        "directions": directions,
+        "ridge": ridge,
+        "minibatch": minibatch,
+        "examples": examples or None,
+    }
+    spec = read_spec(Similarity, fields, "The comparison")
     options = assignments(dataset_option, "--dataset-option")
     if dataset is None and options:
         raise InputError("--dataset-option needs --dataset NAME.")
     with bar() as progress:
         progress("reading data", 0, 1)
-        chosen = prepare(_data(a, b, dataset, options), data).part(part)
-        number = min(len(chosen), spec.examples or len(chosen))
-        found = compare_saved(
+        found = lab.similarity(
             a,
             b,
-            chosen,
+            None if dataset is None else {"name": dataset, "options": options},
             spec=spec,
+            part=part,
+            root=data,
             batch_size=batch_size,
-            progress=lambda done: progress("comparing", done, number),
+            progress=lambda done, total: progress("comparing", done, total),
         )
     if out is not None:
         _write(out, a, b, found, spec)
     _tell(a, b, found, spec, out)
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    if text is None:
-        return None
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _spec(**fields: Any) -> Similarity:
-    from fairweight.specs.similarity import Similarity
-    from fairweight.specs.toml import read_spec
-
-    return read_spec(Similarity, fields, "The comparison")
-
-
-def _data(a: str, b: str, dataset: str | None, options: Mapping[str, Any]) -> Data:
-    from pathlib import Path
-
-    from fairweight.lab.artifacts import read_card
-    from fairweight.lab.prediction import Asked, data_of
-    from fairweight.specs.data import Data
-    from fairweight.specs.toml import read_spec
-
-    cards = {path: read_card(path) for path in (a, b)}
-    if dataset is not None:
-        return read_spec(Data, {"name": dataset, "options": options}, "The data")
-    return data_of(Asked(card.variant, card.seed, Path(path), card) for path, card in cards.items())
 
 
 def _rows(found: Mapping[str, Compared]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from fairweight.base.files import write_whole
+from fairweight.base.files import atomic_file
 from fairweight.base.streams import generator
 from fairweight.data.dataset import Images, Pixels, Whole
 from fairweight.data.registry import read_bytes
@@ -65,7 +65,8 @@ class Backdoor:
 
     def save(self, path: Path) -> None:
         """Write as JSON."""
-        write_whole(path, json.dumps(asdict(self), indent=1).encode())
+        with atomic_file(path) as file:
+            file.write(json.dumps(asdict(self), indent=1))
 
     @classmethod
     def read(cls, path: Path) -> Backdoor:

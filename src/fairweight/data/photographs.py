@@ -7,7 +7,6 @@ import io
 import json
 import math
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from fairweight.base.files import writing
+from fairweight.base import locks
+from fairweight.base.files import cache_folder, writing
 from fairweight.data.codecs import FITS, Fit, Target, decode_all, shape_of
 from fairweight.data.dataset import Pixels
 from fairweight.errors import InputError, UnknownNameError
@@ -27,7 +27,6 @@ from fairweight.errors import InputError, UnknownNameError
 
 VERSION = 1  # raise it when the same facts would give other pixels
 _BLOCK_BYTES = 1 << 25  # what is decoded before it is written
-FOLDER_VARIABLE = "FAIRWEIGHT_CACHE"
 
 Progress: TypeAlias = Callable[[int, int], None]  # rows done, rows in all
 
@@ -53,7 +52,7 @@ def filled(
     """
     described = json.dumps([VERSION, list(shape), facts], sort_keys=True)
     key = hashlib.sha256(described.encode()).hexdigest()[:32]
-    finished = (folder or default_folder()) / f"{key}.npy"
+    finished = (folder or cache_folder("images")) / f"{key}.npy"
     held = _opened(finished, shape)
     if held is not None:
         return held
@@ -68,14 +67,6 @@ def filled(
             else:
                 unfinished.unlink(missing_ok=True)
     return _mapped(finished)
-
-
-def default_folder() -> Path:
-    """FAIRWEIGHT_CACHE, else `fairweight/images` in the user's folder of caches."""
-    if FOLDER_VARIABLE in os.environ:
-        return Path(os.environ[FOLDER_VARIABLE])
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return caches / "fairweight" / "images"
 
 
 def _opened(path: Path, shape: tuple[int, ...]) -> Pixels | None:
@@ -140,10 +131,7 @@ def _header(shape: tuple[int, ...]) -> bytes:
 def _alone(path: Path) -> Iterator[IO[bytes]]:
     """The file, for this process only; the system frees it even when the process is killed."""
     with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-        if sys.platform != "win32":
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
+        locks.hold(file.fileno())
         yield file
 
 

@@ -10,11 +10,10 @@ import os
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from fairweight.base.registry import load_entry_points
+from fairweight.base.registry import Registry
 from fairweight.data.dataset import Images
 from fairweight.errors import InputError, UnknownNameError
 
@@ -227,7 +226,9 @@ class Dataset:
         return given
 
 
-_DATASETS: dict[str, Dataset] = {}
+DATASETS: Registry[Dataset] = Registry("data set", group=ENTRY_POINTS)
+dataset = DATASETS.__getitem__
+unregister = DATASETS.remove
 
 
 def register(
@@ -248,9 +249,7 @@ def register(
     """
 
     def add(function: Reader) -> Reader:
-        if name in _DATASETS:
-            raise InputError(f"A data set named '{name}' is registered already; choose another.")
-        _DATASETS[name] = Dataset(
+        entry = Dataset(
             name=name,
             function=function,
             summary=summary,
@@ -260,29 +259,15 @@ def register(
             needs=tuple(needs),
             packaged=packaged,
         )
+        DATASETS.add(name, entry)
         return function
 
     return add
 
 
-def unregister(name: str) -> None:
-    """Remove a data set (for tests and notebooks that define one again)."""
-    _DATASETS.pop(name)
-
-
 def datasets() -> tuple[Dataset, ...]:
     """Every data set, those of other packages last."""
-    _load_entry_points()
-    return tuple(_DATASETS.values())
-
-
-def dataset(name: str) -> Dataset:
-    """The data set of that name."""
-    if name not in _DATASETS:  # other packages are imported only for what is not our own
-        _load_entry_points()
-    if name not in _DATASETS:
-        raise UnknownNameError("Data set", name, _DATASETS)
-    return _DATASETS[name]
+    return tuple(DATASETS.values())
 
 
 def load(name: str, root: str | Path | None = None, **options: Any) -> Images:
@@ -311,11 +296,6 @@ def load(name: str, root: str | Path | None = None, **options: Any) -> Images:
     if not folder.exists():
         raise InputError(f"The data folder '{folder}' does not exist; give one that does.")
     return entry.function(folder, **options)
-
-
-@cache
-def _load_entry_points() -> None:
-    load_entry_points(ENTRY_POINTS, "data set")
 
 
 # What the official data sets hold, for costs of studies whose data are not at hand.

@@ -6,8 +6,6 @@ Names are loaded when they are first used, so `import fairweight.lab` does not l
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from fairweight.errors import InputError
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
     from fairweight.lab.models.registry import architectures, build
     from fairweight.lab.onnx_models import to_onnx
     from fairweight.lab.prediction import predict
+    from fairweight.lab.representations.blocks import similarity
+    from fairweight.lab.training import distil, train
     from fairweight.lab.variants import compress
 
 __all__ = [
@@ -31,31 +31,38 @@ __all__ = [
     "compress",
     "count_flops",
     "count_parameters",
+    "distil",
     "features",
     "load",
     "measure",
     "predict",
     "remove_channels",
     "save",
+    "similarity",
     "spec_of",
     "to_onnx",
+    "train",
 ]
 
+# No module of this package has the name of a function: Python would put it in the function's place.
 _HOMES = {
-    "Card": "fairweight.lab.artifacts",
-    "architectures": "fairweight.lab.models.registry",
-    "build": "fairweight.lab.models.registry",
-    "compress": "fairweight.lab.variants",
-    "count_flops": "fairweight.lab.flops",
-    "count_parameters": "fairweight.lab.flops",
-    "features": "fairweight.lab.models.features",
-    "load": "fairweight.lab.artifacts",
-    "measure": "fairweight.lab.measurement",
-    "predict": "fairweight.lab.prediction",
-    "remove_channels": "fairweight.lab.compression.channels",
-    "save": "fairweight.lab.artifacts",
-    "spec_of": "fairweight.lab.compression.registry",
-    "to_onnx": "fairweight.lab.onnx_models",
+    "Card": "artifacts",
+    "architectures": "models.registry",
+    "build": "models.registry",
+    "compress": "variants",
+    "count_flops": "flops",
+    "count_parameters": "flops",
+    "distil": "training",
+    "features": "models.features",
+    "load": "artifacts",
+    "measure": "measurement",
+    "predict": "prediction",
+    "remove_channels": "compression.channels",
+    "save": "artifacts",
+    "similarity": "representations.blocks",
+    "spec_of": "compression.registry",
+    "to_onnx": "onnx_models",
+    "train": "training",
 }
 
 
@@ -63,7 +70,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("fairweight"):
             raise
@@ -75,19 +82,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Lab(ModuleType):
-    """Keeps public functions public where a module has the same name (`predict`, `compress`).
-
-    Python binds a module to its package when it is first imported, which would replace the
-    function, or not, depending on who imported what before. The module itself is reached with
-    `from fairweight.lab.prediction import …`.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (isinstance(value, ModuleType) and name in _HOMES):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Lab

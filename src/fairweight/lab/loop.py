@@ -25,7 +25,8 @@ from fairweight.lab.batches import (
     scaling_of,
 )
 from fairweight.lab.checkpoint import Position, load_checkpoint, save_checkpoint
-from fairweight.specs.training import Training, recorded
+from fairweight.specs.fields import recorded
+from fairweight.specs.training import Training
 
 # The learning rate as a function of the time that has passed, in epochs.
 

@@ -255,7 +255,7 @@ def onnx_weights(model: onnx.ModelProto) -> dict[str, OnnxWeights]:
             continue
         weight, point = WEIGHTED[node.op_type]
         zero = node.input[point] if point is not None and point < len(node.input) else None
-        source, zero = _source(node.input[weight], zero, tensors, made)
+        source, zero = source_of(node.input[weight], zero, tensors, made)
         if source is None:
             continue
         values = np.asarray(numpy_helper.to_array(tensors[source]))
@@ -283,7 +283,7 @@ def n_parameters(model: onnx.ModelProto) -> int:
     )
 
 
-def _source(
+def source_of(
     name: str, zero: str | None, tensors: Mapping[str, Any], made: Mapping[str, Any]
 ) -> tuple[str | None, str | None]:
     """The stored tensor behind an input, and its zero point if it is dequantised on the way."""

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 from numpy.typing import NDArray
 
 from fairweight.base.files import atomic_file
+from fairweight.data.dataset import Images
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import CARD, Card, Outputs, load, read_card
 from fairweight.lab.batches import Batch, Scaling, batches_of, read_batches
 from fairweight.lab.loaders import Model, open_model
 from fairweight.lab.measurement import measure
 from fairweight.lab.onnx_models import card_of, read_onnx
-from fairweight.lab.partition import Prepared, as_examples
+from fairweight.lab.partition import Prepared, as_examples, prepare
 from fairweight.lab.prediction_file import PredictionFile, stacked
 from fairweight.lab.prediction_rows import Member, PredictionRows
 from fairweight.lab.training import plain_row, timed_example
@@ -26,17 +27,16 @@ from fairweight.specs.toml import read_spec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fairweight.data.dataset import Images
-
 # One model, one model per seed (0, 1, ...), or seeds with their models.
 Members: TypeAlias = Model | Sequence[Model] | Mapping[int, Model]
 Progress: TypeAlias = Callable[[int], None]  # examples done so far
+BATCH = 256  # examples at a time
 
 
 @overload
 def predict(
-    models: Mapping[str, Members],
-    batches: Iterable[Any],
+    models: Mapping[str, Members] | Sequence[str | Path | Asked],
+    batches: Iterable[Any] | Images | None = None,
     *,
     out: None = None,
     groups: Mapping[str, Any] | None = None,
@@ -47,6 +47,9 @@ def predict(
     classes: Sequence[str] | None = None,
     outputs: Outputs | None = None,
     scaling: Scaling | None = None,
+    part: str = "test",
+    root: str | Path | None = None,
+    batch_size: int = BATCH,
     device: str = "cpu",
     resume: bool = True,
     progress: Progress | None = None,
@@ -55,8 +58,8 @@ def predict(
 
 @overload
 def predict(
-    models: Mapping[str, Members],
-    batches: Iterable[Any],
+    models: Mapping[str, Members] | Sequence[str | Path | Asked],
+    batches: Iterable[Any] | Images | None = None,
     *,
     out: str | Path,
     groups: Mapping[str, Any] | None = None,
@@ -67,6 +70,9 @@ def predict(
     classes: Sequence[str] | None = None,
     outputs: Outputs | None = None,
     scaling: Scaling | None = None,
+    part: str = "test",
+    root: str | Path | None = None,
+    batch_size: int = BATCH,
     device: str = "cpu",
     resume: bool = True,
     progress: Progress | None = None,
@@ -74,8 +80,8 @@ def predict(
 
 
 def predict(
-    models: Mapping[str, Members],
-    batches: Iterable[Any],
+    models: Mapping[str, Members] | Sequence[str | Path | Asked],
+    batches: Iterable[Any] | Images | None = None,
     *,
     out: str | Path | None = None,
     groups: Mapping[str, Any] | None = None,
@@ -86,6 +92,9 @@ def predict(
     classes: Sequence[str] | None = None,
     outputs: Outputs | None = None,
     scaling: Scaling | None = None,
+    part: str = "test",
+    root: str | Path | None = None,
+    batch_size: int = BATCH,
     device: str = "cpu",
     resume: bool = True,
     progress: Progress | None = None,
@@ -98,11 +107,14 @@ def predict(
         Variant to model, to a list of models (seeds 0, 1, ...), or to a dictionary from seed to
         model. A model is a torch module, a function of a batch's inputs, a folder that `train` or
         `compress` wrote, or a path to .safetensors, .onnx, .pt2, .tflite or a Hugging Face folder.
+        Or a list of paths, `models/dense-0` or `int8=model.onnx`: variants and seeds are those of
+        the models' cards, and a name that is given replaces the variant.
     batches
         Any iterable of (inputs, labels), (inputs, labels, ids), or dictionaries with `image`,
         `label`, and if wanted `example_id` and group columns. Inputs are floats as the models
         take them, or bytes (N, H, W, C), which are scaled as each model says. Labels are places
-        of classes or their names, or (N, tasks) with 0 and 1.
+        of classes or their names, or (N, tasks) with 0 and 1. Or the images of a data set
+        (`fairweight.data.load`). By default the data that the cards of a list of models name.
     out
         A Parquet file, written as the predictions are made. An interrupted run goes on when it is
         called again with the same models and batches.
@@ -119,8 +131,17 @@ def predict(
         What models give that do not say it; by default rows that sum to 1 are probabilities.
     scaling
         How bytes are scaled for models that do not say it.
+    part, root
+        Where the cards name the data: which part (train, validation, test), and the folder with
+        data sets.
+    batch_size
+        Of the images of a data set.
+    device
+        Of torch models: `cpu`, `cuda` or `mps`.
     resume
         Whether to go on with an interrupted run.
+    progress
+        Called with the number of examples done.
 
     Returns
     -------
@@ -128,6 +149,20 @@ def predict(
     `score` is the probability of the predicted class, and of two classes that of the positive one:
     the one called 1, true or yes, else the second.
     """
+    if not isinstance(models, Mapping):
+        listed = asked(models)
+        if batches is None:
+            batches = prepare(data_of(listed), root).part(part)
+        if isinstance(batches, Images) and not any((one.card or Card()).classes for one in listed):
+            classes = classes or batches.classes
+        models = {
+            variant: {one.seed: one.path for one in listed if one.variant == variant}
+            for variant in dict.fromkeys(one.variant for one in listed)
+        }
+    if batches is None:
+        raise InputError("batches is missing, and models by variant name no data; give batches.")
+    if isinstance(batches, Images):
+        batches = batches_of(batches, batch_size)
     members = _open(models, seed=seed, outputs=outputs, scaling=scaling, device=device)
     names = _class_names(members, classes)
     rows = PredictionRows(members, names, scores=scores, ranks=ranks)
@@ -225,9 +260,7 @@ def _run_key(
     return {"models": held, "classes": names, **options}
 
 
-# Ask models on disk about a part of a data set: predictions, variants and training table.
-
-BATCH = 256
+# Models on disk, and the tables beside their predictions: variants and training.
 
 
 @dataclass(frozen=True)
@@ -240,15 +273,18 @@ class Asked:
     card: Card | None  # None where the file carries none
 
 
-def asked(given: Sequence[str]) -> list[Asked]:
-    """Models from `PATH` or `NAME=PATH`.
+def asked(given: Sequence[str | Path | Asked] | str | Path) -> list[Asked]:
+    """Models from `PATH` or `NAME=PATH`; those that were read before stay as they are.
 
     Variant and seed are those of a model's card; a name that is given replaces the variant. The
     models of a name without cards are its seeds 0, 1, … in their order.
     """
     found: list[Asked] = []
-    for word in given:
-        name, path = _name_and_path(word)
+    for word in [given] if isinstance(given, str | Path) else given:
+        if isinstance(word, Asked):
+            found.append(word)
+            continue
+        name, path = _name_and_path(str(word))
         card = _card(path)
         if name is None and card is None:
             raise InputError(
@@ -285,41 +321,6 @@ def data_of(models: Iterable[Asked]) -> Data:
                 "name what they are to be asked about (--dataset NAME)."
             )
     return data
-
-
-def predict_models(
-    models: Sequence[Asked],
-    part: Images,
-    out: str | Path,
-    *,
-    scores: bool = False,
-    ranks: bool = False,
-    scaling: Scaling | None = None,
-    resume: bool = True,
-    batch_size: int = BATCH,
-    progress: Progress | None = None,
-) -> Path:
-    """Write what every model answers about the examples of a part.
-
-    Parameters
-    ----------
-    scaling
-        How pixels are scaled for models that do not say it.
-    """
-    members: dict[str, dict[int, Path]] = {}
-    for one in models:
-        members.setdefault(one.variant, {})[one.seed] = one.path
-    return predict(
-        members,
-        batches_of(part, batch_size),
-        out=out,
-        scores=scores,
-        ranks=ranks,
-        scaling=scaling,
-        classes=None if any((one.card or Card()).classes for one in models) else part.classes,
-        resume=resume,
-        progress=progress,
-    )
 
 
 def variants_table(models: Sequence[Asked], prepared: Prepared, *, again: bool = False) -> pa.Table:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -14,10 +15,11 @@ from torch import Tensor, nn
 
 from fairweight.base.trust import modules_of, trusting
 from fairweight.errors import InputError
-from fairweight.lab.artifacts import WEIGHTS, Card, load, save
+from fairweight.lab import loop
+from fairweight.lab.artifacts import WEIGHTS, Card, load, read_card, save
 from fairweight.lab.batches import Examples, Scaling, generator, model_input
 from fairweight.lab.compression.pruner import Pruner, Spec
-from fairweight.lab.compression.registry import fields_of
+from fairweight.lab.compression.registry import fields_of, method_of, spec_from
 from fairweight.lab.distillation.distiller import (
     Distiller,
     Teacher,
@@ -25,15 +27,15 @@ from fairweight.lab.distillation.distiller import (
     initial_folder,
     initialise,
 )
-from fairweight.lab.loop import Progress, Trained, evaluate, train
+from fairweight.lab.loop import Progress, Trained, evaluate
 from fairweight.lab.masks import prunable
 from fairweight.lab.measurement import measure
 from fairweight.lab.models.registry import build, require_own
 from fairweight.lab.onnx_models import to_onnx
 from fairweight.lab.partition import Prepared, as_examples, prepare, prepare_once
-from fairweight.specs.compression import NOfM, ToSparsity
+from fairweight.specs.compression import Pruning, Quantization
 from fairweight.specs.data import Data
-from fairweight.specs.toml import read_spec
+from fairweight.specs.toml import as_spec, read_spec
 from fairweight.specs.training import Distillation, Model, Training
 
 # A finished model as a folder: weights, card with its measured row, and ONNX if wanted.
@@ -116,7 +118,7 @@ def fit(
             save_every=SAVE_EVERY,
             progress=progress,
         )
-    return train(
+    return loop.train(
         network,
         data,
         None if prepared.validation is None else as_examples(prepared.validation),
@@ -299,19 +301,34 @@ def _few(classes: tuple[str, ...]) -> str:
 DENSE = "dense"
 
 
-def variant_name(method: str, spec: ToSparsity | NOfM, *, after: str = DENSE) -> str:
-    """The method and the sparsity in per cent, behind what was done before.
+Method: TypeAlias = Pruning | Quantization | Mapping[str, Any]
+
+
+def named_method(given: Method) -> tuple[str, Any]:
+    """The name of a method (or of a recipe, as it was given) and its spec."""
+    if isinstance(given, Mapping):
+        spec = spec_from(given)
+        return str(given["method"]), spec
+    return method_of(given).name, given
+
+
+def variant_name(
+    method: str,
+    spec: Pruning | Quantization,
+    distillation: Distillation | None = None,
+    *,
+    after: str = DENSE,
+) -> str:
+    """What was done to a model, behind what was done before.
 
     >>> from fairweight.specs.compression import GlobalMagnitude, NOfM
     >>> variant_name("global-magnitude", GlobalMagnitude(sparsity=0.95))
     'global-magnitude-95'
-    >>> variant_name("n-of-m", NOfM(n=2, m=4), after="int8-static")
-    'int8-static-2-of-4'
+    >>> variant_name("n-of-m", NOfM(n=2, m=4), Distillation(losses="kd"), after="int8-static")
+    'int8-static-2-of-4-kd'
     """
-    own = (
-        f"{spec.n}-of-{spec.m}" if isinstance(spec, NOfM) else f"{method}-{100 * spec.sparsity:.6g}"
-    )
-    return own if after == DENSE else f"{after}-{own}"
+    own = spec.variant(method)
+    return taught_name(own if after == DENSE else f"{after}-{own}", distillation)
 
 
 def taught_name(name: str, distillation: Distillation | None) -> str:
@@ -323,20 +340,19 @@ def taught_name(name: str, distillation: Distillation | None) -> str:
     return name if distillation is None else f"{name}-{distillation.losses.replace('+', '-')}"
 
 
-def train_model(
-    data: Data,
-    model: Model,
-    training: Training,
+def train(
+    data: Data | Mapping[str, Any] | str,
+    model: Model | Mapping[str, Any] | str,
+    training: Training | Mapping[str, Any],
     out: str | Path,
     *,
-    root: str | Path | None = None,
-    prepared: Prepared | None = None,
-    method: str | None = None,
-    pruning: Spec | None = None,
-    distillation: Distillation | None = None,
+    pruning: Pruning | Mapping[str, Any] | None = None,
+    distillation: Distillation | Mapping[str, Any] | str | None = None,
     teacher: str | Path | None = None,
     init: str | Path | None = None,
     variant: str | None = None,
+    root: str | Path | None = None,
+    prepared: Prepared | None = None,
     onnx: bool = False,
     checkpoint: Path | None = None,
     device: str = "cpu",
@@ -349,25 +365,50 @@ def train_model(
 
     Parameters
     ----------
-    root
-        The folder with data sets.
-    method, pruning
-        The name and spec of a method that prunes from the first weights on.
+    data
+        The name of a data set (`digits`), or its spec: a dictionary of fields, or `Data`.
+    model
+        The name of an architecture (`lenet`, `module:function`), or the fields of `Model`.
+    training
+        The fields of `Training`, such as `{"epochs": 20, "lr": 0.05, "seed": 1}`.
+    out
+        The folder of the model.
+    pruning
+        A method that prunes from the first weights on: a dictionary with `method` and its fields,
+        or a spec.
     distillation, teacher
-        How the network is held near a teacher, and the teacher's folder.
+        How the network is held near a teacher (`at+kd`, or the fields of `Distillation`), and the
+        teacher's folder.
     init
         A safetensors file, or the folder of a model, whose weights are the start.
     variant
         What the model is called; by default `dense`, or the method with its sparsity.
-    onnx
-        Also write `model.onnx` into the folder.
-    overwrite
-        Replace files too that fairweight did not write, or that were changed since.
-    checkpoint
-        The folder of the half-done training; by default hidden beside `out`.
+    root
+        The folder with data sets.
     prepared
         The parts of the data, where they were read before.
+    onnx
+        Also write `model.onnx` into the folder.
+    checkpoint
+        The folder of the half-done training; by default hidden beside `out`.
+    device
+        `cpu`, `cuda` or `mps`.
+    overwrite
+        Replace files too that fairweight did not write, or that were changed since.
+    progress
+        Called with numbers (loss, accuracy, sparsity), steps done and steps in all.
     """
+    data = as_spec(Data, data, "The data", "name")
+    model = as_spec(Model, model, "The network", "architecture")
+    training = as_spec(Training, training, "The training", "epochs")
+    if distillation is not None:
+        distillation = as_spec(Distillation, distillation, "The distillation", "losses")
+    method, spec = ("", None) if pruning is None else named_method(pruning)
+    if spec is not None and method_of(spec).trains == "never":
+        raise InputError(
+            f"{method} acts on a finished model; train it first, then: fairweight compress "
+            f"MODEL --method {method}"
+        )
     if (distillation is None) != (teacher is None):
         raise InputError(
             "A distillation (--distill) needs a teacher (--teacher), and a teacher a distillation; "
@@ -380,7 +421,7 @@ def train_model(
     network, options = _network(model, prepared, training.seed)
     if init is not None:
         load_first_weights(network, init)
-    compression = {} if pruning is None else compression_of(pruning, "from the first weights")
+    compression = {} if spec is None else compression_of(spec, "from the first weights")
     taught_by: Teacher | None = None
     if distillation is not None and teacher is not None:
         taught_by, of = load_teacher(teacher, prepared.train.classes)
@@ -392,14 +433,14 @@ def train_model(
         options=options,
         classes=prepared.train.classes,
         tasks=prepared.train.multi_label,
-        variant=variant or trained_name(method, pruning, distillation),
+        variant=variant or trained_name(pruning, distillation),
         seed=training.seed,
         dataset=data.name,
         data=asdict(data),
         training={**asdict(training), "init": None if init is None else str(init)},
         compression=compression,
     )
-    pruner = None if pruning is None else Pruner(pruning)
+    pruner = None if spec is None else Pruner(spec)
     trained = fit(
         network,
         prepared,
@@ -416,12 +457,65 @@ def train_model(
         return finish(trained, prepared, card, out, onnx=onnx, device=device, overwrite=overwrite)
 
 
-def trained_name(
-    method: str | None, pruning: Spec | None, distillation: Distillation | None
-) -> str:
+def trained_name(pruning: Method | None, distillation: Distillation | None) -> str:
     """What a model that is trained from its first weights is called."""
-    pruned = DENSE if pruning is None or method is None else variant_name(method, pruning)
-    return taught_name(pruned, distillation)
+    if pruning is None:
+        return taught_name(DENSE, distillation)
+    return variant_name(*named_method(pruning), distillation)
+
+
+def distil(
+    teacher: str | Path,
+    distillation: Distillation | Mapping[str, Any] | str,
+    model: Model | Mapping[str, Any] | str,
+    training: Training | Mapping[str, Any],
+    out: str | Path,
+    *,
+    data: Data | Mapping[str, Any] | str | None = None,
+    pruning: Pruning | Mapping[str, Any] | None = None,
+    init: str | Path | None = None,
+    variant: str | None = None,
+    root: str | Path | None = None,
+    onnx: bool = False,
+    device: str = "cpu",
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Made:
+    """Train a network that is held near a teacher, by default on the teacher's own data.
+
+    A copy of the teacher that is pruned and held near it is made by `compress`.
+
+    Parameters
+    ----------
+    teacher
+        A folder that `train` or `compress` wrote.
+    distillation
+        One loss or a sum (`kd`, `at+kd`), or the fields of `Distillation`.
+    model, training, out, data, pruning, init, variant, root, onnx, device, overwrite, progress
+        As for `train`.
+    """
+    known = read_card(teacher).data
+    if data is None and not known:
+        raise InputError(
+            f"The card of the teacher '{teacher}' does not say what data it was trained on; give "
+            "data."
+        )
+    return train(
+        known if data is None else data,
+        model,
+        training,
+        out,
+        pruning=pruning,
+        distillation=distillation,
+        teacher=teacher,
+        init=init,
+        variant=variant,
+        root=root,
+        onnx=onnx,
+        device=device,
+        overwrite=overwrite,
+        progress=progress,
+    )
 
 
 def _with_loss(training: Training, prepared: Prepared) -> Training:

@@ -11,18 +11,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
-import stat
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairweight.base.files import atomic_file, cache_folder
 from fairweight.base.wording import shown
 from fairweight.report.examples import explanation, gallery, gallery_scripts, gallery_style
 from fairweight.report.figures import Spec
@@ -64,30 +61,6 @@ def javascript() -> str:
     return made
 
 
-def cache_folder() -> Path:
-    """`FAIRWEIGHT_CACHE`, else `XDG_CACHE_HOME/fairweight`, else the system's usual place."""
-    own = os.environ.get("FAIRWEIGHT_CACHE")
-    if own:
-        return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    with suppress(RuntimeError):  # no home folder: a service account
-        return (Path(base) if base else Path.home() / ".cache") / "fairweight"
-    return _own_temporary()
-
-
-@cache
-def _own_temporary() -> Path:
-    """A folder for temporary files that nobody else can have put anything into."""
-    folder = Path(tempfile.gettempdir()) / f"fairweight-{os.getuid()}"
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        private = found.st_uid == os.getuid() and not found.st_mode & 0o022
-        if stat.S_ISDIR(found.st_mode) and private:
-            return folder
-    return Path(tempfile.mkdtemp(prefix="fairweight-"))
-
-
 def _make() -> str:
     import vl_convert
 
@@ -111,17 +84,8 @@ def _read(path: Path) -> str | None:
 
 def _write(path: Path, text: str) -> None:
     """Keep the bundle; in one step, so that another process never reads half of it."""
-    temporary: str | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(_header(text) + text)
-        os.replace(temporary, path)
-    except OSError:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
+    with suppress(OSError), atomic_file(path) as file:  # without a cache it is made again
+        file.write(_header(text) + text)
 
 
 # From what and how the numbers were made, line by line: enough to make them again.

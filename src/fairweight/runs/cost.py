@@ -8,12 +8,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
-from fairweight.runs.plan import Plan
-from fairweight.runs.stage import Stage, canonical, digest
+from fairweight.runs.stage import STAGES, canonical, digest
+from fairweight.specs.fields import recorded
 from fairweight.specs.study import Expected, Experiment
+
+if TYPE_CHECKING:
+    from fairweight.runs.plan import Plan
 
 # What networks would take on a GPU: counted operations at an assumed rate, nothing measured.
 
@@ -55,20 +58,6 @@ def asking_seconds(n: int, flops: float) -> float:
     return max(n * flops / FLOPS, math.ceil(n / ASKED_AT_ONCE) * STEP)
 
 
-# Measured on the 3,338 stages of prune-responsibly (LeNet and a narrow VGG-11, two workers on two
-# busy cores), which took 1.9 h. With 1 s to begin any stage the estimate was 2.2 h, and 2 to 6
-# times too long for predictions (LeNet, 10,000 examples: 1.5 s for 0.6 s). With these it is 1.8 h,
-# and within 30 % for each of its seven experiments.
-START = 0.8  # seconds for a training's data and inputs, and for writing the model
-ASK = 0.1  # the same for predictions
-EXPORT = 6.0  # to ONNX, with quantisation
-SPECTRA = 3.0  # eigenvalues of representations
-AUDIT = 8.0
-SCORED_AUDIT = 30.0
-# Of each attribute and variant, with exemplars: 1.7 s for three members, 1,200 examples and 100
-# replicates, more for more of them.
-TASK_AUDIT = 3.0
-ROW_BYTES = 12  # of predictions, compressed; with scores 4 more per class
 MEASURED_STEPS = 3
 MEASURED_SECONDS = 3.0
 MEASURED_PIXELS = 131_072  # 128 images of 32 × 32
@@ -139,56 +128,13 @@ def costs(
     whose |= {m.validated_by: m.experiment for m in plan.models if m.validated_by is not None}
     whose |= {key: name for name, key in plan.audits.items()}
     return {
-        key: _together(plan, key) or _cost(stage, units[whose[key]])
+        key: STAGES[stage.kind].cost(stage.spec, units.get(whose.get(key, "")))
         for key, stage in plan.stages.items()
     }
 
 
-def _together(plan: Plan, key: str) -> Cost | None:
-    """The cost of a stage that is of no single experiment; None of all others."""
-    if key == plan.settings:
-        return Cost(AUDIT, 1e6)
-    return _classes(plan) if key == plan.classes else None
-
-
-def _classes(plan: Plan) -> Cost:
-    """Tables, regressions and figures of all experiments: 174 s for 1,668 models."""
-    return Cost(AUDIT + 0.1 * len(plan.models), 5e6 + 2e3 * len(plan.models))
-
-
-def _cost(stage: Stage, unit: Unit) -> Cost:
-    model = 4.5 * unit.n_params
-    if stage.kind == "audit":
-        return Cost(_audit(stage.spec), 5e6)
-    if stage.kind == "predict":
-        row = ROW_BYTES + (4 * unit.classes if stage.spec["scores"] else 0)
-        return Cost(
-            ASK + unit.n_test * unit.predict_s,
-            row * unit.n_test,
-            asking_seconds(unit.n_test, unit.flops),
-        )
-    if stage.kind == "similarity":
-        asked = 2 * min(stage.spec["examples"] or unit.n_test, unit.n_test)
-        seconds = START + SPECTRA + asked * unit.predict_s
-        return Cost(seconds, 1e3, asking_seconds(asked, unit.flops))
-    if stage.kind == "train":
-        return Cost(START, model) + _training(stage.spec["training"], unit, stage.spec)
-    finetune: Mapping[str, Any] | None = stage.spec["finetune"]
-    quantised = stage.spec["method"]["method"].startswith("int8")
-    begun = Cost(START + (EXPORT if quantised else 0.0), model / (4 if quantised else 1))
-    return begun if finetune is None else begun + _training(finetune, unit, stage.spec)
-
-
-def _audit(spec: Mapping[str, Any]) -> float:
-    """Of several attributes each is audited by itself, for every variant."""
-    variants = len({variant for variant, _, _ in spec["models"]}) - 1
-    once = SCORED_AUDIT if spec["scores"] else AUDIT
-    return once + TASK_AUDIT * variants * len(spec["data"]["tasks"])
-
-
-def _training(training: Mapping[str, Any], unit: Unit, spec: Mapping[str, Any]) -> Cost:
+def training_cost(training: Mapping[str, Any], unit: Unit, *, taught: bool) -> Cost:
     """Steps of the student, and the teacher's answers to the same images."""
-    taught = spec.get("distill") is not None
     per_example = unit.train_s + (unit.predict_s if taught else 0.0)
     on_gpu = training_seconds(
         unit.n_train,
@@ -202,8 +148,8 @@ def _training(training: Mapping[str, Any], unit: Unit, spec: Mapping[str, Any]) 
 
 def _unit(experiment: Experiment, data: Path | None, cache: Path | None, measure: bool) -> Unit:
     asked = {
-        "data": asdict(experiment.data),
-        "model": asdict(experiment.model),
+        "data": recorded(experiment.data),
+        "model": recorded(experiment.model),
         "batch_size": experiment.training.batch_size,
         "expected": None if experiment.expected is None else asdict(experiment.expected),
     }

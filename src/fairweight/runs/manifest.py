@@ -186,18 +186,11 @@ _LOST = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO, errno.ELOOP)
 _compared: dict[tuple[str, str], tuple[int, int]] = {}
 
 
-def manifest(root: Path, key: str) -> Manifest:
-    """The manifest of a stage; a stage whose manifest cannot be read is set aside."""
-    return _checked(root, key, files=False)
+def checked(root: Path, key: str, *, files: bool) -> Manifest:
+    """The manifest of a stage, after its files were compared with it where that is asked for.
 
-
-def verified(root: Path, key: str) -> Path:
-    """The folder of a stage after its files were compared with its manifest."""
-    _checked(root, key, files=True)
-    return store_layout.stage(root, key)
-
-
-def _checked(root: Path, key: str, *, files: bool) -> Manifest:
+    A stage that is not what was written is set aside.
+    """
     folder = store_layout.stage(root, key)
     if not folder.is_dir():
         raise Damaged(key, "it is not in the store")

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, TypeAlias
 from fairweight.base.files import atomic_file
 from fairweight.base.trust import plain_name, require_module
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.runs.stage import FORMAT, Stage, canonical, digest, key_of
+from fairweight.runs import stages as _stages  # noqa: F401  registers what a plan is made of
+from fairweight.runs.stage import FORMAT, STAGES, Stage, canonical, digest, key_of
+from fairweight.specs.fields import recorded
 from fairweight.specs.study import Copy, Experiment, Grid, Study
 from fairweight.specs.toml import read_spec
-from fairweight.specs.training import recorded
 
 # Combinations of values: a spec with a grid becomes one spec for each of them.
 
@@ -112,15 +113,6 @@ def _plain(value: Any) -> str:
     return re.sub(r"[^A-Za-z0-9._]+", "-", str(value)).strip("-") or "x"
 
 
-FUNCTIONS = {
-    "train": "fairweight.runs.stages:train",
-    "compress": "fairweight.runs.stages:compress",
-    "predict": "fairweight.runs.stages:predict",
-    "similarity": "fairweight.runs.stages:similarity",
-    "audit": "fairweight.studies.stages:audit",
-    "classes": "fairweight.studies.stages:classes",
-    "settings": "fairweight.studies.stages:settings",
-}
 DENSE = "dense"
 MOST_STAGES = 500_000  # the largest paper has 120,000
 
@@ -165,7 +157,11 @@ class Plan:
                 raise InputError(
                     f"The study has more than {MOST_STAGES:,} stages; divide it into several."
                 )
-            self.stages[key] = Stage(key, kind, FUNCTIONS[kind], spec, inputs, label)
+            found = STAGES[kind]
+            for one in inputs:
+                if self.stages[one].kind not in found.reads:
+                    raise ValueError(f"A stage '{kind}' cannot read a '{self.stages[one].kind}'.")
+            self.stages[key] = Stage(key, kind, found.address, spec, inputs, label)
         return key
 
     def of(self, experiment: str) -> list[PlannedModel]:
@@ -192,13 +188,15 @@ def plan(study: Study) -> Plan:
 
 
 def _plan_experiment(made: Plan, experiment: Experiment) -> None:
+    from fairweight.lab.compression.registry import base_method
+
     training = recorded(experiment.training)
-    data = asdict(experiment.data)
-    base: dict[str, Any] = {"data": data, "model": asdict(experiment.model)}
+    data = recorded(experiment.data)
+    base: dict[str, Any] = {"data": data, "model": recorded(experiment.model)}
     seeds = range(experiment.first_seed, experiment.first_seed + experiment.members)
     questions: dict[tuple[str, str], dict[str, Any]] = {}
     dense = _dense(made, experiment, seeds)
-    compared = None if experiment.similarity is None else asdict(experiment.similarity)
+    compared = None if experiment.similarity is None else recorded(experiment.similarity)
 
     def asked(variant: str, seed: int, key: str, parent: str | None, near: str | None) -> None:
         def answered(part: str) -> str:
@@ -232,6 +230,12 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
         asked(DENSE, seed, dense[seed], None, near)
     taken = {DENSE}
     for copy in (one for given in experiment.copies for one in spread(given)):
+        found = base_method(copy.method)
+        if found.trains == "must" and copy.finetune is None:
+            raise InputError(
+                f"The experiment '{experiment.name}': {copy.method} trains models further; say how "
+                "(finetune)."
+            )
         for variant, method in _variants(copy):
             names = _rounds(copy, plain_name(variant, f"In '{experiment.name}', a copy's name"))
             if taken & set(names):
@@ -243,8 +247,8 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
             for seed in _seeds(experiment, copy):
                 source = seed if copy.from_seed is None else copy.from_seed
                 label = f"{experiment.name}: {variant}, seed {seed}"
-                near = None if method["method"].startswith("int8") else dense[source]
-                lesson = {} if copy.distill is None else {"distill": asdict(copy.distill)}
+                near = None if found.acts_on == "file" else dense[source]
+                lesson = {} if copy.distill is None else {"distill": recorded(copy.distill)}
                 if copy.start == "first-weights":
                     own = training if copy.finetune is None else recorded(copy.finetune)
                     spec = {**base, "training": {**own, "seed": seed}, "pruning": method, **lesson}
@@ -275,7 +279,7 @@ def _dense(made: Plan, experiment: Experiment, seeds: range) -> dict[int, str]:
                 [name for name in made.experiments if name != experiment.name],
             )
         source = made.experiments[experiment.teachers]
-    base = {"data": asdict(source.data), "model": asdict(source.model)}
+    base = {"data": recorded(source.data), "model": recorded(source.model)}
     training = recorded(source.training)
     return {
         seed: made.add(
@@ -319,18 +323,11 @@ def _rounds(copy: Copy, variant: str) -> list[str]:
 def _variants(copy: Copy) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names and full specs of what a copy's grid asks for; defaults are written out."""
     from fairweight.lab.compression.registry import fields_of, spec_of
-    from fairweight.lab.training import variant_name
-    from fairweight.specs.compression import Int8Dynamic, Int8Static
 
     for fields in copies_of(copy):
         given = {**fields, "schedule": {"kind": "one-shot", "of": "remaining"}}
         spec = spec_of(copy.method, **(fields if copy.rounds is None else given))
-        if copy.name is not None:
-            name = _filled(copy.name, fields)
-        elif isinstance(spec, Int8Static | Int8Dynamic):
-            name = copy.method
-        else:
-            name = variant_name(copy.method, spec)
+        name = spec.variant(copy.method) if copy.name is None else _filled(copy.name, fields)
         yield name, json.loads(json.dumps(fields_of(spec)))
 
 
@@ -369,7 +366,7 @@ def _plan_audit(made: Plan, experiment: Experiment) -> None:
         "n_boot": experiment.n_boot,
         "explain": experiment.explain,
         "individual_group": experiment.individual_group,
-        "data": asdict(experiment.data),
+        "data": recorded(experiment.data),
         "figures": experiment.figures,
         "models": [[one.variant, one.seed, parents[one]] for one in models],
     }
@@ -426,7 +423,7 @@ def _plan_classes(made: Plan) -> None:
         experiments.append(
             {
                 "name": name,
-                "data": asdict(experiment.data),
+                "data": recorded(experiment.data),
                 "dense": dense.made_by,
                 "asked_by": [one.asked_by for one in models],
                 "models": [[one.variant, one.seed, one.parent] for one in models],

@@ -1,12 +1,17 @@
-"""One piece of work: what it is, what it needs, and what it is expected to cost."""
+"""One piece of work: what it is, what it needs, and which kinds of work there are."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fairweight.base.registry import Registry
+
+if TYPE_CHECKING:
+    from fairweight.runs.cost import Cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +25,7 @@ class Stage:
     kind
         `train`, `compress`, `predict`, `audit`.
     function
-        What does it, as `module:function`; it is looked up where it runs.
+        What does it, as `module:function`; it is imported where it runs.
     spec
         Everything that decides the result, as JSON has it.
     inputs
@@ -38,6 +43,56 @@ class Stage:
     inputs: tuple[str, ...]
     label: str
     work: float = 0.0
+
+
+# Kinds of stages: whoever writes a function for stages registers it here.
+
+Function = TypeVar("Function", bound=Callable[..., None])
+
+
+@dataclass(frozen=True, slots=True)
+class StageKind:
+    """What stages of one kind do, read and cost.
+
+    Parameters
+    ----------
+    function
+        Called with the spec, the folders of the inputs by key, an empty folder for the outputs,
+        and a `Context`.
+    reads
+        Kinds that its inputs may be of.
+    cost
+        What a stage of this spec will take; the unit is that of its experiment, and None for a
+        stage that belongs to no single one.
+    """
+
+    name: str
+    function: Callable[..., None]
+    reads: tuple[str, ...]
+    cost: Callable[[Mapping[str, Any], Any], Cost]
+
+    @property
+    def address(self) -> str:
+        """The function as `module:function`."""
+        return f"{self.function.__module__}:{self.function.__qualname__}"
+
+
+STAGES: Registry[StageKind] = Registry(
+    "kind of stage",
+    remedy="Import the module that registers it; those of audits come with `library.study`.",
+)
+
+
+def stage_kind(
+    name: str, *, reads: Sequence[str] = (), cost: Callable[[Mapping[str, Any], Any], Cost]
+) -> Callable[[Function], Function]:
+    """Register the function of a kind of stage; it stays usable as it is."""
+
+    def add(function: Function) -> Function:
+        STAGES.add(name, StageKind(name, function, tuple(reads), cost))
+        return function
+
+    return add
 
 
 # Stages are named by the content of their full spec: the same work has the same name.

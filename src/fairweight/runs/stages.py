@@ -1,4 +1,4 @@
-"""What stages do: the only place of `runs` that calls the lab."""
+"""Kinds of stages that call the lab, and counting in parts: what they do, read and cost."""
 
 from __future__ import annotations
 
@@ -6,89 +6,105 @@ import json
 from collections.abc import Mapping, Sequence
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairweight.errors import InputError
+from fairweight.runs.cost import Cost, Unit, asking_seconds, training_cost
 from fairweight.runs.executor import Context
 from fairweight.runs.runner import News, run
-from fairweight.runs.stage import Stage, key_of
+from fairweight.runs.stage import STAGES, Stage, key_of, stage_kind
 from fairweight.runs.store import Store
 from fairweight.specs.toml import read_spec
-
-if TYPE_CHECKING:
-    from fairweight.specs.training import Distillation
 
 MODEL, ONNX = "model", "model.onnx"
 PREDICTIONS, VARIANT, TRAINING = "predictions.parquet", "variant.json", "train.parquet"
 SIMILARITY = "similarity.json"
+MODELS = ("train", "compress")  # kinds that write a model
+
+# Measured on the 3,338 stages of prune-responsibly (LeNet and a narrow VGG-11, two workers on two
+# busy cores), which took 1.9 h. With 1 s to begin any stage the estimate was 2.2 h, and 2 to 6
+# times too long for predictions (LeNet, 10,000 examples: 1.5 s for 0.6 s). With these it is 1.8 h,
+# and within 30 % for each of its seven experiments.
+START = 0.8  # seconds for a training's data and inputs, and for writing the model
+ASK = 0.1  # the same for predictions
+SPECTRA = 3.0  # eigenvalues of representations
+ROW_BYTES = 12  # of predictions, compressed; with scores 4 more per class
+PARAMETER_BYTES = 4.5  # of a model on disk
 
 
+def _train_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+    taught = spec.get("distill") is not None
+    begun = Cost(START, PARAMETER_BYTES * unit.n_params)
+    return begun + training_cost(spec["training"], unit, taught=taught)
+
+
+@stage_kind("train", reads=MODELS, cost=_train_cost)
 def train(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
     """A model from its first weights, dense or pruned while it trains; the input teaches it."""
-    from fairweight.lab.compression.registry import spec_from
+    from fairweight import lab
     from fairweight.lab.models.registry import check_named
     from fairweight.lab.partition import prepare_once
     from fairweight.lab.prediction import training_table, write_table
-    from fairweight.lab.training import train_model
     from fairweight.specs.data import Data
-    from fairweight.specs.training import Model, Training
 
-    model = read_spec(Model, spec["model"], "The network")
-    check_named(model.architecture, "The study")
-    pruning = spec["pruning"]
+    check_named(spec["model"]["architecture"], "The study")
     data = read_spec(Data, spec["data"], "The data")
     prepared = prepare_once(data, context.data)
-    train_model(
+    lab.train(
         data,
-        model,
-        read_spec(Training, spec["training"], "The training"),
+        spec["model"],
+        spec["training"],
         room / MODEL,
-        prepared=prepared,
-        method=None if pruning is None else pruning["method"],
-        pruning=None if pruning is None else spec_from(pruning),
-        distillation=_distillation(spec),
+        pruning=spec["pruning"],
+        distillation=spec.get("distill"),
         teacher=next((path / MODEL for path in inputs.values()), None),
         root=context.data,
+        prepared=prepared,
         checkpoint=context.work / "training",
         progress=_told(context),
     )
     write_table(training_table(prepared.train), room / TRAINING)
 
 
+def _compress_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+    from fairweight.lab.compression.registry import base_method
+
+    method, finetune = base_method(spec["method"]["method"]), spec["finetune"]
+    size = PARAMETER_BYTES * unit.n_params * method.weight_bits / 32
+    begun = Cost(START + method.seconds, size)
+    taught = spec.get("distill") is not None
+    return begun if finetune is None else begun + training_cost(finetune, unit, taught=taught)
+
+
+@stage_kind("compress", reads=MODELS, cost=_compress_cost)
 def compress(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
     """A compressed copy of the first input's model; the last one teaches it."""
+    from fairweight import lab
     from fairweight.lab.artifacts import read_card
-    from fairweight.lab.compression.registry import spec_from
+    from fairweight.lab.compression.registry import base_method
     from fairweight.lab.partition import prepare_once
     from fairweight.lab.prediction import training_table, write_table
-    from fairweight.lab.variants import compress_model
-    from fairweight.specs.compression import Int8Dynamic, Int8Static
     from fairweight.specs.data import Data
-    from fairweight.specs.training import Training
 
     parent, *others = inputs.values()
-    method = spec_from(spec["method"])
-    quantised = isinstance(method, Int8Static | Int8Dynamic)
-    finetune = spec["finetune"]
     data = read_spec(Data, spec.get("data") or read_card(parent / MODEL).data, "The data")
     prepared = prepare_once(data, context.data)
-    compress_model(
+    lab.compress(
         parent / MODEL,
-        spec["method"]["method"],
-        method,
-        room / (ONNX if quantised else MODEL),
-        training=None if finetune is None else read_spec(Training, finetune, "The finetuning"),
+        spec["method"],
+        data,
+        out=room / (ONNX if base_method(spec["method"]["method"]).output == "onnx" else MODEL),
+        training=spec["finetune"],
+        rewind=spec["rewind"],
+        remove_channels=spec["remove_channels"],
+        distillation=spec.get("distill"),
+        teacher=(others[-1] if others else parent) / MODEL,
         root=context.data,
         prepared=prepared,
-        rewind=spec["rewind"],
-        remove=spec["remove_channels"],
-        data=data,
-        distillation=_distillation(spec),
-        teacher=(others[-1] if others else parent) / MODEL,
         checkpoint=context.work / "training",
         progress=_told(context),
     )
@@ -96,22 +112,30 @@ def compress(
         write_table(training_table(prepared.train), room / TRAINING)
 
 
+def _predict_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+    row = ROW_BYTES + (4 * unit.classes if spec["scores"] else 0)
+    seconds = ASK + unit.n_test * unit.predict_s
+    return Cost(seconds, row * unit.n_test, asking_seconds(unit.n_test, unit.flops))
+
+
+@stage_kind("predict", reads=MODELS, cost=_predict_cost)
 def predict(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
     """What the one input's model answers, and of held-out ones its row of the variants table."""
+    from fairweight import lab
     from fairweight.lab.partition import prepare_once
-    from fairweight.lab.prediction import asked, data_of, predict_models, variants_table
+    from fairweight.lab.prediction import asked, data_of, variants_table
 
     (made,) = inputs.values()
     path = made / MODEL if (made / MODEL).is_dir() else made / ONNX
     members = asked([f"{spec['variant']}={path}"])
     prepared = prepare_once(data_of(members), context.data)
     part = prepared.part(spec["part"])
-    predict_models(
+    lab.predict(
         members,
         part,
-        room / PREDICTIONS,
+        out=room / PREDICTIONS,
         scores=spec["scores"],
         progress=lambda done: context.progress(done, len(part)),
     )
@@ -121,36 +145,29 @@ def predict(
     (room / VARIANT).write_text(json.dumps(row), encoding="utf-8")
 
 
+def _similarity_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+    asked = 2 * min(spec["examples"] or unit.n_test, unit.n_test)
+    seconds = START + SPECTRA + asked * unit.predict_s
+    return Cost(seconds, 1e3, asking_seconds(asked, unit.flops))
+
+
+@stage_kind("similarity", reads=MODELS, cost=_similarity_cost)
 def similarity(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
     """How far the first input's representations are from those of the second."""
+    from fairweight import lab
     from fairweight.lab.artifacts import read_card
     from fairweight.lab.partition import prepare_once
-    from fairweight.lab.representations import compare_saved, similarity_row
+    from fairweight.lab.representations import similarity_row
     from fairweight.specs.data import Data
-    from fairweight.specs.similarity import Similarity
 
     one, other = (path / MODEL for path in inputs.values())
     part = prepare_once(read_spec(Data, read_card(one).data, "The data"), context.data).test
-    asked = read_spec(Similarity, spec, "The similarity")
-    compared = compare_saved(
-        one,
-        other,
-        part,
-        spec=asked,
-        progress=lambda done: context.progress(done, min(len(part), asked.examples or len(part))),
-        refuse=False,
+    found = lab.similarity(one, other, part, spec=spec, progress=context.progress, refuse=False)
+    (room / SIMILARITY).write_text(
+        json.dumps(similarity_row(found, spec["measure"])), encoding="utf-8"
     )
-    row = similarity_row(compared, asked.measure)
-    (room / SIMILARITY).write_text(json.dumps(row), encoding="utf-8")
-
-
-def _distillation(spec: Mapping[str, Any]) -> Distillation | None:
-    from fairweight.specs.training import Distillation
-
-    given = spec.get("distill")
-    return None if given is None else read_spec(Distillation, given, "The distillation")
 
 
 def _told(context: Context) -> Any:
@@ -171,6 +188,7 @@ def _told(context: Context) -> Any:
 CUBE = "cube.parquet"
 
 
+@stage_kind("count", cost=lambda spec, unit: Cost(0.0, 0.0))
 def count(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
@@ -210,8 +228,6 @@ def count(
 
 
 # Count a large prediction data set in parts, in processes or on a cluster; cubes add.
-
-FUNCTION = "fairweight.runs.stages:count"
 
 
 def count_in_parts(
@@ -260,7 +276,9 @@ def count_in_parts(
     for part in range(parts):
         spec = {**shared, "part": part}
         key = key_of("count", {**spec, "held": held})
-        stages.append(Stage(key, "count", FUNCTION, spec, (), f"part {part + 1} of {parts}"))
+        stages.append(
+            Stage(key, "count", STAGES["count"].address, spec, (), f"part {part + 1} of {parts}")
+        )
     room = Store(store)
     room.forget_failures([stage.key for stage in stages])
 

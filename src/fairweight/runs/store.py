@@ -11,136 +11,317 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fairweight.base import locks
 from fairweight.base.files import atomic_file, sync_folder, writing
-from fairweight.runs import garbage, manifest, store_layout
+from fairweight.errors import InputError, UnknownNameError
+from fairweight.runs import manifest
+from fairweight.runs import store_layout as layout
 from fairweight.runs.manifest import Manifest, seal, set_aside
 from fairweight.runs.stage import Stage
 
-# Records of stages that failed, with their tracebacks.
-
-
-def fail(root: Path, key: str, traceback: str, label: str = "") -> None:
-    """Record why a stage failed; replaces an earlier record."""
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    record = {"key": key, "label": label, "when": when, "traceback": traceback}
-    with atomic_file(store_layout.failure(root, key)) as stream:
-        json.dump(record, stream)
-
-
-def failed(root: Path) -> dict[str, dict[str, Any]]:
-    """Records by key, of stages that are not done since."""
-    try:
-        names = sorted(os.listdir(store_layout.failures(root)))
-    except FileNotFoundError:
-        return {}
-    records = {}
-    for name in names:
-        key = name.removesuffix(".json")
-        if name.startswith(".") or key == name or store_layout.manifest(root, key).exists():
-            continue
-        with suppress(FileNotFoundError):  # forgotten just now
-            records[key] = _record(root, key)
-    return records
-
-
-def forget_failures(root: Path, keys: Iterable[str]) -> None:
-    for key in keys:
-        store_layout.failure(root, key).unlink(missing_ok=True)
-
-
-def _record(root: Path, key: str) -> dict[str, Any]:
-    empty = {"key": key, "label": "", "when": "", "traceback": "(the record cannot be read)"}
-    try:
-        found = json.loads(store_layout.failure(root, key).read_text(encoding="utf-8"))
-    except ValueError:
-        return empty
-    return {**empty, **found} if isinstance(found, dict) else empty
-
-
-# How a stage gets into the store: written aside, forced to disk, renamed to its place.
-
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_STUDY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,150}")
 
 
-def write_stage(root: Path, stage: Stage, function: Callable[[Path], None]) -> bool:
-    """Let `function` fill a room and make it the stage; False if there is one already."""
-    if store_layout.manifest(root, stage.key).exists():
-        _tidy(root, stage.key)
-        return False
-    with suppress(OSError):  # room for others is no condition of this stage
-        for name in store_layout.abandoned(root):
-            store_layout.clear(root, name)
-    with store_layout.empty_room(root, stage.key) as room:
-        seconds = _filled(root, stage.key, room, function)
-        with writing(store_layout.stage(root, stage.key)):
-            seal(room, stage, seconds)
-            fresh = _in_place(root, stage.key, room)
-    _tidy(root, stage.key)
-    return fresh
+class Store:
+    """A folder of finished stages, shared by any number of processes.
 
+    Objects are light and can be pickled. Nothing is made on disk before the first write.
 
-def _filled(root: Path, key: str, room: Path, function: Callable[[Path], None]) -> float:
-    """Call the function; seconds that it took, with those before an interruption."""
-    before = _seconds_before(root, key)
-    start = time.perf_counter()
-    try:
-        function(room)
-    except BaseException as error:
-        _remember_seconds(root, key, before + time.perf_counter() - start)
-        if _is_disk_full(error):
-            with writing(store_layout.stage(root, key)):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-        raise
-    return before + time.perf_counter() - start
+    Parameters
+    ----------
+    root
+        Its folder.
+    """
 
+    def __init__(self, root: str | Path = layout.DEFAULT) -> None:
+        self.root = Path(os.path.abspath(root))
+        layout.check(self.root)
+        self._prepared = False
 
-def _in_place(root: Path, key: str, room: Path) -> bool:
-    place = store_layout.stage(root, key)
-    new_shelf = not place.parent.exists()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if new_shelf:
-        sync_folder(store_layout.stages(root))
-    while True:
+    # What is there
+
+    def folder(self, key: str) -> Path:
+        """Where the outputs of a finished stage are; `read` verifies them."""
+        return layout.stage(self.root, key)
+
+    def work(self, key: str) -> Path:
+        """A folder for half-done work of a stage; made if missing, removed when it is done."""
+        self._prepare()
+        folder = layout.work(self.root, key)
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+        return folder
+
+    def is_done(self, key: str) -> bool:
+        """Whether a stage is finished; one look at the disk."""
+        return os.path.exists(layout.manifest(self.root, key))
+
+    def done(self) -> set[str]:
+        """Keys of all finished stages; one pass over the folders."""
+        found: set[str] = set()
+        with suppress(FileNotFoundError), os.scandir(layout.stages(self.root)) as shelves:
+            for shelf in shelves:
+                # Other programs leave files of their own (`.DS_Store`, `.nfs…`).
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    found.update(n for n in os.listdir(shelf.path) if n.startswith(shelf.name))
+        return found
+
+    def manifest(self, key: str) -> Manifest:
+        """What a finished stage says about itself; raises `Damaged` like `read`."""
+        return manifest.checked(self.root, key, files=False)
+
+    def read(self, key: str) -> Path:
+        """The folder of a finished stage, verified.
+
+        Sizes are compared each time, checksums once per process. A stage that is not what was
+        written is moved to `damaged/` with the reason.
+
+        Raises
+        ------
+        Damaged
+            The stage is not there (any more) and must be done again.
+        """
+        manifest.checked(self.root, key, files=True)
+        return self.folder(key)
+
+    # Work
+
+    def claim(self, key: str) -> AbstractContextManager[bool]:
+        """Whether this process alone works on a stage, until the block ends or the process dies.
+
+        False: another one does, in this process or in any other.
+        """
+        self._prepare()
+        return locks.held(layout.lock(self.root, key))
+
+    def running(self) -> set[str]:
+        """Keys of stages that some process has claimed."""
+        keys = _names(layout.lock_folder(self.root))
+        return {key for key in keys if locks.is_held(layout.lock(self.root, key))}
+
+    def write(self, stage: Stage, function: Callable[[Path], None]) -> bool:
+        """Let `function` write a stage's outputs into an empty folder, and keep them.
+
+        They are written aside, forced to disk and renamed to their place. Nothing is done, and
+        False is returned, if the stage is there already. Half-done work and the record of an
+        earlier failure are removed afterwards.
+
+        Raises
+        ------
+        OutputError
+            The disk is full or cannot be written; the store is as it was. Other errors of
+            `function` pass through unchanged, and nothing is kept of what it wrote.
+        """
+        self._prepare()
+        fresh = False
+        if not self.is_done(stage.key):
+            with suppress(OSError):  # room for others is no condition of this stage
+                for name in layout.abandoned(self.root):
+                    layout.clear(self.root, name)
+            with layout.empty_room(self.root, stage.key) as room:
+                seconds = self._fill(stage.key, room, function)
+                with writing(self.folder(stage.key)):
+                    seal(room, stage, seconds)
+                    fresh = self._put(stage.key, room)
+        shutil.rmtree(layout.work(self.root, stage.key), ignore_errors=True)
+        with suppress(OSError):
+            layout.failure(self.root, stage.key).unlink()
+        return fresh
+
+    def fail(self, key: str, traceback: str, label: str = "") -> None:
+        """Record why a stage failed; replaces an earlier record."""
+        self._prepare()
+        record = {"key": key, "label": label, "when": _now(), "traceback": traceback}
+        with atomic_file(layout.failure(self.root, key)) as stream:
+            json.dump(record, stream)
+
+    def failed(self) -> dict[str, dict[str, Any]]:
+        """Records (key, label, when, traceback) of stages that failed and are not done since."""
+        records = {}
+        for name in _names(layout.failures(self.root)):
+            key = name.removesuffix(".json")
+            if name.startswith(".") or key == name or self.is_done(key):
+                continue
+            record = {
+                "key": key,
+                "label": "",
+                "when": "",
+                "traceback": "(the record cannot be read)",
+            }
+            with suppress(FileNotFoundError):  # forgotten just now
+                text = layout.failure(self.root, key).read_text(encoding="utf-8")
+                with suppress(ValueError):
+                    held = json.loads(text)
+                    record |= held if isinstance(held, dict) else {}
+                records[key] = record
+        return records
+
+    def forget_failures(self, keys: Iterable[str]) -> None:
+        """Remove the records, so that the stages are tried again."""
+        for key in keys:
+            layout.failure(self.root, key).unlink(missing_ok=True)
+
+    # Studies and what nobody refers to
+
+    def register(self, study: str, keys: Collection[str]) -> None:
+        """Say which stages a study refers to, all of them; replaces what it said before.
+
+        To be called before asking what is done: a stage that is referred to is never removed.
+        """
+        self._prepare()
+        if not _STUDY.fullmatch(study):
+            raise InputError(
+                f"The study's name '{study}' cannot be kept; use letters, digits and . _ - @ +, "
+                f"beginning with a letter or digit."
+            )
+        record = {"study": study, "registered": _now(), "keys": sorted(set(keys))}
+        with self._studies_locked(), atomic_file(layout.study(self.root, study)) as stream:
+            json.dump(record, stream)
+
+    def registered(self) -> dict[str, list[str]]:
+        """Keys that each study refers to.
+
+        A record that cannot be read is an error: what it refers to would look like garbage.
+        """
+        folder = layout.studies(self.root)
+        return {
+            name.removesuffix(".json"): _keys(folder / name)
+            for name in _names(folder)
+            if name.endswith(".json") and not name.startswith(".")
+        }
+
+    def unregister(self, study: str) -> None:
+        """Forget a study; its stages become garbage where no other study refers to them."""
+        self._prepare()
+        with self._studies_locked():
+            known = self.registered()
+            if study not in known:
+                raise UnknownNameError("The study", study, known)
+            layout.study(self.root, study).unlink()
+
+    def garbage(self) -> list[tuple[str, int]]:
+        """Finished stages that no study refers to, itself or through inputs, with their bytes."""
+        unused = sorted(self.done() - self._referred())
+        return [(key, layout.size_bytes(self.folder(key))) for key in unused]
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Remove finished stages, each at once; refuses all if a study refers to any of them."""
+        self._prepare()
+        wanted = set(keys)
+        # No study can be registered between the look and the removal.
+        with self._studies_locked():
+            kept = sorted(wanted & self._referred())
+            if kept:
+                raise InputError(
+                    f"{len(kept)} of {len(wanted)} stages are referred to by a study, the first is "
+                    f"{kept[0]}; remove only what 'garbage' lists."
+                )
+            for key in sorted(wanted & self.done()):
+                layout.discard(self.root, key, self.folder(key))
+
+    def leftovers(self) -> list[tuple[Path, int]]:
+        """Half-done work that nobody refers to, rooms of dead processes, damaged stages: bytes."""
+        return [(folder, layout.size_bytes(folder)) for folder in self._unused()]
+
+    def clear(self, folders: Iterable[Path]) -> None:
+        """Remove folders that `leftovers` listed, except those that are in use by now."""
+        self._prepare()
+        with self._studies_locked():
+            for folder in set(self._unused()).intersection(map(Path, folders)):
+                if folder.parent == layout.rooms(self.root):
+                    layout.clear(self.root, folder.name)
+                elif folder.parent == layout.damages(self.root):
+                    shutil.rmtree(folder, ignore_errors=True)
+                else:
+                    with self.claim(folder.name) as ours:
+                        if ours:
+                            shutil.rmtree(folder, ignore_errors=True)
+
+    def _prepare(self) -> None:
+        if not self._prepared:
+            layout.prepare(self.root)
+            self._prepared = True
+
+    def _fill(self, key: str, room: Path, function: Callable[[Path], None]) -> float:
+        """Call the function; seconds that it took, with those before an interruption."""
+        note = layout.seconds(self.root, key)
+        before = 0.0
+        with suppress(OSError, ValueError):
+            before = float(note.read_text(encoding="utf-8"))
+        start = time.perf_counter()
         try:
-            os.rename(room, place)
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                raise
-            if store_layout.manifest(root, key).exists():
-                return False
-            set_aside(root, key, f"it has no '{store_layout.MANIFEST}'")
-        else:
-            sync_folder(place.parent)
-            return True
+            function(room)
+        except BaseException as error:
+            with suppress(OSError):
+                # Time is remembered if anything is kept of what it was spent on.
+                if any(note.parent.iterdir()):
+                    spent = before + time.perf_counter() - start
+                    note.write_text(f"{spent:.3f}", encoding="utf-8")
+            if _is_disk_full(error):
+                with writing(self.folder(key)):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+            raise
+        return before + time.perf_counter() - start
 
+    def _put(self, key: str, room: Path) -> bool:
+        """Rename a room to the stage's place; False if another process was first."""
+        place = self.folder(key)
+        new_shelf = not place.parent.exists()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if new_shelf:
+            sync_folder(layout.stages(self.root))
+        while True:
+            try:
+                os.rename(room, place)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                    raise
+                if self.is_done(key):
+                    return False
+                set_aside(self.root, key, f"it has no '{layout.MANIFEST}'")
+            else:
+                sync_folder(place.parent)
+                return True
 
-def _tidy(root: Path, key: str) -> None:
-    """Remove what only an unfinished stage needs."""
-    shutil.rmtree(store_layout.work(root, key), ignore_errors=True)
-    with suppress(OSError):
-        store_layout.failure(root, key).unlink()
+    def _studies_locked(self) -> AbstractContextManager[bool]:
+        return locks.held(layout.studies_lock(self.root), wait=True)
 
+    def _referred(self) -> set[str]:
+        """Keys that any study refers to, itself or through the inputs of finished stages."""
+        reached: set[str] = set()
+        ahead = {key for keys in self.registered().values() for key in keys}
+        while ahead:
+            reached |= ahead
+            ahead = {one for key in ahead for one in self._inputs(key)} - reached
+        return reached
 
-def _seconds_before(root: Path, key: str) -> float:
-    try:
-        return float(store_layout.seconds(root, key).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return 0.0
+    def _inputs(self, key: str) -> list[str]:
+        # A stage that is not done, or damaged, has no inputs to protect: they are referred to by
+        # the study itself.
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            content = json.loads(layout.manifest(self.root, key).read_text(encoding="utf-8"))
+            return [str(one) for one in content["inputs"]]
+        return []
 
-
-def _remember_seconds(root: Path, key: str, seconds: float) -> None:
-    """Keep the time spent, if anything is kept of what it was spent on."""
-    with suppress(OSError):
-        if any(store_layout.work(root, key).iterdir()):
-            store_layout.seconds(root, key).write_text(f"{seconds:.3f}", encoding="utf-8")
+    def _unused(self) -> Iterator[Path]:
+        finished, wanted, claimed = self.done(), self._referred(), self.running()
+        for key in _names(layout.works(self.root)):
+            if (key in finished or key not in wanted) and key not in claimed:
+                yield layout.work(self.root, key)
+        for name in layout.abandoned(self.root):
+            yield layout.room(self.root, name)
+        for name in _names(layout.damages(self.root)):
+            yield layout.damages(self.root) / name
 
 
 def _is_disk_full(error: BaseException | None) -> bool:
@@ -157,141 +338,20 @@ def _is_disk_full(error: BaseException | None) -> bool:
     return False
 
 
-class Store:
-    """A folder of finished stages, shared by any number of processes.
+def _keys(path: Path) -> list[str]:
+    with suppress(ValueError, KeyError, TypeError):
+        return [str(key) for key in json.loads(path.read_text(encoding="utf-8"))["keys"]]
+    raise InputError(
+        f"'{path}' cannot be read, so what its study refers to is unknown; run the study again "
+        f"to write it anew, or delete the file if nobody wants the study any more."
+    )
 
-    Objects are light and can be pickled. Nothing is made on disk before the first write.
 
-    Parameters
-    ----------
-    root
-        Its folder.
-    """
+def _names(folder: Path) -> list[str]:
+    with suppress(FileNotFoundError):
+        return sorted(os.listdir(folder))
+    return []
 
-    def __init__(self, root: str | Path = store_layout.DEFAULT) -> None:
-        self.root = Path(os.path.abspath(root))
-        store_layout.check(self.root)
-        self._prepared = False
 
-    # What is there
-
-    def folder(self, key: str) -> Path:
-        """Where the outputs of a finished stage are; `read` verifies them."""
-        return store_layout.stage(self.root, key)
-
-    def work(self, key: str) -> Path:
-        """A folder for half-done work of a stage; made if missing, removed when it is done."""
-        self._prepare()
-        folder = store_layout.work(self.root, key)
-        with writing(folder):
-            folder.mkdir(exist_ok=True)
-        return folder
-
-    def is_done(self, key: str) -> bool:
-        """Whether a stage is finished; one look at the disk."""
-        return os.path.exists(store_layout.manifest(self.root, key))
-
-    def done(self) -> set[str]:
-        """Keys of all finished stages; one pass over the folders."""
-        return store_layout.done(self.root)
-
-    def manifest(self, key: str) -> Manifest:
-        """What a finished stage says about itself; raises `Damaged` like `read`."""
-        return manifest.manifest(self.root, key)
-
-    def read(self, key: str) -> Path:
-        """The folder of a finished stage, verified.
-
-        Sizes are compared each time, checksums once per process. A stage that is not what was
-        written is moved to `damaged/` with the reason.
-
-        Raises
-        ------
-        Damaged
-            The stage is not there (any more) and must be done again.
-        """
-        return manifest.verified(self.root, key)
-
-    # Work
-
-    def claim(self, key: str) -> AbstractContextManager[bool]:
-        """Whether this process alone works on a stage, until the block ends or the process dies.
-
-        False: another one does, in this process or in any other.
-        """
-        self._prepare()
-        return store_layout.claim(self.root, key)
-
-    def running(self) -> set[str]:
-        """Keys of stages that some process has claimed."""
-        return store_layout.running(self.root)
-
-    def write(self, stage: Stage, function: Callable[[Path], None]) -> bool:
-        """Let `function` write a stage's outputs into an empty folder, and keep them.
-
-        Nothing is done, and False is returned, if the stage is there already. Half-done work
-        and the record of an earlier failure are removed afterwards.
-
-        Raises
-        ------
-        OutputError
-            The disk is full or cannot be written; the store is as it was. Other errors of
-            `function` pass through unchanged, and nothing is kept of what it wrote.
-        """
-        self._prepare()
-        return write_stage(self.root, stage, function)
-
-    def fail(self, key: str, traceback: str, label: str = "") -> None:
-        """Record why a stage failed."""
-        self._prepare()
-        fail(self.root, key, traceback, label)
-
-    def failed(self) -> dict[str, dict[str, Any]]:
-        """Records (key, label, when, traceback) of stages that failed and are not done since."""
-        return failed(self.root)
-
-    def forget_failures(self, keys: Iterable[str]) -> None:
-        """Remove the records, so that the stages are tried again."""
-        forget_failures(self.root, keys)
-
-    # Studies and what nobody refers to
-
-    def register(self, study: str, keys: Collection[str]) -> None:
-        """Say which stages a study refers to, all of them; replaces what it said before.
-
-        To be called before asking what is done: a stage that is referred to is never removed.
-        """
-        self._prepare()
-        garbage.register(self.root, study, keys)
-
-    def registered(self) -> dict[str, list[str]]:
-        """Keys that each study refers to."""
-        return garbage.registered(self.root)
-
-    def unregister(self, study: str) -> None:
-        """Forget a study; its stages become garbage where no other study refers to them."""
-        self._prepare()
-        garbage.unregister(self.root, study)
-
-    def garbage(self) -> list[tuple[str, int]]:
-        """Finished stages that no study refers to, itself or through inputs, with their bytes."""
-        return garbage.garbage(self.root)
-
-    def remove(self, keys: Iterable[str]) -> None:
-        """Remove finished stages; refuses if a study refers to one of them."""
-        self._prepare()
-        garbage.remove(self.root, keys)
-
-    def leftovers(self) -> list[tuple[Path, int]]:
-        """Half-done work that nobody refers to, rooms of dead processes, damaged stages: bytes."""
-        return garbage.leftovers(self.root)
-
-    def clear(self, folders: Iterable[Path]) -> None:
-        """Remove folders that `leftovers` listed, except those that are in use by now."""
-        self._prepare()
-        garbage.clear(self.root, folders)
-
-    def _prepare(self) -> None:
-        if not self._prepared:
-            store_layout.prepare(self.root)
-            self._prepared = True
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

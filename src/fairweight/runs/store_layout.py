@@ -9,7 +9,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fairweight.base import locks
@@ -256,17 +256,6 @@ def _machine() -> str:
 # What lies in a store, by looking at folders only.
 
 
-def done(root: Path) -> set[str]:
-    """Keys of all finished stages."""
-    found: set[str] = set()
-    with suppress(FileNotFoundError), os.scandir(stages(root)) as shelves:
-        for shelf in shelves:
-            # Other programs leave files of their own (`.DS_Store`, `.nfs…`).
-            with suppress(FileNotFoundError, NotADirectoryError):
-                found.update(n for n in os.listdir(shelf.path) if n.startswith(shelf.name))
-    return found
-
-
 def stamps(root: Path) -> dict[str, int]:
     """When the folder of each finished stage was last changed, in nanoseconds.
 
@@ -290,24 +279,3 @@ def size_bytes(folder: Path) -> int:
             with suppress(FileNotFoundError):
                 total += os.lstat(os.path.join(place, name)).st_size
     return total
-
-
-# Who works on a stage: one process at a time.
-
-
-def claim(root: Path, key: str) -> AbstractContextManager[bool]:
-    """Whether this process alone works on a stage, until the block ends or the process dies."""
-    return locks.held(lock(root, key))
-
-
-def is_claimed(root: Path, key: str) -> bool:
-    return locks.is_held(lock(root, key))
-
-
-def running(root: Path) -> set[str]:
-    """Keys of stages that some process has claimed."""
-    try:
-        keys = os.listdir(lock_folder(root))
-    except FileNotFoundError:
-        return set()
-    return {key for key in keys if is_claimed(root, key)}

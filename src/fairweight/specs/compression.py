@@ -12,6 +12,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from fairweight.specs.fields import later, require_built
+
 # When a model is pruned, and how much at a time; the formulas are in lab/compression/schedules.py.
 
 _FROZEN = ConfigDict(extra="forbid")
@@ -250,6 +252,10 @@ class Pruning:
     def _own_layers(self) -> tuple[str, ...]:
         return ("*",)
 
+    def variant(self, method: str) -> str:
+        """What a model is called to which this was done."""
+        return method
+
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class ToSparsity(Pruning):
@@ -271,6 +277,14 @@ class ToSparsity(Pruning):
                 "below 1, or another schedule"
             )
         return self
+
+    def variant(self, method: str) -> str:
+        """The method and the sparsity in per cent.
+
+        >>> GlobalMagnitude(sparsity=0.95).variant("global-magnitude")
+        'global-magnitude-95'
+        """
+        return f"{method}-{100 * self.sparsity:.6g}"
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
@@ -331,7 +345,7 @@ class LinfStructured(Structured):
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class RandomStructured(Structured):
-    """Random slices.
+    """Random slices of each layer.
 
     Parameters
     ----------
@@ -380,30 +394,118 @@ class NOfM(Pruning):
     def _own_layers(self) -> tuple[str, ...]:
         return ("*", "!@first")
 
-
-# The two kinds of int8 (Hooker et al.), as they run in ONNX Runtime.
+    def variant(self, method: str) -> str:
+        return f"{self.n}-of-{self.m}"
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
-class Int8Static:
+class Control(Pruning):
+    """Nothing is removed: the model is trained further, as long as those that are compressed.
+
+    What the extra epochs alone do stands beside what pruning with the same epochs does.
+    """
+
+    @model_validator(mode="after")
+    def _has_no_schedule(self) -> Control:
+        if self.schedule != OneShot(of=getattr(self.schedule, "of", "all")):
+            raise ValueError("removes nothing, so it has no schedule; leave the schedule out")
+        return self
+
+    @property
+    def sparsity(self) -> float:
+        return 0.0
+
+
+# Methods that shorten the numbers of an exported model, as they run in ONNX Runtime.
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Quantization:
+    """What all of them share.
+
+    Parameters
+    ----------
+    layers
+        Which layers, as patterns: those that are left out stay in float. Not in this version: only
+        all of them can be used.
+    bias_correction
+        Whether biases are moved so that the mean outputs of a layer stay. Not in this version.
+    """
+
+    layers: Patterns = later(("*",), built=False)
+    bias_correction: bool = later(False, built=False)
+
+    @model_validator(mode="after")
+    def _is_built(self) -> Quantization:
+        require_built(self)
+        return self
+
+    def variant(self, method: str) -> str:
+        return method
+
+    @property
+    def calibration_examples(self) -> int:
+        """How many examples a model must see; one, for the shape of its inputs."""
+        return 1
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Int8Static(Quantization):
     """Fixed point: weights and activations are int8.
 
     Parameters
     ----------
     examples
-        How many training examples, the first ones, give the ranges of the activations.
+        How many training examples give the ranges of the activations.
     reduce_range
         Whether weights have 7 bits; by default where the processor's 8-bit sums overflow, which
         is measured. Set it where the file is to be the same on every machine.
+    calibration
+        Which training examples: the `first` ones, or drawn at `random`, as many of each class
+        (`class-balanced`) or of each group (`group-balanced`). Not in this version: only `first`
+        can be used.
+    group
+        Of `group-balanced`: the group column. Not in this version.
+    calibration_seed
+        Of the draw. Not in this version.
+    ranges
+        How the range of an activation follows from what was seen: `min-max`, `percentile` or
+        `entropy`. Not in this version: only `min-max` can be used.
     """
 
     examples: Annotated[int, Field(strict=True, ge=1)] = 100
     reduce_range: bool | None = None
+    calibration: Literal["first", "random", "class-balanced", "group-balanced"] = later(
+        "first", built=False
+    )
+    group: str | None = later(None, built=False)
+    calibration_seed: Annotated[int, Field(strict=True, ge=0)] = later(0, built=False)
+    ranges: Literal["min-max", "percentile", "entropy"] = later("min-max", built=False)
+
+    @property
+    def calibration_examples(self) -> int:
+        return self.examples
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
-class Int8Dynamic:
+class Int8Dynamic(Quantization):
     """Hybrid: weights are int8, activations are quantised as they come."""
 
 
-Quantization: TypeAlias = Int8Static | Int8Dynamic
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class WeightBits(Quantization):
+    """Weights rounded to a few bits, by a scale of each output channel.
+
+    The file holds the rounded weights as floats: its size is counted as if they were packed, and
+    no speed is claimed.
+
+    Parameters
+    ----------
+    bits
+        Of a weight; 4 bits are the 15 whole numbers from -7 to 7, times the channel's scale.
+    """
+
+    bits: Annotated[int, Field(strict=True, ge=2, le=8)]
+
+    def variant(self, method: str) -> str:
+        return f"{method}-{self.bits}"

@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -24,7 +25,12 @@ Spec = TypeVar("Spec")
 DEEPEST = 30  # tables in tables
 
 
-def read_spec(kind: type[Spec], given: Mapping[str, Any], what: str) -> Spec:
+def read_spec(
+    kind: type[Spec],
+    given: Mapping[str, Any],
+    what: str,
+    remedies: Mapping[str, str] = MappingProxyType({}),
+) -> Spec:
     """The spec with these fields.
 
     Parameters
@@ -33,6 +39,8 @@ def read_spec(kind: type[Spec], given: Mapping[str, Any], what: str) -> Spec:
         A frozen dataclass of this folder.
     what
         How messages call it: `The training`.
+    remedies
+        What to do about a field, by its name; by default what pydantic says.
 
     >>> from fairweight.specs.training import Training
     >>> read_spec(Training, {"epochs": 3}, "The training").epochs
@@ -48,7 +56,24 @@ def read_spec(kind: type[Spec], given: Mapping[str, Any], what: str) -> Spec:
     except ValidationError as error:
         # A misspelt field explains a missing one.
         first = min(error.errors(), key=lambda e: e["type"] != "unexpected_keyword_argument")
-        raise _refusal(first, kind, what) from None
+        raise _refusal(first, kind, what, remedies) from None
+
+
+def as_spec(kind: type[Spec], given: Spec | Mapping[str, Any] | str, what: str, key: str) -> Spec:
+    """A spec as it is, from a dictionary of its fields, or from the one field that it needs.
+
+    Parameters
+    ----------
+    key
+        The field that a plain text stands for.
+
+    >>> from fairweight.specs.data import Data
+    >>> as_spec(Data, "digits", "The data", "name") == Data(name="digits")
+    True
+    """
+    if isinstance(given, str):
+        given = {key: given}
+    return read_spec(kind, given, what) if isinstance(given, Mapping) else given
 
 
 def read_toml(path: str | Path, what: str) -> dict[str, Any]:
@@ -95,25 +120,25 @@ def check_plain(value: Any, what: str, place: str = "", depth: int = 0) -> None:
         )
 
 
-def _refusal(error: ErrorDetails, kind: type[Any], what: str) -> InputError:
+def _refusal(
+    error: ErrorDetails, kind: type[Any], what: str, remedies: Mapping[str, str]
+) -> InputError:
+    """A complaint as a sentence: which spec, which field, what was given, what to do."""
     place = [str(part) for part in error["loc"]]
     field = brief(".".join(place))
     if error["type"] == "unexpected_keyword_argument":
-        known = [f.name for f in fields(kind)] if len(place) == 1 else []
-        return UnknownNameError(f"{what}: the field", field, known)
-    if error["type"] == "missing":
-        return InputError(f"{what}: {field} is missing; give it.")
+        if len(place) > 1:
+            return InputError(f"{what} has no field '{field}'; leave it out.")
+        return UnknownNameError(f"{what}: the field", field, [f.name for f in fields(kind)])
     if error["type"] == "value_error":
         told = brief(error["ctx"]["error"], 600)
-        return InputError(f"{what}: {told}.")
+        return InputError(f"{', '.join(filter(None, (what, field)))}: {told}.")
+    remedy = remedies.get(next((part for part in reversed(place) if not part.isdigit()), ""))
+    if error["type"] == "missing":
+        return InputError(f"{what}: {field} is missing; {remedy or 'give it'}.")
     given = brief(repr(error["input"]))
-    return InputError(f"{what}: {field} = {given} cannot be used; {_told(error)}.")
-
-
-def _told(error: ErrorDetails) -> str:
-    """What pydantic says, as the second half of a sentence."""
-    message = error["msg"]
-    return message.replace("Input should be", "it should be").rstrip(".")
+    said = error["msg"].replace("Input should be", "it should be").rstrip(".")
+    return InputError(f"{what}: {field} = {given} cannot be used; {remedy or said}.")
 
 
 # What the fields of a spec are: type and default from its schema, meaning from its docstring.

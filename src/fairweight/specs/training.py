@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, field
+from dataclasses import field
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
+
+from fairweight.specs.fields import later, require_built
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -78,7 +80,7 @@ class Training:
     decay_of: tuple[tuple[str, AtLeastZero], ...] = ()
     augment: Augment = Augment()
     loss: Literal["cross-entropy", "binary"] = "cross-entropy"
-    weighting: Literal["none", "class-balanced", "worst-class"] = "none"
+    weighting: Literal["none", "class-balanced", "worst-class"] = later("none")
     keep_best: bool = True
     seed: Annotated[int, Field(ge=0)] = 0
 
@@ -91,21 +93,6 @@ class Training:
         if self.epochs and self.warmup_epochs >= self.epochs:
             raise ValueError("warmup_epochs must be below epochs")
         return self
-
-
-def recorded(training: Training) -> dict[str, Any]:
-    """All fields as keys of stages and checkpoints have them.
-
-    A field that came after the first stores is left out where it is not used, so that what was
-    made before it stays good.
-
-    >>> "weighting" in recorded(Training(epochs=1))
-    False
-    """
-    fields = asdict(training)
-    if training.weighting == "none":
-        del fields["weighting"]
-    return fields
 
 
 # Which network is trained.
@@ -123,11 +110,30 @@ class Model:
         Every layer's number of channels is multiplied by it.
     options
         Of the architecture, such as `{"stem": "imagenet"}`.
+    init
+        The weights that a training starts from: `random`, drawn by its seed, or `imagenet`, those
+        that were trained on ImageNet. Not in this version: only `random` can be used.
+    weights
+        Of `imagenet`: the SHA-256 of the file with the weights, so that a key says which they
+        were; the file itself is named where a study is run. Not in this version.
+    scaling
+        How pixels are scaled: by mean and spread of the training images (`data`), or as the
+        pretrained weights expect it (`weights`). Not in this version: only `data` can be used.
     """
 
     architecture: Annotated[str, Field(min_length=1)]
     width: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     options: Mapping[str, Any] = field(default_factory=dict)
+    init: Literal["random", "imagenet"] = later("random", built=False)
+    weights: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = later(None, built=False)
+    scaling: Literal["data", "weights"] = later("data", built=False)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Model:
+        if self.init == "random" and (self.weights is not None or self.scaling == "weights"):
+            raise ValueError('weights and scaling = "weights" need init = "imagenet"')
+        require_built(self)
+        return self
 
 
 # How a student is held near its teacher while it trains.

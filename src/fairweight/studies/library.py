@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fairweight.data.registry import dataset
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.claims import Claims
 from fairweight.specs.study import Experiment, Study
 from fairweight.specs.toml import read_spec, read_study, read_toml
+from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
 
 FOLDER = Path(__file__).parent / "specs"
-PRESETS = ("smoke", "laptop", "paper")
+PRESETS = ("smoke", "quick", "laptop", "paper")  # small ones first
 DEFAULT = "laptop"
 CLAIMS = "claims.toml"
 
@@ -34,8 +36,10 @@ def text(name: str, preset: str = DEFAULT) -> str:
     return _file(name, preset).read_text(encoding="utf-8")
 
 
-def study(name: str, preset: str | None = None) -> Study:
-    """A study by its name, or from the TOML file of that path."""
+def study(name: str | Mapping[str, Any], preset: str | None = None) -> Study:
+    """A study by its name, from the TOML file of that path, or from a dictionary of its keys."""
+    if isinstance(name, Mapping):
+        return read_study(name)
     if name.endswith(".toml"):
         if preset is not None:
             raise InputError(

@@ -207,29 +207,25 @@ def populations(
 
 def family(recipe: Recipe, seed: int, models: Path) -> Family:
     """Train one dense member, compress it, and ask the files that were written."""
+    from fairweight import lab
     from fairweight.lab.measurement import torch_threads
-    from fairweight.lab.prediction import predict
-    from fairweight.lab.training import train_model
-    from fairweight.lab.variants import compress_model
 
     own = str(seed)
     with torch_threads(1):  # models this small are slower on several
         training, finetuning = (
             replace(spec, seed=seed) for spec in (recipe.training, recipe.finetuning)
         )
-        dense = train_model(recipe.data, recipe.model, training, models / "dense" / own)
+        dense = lab.train(recipe.data, recipe.model, training, models / "dense" / own)
         made = [dense]
         for name, spec in recipe.pruning.items():
             pruned = models / name / own
             made.append(
-                compress_model(dense.path, PRUNING, spec, pruned, training=finetuning, variant=name)
+                lab.compress(dense.path, spec, out=pruned, training=finetuning, variant=name)
             )
         int8 = models / INT8 / f"{own}.onnx"
-        made.append(
-            compress_model(dense.path, INT8_STATIC, recipe.quantisation, int8, variant=INT8)
-        )
+        made.append(lab.compress(dense.path, recipe.quantisation, out=int8, variant=INT8))
         held_out = load(recipe.seed).test
-        answers = predict(
+        answers = lab.predict(
             {model.card.variant: {seed: model.path} for model in made},
             [(held_out.images, held_out.labels, held_out.example_id)],
         )

@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairweight.runs.cost import Cost, Unit
 from fairweight.runs.executor import Context
-from fairweight.runs.stages import PREDICTIONS, SIMILARITY, TRAINING, VARIANT
+from fairweight.runs.stage import stage_kind
+from fairweight.runs.stages import MODELS, PREDICTIONS, SIMILARITY, TRAINING, VARIANT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +50,19 @@ def draw_all(
 
 BASELINE = "dense"
 TABLES = {"variants": "variants.parquet"}
+# Seconds of an audit. Of each attribute and variant, with exemplars: 1.7 s for three members, 1,200
+# examples and 100 replicates, more for more of them.
+AUDIT, SCORED_AUDIT, TASK_AUDIT = 8.0, 30.0, 3.0
 
 
+def _audit_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+    """Of several attributes each is audited by itself, for every variant."""
+    variants = len({variant for variant, _, _ in spec["models"]}) - 1
+    once = SCORED_AUDIT if spec["scores"] else AUDIT
+    return Cost(once + TASK_AUDIT * variants * len(spec["data"]["tasks"]), 5e6)
+
+
+@stage_kind("audit", reads=(*MODELS, "predict", "similarity"), cost=_audit_cost)
 def audit(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
@@ -180,6 +193,13 @@ OF_SWEEPS = ("PA-F3a", "PA-F3b", "PA-F3c", "PA-F6")
 OF_REGRESSIONS = ("PA-T2", "PA-F14", "PA-F15")
 
 
+def _classes_cost(spec: Mapping[str, Any], unit: Unit | None) -> Cost:
+    """Tables, regressions and figures of all experiments: 174 s for 1,668 models."""
+    models = sum(len(one["models"]) for one in spec["experiments"])
+    return Cost(AUDIT + 0.1 * models, 5e6 + 2e3 * models)
+
+
+@stage_kind("classes", reads=(*MODELS, "predict"), cost=_classes_cost)
 def classes(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
@@ -248,6 +268,7 @@ def _covariates(data: Mapping[str, Any], context: Context) -> pd.DataFrame:
 FIGURES = ("IO-F3", "IO-F4")
 
 
+@stage_kind("settings", reads=("audit",), cost=lambda spec, unit: Cost(AUDIT, 1e6))
 def settings(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:

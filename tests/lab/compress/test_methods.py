@@ -16,7 +16,7 @@ from fairweight.lab.compression.registry import methods, spec_of
 from fairweight.lab.masks import bake, layer_sparsity, masks, sparsity
 from fairweight.specs.compression import NOfM, Structured, ToSparsity
 
-ALL = [found.name for found in methods()]
+ALL = [found.name for found in methods() if found.acts_on == "weights" and found.trains != "must"]
 TO_SPARSITY = [found.name for found in methods() if issubclass(found.spec, ToSparsity)]
 STRUCTURED = [found.name for found in methods() if issubclass(found.spec, Structured)]
 WEIGHTS = [name for name in TO_SPARSITY if name not in STRUCTURED]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairweight.lab.training import Made, train_model
+from fairweight.lab.training import Made, train
 from fairweight.specs.data import Data
 from fairweight.specs.training import Model, Training
 
@@ -17,7 +17,7 @@ TRAINING = Training(epochs=4, batch_size=64, optimizer="adam", lr=0.003, seed=1)
 
 @pytest.fixture(scope="session")
 def dense(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return train_model(DATA, MODEL, TRAINING, tmp_path_factory.mktemp("models") / "dense-1")
+    return train(DATA, MODEL, TRAINING, tmp_path_factory.mktemp("models") / "dense-1")
 
 
 @pytest.fixture

@@ -15,19 +15,17 @@ from fairweight.lab.compression.registry import spec_of
 from fairweight.lab.masks import sparsity
 from fairweight.lab.onnx_models import card_of, read_onnx
 from fairweight.lab.partition import prepare
-from fairweight.lab.prediction import asked, data_of, predict_models, variants_table
+from fairweight.lab.prediction import asked, data_of, predict, variants_table
 from fairweight.lab.training import Made
-from fairweight.lab.variants import compress_model
+from fairweight.lab.variants import compress
 from fairweight.specs.training import Training
 
 FINETUNE = Training(epochs=1, batch_size=64, lr=0.01, seed=1)
 
 
 def compressed(model: Path, out: Path, method: str, *, training: Any = None, **given: Any) -> Made:
-    options = {name: given.pop(name) for name in ("remove", "onnx") if name in given}
-    return compress_model(
-        model, method, spec_of(method, **given), out, training=training, **options
-    )
+    options = {name: given.pop(name) for name in ("remove_channels", "onnx") if name in given}
+    return compress(model, {"method": method, **given}, out=out, training=training, **options)
 
 
 def test_pruned_at_once(model: Path, dense: Made, tmp_path: Path) -> None:
@@ -62,7 +60,7 @@ def test_channels_really_removed(model: Path, tmp_path: Path) -> None:
         "l1-structured",
         sparsity=0.5,
         training=FINETUNE,
-        remove=True,
+        remove_channels=True,
         onnx=True,
     )
     network, card = load(made.path)
@@ -88,7 +86,7 @@ def test_int8_runs_and_is_asked_beside_its_parent(model: Path, dense: Made, tmp_
     members = asked([str(model), str(made.path)])
     assert [(one.variant, one.seed) for one in members] == [("dense", 1), ("int8-static", 1)]
     prepared = prepare(data_of(members))
-    out = predict_models(members, prepared.test, tmp_path / "p.parquet")
+    out = predict(members, prepared.test, out=tmp_path / "p.parquet")
     import pandas as pd
 
     table = pd.read_parquet(out)
@@ -107,8 +105,12 @@ def test_int8_runs_and_is_asked_beside_its_parent(model: Path, dense: Made, tmp_
 @pytest.mark.parametrize(
     ("method", "given", "reason"),
     [
-        ("global-magnitude", {"sparsity": 0.5, "remove": True}, "no channel can be removed"),
-        ("int8-static", {"training": FINETUNE}, "quantises a finished model"),
+        (
+            "global-magnitude",
+            {"sparsity": 0.5, "remove_channels": True},
+            "no channel can be removed",
+        ),
+        ("int8-static", {"training": FINETUNE}, "acts on a finished model"),
         ("gmp-pretrained", {"sparsity": 0.5}, "prunes while a model trains"),
         ("gmp-pretrained", {"sparsity": 0.5, "training": FINETUNE}, "1 epochs"),
         ("iterative-magnitude", {"sparsity": 0.5, "training": FINETUNE}, "Rewinding goes back"),
@@ -125,7 +127,7 @@ def test_what_is_refused(
 def test_a_model_without_data_is_compressed_in_memory(model: Path, tmp_path: Path) -> None:
     network, card = load(model)
     save(network, tmp_path / "own", replace(card, data={}))
-    with pytest.raises(InputError, match=r"compress it in Python, with fairweight\.lab\.compress"):
+    with pytest.raises(InputError, match=r"compress it in Python, as a module: fairweight\.lab"):
         compressed(tmp_path / "own", tmp_path / "m", "global-magnitude", sparsity=0.5)
 
 
@@ -148,12 +150,48 @@ def test_compress_in_memory(model: Path, tmp_path: Path) -> None:
     assert table.num_rows == 240
     assert int8.save(tmp_path / "int8.onnx").stat().st_size > 1000
     assert all(torch.equal(value, before[n]) for n, value in network.state_dict().items())
-    with pytest.raises(InputError, match="int8 needs data"):
+    with pytest.raises(InputError, match="int8-static needs data"):
         fw.lab.compress(network, spec_of("int8-static"))
     with pytest.raises(InputError, match="give floats"):
         fw.lab.compress(network, spec_of("int8-static"), [images.to(torch.uint8)])
     with pytest.raises(InputError, match="no key 'method'"):
         fw.lab.compress(network, {"sparsity": 0.5})
+
+
+def test_a_control_is_trained_further_and_loses_nothing(
+    model: Path, dense: Made, tmp_path: Path
+) -> None:
+    made = compressed(model, tmp_path / "control", "control", training=FINETUNE)
+    assert (made.card.variant, made.card.parent) == ("control", "dense:1")
+    assert made.card.compression["sparsity"] == 0
+    assert made.card.training["epochs"] == 1
+    assert made.card.training["after"]["epochs"] == 4
+    assert made.test_accuracy >= dense.test_accuracy - 0.02
+    before, after = load(model)[0].state_dict(), load(made.path)[0].state_dict()
+    assert before.keys() == after.keys()
+    assert any(not torch.equal(value, before[name]) for name, value in after.items())
+    with pytest.raises(InputError, match="control trains a model further; say for how many"):
+        compressed(model, tmp_path / "m", "control")
+
+
+def test_places_and_modules_are_not_mixed(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="needs a place; give out"):
+        compress(model, spec_of("int8-dynamic"))  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="its copy is returned"):
+        compress(load(model)[0], spec_of("int8-dynamic"), out=tmp_path)  # type: ignore[call-overload]
+
+
+def test_predictions_of_a_list_of_models_on_the_data_of_their_cards(model: Path) -> None:
+    table = predict([model, f"copy={model}"])
+    part = prepare(load_data_of(model)).test
+    assert table.num_rows == 2 * len(part)
+    assert set(table["variant"].to_pylist()) == {"dense", "copy"}
+    with pytest.raises(InputError, match="batches is missing"):
+        predict({"dense": model})
+
+
+def load_data_of(model: Path) -> Any:
+    return data_of(asked([model]))
 
 
 def test_which_models_are_asked(model: Path, tmp_path: Path) -> None:

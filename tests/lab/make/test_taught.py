@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from fairweight.errors import InputError
-from fairweight.lab.artifacts import load
+from fairweight.lab.artifacts import load, save
 from fairweight.lab.compression.registry import spec_of
 from fairweight.lab.masks import sparsity
 from fairweight.lab.partition import prepare
-from fairweight.lab.training import load_teacher, train_model
-from fairweight.lab.variants import compress_model
+from fairweight.lab.training import distil, load_teacher, train
+from fairweight.lab.variants import compress
 from fairweight.specs.data import Data
 from fairweight.specs.training import Distillation, Model, Training
 
@@ -27,10 +27,8 @@ REDUCED = replace(DATA, shares={"3": 0.25})
 
 def test_pruned_beside_its_teacher(model: Path, tmp_path: Path) -> None:
     lesson = Distillation(losses="at+kd")
-    made = compress_model(
-        model, METHOD, PRUNED, tmp_path / "taught", training=FINETUNE, distillation=lesson
-    )
-    alone = compress_model(model, METHOD, PRUNED, tmp_path / "alone", training=FINETUNE)
+    made = compress(model, PRUNED, out=tmp_path / "taught", training=FINETUNE, distillation=lesson)
+    alone = compress(model, PRUNED, out=tmp_path / "alone", training=FINETUNE)
     assert made.card.variant == "global-magnitude-80-at-kd"
     assert made.card.measured["distillation"] == "at+kd"
     assert made.card.measured["teacher"] == "dense:1"
@@ -44,8 +42,8 @@ def test_pruned_beside_its_teacher(model: Path, tmp_path: Path) -> None:
 
 def test_examples_that_a_teacher_saw_and_its_student_may_not(model: Path, tmp_path: Path) -> None:
     lesson = Distillation(losses="kd")
-    made = compress_model(
-        model, METHOD, PRUNED, tmp_path / "a", training=FINETUNE, distillation=lesson, data=REDUCED
+    made = compress(
+        model, PRUNED, out=tmp_path / "a", training=FINETUNE, distillation=lesson, data=REDUCED
     )
     hidden = len(prepare(DATA).train) - len(prepare(REDUCED).train)
     assert hidden > 50
@@ -54,16 +52,16 @@ def test_examples_that_a_teacher_saw_and_its_student_may_not(model: Path, tmp_pa
     )
     assert made.card.measured["leak"] == told
     assert made.card.data["shares"] == {"3": 0.25}
-    plain = compress_model(model, METHOD, PRUNED, tmp_path / "b", training=FINETUNE, data=REDUCED)
+    plain = compress(model, PRUNED, out=tmp_path / "b", training=FINETUNE, data=REDUCED)
     assert plain.card.measured["leak"] == told.replace("teacher", "model that it starts from")
-    child = compress_model(made.path, METHOD, PRUNED, tmp_path / "c", training=FINETUNE)
+    child = compress(made.path, PRUNED, out=tmp_path / "c", training=FINETUNE)
     assert child.card.measured["leak"] == told
 
 
 def test_a_teacher_of_the_reduced_data_leaks_nothing(tmp_path: Path) -> None:
     network = Model(architecture="lenet")
-    dense = train_model(REDUCED, network, FINETUNE, tmp_path / "dense")
-    made = train_model(
+    dense = train(REDUCED, network, FINETUNE, tmp_path / "dense")
+    made = train(
         REDUCED,
         network,
         replace(FINETUNE, seed=2),
@@ -79,13 +77,25 @@ def test_a_teacher_of_the_reduced_data_leaks_nothing(tmp_path: Path) -> None:
 def test_what_is_refused(model: Path, tmp_path: Path) -> None:
     lesson = Distillation(losses="kd")
     with pytest.raises(InputError, match="acts while a model trains"):
-        compress_model(model, METHOD, PRUNED, tmp_path / "m", distillation=lesson)
+        compress(model, PRUNED, out=tmp_path / "m", distillation=lesson)
     with pytest.raises(InputError, match="no teacher"):
-        compress_model(
-            model, "int8-dynamic", spec_of("int8-dynamic"), tmp_path / "m.onnx", distillation=lesson
-        )
+        compress(model, spec_of("int8-dynamic"), out=tmp_path / "m.onnx", distillation=lesson)
     with pytest.raises(InputError, match="give both or neither"):
-        train_model(DATA, Model(architecture="lenet"), FINETUNE, tmp_path, distillation=lesson)
+        train(DATA, Model(architecture="lenet"), FINETUNE, tmp_path, distillation=lesson)
     with pytest.raises(InputError, match=r"knows 10 classes \(0, 1, 2, …\), and the student 2"):
         load_teacher(model, ("cat", "dog"))
     assert not (tmp_path / "m").exists()
+
+
+def test_distil_trains_a_smaller_network_on_the_teachers_data(model: Path, tmp_path: Path) -> None:
+    made = distil(
+        model, "kd", {"architecture": "lenet", "width": 0.5}, FINETUNE, tmp_path / "student"
+    )
+    assert made.card.variant == "dense-kd"
+    assert made.card.measured["teacher"] == "dense:1"
+    assert load(made.path)[1].data == load(model)[1].data
+    assert made.card.measured["n_params"] < load(model)[1].measured["n_params"]
+    network, card = load(model)
+    save(network, tmp_path / "own", replace(card, data={}))
+    with pytest.raises(InputError, match="does not say what data it was trained on; give data"):
+        distil(tmp_path / "own", "kd", "lenet", FINETUNE, tmp_path / "m")

@@ -12,8 +12,7 @@ import torch
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import load, read_card
 from fairweight.lab.masks import sparsity
-from fairweight.lab.training import Made, train_model
-from fairweight.specs.compression import GlobalMagnitude, Iterative
+from fairweight.lab.training import Made, train
 from fairweight.specs.data import Data
 from fairweight.specs.training import Model, Training
 
@@ -44,8 +43,8 @@ def test_the_card_says_what_the_model_is(dense: Made) -> None:
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(
     dense: Made, tmp_path: Path
 ) -> None:
-    again = train_model(DATA, MODEL, TRAINING, tmp_path / "again")
-    other = train_model(DATA, MODEL, replace(TRAINING, seed=2, epochs=1), tmp_path / "other")
+    again = train(DATA, MODEL, TRAINING, tmp_path / "again")
+    other = train(DATA, MODEL, replace(TRAINING, seed=2, epochs=1), tmp_path / "other")
     assert same(weights(dense.path), weights(again.path))
     assert not same(weights(dense.path), weights(other.path))
 
@@ -61,11 +60,11 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_model(DATA, MODEL, TRAINING, out, progress=stop)
+        train(DATA, MODEL, TRAINING, out, progress=stop)
     assert not out.exists()
     assert (tmp_path / ".model.training").is_dir()
     steps: list[int] = []
-    train_model(DATA, MODEL, TRAINING, out, progress=lambda n, done, total: steps.append(done))
+    train(DATA, MODEL, TRAINING, out, progress=lambda n, done, total: steps.append(done))
     assert steps[0] > 1
     assert same(weights(dense.path), weights(out))
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
@@ -74,7 +73,7 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(
 def test_first_weights_of_another_model(model: Path, tmp_path: Path) -> None:
     still = replace(TRAINING, epochs=0)
     for start in (model, model / "weights.safetensors"):
-        made = train_model(DATA, MODEL, still, tmp_path / start.name, init=start)
+        made = train(DATA, MODEL, still, tmp_path / start.name, init=start)
         assert same(weights(model), weights(made.path))
 
 
@@ -99,21 +98,22 @@ def test_a_last_layer_for_other_classes_starts_afresh(model: Path, tmp_path: Pat
 
 
 def test_pruned_from_the_first_weights_with_rewinding(tmp_path: Path) -> None:
-    spec = GlobalMagnitude(sparsity=0.36, schedule=Iterative(epochs=1, rewind_to=0))
-    made = train_model(
+    pruning = {
+        "method": "iterative-magnitude",
+        "sparsity": 0.36,
+        "schedule": {"epochs": 1, "rewind_to": 0},
+    }
+    made = train(
         DATA,
         MODEL,
         replace(TRAINING, epochs=3),
         tmp_path / "m",
-        method="iterative-magnitude",
-        pruning=spec,
+        pruning=pruning,
     )
     assert made.card.variant == "iterative-magnitude-36"
     assert sparsity(load(made.path)[0]) == pytest.approx(0.36, abs=1e-4)
     with pytest.raises(InputError, match="ends after 1 of the 2 updates"):
-        train_model(
-            DATA, MODEL, replace(TRAINING, epochs=2), tmp_path / "n", method="x", pruning=spec
-        )
+        train(DATA, MODEL, replace(TRAINING, epochs=2), tmp_path / "n", pruning=pruning)
 
 
 def test_attributes_one_by_itself_and_a_pair(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_attributes_one_by_itself_and_a_pair(tmp_path: Path) -> None:
     from fairweight.data import load as load_data
     from fairweight.data import register, unregister
     from fairweight.lab.partition import prepare
-    from fairweight.lab.prediction import asked, data_of, predict_models
+    from fairweight.lab.prediction import asked, data_of, predict
 
     digits = load_data("digits")
     both = np.stack([digits.labels % 2, digits.labels > 4], axis=1).astype(np.int64)
@@ -137,13 +137,13 @@ def test_attributes_one_by_itself_and_a_pair(tmp_path: Path) -> None:
         for tasks in ((), ("large",)):
             data = Data(name="odd-large", tasks=tasks)
             names = tasks or ("odd", "large")
-            made = train_model(data, MODEL, replace(TRAINING, epochs=2), tmp_path / "-".join(names))
+            made = train(data, MODEL, replace(TRAINING, epochs=2), tmp_path / "-".join(names))
             assert made.card.tasks
             assert made.card.classes == names
             assert made.test_accuracy > 0.6
             members = asked([f"{name}={made.path}" for name in ("dense", "copy")])
             part = prepare(data_of(members)).test
-            out = predict_models(members, part, tmp_path / f"{len(names)}.parquet", scores=True)
+            out = predict(members, part, out=tmp_path / f"{len(names)}.parquet", scores=True)
             table = pd.read_parquet(out)
             assert set(table["task"]) == set(names)
             right = (table["label"] == table["prediction"])[table["variant"] == "copy"]
@@ -162,10 +162,10 @@ def test_attributes_one_by_itself_and_a_pair(tmp_path: Path) -> None:
 def test_networks_that_cannot_be_built(change: dict[str, Any], reason: str, tmp_path: Path) -> None:
     model = Model(**({"architecture": "lenet"} | change))
     with pytest.raises(InputError, match=reason):
-        train_model(DATA, model, Training(epochs=1), tmp_path / "m")
+        train(DATA, model, Training(epochs=1), tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_device_that_is_not_here(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="device = 'cuda:9' cannot be used here"):
-        train_model(DATA, MODEL, TRAINING, tmp_path / "m", device="cuda:9")
+        train(DATA, MODEL, TRAINING, tmp_path / "m", device="cuda:9")

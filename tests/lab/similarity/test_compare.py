@@ -20,7 +20,7 @@ from fairweight.lab.representations import (
     Compared,
     compare_features,
     compare_models,
-    compare_saved,
+    similarity,
     similarity_row,
     svcca,
 )
@@ -231,17 +231,39 @@ def test_models_on_disk(tmp_path: Path) -> None:
     part = prepare(Data(name="digits")).test
     done: list[int] = []
     spec = Similarity(maps="pooled", examples=300)
-    found = compare_saved(
-        tmp_path / "0", tmp_path / "1", part, spec=spec, batch_size=200, progress=done.append
+    found = similarity(
+        tmp_path / "0",
+        tmp_path / "1",
+        part,
+        spec=spec,
+        batch_size=200,
+        progress=lambda at, total: done.append(at),
     )
     assert list(found) == ["block1", "block2", "logits"]
     assert {one.samples for one in found.values()} == {300}
     assert done == [200, 300]
-    again = compare_saved(tmp_path / "0", tmp_path / "1", part, spec=spec)
+    again = similarity(tmp_path / "0", tmp_path / "1", part, spec=spec)
     assert again["logits"].distance == pytest.approx(found["logits"].distance, abs=1e-9)
     save(build("lenet", **options), tmp_path / "bare", Card(architecture="lenet", options=options))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="does not say how pixels are scaled"):
-        compare_saved(tmp_path / "0", tmp_path / "bare", part)
+        similarity(tmp_path / "0", tmp_path / "bare", part)
+    by_name = similarity(tmp_path / "0", tmp_path / "1", "digits", spec=spec)
+    assert by_name["logits"].distance == pytest.approx(found["logits"].distance, abs=1e-9)
+    with pytest.raises(InputError, match="Batches are for modules"):
+        similarity(tmp_path / "0", tmp_path / "1", [part.images])
+    with pytest.raises(InputError, match="No model says what data"):
+        similarity(tmp_path / "0", tmp_path / "1")
+
+
+def test_two_modules_on_batches(images: Tensor) -> None:
+    first, second = small(0), small(1)
+    found = similarity(first, second, images, spec=POOLED)
+    plain = compare_models(first, second, images, spec=POOLED)
+    assert {name: one.distance for name, one in found.items()} == plain
+    with pytest.raises(InputError, match="give data"):
+        similarity(first, second)
+    with pytest.raises(InputError, match="compared with a module"):
+        similarity(first, "models/dense-0")
 
 
 def test_examples_are_drawn_from_all_of_them_and_the_same_every_time() -> None:

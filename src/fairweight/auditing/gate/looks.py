@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.result import DIVISORS
+from fairweight.base import locks
 from fairweight.base.files import writing
 from fairweight.errors import InputError
 
@@ -91,8 +92,6 @@ class LookLog:
 @contextmanager
 def opened(path: str | Path) -> Iterator[LookLog]:
     """The log, locked; made if there is none, refused and left alone if it is anything else."""
-    import fcntl
-
     target = Path(path)
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +100,7 @@ def opened(path: str | Path) -> Iterator[LookLog]:
         handle = os.open(target, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
     try:
         with writing(target):
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            locks.hold(handle)
             if os.fstat(handle).st_size > MOST_BYTES:
                 raise InputError(f"--log '{target}' is too large to be a log of looks.")
             text = os.pread(handle, MOST_BYTES, 0)

@@ -10,13 +10,10 @@ from typing import Any, Literal, get_args
 from pydantic import ValidationError
 
 from fairweight.lab.compression.registry import (
-    QUANTISERS,
+    METHODS,
     RECIPES,
     Method,
-    Quantiser,
     Recipe,
-    method_named,
-    methods,
 )
 from fairweight.specs.compression import Schedule
 from fairweight.specs.toml import SpecField, described, summary_of
@@ -84,6 +81,7 @@ class Entry:
     method: str  # what a recipe is made of; else its own name
     summary: str
     source: str  # who uses it
+    trains: Literal["may", "must", "never"]
     fields: tuple[SpecField, ...]
     schedules: tuple[ScheduleEntry, ...]  # that it can have; of a recipe, the one that it has
 
@@ -100,30 +98,33 @@ def schedules() -> tuple[ScheduleEntry, ...]:
 
 def catalogue() -> tuple[Entry, ...]:
     """Methods (those of other packages too), then recipes, then int8."""
+    found = [_of_method(entry) for entry in METHODS.values()]
     return (
-        *(_of_method(entry) for entry in methods()),
+        *(entry for entry in found if entry.kind == "method"),
         *(_of_recipe(name, recipe) for name, recipe in RECIPES.items()),
-        *(_of_quantiser(kind) for kind in QUANTISERS.values()),
+        *(entry for entry in found if entry.kind != "method"),
     )
 
 
 def _of_method(entry: Method) -> Entry:
-    accepted = tuple(one for one in schedules() if _accepts(entry, one))
+    on_file = entry.acts_on == "file"
+    accepted = () if on_file else tuple(one for one in schedules() if _accepts(entry, one))
     choices = "one of: " + ", ".join(one.name for one in accepted)
     held = _with_defaults(described(entry.spec), _own_choices(entry))
     return Entry(
         name=entry.name,
-        kind="method",
+        kind="int8" if on_file else "method",
         method=entry.name,
         summary=entry.summary,
         source=entry.source,
+        trains=entry.trains,
         fields=tuple(replace(f, type=choices) if f.name == "schedule" else f for f in held),
         schedules=accepted,
     )
 
 
 def _of_recipe(name: str, recipe: Recipe) -> Entry:
-    base = _of_method(method_named(recipe.method))
+    base = _of_method(METHODS[recipe.method])
     schedule = asdict(recipe.fields["schedule"])
     (own,) = (one for one in base.schedules if one.name == schedule["kind"])
     return Entry(
@@ -132,20 +133,9 @@ def _of_recipe(name: str, recipe: Recipe) -> Entry:
         method=recipe.method,
         summary=recipe.summary,
         source=recipe.source,
+        trains=base.trains,
         fields=_with_defaults(base.fields, dict(recipe.fields) | {"schedule": schedule}),
         schedules=(replace(own, fields=_with_defaults(own.fields, schedule)),),
-    )
-
-
-def _of_quantiser(kind: Quantiser) -> Entry:
-    return Entry(
-        name=kind.name,
-        kind="int8",
-        method=kind.name,
-        summary=kind.summary,
-        source=kind.source,
-        fields=described(kind.spec),
-        schedules=(),
     )
 
 
@@ -165,6 +155,8 @@ def _trial(entry: Method, **given: Any) -> Any:
 
 def _own_choices(entry: Method) -> dict[str, Any]:
     """Layers and schedule where nobody chooses them: a spec writes them when it is made."""
+    if entry.acts_on == "file":
+        return {"layers": entry.spec.layers}
     try:
         made = _trial(entry)
     except ValidationError:  # of another package, with fields that must be given

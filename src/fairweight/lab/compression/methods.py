@@ -1,11 +1,11 @@
-"""The smallest weights of all layers together (GMP's criterion)."""
+"""Methods of pruning: how important entries are, which of them go, and one table of methods."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from fairweight.lab.compression.registry import Masks, method
 from fairweight.lab.compression.schedules import Step
 from fairweight.lab.masks import Layer, chosen, mask_of, weight_name, without
 from fairweight.specs.compression import (
+    Control,
     GlobalMagnitude,
     L1Structured,
     L1Unstructured,
@@ -23,7 +24,10 @@ from fairweight.specs.compression import (
     NOfM,
     RandomStructured,
     RandomUnstructured,
+    Structured,
+    ToSparsity,
 )
+from fairweight.specs.toml import summary_of
 
 # How important a weight or a slice of weights is: the least important go first.
 
@@ -194,71 +198,54 @@ def _spread(kept: Tensor, weight: Tensor, dim: int) -> Tensor:
     return kept.view(shape).expand(weight.shape).contiguous()
 
 
-@method(
-    "global-magnitude",
-    spec=GlobalMagnitude,
-    summary="The smallest weights of all layers together",
-    source="Iofinova et al.; Paganini",
-)
-def global_magnitude(model: nn.Module, spec: GlobalMagnitude, step: Step | None) -> Masks:
-    return prune_weights(
-        model, spec.layers, step or Step(spec.sparsity), magnitudes, select=over_all
-    )
+# Methods that differ in a score: of single weights or of slices, by size or at random.
 
 
-# The slices of the smallest sum of absolute weights.
+class Scored(NamedTuple):
+    """A method that removes what scores least; its spec says whether weights or slices."""
+
+    name: str
+    spec: type[ToSparsity]
+    score: Callable[[Tensor, str, Any], Tensor]  # of a weight, its name and the spec
+    source: str
+    select: Select = per_layer
+
+    def masks(self, model: nn.Module, spec: Any, step: Step | None) -> Masks:
+        def score(weight: Tensor, name: str) -> Tensor:
+            return self.score(weight, name, spec)
+
+        due = step or Step(spec.sparsity)
+        if isinstance(spec, Structured):
+            return prune_slices(model, spec.layers, due, score, dim=spec.dim)
+        return prune_weights(model, spec.layers, due, score, self.select)
 
 
-@method(
-    "l1-structured",
-    spec=L1Structured,
-    summary="The slices of the smallest sum of absolute weights",
-    source="Simon Says; Paganini",
-)
-def l1_structured(model: nn.Module, spec: L1Structured, step: Step | None) -> Masks:
-    score = partial(slice_norms, dim=spec.dim, order=1)
-    return prune_slices(model, spec.layers, step or Step(spec.sparsity), score, dim=spec.dim)
+def _size(weight: Tensor, name: str, spec: Any) -> Tensor:
+    return magnitudes(weight, name)
 
 
-# The smallest weights of each layer.
+def _norm(order: float) -> Callable[[Tensor, str, Any], Tensor]:
+    return lambda weight, name, spec: slice_norms(weight, name, dim=spec.dim, order=order)
 
 
-@method(
-    "l1-unstructured",
-    spec=L1Unstructured,
-    summary="The smallest weights of each layer",
-    source="Hooker et al.; Paganini; the resource-efficient study",
-)
-def l1_unstructured(model: nn.Module, spec: L1Unstructured, step: Step | None) -> Masks:
-    return prune_weights(model, spec.layers, step or Step(spec.sparsity), magnitudes)
+def _random(weight: Tensor, name: str, spec: Any) -> Tensor:
+    n = weight.shape[spec.dim] if isinstance(spec, Structured) else weight.numel()
+    return random_scores(n, name, seed=spec.seed).to(weight.device)
 
 
-# The slices of the smallest Euclidean norm.
-
-
-@method(
-    "l2-structured",
-    spec=L2Structured,
-    summary="The slices of the smallest Euclidean norm",
-    source="Paganini; the resource-efficient study",
-)
-def l2_structured(model: nn.Module, spec: L2Structured, step: Step | None) -> Masks:
-    score = partial(slice_norms, dim=spec.dim, order=2)
-    return prune_slices(model, spec.layers, step or Step(spec.sparsity), score, dim=spec.dim)
-
-
-# The slices whose largest absolute weight is smallest.
-
-
-@method(
-    "linf-structured",
-    spec=LinfStructured,
-    summary="The slices whose largest absolute weight is smallest",
-    source="Paganini",
-)
-def linf_structured(model: nn.Module, spec: LinfStructured, step: Step | None) -> Masks:
-    score = partial(slice_norms, dim=spec.dim, order=INFINITY)
-    return prune_slices(model, spec.layers, step or Step(spec.sparsity), score, dim=spec.dim)
+_HK, _IO, _PA, _SS = "Hooker et al.", "Iofinova et al.", "Paganini", "Simon Says"
+_SG = "the resource-efficient study"
+for _entry in (
+    Scored("global-magnitude", GlobalMagnitude, _size, f"{_IO}; {_PA}", over_all),
+    Scored("l1-structured", L1Structured, _norm(1), f"{_SS}; {_PA}"),
+    Scored("l1-unstructured", L1Unstructured, _size, f"{_HK}; {_PA}; {_SG}"),
+    Scored("l2-structured", L2Structured, _norm(2), f"{_PA}; {_SG}"),
+    Scored("linf-structured", LinfStructured, _norm(INFINITY), _PA),
+    Scored("random-structured", RandomStructured, _random, _PA),
+    Scored("random-unstructured", RandomUnstructured, _random, _PA),
+):
+    _summary = summary_of(_entry.spec).rstrip(".")
+    method(_entry.name, spec=_entry.spec, summary=_summary, source=_entry.source)(_entry.masks)
 
 
 # N:M: of every m neighbouring input channels the n largest weights stay.
@@ -295,33 +282,15 @@ def _grouped(weight: Tensor, m: int) -> Tensor:
     return weight.movedim(1, -1).reshape(-1, m)
 
 
-# Random slices of each layer.
+# Nothing: a model that is trained further beside those that are compressed.
 
 
 @method(
-    "random-structured",
-    spec=RandomStructured,
-    summary="Random slices of each layer",
-    source="Paganini",
+    "control",
+    spec=Control,
+    summary="Nothing is removed: as many more epochs as the models beside it",
+    source="whoever finetunes; here beside every finetuned variant",
+    trains="must",
 )
-def random_structured(model: nn.Module, spec: RandomStructured, step: Step | None) -> Masks:
-    def score(weight: Tensor, name: str) -> Tensor:
-        return random_scores(weight.shape[spec.dim], name, seed=spec.seed).to(weight.device)
-
-    return prune_slices(model, spec.layers, step or Step(spec.sparsity), score, dim=spec.dim)
-
-
-# Random weights of each layer.
-
-
-@method(
-    "random-unstructured",
-    spec=RandomUnstructured,
-    summary="Random weights of each layer",
-    source="Paganini",
-)
-def random_unstructured(model: nn.Module, spec: RandomUnstructured, step: Step | None) -> Masks:
-    def score(weight: Tensor, name: str) -> Tensor:
-        return random_scores(weight.numel(), name, seed=spec.seed).to(weight.device)
-
-    return prune_weights(model, spec.layers, step or Step(spec.sparsity), score)
+def control(model: nn.Module, spec: Control, step: Step | None) -> Masks:
+    return {}

@@ -13,11 +13,11 @@ from fairweight.lab.compression.channels import channel_masks
 from fairweight.lab.compression.registry import Masks, method_of
 from fairweight.lab.compression.schedules import Step, due, n_updates, n_updates_in_all
 from fairweight.lab.masks import dense_values, load_dense_values, set_masks
-from fairweight.specs.compression import Iterative, NOfM, OneShot, ToSparsity
+from fairweight.specs.compression import Control, Iterative, NOfM, OneShot, ToSparsity
 
 # A pruned copy of a model, at once; `pruner.py` prunes while a model trains.
 
-Spec = ToSparsity | NOfM
+Spec = ToSparsity | NOfM | Control
 
 
 def prune(model: nn.Module, spec: Spec, example: Tensor | None = None) -> nn.Module:
@@ -51,7 +51,8 @@ def masks_due(model: nn.Module, spec: Spec, step: Step, example: Tensor | None =
     """The masks after a step: layer by layer, or of whole channels where there is an example."""
     if example is not None:
         return channel_masks(model, spec, example, step)  # type: ignore[arg-type]
-    return method_of(spec).function(model, spec, step)
+    masks: Masks = method_of(spec).function(model, spec, step)
+    return masks
 
 
 class Pruner:

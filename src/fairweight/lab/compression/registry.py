@@ -6,61 +6,26 @@ module; it is imported when methods are first looked for, and registers its own 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-from torch import Tensor, nn
+from torch import Tensor
 
-from fairweight.base.registry import load_entry_points
+from fairweight.base.registry import Registry
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.lab.compression.schedules import Step
 from fairweight.specs.compression import (
     AGP,
     GMP_PRETRAINED,
     GMP_RANDOM_INIT,
     GMP_RANDOM_INIT_SHORT,
-    Int8Dynamic,
-    Int8Static,
     Iterative,
     Pruning,
     Quantization,
     ZhuGupta,
 )
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
-
-# The kinds of int8 by name; they are specs like those of pruning, but act on an exported model.
-
-
-@dataclass(frozen=True, kw_only=True)
-class Quantiser:
-    name: str
-    spec: type[Any]
-    summary: str
-    source: str
-
-
-QUANTISERS: dict[str, Quantiser] = {
-    "int8-static": Quantiser(
-        name="int8-static",
-        spec=Int8Static,
-        summary="Weights and activations in int8 (fixed point), ranges from 100 examples",
-        source="Hooker et al.",
-    ),
-    "int8-dynamic": Quantiser(
-        name="int8-dynamic",
-        spec=Int8Dynamic,
-        summary="Weights in int8, activations quantised as they come (hybrid)",
-        source="Hooker et al.",
-    ),
-}
-
+from fairweight.specs.fields import recorded
+from fairweight.specs.toml import read_spec
 
 ENTRY_POINTS = "fairweight.methods"
 REMEDIES = {
@@ -71,79 +36,95 @@ REMEDIES = {
     "n": "give how many weights of each m stay, such as 2",
     "m": "give the size of a group of neighbouring input channels, such as 4",
     "indivisible": 'use "refuse" or "leave"',
+    "bits": "give the bits of a weight, a whole number from 2 to 8",
     "examples": "give how many training examples set the ranges, at least 1",
     "reduce_range": "use true, false, or leave it out",
     "schedule": 'use "one-shot", "agp", "gmp", "zhu-gupta", "polynomial" or "iterative"',
 }
 
 Masks = dict[str, Tensor]  # parameter name → True where it stays
-Function = TypeVar("Function", bound=Callable[..., Masks])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
+    """What can be done to a model.
+
+    Parameters
+    ----------
+    acts_on
+        `weights`: the function is `(model, spec, step) -> masks`. `file`: it is
+        `(source, out, inputs, spec)` and writes an ONNX file from another one, with so many inputs
+        as `spec.calibration_examples` says.
+    output
+        What a compressed model is on disk: a folder, or an ONNX file.
+    trains
+        Whether a model may, must or cannot be trained (finetuned) with it.
+    seconds
+        What it takes beyond reading data and training, for estimates of cost.
+    weight_bits
+        Of one weight on disk, for the same.
+    """
+
     name: str
     spec: type[Any]
-    function: Callable[[nn.Module, Any, Step | None], Masks]
+    function: Callable[..., Any]
     summary: str  # one line, shown by `fairweight methods`
     source: str  # who uses it
+    acts_on: Literal["weights", "file"] = "weights"
+    output: Literal["folder", "onnx"] = "folder"
+    trains: Literal["may", "must", "never"] = "may"
+    seconds: float = 0.0
+    weight_bits: int = 32
 
 
-_METHODS: dict[str, Method] = {}
+METHODS: Registry[Method] = Registry("method", group=ENTRY_POINTS)
+method_named = METHODS.__getitem__
+unregister = METHODS.remove
 
 
 def method(
-    name: str, *, spec: type[Any], summary: str, source: str = ""
+    name: str, *, spec: type[Any], summary: str, source: str = "", **facts: Any
 ) -> Callable[[Function], Function]:
     """Register `(model, spec, step) -> masks`, which says what stays after a step.
 
     `step` is what is due now (nothing, where its amount is 0), and None for the whole of
     `spec.sparsity` at once. Specs are subclasses of `ToSparsity`, which has the common fields.
+    `facts` are further fields of `Method`, for methods that are not of this kind.
     """
 
     def add(function: Function) -> Function:
-        if name in _METHODS:
-            raise InputError(f"A method named '{name}' is registered already; choose another name.")
-        _METHODS[name] = Method(
-            name=name, spec=spec, function=function, summary=summary, source=source
+        entry = Method(
+            name=name, spec=spec, function=function, summary=summary, source=source, **facts
         )
+        METHODS.add(name, entry)
         return function
 
     return add
 
 
-def unregister(name: str) -> None:
-    """Remove a method (for tests and notebooks that define one again)."""
-    _METHODS.pop(name)
-
-
 def methods() -> tuple[Method, ...]:
     """Every method: our own, then those of other packages."""
-    _load_own()
-    _load_others()
-    return tuple(_METHODS.values())
+    return tuple(METHODS.values())
 
 
-def method_named(name: str) -> Method:
-    """The method of that name."""
-    _load_own()
-    if name not in _METHODS:
-        _load_others()
-    if name not in _METHODS:
-        raise UnknownNameError("Method", name, _METHODS)
-    return _METHODS[name]
-
-
-def method_of(spec: Pruning) -> Method:
+def method_of(spec: Pruning | Quantization) -> Method:
     """The method that a spec is of."""
-    _load_own()
-    for candidate in _METHODS.values():
+    for candidate in METHODS.values():
         if type(spec) is candidate.spec:
             return candidate
     raise InputError(
         f"A {type(spec).__name__} is the spec of no method; make one with spec_of(NAME, …), where "
-        f"NAME is one of: {', '.join(_METHODS)}."
+        f"NAME is one of: {', '.join(METHODS)}."
     )
+
+
+def base_method(name: str) -> Method:
+    """The method of that name, or the one that the recipe of that name is made of."""
+    recipe = RECIPES.get(name)
+    if recipe is None and name not in METHODS:
+        raise UnknownNameError("Method", name, [*METHODS, *RECIPES])
+    return METHODS[name if recipe is None else recipe.method]
 
 
 def spec_of(name: str, **given: Any) -> Any:
@@ -157,18 +138,10 @@ def spec_of(name: str, **given: Any) -> Any:
     fairweight.errors.InputError: Method 'global-magnitude': sparsity = 1.5 cannot be used; give
     the share of weights to remove, from 0 to 1, such as 0.9.
     """
-
+    found = base_method(name)
     if (recipe := RECIPES.get(name)) is not None:
-        return spec_of(recipe.method, **_with_given(recipe, given))
-    found: Method | Quantiser
-    try:
-        found = QUANTISERS[name] if name in QUANTISERS else method_named(name)
-    except UnknownNameError:
-        raise UnknownNameError("Method", name, [*_METHODS, *RECIPES, *QUANTISERS]) from None
-    try:
-        return TypeAdapter(found.spec).validate_python(given)
-    except ValidationError as error:
-        raise _refusal(error.errors(), found) from None
+        given = _with_given(recipe, given)
+    return read_spec(found.spec, given, f"Method '{found.name}'", REMEDIES)
 
 
 def _with_given(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,17 +154,14 @@ def _with_given(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fields_of(spec: Pruning | Quantization) -> dict[str, Any]:
-    """A spec as plain values, for a file: the method's name and all fields.
+    """A spec as plain values, for a file or a key: the method's name and its fields.
 
     >>> from fairweight.specs.compression import NOfM
     >>> fields = fields_of(NOfM(n=1))
     >>> fields["method"], fields["n"], spec_from(fields) == NOfM(n=1)
     ('n-of-m', 1, True)
     """
-    for kind in QUANTISERS.values():
-        if isinstance(spec, kind.spec):
-            return {"method": kind.name, **asdict(spec)}
-    return {"method": method_of(spec).name, **asdict(spec)}  # type: ignore[arg-type]
+    return {"method": method_of(spec).name, **recorded(spec)}
 
 
 def spec_from(given: Mapping[str, Any]) -> Any:
@@ -202,42 +172,6 @@ def spec_from(given: Mapping[str, Any]) -> Any:
             "lists them)."
         )
     return spec_of(given["method"], **{k: v for k, v in given.items() if k != "method"})
-
-
-def _load_own() -> None:
-    importlib.import_module("fairweight.lab.compression.methods")
-
-
-@cache
-def _load_others() -> None:
-    load_entry_points(ENTRY_POINTS, "method")
-
-
-def _refusal(errors: list[ErrorDetails], found: Method | Quantiser) -> InputError:
-    """A complaint as a sentence: which method, which field, what was given, what to do."""
-    # A misspelt field explains a missing one.
-    error = min(errors, key=lambda e: e["type"] != "unexpected_keyword_argument")
-    where = f"Method '{found.name}'"
-    place = [str(part) for part in error["loc"]]
-    field = place[0] if place else ""
-    if field == "schedule" and len(place) > 1:  # schedule, its kind, its field
-        where, field = f"{where}, schedule '{place[1]}'", "".join(place[2:3])
-    if error["type"] == "unexpected_keyword_argument":
-        if len(place) > 2:
-            return InputError(
-                f"{where} has no field '{field}'; leave it out, or use another schedule."
-            )
-        return UnknownNameError(f"{where}: the field", field, [f.name for f in fields(found.spec)])
-    remedy = REMEDIES.get(field, _lower(error["msg"]))
-    if error["type"] == "missing":
-        return InputError(f"{where}: {field} is missing; {remedy}.")
-    if error["type"] == "value_error":
-        return InputError(f"{where} {error['ctx']['error']}.")
-    return InputError(f"{where}: {field} = {error['input']!r} cannot be used; {remedy}.")
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
 
 
 # Names of the papers for a method with a schedule: `gmp-random-init`, `zhu-gupta` …

@@ -1,5 +1,5 @@
 """Losses that hold a student near its teacher, and the object that adds them up in training."""
 
-# Importing the losses registers them.
-from fairweight.lab.distillation import contrastive as contrastive
-from fairweight.lab.distillation import losses as losses
+# Importing a module registers its losses; the order is the order of listings.
+from fairweight.lab.distillation import losses as losses  # isort: skip
+from fairweight.lab.distillation import contrastive as contrastive  # isort: skip

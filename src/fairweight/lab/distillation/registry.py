@@ -12,12 +12,11 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from torch import Tensor
 
-from fairweight.base.registry import load_entry_points
+from fairweight.base.registry import Registry
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.training import Distillation
 
@@ -101,7 +100,11 @@ class DistillationLoss:
         }
 
 
-_LOSSES: dict[str, DistillationLoss] = {}
+LOSSES: Registry[DistillationLoss] = Registry(
+    "loss", group=ENTRY_POINTS, unknown="Distillation loss"
+)
+loss = LOSSES.__getitem__
+unregister = LOSSES.remove
 
 
 def distillation_loss(
@@ -126,8 +129,6 @@ def distillation_loss(
     1.0
     >>> unregister("mine")
     """
-    if name in _LOSSES:
-        raise InputError(f"A loss named '{name}' is registered already; choose another name.")
     if not name or set("+.") & set(name) or name == "ce":
         raise InputError(
             f"A loss cannot be named '{name}': '+' joins several, 'ce' is the cross-entropy, and "
@@ -137,37 +138,18 @@ def distillation_loss(
         raise UnknownNameError("reads", reads, get_args(Reads))
 
     def add(function: LossT) -> LossT:
-        _LOSSES[name] = DistillationLoss(
+        entry = DistillationLoss(
             name, function, reads, weight, ce, initial, relates, summary, source
         )
+        LOSSES.add(name, entry)
         return function
 
     return add
 
 
-def unregister(name: str) -> None:
-    """Remove a loss (for tests and notebooks that define one again)."""
-    _LOSSES.pop(name)
-
-
 def losses() -> tuple[DistillationLoss, ...]:
     """Every registered loss, in order of registration; those of other packages last."""
-    _load_others()
-    return tuple(_LOSSES.values())
-
-
-def loss(name: str) -> DistillationLoss:
-    """The loss of this name."""
-    if name not in _LOSSES:
-        _load_others()
-    if name not in _LOSSES:
-        raise UnknownNameError("Distillation loss", name, _LOSSES)
-    return _LOSSES[name]
-
-
-@cache
-def _load_others() -> None:
-    load_entry_points(ENTRY_POINTS, "loss")
+    return tuple(LOSSES.values())
 
 
 # From a spec to the terms of a loss: which losses, with which weights and options.
@@ -228,7 +210,7 @@ def _weighted(spec: Distillation, found: list[DistillationLoss]) -> tuple[Term, 
 def _named(spec: Distillation) -> list[DistillationLoss]:
     """The losses of a spec, after a look at everything that names one."""
     names = [name.strip() for name in spec.losses.lower().split("+")]
-    found = [loss(name) for name in names]
+    found = [LOSSES[name] for name in names]
     if len(set(names)) != len(names):
         raise InputError(f"The distillation '{spec.losses}' names a loss twice; name each once.")
     for name in spec.weights:
@@ -238,7 +220,7 @@ def _named(spec: Distillation) -> list[DistillationLoss]:
         if name not in names:
             raise UnknownNameError("Distillation: options of the loss", name, names)
         for option in options:
-            known = loss(name).options
+            known = LOSSES[name].options
             if option not in known:
                 raise UnknownNameError(f"Distillation: the option of {name}", option, known)
     return found

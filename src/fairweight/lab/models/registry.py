@@ -23,6 +23,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import nn
 
+from fairweight.base.registry import Registry
 from fairweight.base.trust import require_module
 from fairweight.errors import InputError, UnknownNameError
 
@@ -184,27 +185,21 @@ class Architecture:
         return {option: parameters[option].default for option in self.options}
 
 
-_ARCHITECTURES: dict[str, Architecture] = {}
+ARCHITECTURES: Registry[Architecture] = Registry(
+    "architecture", remedy="A function of your own is given as 'module:function'."
+)
+unregister = ARCHITECTURES.remove
 
 
 def architecture(name: str, *, summary: str, source: str) -> Callable[[Builder], Builder]:
     """Register a builder under a name; the decorated function stays usable as it is."""
 
     def add(builder: Builder) -> Builder:
-        if name in _ARCHITECTURES:
-            raise InputError(
-                f"An architecture named '{name}' is registered already; choose another name."
-            )
         options = tuple(key for key in inspect.signature(builder).parameters if key not in SHAPE)
-        _ARCHITECTURES[name] = Architecture(name, builder, summary, source, options)
+        ARCHITECTURES.add(name, Architecture(name, builder, summary, source, options))
         return builder
 
     return add
-
-
-def unregister(name: str) -> None:
-    """Remove an architecture (for tests and notebooks that define one again)."""
-    _ARCHITECTURES.pop(name)
 
 
 def architectures() -> tuple[Architecture, ...]:
@@ -213,7 +208,7 @@ def architectures() -> tuple[Architecture, ...]:
     >>> [entry.name for entry in architectures()][:2]
     ['lenet', 'alexnet']
     """
-    return tuple(_ARCHITECTURES.values())
+    return tuple(ARCHITECTURES.values())
 
 
 def build(
@@ -253,14 +248,7 @@ def build(
     }
     if ":" in name:
         return build_imported(name, shape=shape, own=own)
-    if name not in _ARCHITECTURES:
-        raise UnknownNameError(
-            "Architecture",
-            name,
-            _ARCHITECTURES,
-            remedy="A function of your own is given as 'module:function'.",
-        )
-    entry = _ARCHITECTURES[name]
+    entry = ARCHITECTURES[name]
     for option in own:
         if option not in entry.options:
             raise UnknownNameError(f"Option of architecture '{name}'", option, entry.options)

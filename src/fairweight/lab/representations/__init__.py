@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairweight.lab.representations.blocks import (
     compare_features,
     compare_models,
-    compare_saved,
+    similarity,
     similarity_row,
 )
 from fairweight.lab.representations.cka import cka
@@ -20,7 +20,7 @@ __all__ = [
     "cka",
     "compare_features",
     "compare_models",
-    "compare_saved",
+    "similarity",
     "similarity_row",
     "svcca",
 ]

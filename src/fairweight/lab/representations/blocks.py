@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -21,10 +21,14 @@ from fairweight.errors import InputError
 from fairweight.lab.artifacts import load
 from fairweight.lab.batches import INPUTS, Scaling, as_floats
 from fairweight.lab.models.features import feature_paths, features
+from fairweight.lab.partition import prepare
+from fairweight.lab.prediction import Asked, data_of
 from fairweight.lab.representations.cka import RunningHsic, batch_slices, cka_of
 from fairweight.lab.representations.moments import DEFINED, Compared, RunningMoments
 from fairweight.lab.representations.svcca import Rule, rule_of, svcca_of, too_few
+from fairweight.specs.data import Data
 from fairweight.specs.similarity import Maps, Similarity
+from fairweight.specs.toml import as_spec
 
 # Which modules of two networks are compared, and under which names.
 
@@ -339,33 +343,53 @@ def _asked(network: nn.Module) -> Iterator[None]:
         network.train(training)
 
 
-# Compare models on disk on a part of their data.
+# Compare models on disk on a part of their data, or modules on batches.
 
 SEED = 0  # of the examples drawn: every pair of models is compared on the same
 
 
-def compare_saved(
-    a: str | Path,
-    b: str | Path,
-    part: Images,
+def similarity(
+    a: nn.Module | str | Path,
+    b: nn.Module | str | Path,
+    data: Images | Iterable[Any] | Data | Mapping[str, Any] | str | None = None,
     *,
-    spec: Similarity | None = None,
+    spec: Similarity | Mapping[str, Any] | str | None = None,
+    part: str = "test",
+    root: str | Path | None = None,
     batch_size: int = BATCH,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
     refuse: bool = True,
 ) -> dict[str, Compared]:
-    """Compare two folders that `train` or `compress` wrote, on (at most `spec.examples`) images.
+    """How far apart the representations of two models are, block by block.
+
+    0 means alike up to a linear map (CKA: up to a rotation), 1 means unrelated.
 
     Parameters
     ----------
-    part
-        The images that they are asked about, such as `prepare(data).test`.
+    a, b
+        Folders that `train` or `compress` wrote, in any order; or two torch modules.
+    data
+        What folders are asked about: the images of a data set (of which at most `spec.examples`
+        are drawn by a fixed seed), a data set by name or spec; by default the data that their
+        cards name. Modules need batches of inputs as they take them.
+    spec
+        The measure (`svcca`, `cka`), or the fields of `Similarity`.
+    part, root
+        Which part of the data (train, validation, test), and the folder with data sets.
+    batch_size
+        Examples of a data set at a time.
     progress
-        Called with the number of examples done.
+        Of folders: called with the numbers of examples done and of all.
     refuse
         Whether too few samples for a feature are an error, or NaN with that reason.
     """
-    spec = spec or Similarity()
+    asked = as_spec(Similarity, spec or {}, "The comparison", "measure")
+    if isinstance(a, nn.Module) or isinstance(b, nn.Module):
+        if not (isinstance(a, nn.Module) and isinstance(b, nn.Module)):
+            raise InputError("A module is compared with a module, and a folder with a folder.")
+        if data is None or isinstance(data, Data | Mapping | str):
+            raise InputError("Two modules need batches of inputs as they take them: give data.")
+        return compare_features(a, b, cast("Iterable[Any]", data), spec=asked, refuse=refuse)
     (first, first_card), (second, second_card) = load(a), load(b)
     for path, card in ((a, first_card), (b, second_card)):
         if card.preprocessing is None:
@@ -373,15 +397,31 @@ def compare_saved(
                 f"The card of '{path}' does not say how pixels are scaled; give a model that "
                 "`train` or `compress` wrote."
             )
-    rows = drawn(len(part), spec.examples)
-    images = (part.images[rows[held]] for held in batch_slices(len(rows), batch_size))
+    if not isinstance(data, Images):
+        pair = ((a, first_card), (b, second_card))
+        members = [Asked(card.variant, card.seed, Path(path), card) for path, card in pair]
+        if data is None:
+            data = data_of(members)
+        if not isinstance(data, Data | Mapping | str):
+            raise InputError(
+                "Folders are compared on the images of a data set; give those, or its name. "
+                "Batches are for modules."
+            )
+        data = prepare(as_spec(Data, data, "The data", "name"), root).part(part)
+    rows = drawn(len(data), asked.examples)
+
+    def told(done: int) -> None:
+        if progress is not None:
+            progress(done, len(rows))
+
+    images = (data.images[rows[held]] for held in batch_slices(len(rows), batch_size))
     return compare_features(
         first,
         second,
         images,
-        spec=spec,
+        spec=asked,
         scalings=(first_card.preprocessing, second_card.preprocessing),
-        progress=progress,
+        progress=told,
         refuse=refuse,
     )
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fairweight
+from fairweight.base.files import cache_folder
 from fairweight.base.types import Progress
 from fairweight.errors import FairweightError, InputError
-from fairweight.report.html import cache_folder
 from fairweight.tables.sources import find_files
 from fairweight.web.items import Item
 from fairweight.web.votes.writer import FORMAT, INDEX, write_index

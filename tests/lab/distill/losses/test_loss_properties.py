@@ -11,7 +11,7 @@ from torch import Tensor
 import fairweight.lab.distillation.losses  # noqa: F401  (registers them)
 from fairweight.lab.distillation.registry import DistillationLoss, loss, losses
 
-NAMES = ["kd", "at", "sp", "fsp", "pkt", "crd", "hint", "max-pool-hint"]
+NAMES = ["kd", "at", "sp", "fsp", "pkt", "hint", "max-pool-hint", "crd"]
 PLAIN = [name for name in NAMES if name != "crd"]
 MAPS = {"block1": (4, 3, 4, 4), "block2": (4, 5, 2, 2)}
 SHAPES = {

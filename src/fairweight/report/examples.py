@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from fairweight.report.figures import Figure, Spec, draw, figures
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import count, number, p_value, percent, points
 from fairweight.report.sentences import begun
-from fairweight.report.view_tables import Cell, Table, cut_of, finite, name_cell
+from fairweight.report.view_tables import Cell, Table, finite, frame_table, name_cell
 from fairweight.tables.annotations import COLUMNS, KEYS, VERDICTS, WITHOUT_LABEL
 from fairweight.tables.names import split_grouping
 
@@ -60,6 +61,7 @@ def drawn(
 # Sentences, figures and tables about examples.
 
 LIMIT = 50
+Row = dict[str, Any]
 TITLES = {
     "exemplar_counts": "Number of exemplars",
     "exemplar_accuracy": "Accuracy on exemplars",
@@ -166,26 +168,25 @@ def _tables(result: AuditResult) -> dict[str, Table]:
     for name, frame in result.explanations.items():
         if name in _IMAGES or frame.empty:
             continue
-        held = [str(c) for c in frame.columns if frame[c].notna().any()]
-        rows = tuple(
-            tuple(_cell(_unit(name, column), row[column]) for column in held)
-            for row in records(frame.head(LIMIT), held)
-        )
-        made[f"explanation-{name.replace('_', '-')}"] = Table(
-            TITLES.get(name, name.replace("_", " ")),
-            tuple(worded(column.replace("_", " "), members_of(result)) for column in held),
-            rows,
-            len(frame),
-            cut_of(len(rows), len(frame), f"tables/{name}.parquet", "that come first"),
-        )
+        members = members_of(result)
+        columns = [
+            (str(column), worded(str(column).replace("_", " "), members), partial(_shown, name))
+            for column in frame.columns
+        ]
+        title, file = TITLES.get(name, name.replace("_", " ")), f"tables/{name}.parquet"
+        anchor = f"explanation-{name.replace('_', '-')}"
+        made[anchor] = frame_table(title, frame, columns, file, first=LIMIT)
     return made
 
 
-def _unit(table: str, column: str) -> str:
-    """The column by whose name a value is read: the floor of a distance is no share."""
+def _shown(table: str, row: Row, column: str) -> Cell:
+    """A cell; the floor of a distance is no share, a shift is one of the row's own metric."""
+    unit = column
     if table in ("attributes", "settings") and column == "shift":
-        return "value"  # of whatever metric the row is about
-    return "distance" if (table, column) == ("similarity_points", "floor") else column
+        unit = "value"
+    if (table, column) == ("similarity_points", "floor"):
+        unit = "distance"
+    return _cell(unit, row[column])
 
 
 def _cell(column: str, value: Any) -> Cell:
@@ -213,7 +214,6 @@ def _cell(column: str, value: Any) -> Cell:
 
 MOST = 200
 _SCRIPTS = ("annotation_csv.js", "annotation_log.js", "gallery.js")
-Row = dict[str, Any]
 Key = tuple[str, str]  # task (empty for a single one), example
 
 

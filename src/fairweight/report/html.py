@@ -22,7 +22,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairweight.base.files import atomic_directory, write_whole
 from fairweight.base.wording import shown
+from fairweight.errors import FairweightError
 from fairweight.report.examples import (
     DrawnFigure,
     drawn,
@@ -69,7 +71,8 @@ def javascript() -> str:
     if kept is not None:
         return kept
     made = _make()
-    _write(path, made)
+    with suppress(OSError, FairweightError):  # the next page takes longer then
+        write_whole(path, (_header(made) + made).encode())
     return made
 
 
@@ -116,21 +119,6 @@ def _read(path: Path) -> str | None:
         return None
     body = kept[_HEADER_LENGTH:]
     return body if body and kept.startswith(_header(body)) else None
-
-
-def _write(path: Path, text: str) -> None:
-    """Keep the bundle; in one step, so that another process never reads half of it."""
-    temporary: str | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(_header(text) + text)
-        os.replace(temporary, path)
-    except OSError:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
 
 
 # From what and how the numbers were made, line by line: enough to make them again.
@@ -363,7 +351,6 @@ def save(
         Replace files too that fairweight did not write, or that were changed since.
     """
     from fairweight.auditing.archive import to_json, write_tables
-    from fairweight.base.files import atomic_directory
 
     target = atomic_directory(Path(directory), overwrite=overwrite)
     with target as room, ThreadPoolExecutor(1) as beside:

@@ -193,7 +193,13 @@ def _choice_table(choice: Choice) -> Any:
     table = Table(box=None, padding=(0, 2, 0, 0))
     titles = ["", "variant", *(f"{t.name} {aims.get(t, '')}".strip() for t in terms)]
     titles += ["value"] if valued else []
-    chances = _chances(choice)
+    chances = {}  # titles of the columns of probabilities, and the columns that they show
+    if choice.asked.margin is not None:
+        chances[f"P({margin(choice).removesuffix(' of')})"] = "p_within_margin"
+    if choice.asked.weights is not None:
+        chances["P(best)"] = "p_best"
+    if len(choice.asked.objectives) > 1:
+        chances["P(frontier)"] = "p_frontier"
     longest = max(len(shown(row["variant"], 40)) for row in rows[:LIMIT])
     for title in (*titles, *chances, ""):
         # Wrapped, not cut: variants often differ at the end of their names.
@@ -203,7 +209,12 @@ def _choice_table(choice: Choice) -> Any:
         (row["variant"], row["term"]): term_value(row)
         for row in records(choice.tables["choice_values"])
     }
-    nearly = _nearly(choice) if choice.asked.requirements else set()
+    nearly: set[str] = set()  # who misses requirements by no more than noise
+    if choice.asked.requirements:
+        frame = choice.tables["choice_requirements"]
+        missed = frame[frame["standing"].str.startswith("missed")]
+        clearly = set(missed.loc[missed["standing"] == "missed", "variant"])
+        nearly = set(missed["variant"]) - clearly
     for row in rows[:LIMIT]:
         table.add_row(
             NOTHING if missing(row["rank"]) else count(row["rank"]),
@@ -216,26 +227,6 @@ def _choice_table(choice: Choice) -> Any:
     if len(rows) > LIMIT:
         table.caption = f"{count(len(rows) - LIMIT)} more: --out DIR writes all"
     return table
-
-
-def _chances(choice: Choice) -> dict[str, str]:
-    """Titles of the columns of probabilities, and the columns that they show."""
-    found = {}
-    if choice.asked.margin is not None:
-        found[f"P({margin(choice).removesuffix(' of')})"] = "p_within_margin"
-    if choice.asked.weights is not None:
-        found["P(best)"] = "p_best"
-    if len(choice.asked.objectives) > 1:
-        found["P(frontier)"] = "p_frontier"
-    return found
-
-
-def _nearly(choice: Choice) -> set[str]:
-    """Variants that miss requirements by no more than noise."""
-    frame = choice.tables["choice_requirements"]
-    missed = frame[frame["standing"].str.startswith("missed")]
-    clearly = set(missed.loc[missed["standing"] == "missed", "variant"])
-    return set(missed["variant"]) - clearly
 
 
 def _remark(row: dict[str, Any], nearly: bool) -> str:

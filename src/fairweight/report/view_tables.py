@@ -98,8 +98,12 @@ def detail_tables(result: AuditResult) -> dict[str, Table]:
     members = members_of(result)
     tables = {anchor: results_table(title, frame[rows], members) for anchor, title, rows in parts}
     if (frame["n_seeds_baseline"].fillna(1) > 1).any() or (frame["n_seeds_compressed"] > 1).any():
-        tables["members"] = _shown("Every member", result.per_seed, _MEMBERS, "tables/per_seed.csv")
-    tables |= {name: _plain(result, name, *how) for name, how in _PLAIN.items()}
+        file = "tables/per_seed.csv"
+        tables["members"] = frame_table("Every member", result.per_seed, _MEMBERS, file)
+    for name, title in _PLAIN.items():
+        frame = getattr(result, name)
+        columns = [(str(c), str(c).replace("_", " "), _plain) for c in frame.columns]
+        tables[name] = frame_table(title, frame, columns, f"tables/{name}.csv")
     return {anchor: table for anchor, table in tables.items() if table.total}
 
 
@@ -114,7 +118,7 @@ def finite(value: Any) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def largest(frame: pd.DataFrame) -> pd.DataFrame:
+def _largest(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with the largest n, in their own order, if there are too many."""
     if len(frame) <= LIMIT:
         return frame
@@ -125,7 +129,7 @@ def largest(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[sorted(order[:LIMIT])]
 
 
-_Show = Callable[[dict[str, Any], str], Cell]
+Show: TypeAlias = Callable[[dict[str, Any], str], Cell]
 
 
 def _value(row: dict[str, Any], key: str) -> Cell:
@@ -147,7 +151,7 @@ def _why(row: dict[str, Any], key: str) -> str | None:
     return status if missing(row[key]) and status != "ok" else None
 
 
-def _span(low: str, high: str) -> _Show:
+def _span(low: str, high: str) -> Show:
     def show(row: dict[str, Any], key: str) -> Cell:
         metric = str(row["metric"])
         said = shift_of(metric, real(row[key]), real(row[low]), real(row[high]))
@@ -193,7 +197,7 @@ def _count_cell(row: dict[str, Any], key: str) -> Cell:
 
 
 # Column of the frame, heading, how to show it. Columns without a single value are left out.
-_RESULTS: tuple[tuple[str, str, _Show], ...] = (
+_RESULTS: tuple[tuple[str, str, Show], ...] = (
     ("variant", "variant", _text_cell),
     ("task", "task", _text_cell),
     ("scope", "scope", _text_cell),
@@ -244,32 +248,43 @@ def results_table(
     columns = tuple(
         (key, worded(heading, members), show) for key, heading, show in _RESULTS if key not in same
     )
-    return _shown(title, frame, columns, RESULTS, link)
+    return frame_table(title, frame, columns, RESULTS, link)
 
 
-def _shown(
+def frame_table(
     title: str,
     frame: pd.DataFrame,
-    columns: tuple[tuple[str, str, _Show], ...],
+    columns: Sequence[tuple[str, str, Show]],
     file: str,
     link: RowLink | None = None,
+    first: int | None = None,
 ) -> Table:
-    """At most `LIMIT` rows; columns without a single value are left out."""
+    """Rows of a frame; columns without a single value are left out.
 
-    def cell(row: dict[str, Any], key: str, show: _Show) -> Cell:
+    Parameters
+    ----------
+    columns
+        Column of the frame, heading, and how it is shown.
+    file
+        Where all rows are.
+    first
+        So many rows from the top; by default the `LIMIT` with the largest n.
+    """
+
+    def cell(row: dict[str, Any], key: str, show: Show) -> Cell:
         made = show(row, key)
         address = None if link is None else link(row, key)
         return made if address is None else replace(made, link=address)
 
-    held = [c for c in columns if frame[c[0]].notna().any()]
-    rows = tuple(
-        tuple(cell(row, key, show) for key, _, show in held) for row in records(largest(frame))
-    )
-    headings = tuple(heading for _, heading, _ in held)
-    return Table(title, headings, rows, len(frame), cut_of(len(rows), len(frame), file))
+    held = [column for column in columns if frame[column[0]].notna().any()]
+    some = _largest(frame) if first is None else frame.head(first)
+    rows = tuple(tuple(cell(row, key, show) for key, _, show in held) for row in records(some))
+    order = "with the largest n" if first is None else "that come first"
+    cut = cut_of(len(rows), len(frame), file, order)
+    return Table(title, tuple(heading for _, heading, _ in held), rows, len(frame), cut)
 
 
-_MEMBERS: tuple[tuple[str, str, _Show], ...] = (
+_MEMBERS: tuple[tuple[str, str, Show], ...] = (
     ("variant", "variant", _text_cell),
     ("seed", "member", _text_cell),
     ("task", "task", _text_cell),
@@ -281,45 +296,32 @@ _MEMBERS: tuple[tuple[str, str, _Show], ...] = (
 )
 
 
-# Frames without metrics of their own: which columns are shares of something.
-_PLAIN: dict[str, tuple[str, frozenset[str]]] = {
-    "concentration": (
-        "Concentration of lost and gained answers",
-        frozenset(
-            ("share_examples", "share_lost", "share_gained", "share_lost_poisson")
-        ),
-    ),
-    "group_error": ("Excess allowing for wrong group labels", frozenset()),
-    "power": ("What could have been found", frozenset(("discordance",))),
-    "data": ("Data", frozenset(("share",))),
-}  # fmt: skip
-# Sizes of losses, without a sign.
-_LOSSES = frozenset(("min_detectable_shift", "reference_shift", "largest_loss"))
+# Frames without metrics of their own: how their columns are read; all others are plain numbers.
+_PLAIN = {
+    "concentration": "Concentration of lost and gained answers",
+    "group_error": "Excess allowing for wrong group labels",
+    "power": "What could have been found",
+    "data": "Data",
+}
+_SHARES = frozenset((
+    "share", "share_examples", "share_lost", "share_gained", "share_lost_poisson", "discordance",
+))  # fmt: skip
+_LOSSES = frozenset(("min_detectable_shift", "reference_shift", "largest_loss"))  # without a sign
 _POINTS = frozenset(("excess_shift", "corrected_low", "corrected_high"))
 
 
-def _plain(result: AuditResult, name: str, title: str, shares: frozenset[str]) -> Table:
-    frame: pd.DataFrame = getattr(result, name)
-    kept = [str(c) for c in frame.columns if frame[c].notna().any()]
-
-    def cell(column: str, value: Any) -> Cell:
-        if isinstance(value, str) or missing(value):
-            return name_cell(value)
-        if column in shares:
-            return Cell(percent(float(value)), float(value))
-        if column in _LOSSES:
-            return Cell(size_in_points(float(value)), abs(float(value)))
-        if column in _POINTS:
-            return Cell(points(float(value)), float(value))
-        whole = column.startswith("n") or float(value).is_integer()
-        return Cell(count(value) if whole else number(float(value)), finite(value))
-
-    rows = tuple(
-        tuple(cell(column, row[column]) for column in kept) for row in records(largest(frame))
-    )
-    headings = tuple(column.replace("_", " ") for column in kept)
-    cut = cut_of(len(rows), len(frame), f"tables/{name}.csv")
-    return Table(title, headings, rows, len(frame), cut)
+def _plain(row: dict[str, Any], key: str) -> Cell:
+    value = row[key]
+    if isinstance(value, str) or missing(value):
+        return name_cell(value)
+    if key in _SHARES:
+        return Cell(percent(float(value)), float(value))
+    if key in _LOSSES:
+        return Cell(size_in_points(float(value)), abs(float(value)))
+    if key in _POINTS:
+        return Cell(points(float(value)), float(value))
+    whole = key.startswith("n") or float(value).is_integer()
+    return Cell(count(value) if whole else number(float(value)), finite(value))
 
 
 # Tables of the finding: who loses, who loses more than the rest, who has too few examples.

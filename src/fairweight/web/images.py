@@ -66,7 +66,7 @@ class NamedImages:
     def file(self, example_id: str) -> bytes | None:
         """The bytes of the file; None also where it lies anywhere else."""
         row = _place(self._ids, example_id)
-        named = None if row is None else self._paths[row].as_py()
+        named: str | None = None if row is None else self._paths[row].as_py()
         if named is None or "\x00" in named or Path(named).is_absolute():
             return None
         for base in (self._beside, *self._roots):

@@ -36,7 +36,7 @@ from fairweight.report.sentences import (
     of_variant,
     reading,
 )
-from fairweight.report.view_tables import Cell, Table, finite, interval, size_cell
+from fairweight.report.view_tables import Cell, Table, finite, interval
 from fairweight.tables.companions import leak_notes, leaks
 
 if TYPE_CHECKING:
@@ -180,7 +180,6 @@ def payer_row(
     standing: Standing, change: Change, scale: Scale, method: Standing | None = None
 ) -> PayerRow:
     """A class or group of one variant as it is shown."""
-    floor = change.noise_floor
     beyond = NOTHING
     own = None
     if method is not None:
@@ -197,8 +196,14 @@ def payer_row(
         mark=mark(scale, change, standing.overall),
         excess=_excess(standing, change),
         method=beyond,
-        floor=NOTHING if missing(floor) else size_in_points(floor).removesuffix(" points"),
+        floor=_bare(change),
     )
+
+
+def _bare(change: Change) -> str:
+    """What retraining alone moves, where the heading names the unit."""
+    floor = change.noise_floor
+    return NOTHING if missing(floor) else size_in_points(floor).removesuffix(" points")
 
 
 def _before_after(change: Change | None) -> str:
@@ -277,7 +282,7 @@ def _summary(standing: Standing, method: Standing | None, scale: Scale) -> Summa
         if change is None
         else Cell(_before_after(change), finite(change.compressed)),
         shift=nothing if change is None else Cell(interval(change), finite(change.shift)),
-        floor=nothing if change is None else size_cell(change.noise_floor),
+        floor=nothing if change is None else Cell(_bare(change), finite(change.noise_floor)),
         most=Cell("nobody shown") if most is None else Cell(named(most, NAME), most.shift),
         size="" if most is None else interval(most),
         mark=None if drawn is None else mark(scale, drawn, standing.overall),
@@ -426,8 +431,8 @@ class View:
             "lose",
             *([worded("… beyond retraining", self.members)] if self.method else []),
             "pay more",
-            f"loss beyond {self.reference} ruled out",
-            "too few examples",
+            f"{self.reference} ruled out",
+            "too small",
         )
         rows = tuple(
             (

@@ -11,7 +11,7 @@ import pandas as pd
 from study_tables import markdown
 
 from fairweight.auditing.archive import load
-from fairweight.report.finding import Payer, Verdict, find
+from fairweight.report.finding import Change, Verdict, find
 from fairweight.studies.claims import ENOUGH_MEMBERS
 
 KINDS = {
@@ -39,7 +39,7 @@ class Harm:
     verdict: Verdict
 
     @property
-    def hardest(self) -> Payer | None:
+    def hardest(self) -> Change | None:
         """The largest loss that is shown."""
         return min(self.verdict.loses, key=lambda payer: payer.shift, default=None)
 
@@ -150,7 +150,7 @@ def each(found: Sequence[Harm]) -> list[str]:
     return markdown(heads, rows)
 
 
-def _who(payer: Payer | None) -> str:
+def _who(payer: Change | None) -> str:
     if payer is None:
         return "nobody shown"
     named = payer.name if payer.kind == "group" else f"class {payer.name}"

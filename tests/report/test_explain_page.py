@@ -12,6 +12,7 @@ from fairweight.auditing.result import AuditResult
 from fairweight.report.examples import LIMIT, explanation
 from fairweight.report.figures import figures
 from fairweight.report.html import render
+from fairweight.report.view_model import view
 
 TITLE = "Which examples, and why"
 
@@ -22,7 +23,7 @@ def page(hostile_explained: AuditResult) -> str:
 
 
 def test_an_ordinary_report_knows_nothing_of_it(population: AuditResult) -> None:
-    assert explanation(population, {}) is None
+    assert explanation(population, view(population), {}) is None
     text = render(replace(population, variants=population.variants[:1]))
     assert TITLE not in text
     for figure in figures():
@@ -56,19 +57,20 @@ def test_names_are_text_and_every_anchor_is_linked(page: str) -> None:
 
 
 def test_long_tables_show_their_first_rows(explained: AuditResult) -> None:
-    made = explanation(explained, {})
+    made = explanation(explained, view(explained), {})
     assert made is not None
-    (rows,) = [t for t in made.tables if t.anchor == "explanation-class-rows"]
+    rows = made.tables["explanation-class-rows"]
     assert len(rows.rows) == LIMIT
     assert rows.cut == (
         "The 50 rows that come first are shown; all 400 rows are in tables/class_rows.parquet."
     )
-    assert not any("image" in t.anchor for t in made.tables)
+    assert not any("image" in anchor for anchor in made.tables)
 
 
 def test_what_is_absent_is_said_once(explained: AuditResult) -> None:
     only = {"slices": explained.explanations["slices"]}
-    made = explanation(replace(explained, explanations=only), {})
+    alone = replace(explained, explanations=only)
+    made = explanation(alone, view(alone), {})
     assert made is not None
     ids = [figure.id for figure in made.absent]
     assert len(ids) == len(set(ids))

@@ -17,7 +17,7 @@ from fairweight.report.finding import Finding, find
 from fairweight.report.notebook import fragment
 from fairweight.report.sentences import NO_VETO, ONE_PAIR, PAIRED, TWO_SIDES, sentences
 from fairweight.report.terminal import summary
-from fairweight.report.view_tables import blind_table, detail_tables, payer_table
+from fairweight.report.view_tables import detail_tables, finding_tables
 
 from .conftest import edited
 
@@ -67,7 +67,7 @@ def test_one_pair_has_no_second_scope(result: AuditResult) -> None:
     finding = find(result)
     assert finding.method is None
     assert not finding.members.population
-    assert lines(finding, "retraining") == []
+    assert lines(finding, "scale") == []
     assert lines(finding, "scope")[0] == ONE_PAIR
     assert {s.scope for s in sentences(finding)} == {None, "model"}
 
@@ -98,7 +98,7 @@ def test_of_three_members_the_tables_speak_and_the_lead_does_not(
         "that takes at least 4 members a side, from different dense models."
     )
     assert not any(s.scope == "method" for s in sentences(finding))
-    table = payer_table(finding, "loses")
+    table = finding_tables(finding).get("loses")
     assert table is not None
     assert "shift in points, the method [simultaneous limits]" in table.headings
     assert lines(finding, "scope")[0] == ONE_PAIR
@@ -170,7 +170,7 @@ def test_what_retraining_moves_is_told_beside_what_compression_moves(
     rows = population.results
     here = (rows["class"] == "3") & (rows["metric"] == "recall")
     set_by_hand = edited(population, here, noise_floor=0.041, matched=0.098)
-    overall, losers, beyond, *_ = lines(find(set_by_hand), "retraining")
+    overall, losers, beyond, *_ = lines(find(set_by_hand), "scale")
     # 6 members of the baseline are split into 3 and 3.
     assert overall == (
         "Retraining the dense model moves accuracy by up to 1.5 points (this compression: "
@@ -181,7 +181,7 @@ def test_what_retraining_moves_is_told_beside_what_compression_moves(
         "typically 9.8 points); "
     )
     shifts = find(set_by_hand).model.shifts
-    moved = sum(p.context.matched > p.context.noise_floor for p in shifts)
+    moved = sum(p.matched > p.noise_floor for p in shifts)
     assert beyond == (
         f"With compression, {moved} of {len(shifts)} classes and groups typically move by more "
         "than that."
@@ -207,12 +207,12 @@ def test_a_shift_of_hundredths_of_a_point_has_rates_with_as_many_digits(
 
 
 def test_the_least_loss_that_would_be_found_has_no_sign_anywhere(population: AuditResult) -> None:
-    (table,) = [t for t in detail_tables(population) if t.anchor == "power"]
+    table = detail_tables(population)["power"]
     place = table.headings.index("min detectable shift")
-    said = {row[place].shown for row in table.rows if row[place].sort is not None}
+    said = {row[place].shown for row in table.rows if row[place].value is not None}
     assert said
     assert not any(text.startswith(("+", "−")) for text in said)
-    unseen = blind_table(find(population).blind)
+    unseen = finding_tables(find(population)).get("unseen")
     assert unseen is not None
     assert {row[2].shown for row in unseen.rows} <= said | {"—"}
 
@@ -223,11 +223,8 @@ def test_a_comparison_is_shown_with_its_interval(population: AuditResult) -> Non
         metric="flips", baseline=None, shift=None, compressed=0.03, ci_low=0.02, ci_high=0.05
     )
     rows = pd.concat([population.results, flips.astype(population.results.dtypes)])
-    (table,) = [
-        t
-        for t in detail_tables(replace(population, results=rows.reset_index(drop=True)))
-        if t.anchor == "comparisons"
-    ]
+    compared = replace(population, results=rows.reset_index(drop=True))
+    table = detail_tables(compared)["comparisons"]
     place = table.headings.index("compressed")
     assert "3.00 % [2.00 %, 5.00 %]" in {row[place].shown for row in table.rows}
 
@@ -236,7 +233,7 @@ def test_too_few_members_for_a_noise_floor_are_counted(
     result: AuditResult, make_population: Callable[..., AuditResult]
 ) -> None:
     finding = find(make_population(result, members=3))
-    assert lines(finding, "retraining") == [
+    assert lines(finding, "scale") == [
         "What retraining alone moves is not known: 3 members of the baseline; 5 are needed."
     ]
     assert NO_VETO not in lines(finding, "scope")
@@ -247,7 +244,7 @@ def test_whoever_loses_in_one_scope_stands_with_the_numbers_of_both(
 ) -> None:
     finding = find(population)
     assert finding.method is not None
-    table = payer_table(finding, "loses")
+    table = finding_tables(finding).get("loses")
     assert table is not None
     shown, beyond = finding.families  # a table has the limits of its families
     assert table.total == len(shown.loses)  # here every loss of the method is one of both
@@ -268,7 +265,7 @@ def test_a_scope_without_limits_in_a_row_is_a_dash_with_a_reason(population: Aud
     rows = population.results
     where = (rows["class"] == "3") & (rows["scope"] == "method")
     lost = edited(population, where, status="not_estimable: unstable", sim_high=float("nan"))
-    table = payer_table(find(lost), "loses")
+    table = finding_tables(find(lost)).get("loses")
     assert table is not None
     (row,) = [row for row in table.rows if row[0].shown == "class 3"]
     dashes = [cell for cell in row if cell.shown == "—"]
@@ -278,13 +275,13 @@ def test_a_scope_without_limits_in_a_row_is_a_dash_with_a_reason(population: Aud
 def test_tables_of_a_population_tell_scopes_and_members_apart(
     population: AuditResult, result: AuditResult
 ) -> None:
-    tables = {t.anchor: t for t in detail_tables(population)}
+    tables = detail_tables(population)
     assert "scope" in tables["by-group"].headings
     assert {"retraining with compression", "p against retraining"} <= set(
         tables["by-group"].headings
     )
     assert tables["members"].total == len(population.per_seed)
-    alone = {t.anchor: t for t in detail_tables(result)}
+    alone = detail_tables(result)
     assert "scope" not in alone["by-group"].headings
     assert "members" not in alone
 

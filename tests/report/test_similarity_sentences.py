@@ -9,6 +9,7 @@ from fairweight.auditing.explain.similarity import regress, similarity
 from fairweight.auditing.result import AuditResult
 from fairweight.report.examples import explanation
 from fairweight.report.explanation_sentences import sentences_by_variant
+from fairweight.report.view_model import view
 
 DISTANCES, CEV = (0.05, 0.06, 0.09, 0.11, 0.14), (100.0, 180.0, 150.0, 260.0, 400.0)
 
@@ -52,8 +53,9 @@ def test_too_few_variants_are_no_evidence(population: AuditResult) -> None:
 
 
 def test_the_floor_of_a_distance_is_no_share(population: AuditResult) -> None:
-    page = explanation(replace(population, explanations={"similarity_points": made()}), {})
+    distant = replace(population, explanations={"similarity_points": made()})
+    page = explanation(distant, view(distant), {})
     assert page is not None
-    (table,) = page.tables
+    (table,) = page.tables.values()
     shown = dict(zip(table.headings, (cell.shown for cell in table.rows[0]), strict=True))
     assert (shown["floor"], shown["accuracy"]) == ("0.0400", "90.0 %")

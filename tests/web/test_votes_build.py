@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fairweight.errors import InputError
-from fairweight.web.cards import example
+from fairweight.web.cards import examples
 from fairweight.web.items import Item
 from fairweight.web.votes import builder
 from fairweight.web.votes.builder import index_folder, indexed
@@ -66,14 +66,15 @@ def test_an_index_has_tasks_groups_properties_and_identities(item: Item) -> None
     votes = index.task("smile")
     assert list(votes.groups) == ["age", "person"]
     assert select(index, Filters(groups=(("person", "b"),)), "id").places.tolist() == [2, 3]
-    shown = example(index, 5, "smile")
-    assert (shown["id"], shown["task"], shown["label"]) == ("p5", "smile", "1")
-    assert shown["groups"] == {"age": "old", "person": "c"}
-    assert shown["properties"]["height"] == 1.9
-    assert "image_path" not in shown["properties"]
-    assert example(index, 0)["properties"]["note"] == "<b>"
-    assert shown["baseline"]["votes"] == {"1": 2}
-    assert shown["variants"][0]["votes"] == {"0": 1, "1": 1}
+    (shown,) = examples(index, [5], "smile")
+    assert (shown.id, shown.task, shown.label) == ("p5", "smile", "1")
+    assert shown.groups == {"age": "old", "person": "c"}
+    assert shown.properties["height"] == 1.9
+    assert "image_path" not in shown.properties
+    assert examples(index, [0])[0].properties["note"] == "<b>"
+    assert [(bar.answer, bar.votes) for bar in shown.baseline.bars] == [("1", 2)]
+    (small,) = shown.variants
+    assert [(bar.answer, bar.votes) for bar in small.bars] == [("1", 1), ("0", 1)]
     assert (votes.head.positive, votes.head.partners) == (1, (None, None, 0, 1))
     # The second member errs where its parent does not: on the two old ones.
     wanted = Filters(task="smile", seed="1", changed="lost")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fairweight.auditing.prediction_matrix import from_arrays
-from fairweight.web.cards import example, examples
+from fairweight.web.cards import Votes, examples
 from fairweight.web.votes.filters import Filters, pairs, select
 from fairweight.web.votes.index import VoteIndex
 from fairweight.web.votes.writer import Texts, write_texts
@@ -41,38 +42,42 @@ def animals(tmp_path: Path) -> VoteIndex:
     return as_index(made, tmp_path)
 
 
+def votes_of(side: Votes) -> dict[str, int]:
+    return {bar.answer: bar.votes for bar in side.bars}
+
+
 def test_all_that_is_known_of_an_example(animals: VoteIndex) -> None:
-    shown = example(animals, 0)
-    json.dumps(shown, allow_nan=False)
-    assert (shown["id"], shown["label"], shown["task"]) == ("10", "cat", None)
-    assert shown["groups"] == {"coat": "long"}
-    assert shown["properties"] == {"weight": 4.5}
-    dense, small = shown["baseline"], shown["variants"][0]
-    assert list(dense["votes"].items()) == [("cat", 2), ("dog", 1)]
-    assert (dense["modal"], dense["n_right"], dense["n_members"]) == (["cat"], 2, 3)
-    assert dense["score"] == pytest.approx(0.6)  # (.5 + .7) / 2: one member has none
-    assert [m["score"] for m in dense["members"]] == [0.5, pytest.approx(0.7), None]
-    assert [m["right"] for m in dense["members"]] == [True, True, False]
-    assert dense["confidence"] == "low"
-    assert (small["variant"], small["votes"], small["n_right"]) == ("small", {"dog": 3}, 0)
+    (card,) = examples(animals, [0])
+    json.dumps(asdict(card), allow_nan=False)
+    assert (card.id, card.label, card.task) == ("10", "cat", None)
+    assert card.groups == {"coat": "long"}
+    assert card.properties == {"weight": 4.5}
+    dense, small, tiny = card.baseline, *card.variants
+    assert list(votes_of(dense).items()) == [("cat", 2), ("dog", 1)]
+    assert [(bar.begin, bar.width) for bar in dense.bars] == [(0, 2 / 3), (2 / 3, 1 / 3)]
+    assert (dense.modal, dense.n_right, dense.n_members) == (["cat"], 2, 3)
+    assert dense.score == pytest.approx(0.6)  # (.5 + .7) / 2: one member has none
+    assert [m.score for m in dense.members] == [0.5, pytest.approx(0.7), None]
+    assert [m.right for m in dense.members] == [True, True, False]
+    assert (dense.confidence, dense.distance, dense.kinds) == ("low", None, [])
+    assert (small.variant, votes_of(small), small.n_right) == ("small", {"dog": 3}, 0)
     # |2 − 0| + |1 − 3| = 4 votes of at most 6; the three others have 0.
-    assert (small["distance"], small["distance_votes"]) == (pytest.approx(4 / 6), 4)
-    assert small["percentile"] == 75.0
-    assert "modal" in small["kinds"]
-    # cat 2/3 and dog 1/3 against cat: (1/3 + 1/3) / 2. Sides of unequal size: not in votes.
-    tiny = shown["variants"][1]
-    assert (tiny["distance"], tiny["distance_votes"]) == (pytest.approx(1 / 3), None)
-    assert tiny["kinds"] == []
+    assert small.distance == pytest.approx(4 / 6)
+    assert small.percentile == 75.0
+    assert "modal" in small.kinds
+    # cat 2/3 and dog 1/3 against cat: (1/3 + 1/3) / 2.
+    assert tiny.distance == pytest.approx(1 / 3)
+    assert tiny.kinds == []
 
 
 def test_what_is_missing_is_null(animals: VoteIndex) -> None:
-    one, two, three = (example(animals, place) for place in (1, 2, 3))
-    assert one["properties"] == {"weight": None}
-    assert two["groups"] == {"coat": None}
-    assert three["properties"] == {"weight": None}  # no infinity in JSON
-    silent = three["variants"][0]
-    assert (silent["score"], silent["confidence"]) == (None, None)
-    assert two["baseline"]["confidence"] == "high"  # exactly .9 is not below it
+    one, two, three = examples(animals, [1, 2, 3])
+    assert one.properties == {"weight": None}
+    assert two.groups == {"coat": None}
+    assert three.properties == {"weight": None}  # no infinity in JSON
+    silent = three.variants[0]
+    assert (silent.score, silent.confidence) == (None, None)
+    assert two.baseline.confidence == "high"  # exactly .9 is not below it
 
 
 def test_several_at_once_are_the_same(tmp_path: Path) -> None:
@@ -80,10 +85,10 @@ def test_several_at_once_are_the_same(tmp_path: Path) -> None:
     whole = range(index.task().n_examples)
     together = examples(index, list(whole), variants=["tiny"])
     for place in whole:
-        alone = example(index, place)
-        alone["variants"] = [v for v in alone["variants"] if v["variant"] == "tiny"]
-        assert together[place] == alone
-        assert sum(alone["baseline"]["votes"].values()) == alone["baseline"]["n_members"]
+        (alone,) = examples(index, [place])
+        tiny = [side for side in alone.variants if side.variant == "tiny"]
+        assert together[place] == replace(alone, variants=tiny)
+        assert sum(votes_of(alone.baseline).values()) == alone.baseline.n_members
 
 
 def test_an_example_is_found_by_its_identity(animals: VoteIndex, tmp_path: Path) -> None:

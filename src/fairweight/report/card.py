@@ -9,30 +9,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.result import at_task, is_ok, records, select
-from fairweight.base.wording import NOTHING, missing, shown
+from fairweight.auditing.result import at_task, is_ok, records, select, variant_of
+from fairweight.base.wording import missing, shown
 from fairweight.errors import InputError
-from fairweight.report.finding import Finding, Payer, find
-from fairweight.report.markdown import escaped
-from fairweight.report.members import worded
-from fairweight.report.numbers import (
-    count,
-    number,
-    p_value,
-    percent,
-    points_interval,
-    size_in_points,
-)
-from fairweight.report.sentences import (
-    SIDES,
-    beyond_retraining,
-    facts,
-    headline,
-    named,
-    reading,
-    scope,
-    sentences,
-)
+from fairweight.report.finding import ranked
+from fairweight.report.markdown import escaped, rows_of
+from fairweight.report.numbers import count, number
+from fairweight.report.view_model import View, payer_row, payers_table, view
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -46,19 +29,29 @@ LENGTH = 100
 
 
 def metadata(
-    result: AuditResult, finding: Finding, base_model: str | None, relation: str | None
+    result: AuditResult, variant: str, base_model: str | None, relation: str | None
 ) -> dict[str, Any]:
     """What the hub reads of a card; what an audit does not know is left out."""
-    row = variant_row(result, finding.variant)
+    row = variant_row(result, variant)
+    own = _relation(row)
     made: dict[str, Any] = {}
     if base_model is not None:
         made["base_model"] = base_model
-        told = relation or _relation(row)
-        if told is not None:
-            made["base_model_relation"] = told
-    made["tags"] = ["fairweight", "model-compression", *_tags(row)]
+        if relation or own:
+            made["base_model_relation"] = relation or own
+    tags = {"quantized": ["quantized"], "finetune": ["pruned"]}.get(own or "", [])
+    made["tags"] = ["fairweight", "model-compression", *tags]
     made["metrics"] = ["accuracy", "recall"]
-    made["model-index"] = [{"name": _name(finding.variant), "results": _results(result, finding)}]
+    first = next((given["name"] for given in result.provenance.inputs if given.get("name")), None)
+    name = _name(row.get("dataset", first or "evaluation data"))
+    # The lab's data are images; what others audit is not known.
+    kind = "image-classification" if "dataset" in row else "other"
+    results = {
+        "task": {"type": kind},
+        "dataset": {"name": name, "type": name},
+        "metrics": list(_metrics(result, variant)),
+    }
+    made["model-index"] = [{"name": _name(variant), "results": [results]}]
     return made
 
 
@@ -83,40 +76,18 @@ def _relation(row: Mapping[str, Any]) -> str | None:
     return "quantized" if "int8" in method else "finetune"
 
 
-def _tags(row: Mapping[str, Any]) -> list[str]:
-    relation = _relation(row)
-    return {"quantized": ["quantized"], "finetune": ["pruned"]}.get(relation or "", [])
-
-
-def _results(result: AuditResult, finding: Finding) -> list[dict[str, Any]]:
-    row = variant_row(result, finding.variant)
-    known = row.get("dataset")
-    first = next(
-        (str(given["name"]) for given in result.provenance.inputs if given.get("name")), ""
-    )
-    name = _name(known) if known is not None else _name(first) if first else "evaluation data"
-    kind = "image-classification" if known is not None else "other"  # the lab's data are images
-    metrics = list(_metrics(result, finding.variant))
-    return [
-        {
-            "task": {"type": kind},
-            "dataset": {"name": name, "type": name},
-            "metrics": metrics,
-        }
-    ]
-
-
 def _metrics(result: AuditResult, variant: str) -> Iterator[dict[str, Any]]:
     for metric, by in (("accuracy", "overall"), ("accuracy", "group"), ("recall", "class")):
         rows = select(result, variant, metric, by)
         rows = at_task(rows, result, None) if by == "overall" else rows
         for row in records(rows[is_ok(rows) & rows["compressed"].notna()])[:MOST]:
-            where = {key: _name(row[key]) for key in ("group", "class", "task") if _given(row[key])}
+            given = {key: value for key, value in row.items() if not missing(value)}
+            where = {key: _name(given[key]) for key in ("group", "class", "task") if key in given}
             of = ", ".join(where.values())
             extra = {
-                key: round(float(row[key]), 6)
+                key: round(float(given[key]), 6)
                 for key in ("baseline", "shift", "sim_low", "sim_high", "noise_floor")
-                if _given(row[key])
+                if key in given
             }
             yield {
                 "type": metric,
@@ -124,10 +95,6 @@ def _metrics(result: AuditResult, variant: str) -> Iterator[dict[str, Any]]:
                 "name": f"{metric} ({of})" if of else metric,
                 "args": {**where, "n": int(row["n"]), **extra},
             }
-
-
-def _given(value: Any) -> bool:
-    return not missing(value)
 
 
 def _name(value: Any) -> str:
@@ -143,24 +110,16 @@ def to_yaml(value: Any, indent: int = 0) -> str:
     n: 1
     """
     space = " " * indent
-    if isinstance(value, Mapping):
-        return "".join(_entry(f"{space}{key}:", held, indent) for key, held in value.items())
-    return "".join(_item(space, held, indent) for held in value)
-
-
-def _entry(head: str, held: Any, indent: int) -> str:
-    if isinstance(held, Mapping):
-        return f"{head}\n{to_yaml(held, indent + 2)}"
-    if isinstance(held, Sequence) and not isinstance(held, str):
-        return f"{head}\n{to_yaml(held, indent)}"
-    return f"{head} {json.dumps(held, ensure_ascii=False)}\n"
-
-
-def _item(space: str, held: Any, indent: int) -> str:
-    if isinstance(held, Mapping):
-        inner = to_yaml(held, indent + 2)
-        return f"{space}- {inner.lstrip()}"
-    return f"{space}- {json.dumps(held, ensure_ascii=False)}\n"
+    text = ""
+    for key, held in value.items() if isinstance(value, Mapping) else ((None, v) for v in value):
+        head = f"{space}-" if key is None else f"{space}{key}:"
+        if isinstance(held, str) or not isinstance(held, Mapping | Sequence):
+            text += f"{head} {json.dumps(held, ensure_ascii=False)}\n"
+        elif key is None:
+            text += f"{head} {to_yaml(held, indent + 2).lstrip()}"
+        else:
+            text += f"{head}\n{to_yaml(held, indent + 2 * isinstance(held, Mapping))}"
+    return text
 
 
 ROWS = 30
@@ -169,6 +128,7 @@ _MEASURED = {
     "size_bytes": "size in bytes",
     "latency_ms": "latency in ms",
 }
+_TOLD = ("leak", "pays more", "ruled out", "columns", "cannot tell")  # what a card says of it
 
 
 def to_card(
@@ -201,19 +161,20 @@ def to_card(
         )
     if base_model is not None and (not base_model.strip() or not base_model.isprintable()):
         raise InputError("base_model must be the id of a model on the hub; give OWNER/NAME.")
-    finding = find(result, variant)
-    front = to_yaml(metadata(result, finding, base_model, relation))
-    body = "\n".join(_body(result, finding, base_model))
+    made = view(result, [variant_of(result, variant)])
+    front = to_yaml(metadata(result, made.sections[0].variant, base_model, relation))
+    body = "\n".join(_body(result, made, base_model))
     return f"---\n{front}---\n\n{body}\n"
 
 
-def _body(result: AuditResult, finding: Finding, base_model: str | None) -> Iterator[str]:
-    name, baseline = escaped(shown(finding.variant)), escaped(shown(finding.baseline))
-    yield f"# {name}"
+def _body(result: AuditResult, made: View, base_model: str | None) -> Iterator[str]:
+    section = made.sections[0]
+    yield f"# {escaped(shown(section.variant))}"
     yield ""
     origin = f", made from {escaped(base_model)}" if base_model is not None else ""
+    baseline = escaped(shown(section.baseline))
     yield f"A compressed model{origin}, compared with {baseline} on the same examples."
-    row = variant_row(result, finding.variant)
+    row = variant_row(result, section.variant)
     told = [f"{words}: {number(float(row[key]))}" for key, words in _MEASURED.items() if key in row]
     if told:
         yield ""
@@ -221,63 +182,33 @@ def _body(result: AuditResult, finding: Finding, base_model: str | None) -> Iter
     yield ""
     yield "## Bias, Risks, and Limitations"
     yield ""
-    yield f"**{escaped(headline([finding]))}**"
-    beyond = beyond_retraining([finding])
-    if beyond is not None:
+    yield f"**{escaped(made.headline)}**"
+    if made.beyond is not None:
         yield ""
-        yield escaped(beyond)
+        yield escaped(made.beyond)
     yield ""
-    several = len(finding.verdicts) > 1
-    for said in sentences(finding):
-        if said.topic in ("leak", "pays more", "ruled out", "columns", "cannot tell"):
-            side = ""
-            if several and said.scope is not None:
-                side = f"{worded(SIDES[said.scope], finding.members.kind)}: "
-            yield f"- {escaped(side + said.text)}"
+    told_of = [("", said) for said in section.said]
+    told_of += [(f"{side.title}: ", said) for side in section.sides for said in side.said]
+    for topic in _TOLD:
+        for whose, said in told_of:
+            yield from (f"- {escaped(whose + x)}" for x in said.lines if said.topic == topic)
     yield ""
-    yield from (f"{escaped(line)}\n" for line in scope(finding))
+    yield from (f"{escaped(line)}\n" for line in section.scope)
     yield "## Evaluation"
     yield ""
-    yield escaped(facts(result, [finding]))
+    yield escaped(made.facts)
     yield ""
-    yield from _table(finding)
+    yield from _table(made)
     yield ""
-    yield (
-        f"Made with fairweight {escaped(result.provenance.version)}. {escaped(reading(finding))}"
-    )
+    yield f"Made with fairweight {escaped(result.provenance.version)}. {escaped(made.reading)}"
 
 
-def _table(finding: Finding) -> Iterator[str]:
-    shifts = finding.model.shifts
-    floors = any(not missing(payer.context.noise_floor) for payer in shifts)
-    heads = ["", "n", "baseline", "this model", "shift [limits]"]
-    heads += [worded("retraining alone, up to", finding.members.kind)] if floors else []
-    yield _row([*heads, "more than the rest?"])
-    yield "|" + "---|" * (len(heads) + 1)
-    excess = {payer.key: payer for payer in finding.model.excesses}
-    for payer in shifts[:ROWS]:
-        cells = [
-            named(payer),
-            count(payer.n),
-            percent(payer.baseline),
-            percent(payer.compressed),
-            points_interval(payer.shift, payer.low, payer.high),
-        ]
-        floor = payer.context.noise_floor
-        cells += [NOTHING if missing(floor) else size_in_points(floor)] if floors else []
-        yield _row([*cells, _more(excess.get(payer.key), finding.alpha)])
+def _table(made: View) -> Iterator[str]:
+    (standing,) = ranked(made.findings)
+    shifts = standing.verdict.shifts
+    floors = any(not missing(change.noise_floor) for change in shifts)
+    rows = [payer_row(standing, change, made.scale) for change in shifts[:ROWS]]
+    yield from rows_of(payers_table(rows, made.members, variants=False, floors=floors))
     if len(shifts) > ROWS:
         yield ""
         yield f"… and {count(len(shifts) - ROWS)} more classes and groups with smaller shifts."
-
-
-def _more(excess: Payer | None, alpha: float) -> str:
-    if excess is None:
-        return NOTHING
-    if missing(excess.p) or excess.p > alpha:
-        return f"not shown ({p_value(excess.p)})"
-    return f"{'yes' if excess.shift < 0 else 'no, less'} ({p_value(excess.p)})"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(escaped, cells))} |"

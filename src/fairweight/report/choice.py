@@ -14,7 +14,6 @@ from fairweight.report.numbers import count, is_share, number, percent, value_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.choose.choice import Choice
-    from fairweight.auditing.choose.objectives import Objective
 
 AIMS = {"max": "highest", "min": "lowest", "zero": "nearest to 0", "one": "nearest to 1"}
 NAMED = 5  # variants that a sentence lists
@@ -28,9 +27,14 @@ SELECTED = (
 def choice_sentences(choice: Choice) -> list[str]:
     """Who may be the best, who is near it, what was chosen, and what is not known."""
     if choice.none_qualifies:
-        return [_nobody(choice)]
-    told = [*_best(choice), _headline(choice), *_numbers(choice), *_sureness(choice)]
-    told += _near(choice)
+        return [_none_qualifies(choice)]
+    told = [*_best(choice), _headline(choice)]
+    if choice.chosen is not None:
+        frame = choice.tables["choice_values"]
+        own = records(frame[frame["variant"] == choice.chosen])
+        parts = [f"{shown(row['term'])} {term_value(row)}" for row in own]
+        told.append(f"It has {', '.join(parts)}.")
+    told += [*_sureness(choice), *_near(choice)]
     told.append(_confirmed(choice) if choice.n_confirmed else SELECTED)
     return told
 
@@ -88,7 +92,7 @@ def chance(share: float) -> str:
     return "over 99 %" if share >= 0.995 else "under 1 %" if share < 0.005 else percent(share, 0)
 
 
-def _nobody(choice: Choice) -> str:
+def _none_qualifies(choice: Choice) -> str:
     assert choice.nearest is not None
     name, missed = choice.nearest
     by = ", ".join(f"{what} by {number(short)}" for what, short in missed.items())
@@ -145,15 +149,6 @@ def term_value(row: dict[str, Any]) -> str:
     return value_of(str(row["metric"]), row["value"])
 
 
-def _numbers(choice: Choice) -> list[str]:
-    if choice.chosen is None:
-        return []
-    frame = choice.tables["choice_values"]
-    own = records(frame[frame["variant"] == choice.chosen])
-    parts = [f"{shown(row['term'])} {term_value(row)}" for row in own]
-    return [f"It has {', '.join(parts)}."]
-
-
 def _sureness(choice: Choice) -> list[str]:
     if choice.chosen is None or not _any_noise(choice):
         return []
@@ -172,11 +167,7 @@ def _sureness(choice: Choice) -> list[str]:
 
 
 def _any_noise(choice: Choice) -> bool:
-    return any(_noisy(objective) for objective in choice.asked.objectives)
-
-
-def _noisy(objective: Objective) -> bool:
-    return objective.term.noisy
+    return any(objective.term.noisy for objective in choice.asked.objectives)
 
 
 def _near(choice: Choice) -> list[str]:

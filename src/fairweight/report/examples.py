@@ -1,4 +1,4 @@
-"""The section of the page about examples: sentences, figures and tables, where there are any."""
+"""Figures as the page shows them, and its section about examples, where there are any."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.result import records
 from fairweight.base.wording import missing, shown
-from fairweight.report.explanation_sentences import sentences_by_variant
-from fairweight.report.figures import Figure, Spec, figures
+from fairweight.report.figures import Figure, Spec, draw, figures
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import count, number, p_value, percent, points
-from fairweight.report.sections import DrawnFigure, drawn
 from fairweight.report.sentences import begun
-from fairweight.report.view_tables import Cell, PageTable, finite, name_cell
+from fairweight.report.view_tables import Cell, Table, finite, frame_table, name_cell
 from fairweight.tables.annotations import COLUMNS, KEYS, VERDICTS, WITHOUT_LABEL
 from fairweight.tables.names import split_grouping
 
@@ -25,8 +24,44 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairweight.auditing.result import AuditResult
+    from fairweight.report.view_model import View
+
+# A figure as the page's template needs it.
+
+
+@dataclass(frozen=True)
+class DrawnFigure:
+    """Where a figure stands and what is said about it; `reason` where there is none."""
+
+    anchor: str
+    id: str
+    title: str
+    caption: str
+    alt: str
+    reason: str | None
+    more: bool
+
+
+def drawn(
+    result: AuditResult, figure: Figure, variant: str | None, anchor: str, specs: dict[str, Spec]
+) -> DrawnFigure:
+    """Draw one figure; its specification is added to those of the page."""
+    drawing = draw(figure.id, result, variant)
+    members = members_of(result)
+    title = worded(figure.title, members)
+    alt = title
+    if drawing.spec is not None:
+        alt = drawing.spec["description"]
+        specs[anchor] = drawing.spec
+    return DrawnFigure(
+        anchor, figure.id, title, worded(figure.caption, members), alt, drawing.reason, figure.more
+    )
+
+
+# Sentences, figures and tables about examples.
 
 LIMIT = 50
+Row = dict[str, Any]
 TITLES = {
     "exemplar_counts": "Number of exemplars",
     "exemplar_accuracy": "Accuracy on exemplars",
@@ -75,11 +110,11 @@ class Explanation:
     lines: dict[str, list[str]]  # by variant
     groups: tuple[FigureGroup, ...]
     absent: tuple[DrawnFigure, ...]
-    tables: tuple[PageTable, ...]
+    tables: dict[str, Table]  # by anchor
 
 
 def explanation(
-    result: AuditResult, specs: dict[str, Spec], variants: Sequence[str] | None = None
+    result: AuditResult, view: View, specs: dict[str, Spec], variants: Sequence[str] | None = None
 ) -> Explanation | None:
     """The section, or None for an audit without exemplars and explanations.
 
@@ -103,11 +138,11 @@ def explanation(
     return Explanation(
         {
             "all models" if whose is None else shown(whose): [begun(s) for s in said]
-            for whose, said in sentences_by_variant(result).items()
+            for whose, said in view.explained.items()
         },
         tuple(groups),
         tuple(absent.values()),
-        tuple(_tables(result)),
+        _tables(result),
     )
 
 
@@ -128,31 +163,30 @@ def _plan(
             yield f"examples-{word}{i}", title, each, variant
 
 
-def _tables(result: AuditResult) -> Iterator[PageTable]:
+def _tables(result: AuditResult) -> dict[str, Table]:
+    made: dict[str, Table] = {}
     for name, frame in result.explanations.items():
         if name in _IMAGES or frame.empty:
             continue
-        kept = [str(c) for c in frame.columns if frame[c].notna().any()]
-        rows = tuple(
-            tuple(_cell(_unit(name, column), row[column]) for column in kept)
-            for row in records(frame.head(LIMIT), kept)
-        )
-        yield PageTable(
-            f"explanation-{name.replace('_', '-')}",
-            TITLES.get(name, name.replace("_", " ")),
-            tuple(worded(column.replace("_", " "), members_of(result)) for column in kept),
-            rows,
-            len(frame),
-            f"tables/{name}.parquet",
-            "that come first",
-        )
+        members = members_of(result)
+        columns = [
+            (str(column), worded(str(column).replace("_", " "), members), partial(_shown, name))
+            for column in frame.columns
+        ]
+        title, file = TITLES.get(name, name.replace("_", " ")), f"tables/{name}.parquet"
+        anchor = f"explanation-{name.replace('_', '-')}"
+        made[anchor] = frame_table(title, frame, columns, file, first=LIMIT)
+    return made
 
 
-def _unit(table: str, column: str) -> str:
-    """The column by whose name a value is read: the floor of a distance is no share."""
+def _shown(table: str, row: Row, column: str) -> Cell:
+    """A cell; the floor of a distance is no share, a shift is one of the row's own metric."""
+    unit = column
     if table in ("attributes", "settings") and column == "shift":
-        return "value"  # of whatever metric the row is about
-    return "distance" if (table, column) == ("similarity_points", "floor") else column
+        unit = "value"
+    if (table, column) == ("similarity_points", "floor"):
+        unit = "distance"
+    return _cell(unit, row[column])
 
 
 def _cell(column: str, value: Any) -> Cell:
@@ -180,7 +214,6 @@ def _cell(column: str, value: Any) -> Cell:
 
 MOST = 200
 _SCRIPTS = ("annotation_csv.js", "annotation_log.js", "gallery.js")
-Row = dict[str, Any]
 Key = tuple[str, str]  # task (empty for a single one), example
 
 
@@ -269,12 +302,12 @@ def gallery(result: AuditResult) -> Gallery | None:
 
 def gallery_scripts(shown: Gallery | None) -> list[str]:
     """The scripts of the gallery; none without one."""
-    return [] if shown is None else ["\n".join(_resource(name) for name in _SCRIPTS)]
+    return [] if shown is None else ["\n".join(resource(name) for name in _SCRIPTS)]
 
 
-def gallery_style(shown: Gallery | None) -> str:
-    """The style of the gallery; none without one."""
-    return "" if shown is None else _resource("gallery.css")
+def resource(name: str) -> str:
+    """A script, or a style, of the page."""
+    return (files("fairweight.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def audit_digest(result: AuditResult) -> str:
@@ -349,7 +382,3 @@ def _card(result: AuditResult, key: Key, own: Mapping[str, Row], image: str | No
         groups,
         image if image is not None and image.startswith("data:image/") else None,
     )
-
-
-def _resource(name: str) -> str:
-    return (files("fairweight.report") / "templates" / name).read_text(encoding="utf-8")

@@ -131,7 +131,10 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
     members = members_of(result)
     said: dict[str | None, list[str]] = {}
     for variant in result.variants:
-        tables = {name: _own(frame, variant) for name, frame in result.explanations.items()}
+        tables = {
+            name: frame[frame["variant"] == variant] if "variant" in frame.columns else frame
+            for name, frame in result.explanations.items()
+        }
         said[variant] = [
             *_exemplars(tables, alpha, members),
             *_accuracy(tables),
@@ -143,10 +146,6 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
         ]
     said[None] = [*_classes(result), *similarity_sentences(result)]
     return {whose: sentences for whose, sentences in said.items() if sentences}
-
-
-def _own(frame: pd.DataFrame, variant: str) -> pd.DataFrame:
-    return frame[frame["variant"] == variant] if "variant" in frame.columns else frame
 
 
 def _tasks(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -181,24 +180,18 @@ def _exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str) -> I
             unknown = worded("how many retraining alone gives is not known", members)
             yield f"{said}; {unknown}{more}."
             continue
-        alone = f"{percent(floor)}{_percents(row['floor_low'], row['floor_high'])}"
+        alone = percent(floor)
+        ends = [real(row[name]) for name in ("floor_low", "floor_high")]
+        if not any(map(missing, ends)):
+            alone += f" [{percent(ends[0])}, {percent(ends[1])}]"
+        p = real(row["p_retraining"])
+        if not missing(p):
+            word = "more than retraining" if p <= alpha else "no evidence of more than retraining"
+            alone += f"; {worded(word, members)} ({p_value(p)})"
         yield (
             f"{said}; in splits with fewer members compression gives {percent(matched)} and "
-            f"{worded('retraining alone', members)} "
-            f"{alone}{_told(real(row['p_retraining']), alpha, members)}."
+            f"{worded('retraining alone', members)} {alone}."
         )
-
-
-def _percents(low: Any, high: Any) -> str:
-    ends = [percent(real(end)) for end in (low, high)]
-    return "" if missing(low) or missing(high) else f" [{ends[0]}, {ends[1]}]"
-
-
-def _told(p: float, alpha: float, members: str) -> str:
-    if missing(p):
-        return ""
-    word = "more than retraining" if p <= alpha else "no evidence of more than retraining"
-    return f"; {worded(word, members)} ({p_value(p)})"
 
 
 def _accuracy(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
@@ -445,17 +438,16 @@ def _helped(changes: pd.DataFrame, kind: str) -> str:
     better = [row for row in rows if row["verdict"] == "better"]
     worse = [row for row in rows if row["verdict"] == "worse"]
     name = _NAMES.get(metric, metric.replace("_", " "))
+    right, wrong = (f"{count(len(part))} of {count(len(rows))} rows" for part in (better, worse))
     if better and not worse:
-        return f"it helps, {name} moves the right way in {_part(better, rows)}: {_some(better)}."
+        return f"it helps, {name} moves the right way in {right}: {_some(better)}."
     if better:
         return (
-            f"it helps some, {name} moves the right way in {_part(better, rows)} ({_some(better)}) "
-            f"and the wrong way in {_part(worse, rows)} ({_some(worse)})."
+            f"it helps some, {name} moves the right way in {right} ({_some(better)}) "
+            f"and the wrong way in {wrong} ({_some(worse)})."
         )
     if worse:
-        return (
-            f"it does not help, {name} moves the wrong way in {_part(worse, rows)}: {_some(worse)}."
-        )
+        return f"it does not help, {name} moves the wrong way in {wrong}: {_some(worse)}."
     return (
         f"it is not shown to help, {name} is nowhere shown to be better on other examples too: "
         f"{_some(rows)}."
@@ -477,10 +469,6 @@ def _worse(changes: pd.DataFrame) -> str:
         )
     whole = [row for row in rows if row["by"] == "overall"]
     return told + (f"; overall worse: {_some(whole)}" if whole else "") + "."
-
-
-def _part(some: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
-    return f"{count(len(some))} of {count(len(rows))} rows"
 
 
 def _some(rows: list[dict[str, Any]]) -> str:

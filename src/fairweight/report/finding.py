@@ -17,8 +17,6 @@ from fairweight.tables.companions import leaks
 from fairweight.tables.names import split_group
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairweight.auditing.compare.estimate import Members as RunValues
     from fairweight.auditing.result import AuditResult
 
@@ -26,9 +24,8 @@ if TYPE_CHECKING:
 # What the rows of one scope say about one variant: who loses, who pays more, which columns.
 #
 # Scope `model` holds the models fixed and samples examples; scope `method` samples members too.
-# What
-# is read first uses limits and p that hold for all families and variants at once (`lead_verdict`);
-# tables use those of their family (`verdict`). The same rules read both.
+# What is read first uses limits and p that hold for all families and variants at once
+# (`lead_verdict`); tables use those of their family (`verdict`). The same rules read both.
 
 Kind: TypeAlias = Literal["group", "class"]
 
@@ -38,51 +35,30 @@ CONFIRMATORY: tuple[tuple[str, Kind], ...] = (("accuracy", "group"), ("recall", 
 
 
 @dataclass(frozen=True)
-class Context:
-    """What the baseline's own members do: a picture beside the limits, never a verdict."""
-
-    matched: float  # median absolute change between equally many baseline and compressed members
-    noise_floor: float  # 95 % of the changes between two such sets of baseline members are smaller
-    p_retraining: float
-
-
-@dataclass(frozen=True)
 class Change:
-    """A metric before and after, with the interval of its shift."""
+    """A metric before and after, of everybody, a class or a group, and its shift with limits.
 
-    metric: str
-    task: str | None
-    baseline: float
-    compressed: float
-    shift: float
-    low: float
-    high: float
-    p: float
-    context: Context
+    What the baseline's own members do stands beside the limits: a picture, never a verdict.
+    """
 
-
-@dataclass(frozen=True)
-class Payer:
-    """A class or group with its shift (or its excess over all others) and limits."""
-
-    kind: Kind
+    kind: Literal["overall", "group", "class"]
     name: str
     task: str | None
     metric: str
     n: int | None
     baseline: float
     compressed: float
-    shift: float
+    shift: float  # or the excess over all others
     low: float
     high: float
     p: float  # corrected within the family, or in the lead for everything
-    n_family: int | None
-    context: Context
-    churn: float = float("nan")  # share of predictions that became wrong or right
+    matched: float  # median absolute change between equally many baseline and compressed members
+    noise_floor: float  # 95 % of the changes between two such sets of baseline members are smaller
+    churn: float  # share of predictions that became wrong or right
     column: str | None = None  # of a group in the lead: its group column, or columns
 
     @property
-    def key(self) -> tuple[Kind, str, str | None]:
+    def key(self) -> tuple[str, str, str | None]:
         """Whom it speaks of, in every scope."""
         return self.kind, self.name, self.task
 
@@ -113,22 +89,22 @@ class Verdict:
     alpha: float
     overall: Change | None
     columns: tuple[Column, ...]
-    shifts: tuple[Payer, ...]
-    excesses: tuple[Payer, ...]
+    shifts: tuple[Change, ...]
+    excesses: tuple[Change, ...]
     reason: str | None = None  # why this scope cannot be had at all
 
     @property
-    def loses(self) -> tuple[Payer, ...]:
+    def loses(self) -> tuple[Change, ...]:
         """Whose simultaneous limits lie below 0."""
         return tuple(payer for payer in self.shifts if payer.high < 0)
 
     @property
-    def gains(self) -> tuple[Payer, ...]:
+    def gains(self) -> tuple[Change, ...]:
         """Whose simultaneous limits lie above 0."""
         return tuple(payer for payer in self.shifts if payer.low > 0)
 
     @property
-    def pays_more(self) -> tuple[Payer, ...]:
+    def pays_more(self) -> tuple[Change, ...]:
         """Who loses, and loses more than all others in its column, after correction.
 
         Whoever merely gained less than the others does not pay.
@@ -139,12 +115,12 @@ class Verdict:
         )
 
     @property
-    def most(self) -> Payer | None:
+    def most(self) -> Change | None:
         """Who loses most: the largest shown loss among those shown to lose more than the rest."""
         paying = {payer.key for payer in self.pays_more}
         return min((p for p in self.loses if p.key in paying), key=lambda p: p.shift, default=None)
 
-    def apart(self, column: Column) -> tuple[Payer, ...]:
+    def apart(self, column: Column) -> tuple[Change, ...]:
         """Whose change is shown to differ from the rest of this column, the clearest first."""
         own = [
             p
@@ -157,99 +133,70 @@ class Verdict:
 
 
 def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Verdict:
-    """What the rows of one scope say."""
+    """What the rows of one scope say, with the limits of their families."""
     overall = at_task(select(result, variant, "accuracy", "overall", scope), result, None)
     status = Status.of(overall["status"].iloc[0] if len(overall) else None)
     return Verdict(
         variant=variant,
         scope=scope,
         alpha=alpha,
-        overall=_overall(records(overall)),
-        columns=(
-            *_group_columns(result, variant, scope, alpha),
-            *_class_columns(result, variant, scope, alpha),
-        ),
-        shifts=_payers(result, variant, scope, _SHIFT),
-        excesses=_payers(result, variant, scope, _EXCESS),
+        overall=next((_change(row, "overall", *_OVERALL) for row in records(overall)), None),
+        columns=_columns(result, variant, scope, alpha),
+        shifts=_changes(result, variant, scope, _SHIFT),
+        excesses=_changes(result, variant, scope, _EXCESS),
         reason=None if status.ok else status.reason or UNTESTED,
     )
 
 
-def lead_verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Verdict:
+def lead_verdict(result: AuditResult, family: Verdict) -> Verdict:
     """The same with limits and p that hold for all families and variants at once.
 
     An audit of version 0.1.0 has none of these; then those of the families stand in.
     """
-    tables = verdict(result, variant, scope, alpha)
     frame = result.lead
-    rows = frame[(frame["variant"] == variant) & (frame["scope"] == scope)]
+    rows = frame[(frame["variant"] == family.variant) & (frame["scope"] == family.scope)]
     if not len(rows):
-        return tables
+        return family
     found: dict[tuple[str, str, str | None, str | None], dict[str, Any]] = {}
+    least: dict[tuple[str, str | None, str | None], float] = {}  # p of a column's excesses
     for row in records(rows):
-        name = text(row["class"] if row["by"] == "class" else row["group"])
-        found[(str(row["quantity"]), str(row["by"]), name, text(row["task"]))] = row
+        by, task = str(row["by"]), text(row["task"])
+        name = text(row["class"] if by == "class" else row["group"])
+        found[(str(row["quantity"]), by, name, task)] = row
+        if row["quantity"] == "excess" and not missing(row["p_lead"]):
+            key = by, text(row["column"]) if by == "group" else "classes", task
+            least[key] = min(least.get(key, 1.0), real(row["p_lead"]))
 
-    def held(payers: tuple[Payer, ...], quantity: str) -> tuple[Payer, ...]:
-        made = []
-        for payer in payers:
-            own = found.get((quantity, payer.kind, payer.name, payer.task))
-            if own is not None:
-                low, high, p = (real(own[name]) for name in ("low", "high", "p_lead"))
-                column = text(own["column"])
-                made.append(replace(payer, low=low, high=high, p=p, column=column))
-        return tuple(made)
+    def relimited(change: Change, quantity: str) -> Change | None:
+        name = None if change.kind == "overall" else change.name
+        own = found.get((quantity, change.kind, name, change.task))
+        if own is None:
+            return None
+        low, high, p = (real(own[key]) for key in ("low", "high", "p_lead"))
+        return replace(change, low=low, high=high, p=p, column=text(own["column"]))
 
-    shifts, excesses = held(tables.shifts, "shift"), held(tables.excesses, "excess")
-    overall = tables.overall
-    if overall is not None and ("shift", "overall", None, overall.task) in found:
-        row = found[("shift", "overall", None, overall.task)]
-        limits = real(row["low"]), real(row["high"])
-        overall = replace(overall, low=limits[0], high=limits[1], p=real(row["p_lead"]))
+    def every(changes: tuple[Change, ...], quantity: str) -> tuple[Change, ...]:
+        return tuple(c for change in changes if (c := relimited(change, quantity)) is not None)
+
+    # A column has the least p of its groups' excesses, so that the two never disagree.
+    columns = []
+    for column in family.columns:
+        p = least.get((column.kind, column.name, column.task))
+        if p is not None and column.differs is not None:
+            column = replace(column, p=p, differs=p <= family.alpha)
+        columns.append(column)
+    overall = family.overall
     return replace(
-        tables,
-        overall=overall,
-        shifts=shifts,
-        excesses=excesses,
-        columns=tuple(_held_column(column, rows, alpha) for column in tables.columns),
+        family,
+        overall=overall and (relimited(overall, "shift") or overall),
+        shifts=every(family.shifts, "shift"),
+        excesses=every(family.excesses, "excess"),
+        columns=tuple(columns),
     )
 
 
-def _held_column(column: Column, lead: pd.DataFrame, alpha: float) -> Column:
-    """A column by the least p of its groups' excesses, so that the two never disagree."""
-    own = lead[(lead["quantity"] == "excess") & (lead["by"] == column.kind)]
-    own = own[own["task"].isna() if column.task is None else own["task"] == column.task]
-    if column.kind == "group":
-        own = own[own["column"] == column.name]
-    p = real(own["p_lead"].min()) if len(own) else float("nan")
-    if column.differs is None or missing(p):
-        return column
-    return replace(column, p=p, differs=p <= alpha)
-
-
-def _context(row: dict[str, Any]) -> Context:
-    return Context(real(row["matched"]), real(row["noise_floor"]), real(row["p_retraining"]))
-
-
-def _overall(rows: list[dict[str, Any]]) -> Change | None:
-    for row in rows:
-        return Change(
-            metric="accuracy",
-            task=text(row["task"]),
-            baseline=real(row["baseline"]),
-            compressed=real(row["compressed"]),
-            shift=real(row["shift"]),
-            low=real(row["ci_low"]),
-            high=real(row["ci_high"]),
-            p=real(row["p_value"]),
-            context=_context(row),
-        )
-    return None
-
-
-def _group_columns(
-    result: AuditResult, variant: str, scope: Scope, alpha: float
-) -> tuple[Column, ...]:
+def _columns(result: AuditResult, variant: str, scope: Scope, alpha: float) -> tuple[Column, ...]:
+    """Of group columns their tests; of classes the least corrected p of their excesses."""
     found = []
     within = {
         (str(row["group"]), text(row["task"])): real(row["p_adjusted"])
@@ -258,60 +205,61 @@ def _group_columns(
         )
     }
     for row in records(select(result, variant, "heterogeneity", "grouping", scope)):
-        p = real(row["p_adjusted"])
-        known = not missing(p)
-        found.append(
-            Column(
-                kind="group",
-                name=str(row["group"]),
-                task=text(row["task"]),
-                p=p,
-                differs=bool(p <= alpha) if known else None,
-                reason=None if known else Status.of(row["status"]).reason or UNTESTED,
-                within_p=within.get((str(row["group"]), text(row["task"])), float("nan")),
-            )
-        )
-    return tuple(found)
-
-
-def _class_columns(
-    result: AuditResult, variant: str, scope: Scope, alpha: float
-) -> tuple[Column, ...]:
-    """Whether the change differs between classes: the least corrected p of their excesses."""
+        name, task, p = str(row["group"]), text(row["task"]), real(row["p_adjusted"])
+        differs = None if missing(p) else p <= alpha
+        reason = None if differs is not None else Status.of(row["status"]).reason or UNTESTED
+        same_class = within.get((name, task), float("nan"))
+        found.append(Column("group", name, task, p, differs, reason, same_class))
     rows = select(result, variant, "recall", "class", scope)
-    found = []
-    for task, part in rows.groupby("task", dropna=False, sort=False):
-        p = part.loc[is_ok(part), "excess_p_adjusted"].min()
+    for whose, part in rows.groupby("task", dropna=False, sort=False):
+        p = real(part.loc[is_ok(part), "excess_p_adjusted"].min())
         if not missing(p):
-            found.append(Column("class", "classes", text(task), real(p), bool(p <= alpha), None))
+            found.append(Column("class", "classes", text(whose), p, p <= alpha, None))
     return tuple(found)
 
 
-_PAYER = (
-    "task", "metric", "n", "baseline", "compressed", "n_family",
-    "matched", "noise_floor", "p_retraining", "churn",
-)  # fmt: skip
+_OVERALL = ("shift", "ci_low", "ci_high", "p_value")
 _SHIFT = ("shift", "sim_low", "sim_high", "p_adjusted")
 _EXCESS = ("excess_shift", "excess_sim_low", "excess_sim_high", "excess_p_adjusted")
 
 
-def _payers(
+def _changes(
     result: AuditResult, variant: str, scope: Scope, columns: tuple[str, str, str, str]
-) -> tuple[Payer, ...]:
-    """Every judged row of the confirmatory families by these four columns."""
-    found: list[Payer] = []
+) -> tuple[Change, ...]:
+    """Every judged row of the confirmatory families by these four columns.
+
+    The larger shift first; intersections behind the columns that they are made of.
+    """
+    found: list[Change] = []
     for metric, kind in CONFIRMATORY:
         rows = select(result, variant, metric, kind, scope)
         known = rows[columns[0]].notna() & rows["family"].notna()  # not of missing values
-        judged = records(rows[is_ok(rows) & known], (kind, *_PAYER, *columns))
-        found += [_payer(row, kind, *columns) for row in judged]
-    return _in_order(found, result)
+        judged = records(rows[is_ok(rows) & known], (kind, *_OF_CHANGE, *columns))
+        found += [_change(row, kind, *columns) for row in judged]
+
+    def place(change: Change) -> tuple[bool, float]:
+        inside = change.kind == "group" and len(split_group(change.name)) > 1
+        return inside, -abs(change.shift)
+
+    return tuple(sorted(found, key=place))
 
 
-def _payer(row: dict[str, Any], kind: Kind, shift: str, low: str, high: str, p: str) -> Payer:
-    return Payer(
+_OF_CHANGE = (
+    "task", "metric", "n", "baseline", "compressed", "matched", "noise_floor", "churn",
+)  # fmt: skip
+
+
+def _change(
+    row: dict[str, Any],
+    kind: Literal["overall", "group", "class"],
+    shift: str,
+    low: str,
+    high: str,
+    p: str,
+) -> Change:
+    return Change(
         kind=kind,
-        name=str(row[kind]),
+        name="" if kind == "overall" else str(row[kind]),
         task=text(row["task"]),
         metric=str(row["metric"]),
         n=whole(row["n"]),
@@ -321,20 +269,10 @@ def _payer(row: dict[str, Any], kind: Kind, shift: str, low: str, high: str, p: 
         low=real(row[low]),
         high=real(row[high]),
         p=real(row[p]),
-        n_family=whole(row["n_family"]),
-        context=_context(row),
+        matched=real(row["matched"]),
+        noise_floor=real(row["noise_floor"]),
         churn=real(row["churn"]),
     )
-
-
-def _in_order(payers: list[Payer], result: AuditResult) -> tuple[Payer, ...]:
-    """The larger shift first; intersections behind the columns that they are made of."""
-
-    def place(payer: Payer) -> tuple[bool, float]:
-        inside = payer.kind == "group" and len(split_group(payer.name)) > 1
-        return inside, -abs(payer.shift)
-
-    return tuple(sorted(payers, key=place))
 
 
 # What an audit cannot tell: losses that could have gone unseen, and who is too small.
@@ -440,42 +378,27 @@ def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
 
     The second value is how many classes and groups were looked at.
     """
-    frame = result.power
+    frame = result.power[result.power["variant"] == variant]
+    reference = float(result.power["reference_shift"].iloc[0]) if len(result.power) else 0.0
     found: list[Blind] = []
     watched = 0
     for metric, kind in CONFIRMATORY:
-        power = frame[
-            (frame["variant"] == variant) & (frame["metric"] == metric) & (frame["by"] == kind)
-        ]
+        power = frame[(frame["metric"] == metric) & (frame["by"] == kind)]
         watched += len(power)
-        reference = float(frame["reference_shift"].iloc[0]) if len(frame) else 0.0
-        seen = _settled(select(result, variant, metric, kind), kind, reference)
+        # Told are those with limits beside 0, and those where a loss of that size is ruled out.
+        rows = select(result, variant, metric, kind)
+        above = rows["loss_ruled_out"].fillna(False).astype(bool)
+        told = rows[(rows["sim_high"] < 0) | (rows["sim_low"] >= -abs(reference)) | above]
+        settled = set(zip(map(text, told["task"]), told[kind].astype(str), strict=True))
         for row in records(power):
-            if (text(row["task"]), str(row[kind])) in seen:
-                continue
+            task, name = text(row["task"]), str(row[kind])
             detectable = abs(real(row["min_detectable_shift"]))
-            reference = abs(real(row["reference_shift"]))
-            if not missing(detectable) and detectable <= reference:
+            matters = abs(real(row["reference_shift"]))
+            if (task, name) in settled or (not missing(detectable) and detectable <= matters):
                 continue
-            found.append(
-                Blind(
-                    kind=kind,
-                    name=str(row[kind]),
-                    task=text(row["task"]),
-                    n=whole(row["n"]),
-                    detectable=detectable,
-                    reference=reference,
-                    n_needed=real(row["n_needed"]),
-                )
-            )
+            needed = real(row["n_needed"])
+            found.append(Blind(kind, name, task, whole(row["n"]), detectable, matters, needed))
     return tuple(sorted(found, key=lambda b: b.n if b.n is not None else -1)), watched
-
-
-def _settled(rows: pd.DataFrame, kind: Kind, reference: float) -> set[tuple[str | None, str]]:
-    """Rows that are told: limits beside 0, or a loss of the reference size is ruled out."""
-    above = rows["loss_ruled_out"].fillna(False).astype(bool)
-    found = rows[(rows["sim_high"] < 0) | (rows["sim_low"] >= -abs(reference)) | above]
-    return {(text(task), str(name)) for task, name in zip(found["task"], found[kind], strict=True)}
 
 
 def small(result: AuditResult, variant: str) -> tuple[Small, ...]:
@@ -484,11 +407,8 @@ def small(result: AuditResult, variant: str) -> tuple[Small, ...]:
     for metric, kind in CONFIRMATORY:
         rows = select(result, variant, metric, kind)
         for row in records(rows[~is_ok(rows)]):
-            name = str(row[kind])
-            found.setdefault(
-                (kind, name),
-                Small(kind, name, whole(row["n"]), Status.of(row["status"]).reason or UNTESTED),
-            )
+            name, reason = str(row[kind]), Status.of(row["status"]).reason or UNTESTED
+            found.setdefault((kind, name), Small(kind, name, whole(row["n"]), reason))
     return tuple(found.values())
 
 
@@ -554,6 +474,9 @@ def findings(result: AuditResult) -> tuple[Finding, ...]:
     return tuple(find(result, variant) for variant in result.variants)
 
 
+FEWEST_FOR_LEAD = 4  # members a side: with three the tables speak of the method, the lead does not
+
+
 def find(result: AuditResult, variant: str | None = None) -> Finding:
     """The finding about one variant (the first one by default)."""
     from fairweight.auditing.compare.estimate import members_of as values_of
@@ -561,10 +484,23 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
     name = variant_of(result, variant)
     options = result.provenance.options
     alpha = float(options.get("alpha", 0.05))
-    own = result.results[result.results["variant"] == name]
-    has_method = bool(of_scope(own, "method").any())
+    overall = at_task(select(result, name, "accuracy", "overall"), result, None)
+    sides = [
+        (whole(row["n_seeds_baseline"]) or 1, whole(row["n_seeds_compressed"]) or 1)
+        for row in records(overall, ("n_seeds_baseline", "n_seeds_compressed"))
+    ] or [(1, 1)]
+    members = Members(*sides[0], result.pairing.get(name), members_of(result))
+
+    families = [verdict(result, name, "model", alpha)]
+    model, method = lead_verdict(result, families[0]), None
+    if of_scope(result.results[result.results["variant"] == name], "method").any():
+        family = verdict(result, name, "method", alpha)
+        families += [] if family.reason is not None else [family]
+        method = lead_verdict(result, family)
+        fewest = min(sides[0])
+        if method.reason is None and fewest < FEWEST_FOR_LEAD:
+            method = replace(method, reason=f"{fewest} members a side")
     unseen, n_watched = blind(result, name)
-    model = lead_verdict(result, name, "model", alpha)
     return Finding(
         variant=name,
         baseline=result.baseline,
@@ -572,10 +508,10 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         n_classes=len(result.classes),
         alpha=alpha,
         correction=str(options.get("correction", "holm")),
-        members=_members(result, name),
+        members=members,
         model=model,
-        method=_method(result, name, alpha) if has_method else None,
-        families=_families(result, name, alpha, has_method),
+        method=method,
+        families=tuple(families),
         one_rate=bool(len(result.lead)),
         ruled_out=ruled_out(result, model),
         blind=unseen,
@@ -587,37 +523,6 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         leak=leaks(result.variants_table, (name,)).get(name),
         runs=tuple(values_of(result.per_seed, side) for side in (result.baseline, name)),
     )
-
-
-def _families(
-    result: AuditResult, variant: str, alpha: float, has_method: bool
-) -> tuple[Verdict, ...]:
-    """What the tables show: these models, and the method where its rows have limits."""
-    model = verdict(result, variant, "model", alpha)
-    method = verdict(result, variant, "method", alpha) if has_method else None
-    return (model,) if method is None or method.reason is not None else (model, method)
-
-
-FEWEST_FOR_LEAD = 4  # members a side: with three the tables speak of the method, the lead does not
-
-
-def _method(result: AuditResult, variant: str, alpha: float) -> Verdict:
-    """What the lead says about the method; of too few members nothing."""
-    made = lead_verdict(result, variant, "method", alpha)
-    members = _members(result, variant)
-    fewest = min(members.baseline, members.compressed)
-    if made.reason is None and fewest < FEWEST_FOR_LEAD:
-        return replace(made, reason=f"{fewest} members a side")
-    return made
-
-
-def _members(result: AuditResult, variant: str) -> Members:
-    rows = at_task(select(result, variant, "accuracy", "overall"), result, None)
-    sides = [
-        (whole(row["n_seeds_baseline"]) or 1, whole(row["n_seeds_compressed"]) or 1)
-        for row in records(rows, ("n_seeds_baseline", "n_seeds_compressed"))
-    ] or [(1, 1)]
-    return Members(*sides[0], result.pairing.get(variant), members_of(result))
 
 
 def _allowed(result: AuditResult, variant: str) -> tuple[Allowed, ...]:

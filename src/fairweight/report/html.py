@@ -15,23 +15,34 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.base.files import atomic_file, cache_folder
+from fairweight.base.files import atomic_directory, atomic_file, cache_folder
 from fairweight.base.wording import shown
-from fairweight.report.examples import explanation, gallery, gallery_scripts, gallery_style
-from fairweight.report.figures import Spec
+from fairweight.errors import FairweightError
+from fairweight.report.examples import (
+    DrawnFigure,
+    drawn,
+    explanation,
+    gallery,
+    gallery_scripts,
+    resource,
+)
+from fairweight.report.figures import Spec, figures
 from fairweight.report.figures.theme import CONFIG
-from fairweight.report.finding import findings, ranked
-from fairweight.report.members import members_of, worded
+from fairweight.report.members import worded
 from fairweight.report.numbers import count
-from fairweight.report.sections import answers, figure_command, section
-from fairweight.report.sentences import HEADINGS, finding_document, reading
-from fairweight.report.view_model import FIRST, page_lead, page_unseen
-from fairweight.report.view_tables import Cell, detail_tables
-from fairweight.tables.companions import leak_notes, leaks
+from fairweight.report.sections import Section, answers, figure_command
+from fairweight.report.sentences import finding_document
+from fairweight.report.view_model import View, view
+from fairweight.report.view_tables import (
+    Cell,
+    Table,
+    detail_tables,
+    finding_tables,
+    number_tables,
+)
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
@@ -84,7 +95,7 @@ def _read(path: Path) -> str | None:
 
 def _write(path: Path, text: str) -> None:
     """Keep the bundle; in one step, so that another process never reads half of it."""
-    with suppress(OSError), atomic_file(path) as file:  # without a cache it is made again
+    with suppress(OSError, FairweightError), atomic_file(path) as file:  # else it is made again
         file.write(_header(text) + text)
 
 
@@ -142,8 +153,54 @@ def _input(given: dict[str, object]) -> str:
     return ", ".join(facts)
 
 
+FIRST = 8  # variants of the ranking that stand on the first screen; the others are folded
 PRINTED = 3  # variants whose sections go on paper
 DRAWN = 8  # variants whose figures are drawn: a page of forty would be too large to send
+
+
+@dataclass(frozen=True)
+class Part:
+    """A collapsible part of a variant's section, and its place in the contents."""
+
+    anchor: str
+    title: str
+    table: Table
+    open: bool
+
+
+@dataclass(frozen=True)
+class VariantPart:
+    """What the page shows of one variant."""
+
+    anchor: str
+    section: Section
+    parts: tuple[Part, ...]
+    figures: tuple[DrawnFigure, ...]
+
+
+def variant_parts(result: AuditResult, lead: View, specs: dict[str, Spec]) -> list[VariantPart]:
+    """Every variant, the clearest loss first; figures are drawn of the first ones."""
+    made = []
+    for i, row in enumerate(lead.summary):
+        finding, anchor = lead.findings[row.place - 1], f"variant-{row.place}"
+        tables = finding_tables(finding) | number_tables(result, finding)
+        counts = {key: f" ({table.total})" for key, table in tables.items()}
+        counts |= dict.fromkeys(("numbers", "calibration"), "")
+        if "unseen" in tables:
+            watched = f"{finding.n_watched} classes and groups"
+            counts["unseen"] = f" ({tables['unseen'].total} of {watched})"
+        folded = ("unseen", "small", "calibration")
+        parts = tuple(
+            Part(f"{anchor}-{key}", f"{table.title}{counts[key]}", table, key not in folded)
+            for key, table in tables.items()
+        )
+        pictures = tuple(
+            drawn(result, figure, finding.variant, f"figure-{row.place}-{figure.id.lower()}", specs)
+            for figure in figures()
+            if i < DRAWN and not figure.explains
+        )
+        made.append(VariantPart(anchor, lead.sections[row.place - 1], parts, pictures))
+    return made
 
 
 def render(result: AuditResult, verdict: Verdict | None = None) -> str:
@@ -162,44 +219,32 @@ def render(result: AuditResult, verdict: Verdict | None = None) -> str:
     environment.filters["embedded"] = lambda value: Markup(embedded(value))
     environment.filters["sort_key"] = sort_key
     specs: dict[str, Spec] = {}
-    found = findings(result)
-    order = [standing.place for standing in ranked(found)]
-    drawn_variants = set(order[:DRAWN])
-    by_place = {
-        i: section(result, finding, i, specs, i in drawn_variants)
-        for i, finding in enumerate(found, start=1)
-    }
-    sections = [by_place[place] for place in order]
-    examples = explanation(result, specs, [found[place - 1].variant for place in order[:DRAWN]])
-    scripts = [_resource("page.js"), _resource("sort.js")]
+    lead = view(result)
+    variants = variant_parts(result, lead, specs)
+    first = [part.section.variant for part in variants[:DRAWN]]
+    examples = explanation(result, lead, specs, first)
+    scripts = [resource("page.js"), resource("sort.js")]
     if specs:
-        scripts = [javascript(), *scripts, _resource("save.js")]
+        scripts = [javascript(), *scripts, resource("save.js")]
     pictures = gallery(result)
     scripts += gallery_scripts(pictures)
-    lead = page_lead(result, found)
-    members = members_of(result)
+    styles = ["shared.css", "page.css", *(["gallery.css"] if pictures else [])]
     template = environment.get_template("report.html.j2")
     return template.render(
         result=result,
         lead=lead,
         first=FIRST,
-        unseen=page_unseen(found),
-        answers=answers(result, found, lead, verdict),
-        sections=sections,
-        open_variants=len(sections) == 1,
+        answers=answers(result, lead, verdict),
+        variants=variants,
         printed=PRINTED,
-        undrawn=len(order) - len(drawn_variants),
+        drawn_variants=DRAWN,
         figure_command=figure_command(result),
-        leaks=leak_notes(leaks(result.variants_table, result.variants)),
-        reading=reading(found[0]),
-        scope=list(dict.fromkeys(line for section in sections for line in section.scope)),
-        headings={topic: worded(name, members) for topic, name in HEADINGS.items()},
-        worded=lambda text: worded(text, members),
+        worded=lambda text: worded(text, lead.members),
         examples=examples,
         gallery=pictures,
         tables=detail_tables(result),
         provenance=provenance_lines(result),
-        style=Markup(_resource("shared.css") + _resource("page.css") + gallery_style(pictures)),
+        style=Markup("".join(map(resource, styles))),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
         specs=lighter(specs),
@@ -240,11 +285,11 @@ def sort_key(cell: Cell) -> str:
     """
     from markupsafe import Markup
 
-    if cell.sort is None:
+    if cell.value is None:
         return Markup(' data-sort=""')
-    if isinstance(cell.sort, str):
-        return "" if cell.sort == cell.shown else Markup(' data-sort="{}"').format(cell.sort)
-    return Markup(f' data-sort="{cell.sort:.7g}"')
+    if isinstance(cell.value, str):
+        return "" if cell.value == cell.shown else Markup(' data-sort="{}"').format(cell.value)
+    return Markup(f' data-sort="{cell.value:.7g}"')
 
 
 def _policy(scripts: list[str]) -> str:
@@ -257,10 +302,6 @@ def _policy(scripts: list[str]) -> str:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _resource(name: str) -> str:
-    return (files("fairweight.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 # An audit as a folder: the page, the tables, and everything as JSON.
@@ -288,7 +329,6 @@ def save(
         Replace files too that fairweight did not write, or that were changed since.
     """
     from fairweight.auditing.archive import write
-    from fairweight.base.files import atomic_directory
 
     target = atomic_directory(Path(directory), overwrite=overwrite)
     with target as room, ThreadPoolExecutor(1) as beside:

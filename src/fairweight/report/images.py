@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,7 @@ from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.connection import quote
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.data.dataset import Images
+    from fairweight.data.dataset import Images, Pixels
     from fairweight.tables.align import Aligned
     from fairweight.tables.sources import Source
 
@@ -58,7 +56,8 @@ def images_in_tables(aligned: Aligned, id: str, wanted: Sequence[str]) -> dict[s
     Paths that are not absolute start at the folder of the table that names them.
     """
     for table in aligned.inputs:
-        if id in table.columns and (column := _column(table)) is not None:
+        column = next((name for name in (BYTES, PATH) if name in table.columns), None)
+        if id in table.columns and column is not None:
             return _read(aligned, table, id, column, wanted)
     raise InputError(
         f"--images finds no images: no table has the columns '{id}' and '{BYTES}' (bytes) or "
@@ -66,26 +65,49 @@ def images_in_tables(aligned: Aligned, id: str, wanted: Sequence[str]) -> dict[s
     )
 
 
+class DatasetImages:
+    """The images of a data set, by the identities that its predictions have too.
+
+    Parameters
+    ----------
+    mark, marked
+        What is drawn onto the images of these examples.
+    """
+
+    def __init__(
+        self,
+        images: Images,
+        mark: Callable[[Pixels], Pixels] | None = None,
+        marked: Iterable[str] = (),
+    ) -> None:
+        self._images, self._mark, self._marked = images, mark, frozenset(marked)
+        self._rows = {canonical(name): row for row, name in enumerate(images.example_id.tolist())}
+
+    def file(self, example_id: str) -> bytes | None:
+        """A PNG; None where the data set has no such example."""
+        from fairweight.data.codecs import png
+
+        row = self._rows.get(example_id)
+        if row is None:
+            return None
+        pixels: Pixels = np.asarray(self._images.images[row])
+        if self._mark is not None and example_id in self._marked:
+            pixels = self._mark(pixels[None])[0]
+        return png(pixels)
+
+
 def images_in_dataset(images: Images, wanted: Sequence[str]) -> dict[str, bytes]:
     """Identity to PNG, of the examples of a data set."""
-    import numpy as np
-
-    from fairweight.data.codecs import png
-
-    place = {canonical(name): row for row, name in enumerate(images.example_id)}
-    found = {}
+    source, found = DatasetImages(images), {}
     for name in wanted:
-        if name not in place:
+        file = source.file(name)
+        if file is None:
             raise InputError(
                 f"The data set '{images.name}' has no example {name!r}; name the data set that the "
                 "predictions are about (--dataset), with the same options."
             )
-        found[name] = png(np.asarray(images.images[place[name]]))
+        found[name] = file
     return found
-
-
-def _column(table: Source) -> str | None:
-    return next((name for name in (BYTES, PATH) if name in table.columns), None)
 
 
 def _read(
@@ -197,16 +219,30 @@ def choose(
 
 def write_images(folder: Path, shown: Shown, images: Mapping[str, bytes]) -> None:
     """Write `exemplar/`, `non-exemplar/` and `manifest.csv` into a folder that exists."""
+    import pandas as pd
+
+    from fairweight.auditing.table_files import cell_text
+
     names: list[str] = []
+    ids = identities(shown.answers)
     for part, places in ((EXEMPLAR, shown.exemplars), (OTHER, shown.others)):
         (folder / part).mkdir()
-        ids = identities(shown.answers)
         for number, place in enumerate(places, start=1):
             encoded = images[str(ids[place])]
             name = f"{part}/{number:05d}-{safe_name(str(ids[place]))}{ending(encoded) or ''}"
             (folder / name).write_bytes(encoded)
             names.append(name)
-    _manifest(shown, names).to_csv(folder / "manifest.csv", index=False)
+    places = np.concatenate([shown.exemplars, shown.others])
+    columns: dict[str, list[str]] = {
+        "file": names,
+        "part": [name.partition("/")[0] for name in names],
+        "example_id": [str(name) for name in ids[places]],
+        "task": [shown.answers.task or ""] * len(places),
+        "variant": [shown.variant] * len(places),
+    }
+    columns |= vote_columns(shown.answers, shown.variant, places)
+    texts = {column: [cell_text(value) for value in values] for column, values in columns.items()}
+    pd.DataFrame(texts).to_csv(folder / "manifest.csv", index=False)
 
 
 def safe_name(text: str) -> str:
@@ -223,22 +259,3 @@ def safe_name(text: str) -> str:
     if len(escaped) <= LONGEST:
         return escaped
     return f"{escaped[:LONGEST]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-
-
-def _manifest(shown: Shown, names: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    from fairweight.auditing.table_files import cell_text
-
-    places = np.concatenate([shown.exemplars, shown.others])
-    columns: dict[str, list[str]] = {
-        "file": list(names),
-        "part": [name.partition("/")[0] for name in names],
-        "example_id": [str(name) for name in identities(shown.answers)[places]],
-        "task": [shown.answers.task or ""] * len(places),
-        "variant": [shown.variant] * len(places),
-    }
-    columns |= vote_columns(shown.answers, shown.variant, places)
-    return pd.DataFrame(
-        {column: [cell_text(value) for value in values] for column, values in columns.items()}
-    )

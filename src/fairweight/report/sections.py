@@ -1,18 +1,16 @@
-"""What the page says about one variant: its sentences, its tables and its figures."""
+"""What is said about an audit, under headings: one variant, and what to do next."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.result import Scope, records
+from fairweight.auditing.result import records
 from fairweight.base.wording import missing, real, shown
-from fairweight.report.explanation_sentences import mitigation_sentences, sentences_by_variant
-from fairweight.report.figures import Figure, Spec, draw, figures
-from fairweight.report.finding import Finding, ranked
+from fairweight.report.finding import Finding
 from fairweight.report.gate import (
     endpoints,
     headline,
@@ -21,7 +19,7 @@ from fairweight.report.gate import (
     standing,
     with_interval,
 )
-from fairweight.report.members import members_of, worded
+from fairweight.report.members import worded
 from fairweight.report.numbers import count, percent
 from fairweight.report.sentences import (
     HEADINGS,
@@ -30,167 +28,97 @@ from fairweight.report.sentences import (
     Sentence,
     Topic,
     begun,
+    of_variant,
+    reading,
     sentences,
-)
-from fairweight.report.view_model import Lead, of_variant
-from fairweight.report.view_tables import (
-    PageTable,
-    before_after,
-    blind_table,
-    calibration,
-    payer_table,
-    small_table,
 )
 from fairweight.tables.names import written_list
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
     from fairweight.auditing.result import AuditResult
+    from fairweight.report.view_model import View
 
 
-# A figure as the page's template needs it.
+# What is said about one variant, by topic; about these models and the method where there are both.
 
 
 @dataclass(frozen=True)
-class DrawnFigure:
-    """Where a figure stands and what is said about it; `reason` where there is none."""
+class Said:
+    """Sentences under one heading."""
 
-    anchor: str
-    id: str
-    title: str
-    caption: str
-    alt: str
-    reason: str | None
-    more: bool
-
-
-def drawn(
-    result: AuditResult, figure: Figure, variant: str | None, anchor: str, specs: dict[str, Spec]
-) -> DrawnFigure:
-    """Draw one figure; its specification is added to those of the page."""
-    drawing = draw(figure.id, result, variant)
-    members = members_of(result)
-    title = worded(figure.title, members)
-    alt = title
-    if drawing.spec is not None:
-        alt = drawing.spec["description"]
-        specs[anchor] = drawing.spec
-    return DrawnFigure(
-        anchor, figure.id, title, worded(figure.caption, members), alt, drawing.reason, figure.more
-    )
-
-
-IN_FAMILY = (
-    "Limits and p-values hold for all classes, or all groups, of this variant at once; the "
-    "finding above holds for everything at once and may name fewer."
-)
-CHURN = "Churn: the share of predictions that became wrong or right."
+    topic: Topic
+    heading: str
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of two scopes that stand beside each other."""
+    """One of two questions: about these models, or about the method beyond retraining."""
 
     title: str
     question: str
-    lines: dict[Topic, list[str]]
-
-
-@dataclass(frozen=True)
-class Part:
-    """A collapsible part of a variant's section, and its place in the contents."""
-
-    anchor: str
-    title: str
-    table: PageTable
-    open: bool
-    note: str | None = None
+    said: tuple[Said, ...]
 
 
 @dataclass(frozen=True)
 class Section:
-    """What the page says about one variant."""
+    """The finding about one variant."""
 
-    anchor: str
-    finding: Finding
+    variant: str
+    baseline: str
     pair: str
-    lines: dict[Topic, list[str]]  # of the one scope, or of neither where there are two sides
+    said: tuple[Said, ...]  # of the one scope, or of neither where there are two sides
     sides: tuple[Side, ...]
-    scope: list[str]
-    parts: tuple[Part, ...]
-    figures: tuple[DrawnFigure, ...]
+    scope: tuple[str, ...]
+    reading: str
+
+    @property
+    def rows(self) -> list[tuple[Topic, str, list[tuple[str, ...]]]]:
+        """What the sides say beside each other: topic, heading, and the lines of every side."""
+        sides = [{said.topic: said.lines for said in side.said} for side in self.sides]
+        headings = {said.topic: said.heading for side in self.sides for said in side.said}
+        return [
+            (topic, headings[topic], [lines.get(topic, ()) for lines in sides])
+            for topic in HEADINGS
+            if topic in headings
+        ]
 
 
-def section(
-    result: AuditResult, finding: Finding, i: int, specs: dict[str, Spec], draws: bool
-) -> Section:
-    said = sentences(finding)
+def section(finding: Finding) -> Section:
+    """What is said about one variant."""
+    told = sentences(finding)
     scopes = [verdict.scope for verdict in finding.verdicts]
     several = len(scopes) > 1
-    return Section(
-        anchor=f"variant-{i}",
-        finding=finding,
-        pair=" ".join(s.text for s in said if s.topic == "pair"),
-        lines=_by_topic(s for s in said if s.scope is None or not several),
-        sides=tuple(_side(said, scope, finding.members.kind) for scope in scopes if several),
-        scope=[s.text for s in said if s.topic == "scope"],
-        parts=tuple(_parts(result, finding, f"variant-{i}")),
-        figures=tuple(_drawn(result, finding.variant, i, specs)) if draws else (),
-    )
+    members = finding.members.kind
 
-
-def _by_topic(said: Iterable[Sentence]) -> dict[Topic, list[str]]:
-    lines: dict[Topic, list[str]] = {}
-    for sentence in said:
-        if sentence.topic in HEADINGS:
+    def by_topic(own: Iterable[Sentence]) -> tuple[Said, ...]:
+        lines: dict[Topic, list[str]] = {}
+        for sentence in own:
             lines.setdefault(sentence.topic, []).append(sentence.text)
-    return lines
-
-
-def _side(said: tuple[Sentence, ...], scope: Scope, members: str) -> Side:
-    title, question = worded(SIDES[scope], members), worded(QUESTIONS[scope], members)
-    return Side(title, question, _by_topic(s for s in said if s.scope == scope))
-
-
-def _parts(result: AuditResult, finding: Finding, anchor: str) -> Iterator[Part]:
-    several = len(finding.families) > 1
-    pays_more, loses = payer_table(finding, "pays more"), payer_table(finding, "loses")
-    if pays_more is not None:
-        strong = f" Strong: p of at most {finding.alpha:g}." if several else ""
-        title = f"Who loses more than the rest ({pays_more.total})"
-        note = f"{IN_FAMILY} {CHURN}{strong}"
-        yield Part(f"{anchor}-pays-more", title, pays_more, True, note)
-    if loses is not None:
-        strong = " Strong: limits below 0." if several else ""
-        corrected = " p-values are not corrected." if finding.correction == "none" else ""
-        note = f"{IN_FAMILY}{corrected}{strong}"
-        yield Part(f"{anchor}-loses", f"Who loses ({loses.total})", loses, True, note)
-    blind = blind_table(finding.blind)
-    if blind is not None:
-        of = f"{blind.total} of {finding.n_watched} classes and groups"
-        yield Part(f"{anchor}-unseen", f"Too few examples ({of})", blind, False)
-    small = small_table(finding.small)
-    if small is not None:
-        yield Part(f"{anchor}-small", f"Not tested ({small.total})", small, False)
-    numbers = before_after(result, finding)
-    if numbers is not None:
-        yield Part(f"{anchor}-numbers", "Baseline and compressed numbers", numbers, True)
-    promises = calibration(result, finding)
-    if promises is not None:
-        note = (
-            "ECE is above 0 by chance alone, so it stands beside that of a calibrated model of "
-            "the same size and has no interval. The gap is the mean score less the share that "
-            "came true: above 0 the scores promise too much."
+        return tuple(
+            Said(topic, worded(HEADINGS[topic], members), tuple(said))
+            for topic, said in lines.items()
+            if topic in HEADINGS
         )
-        yield Part(f"{anchor}-calibration", "Calibration by group", promises, False, note)
 
-
-def _drawn(
-    result: AuditResult, variant: str, i: int, specs: dict[str, Spec]
-) -> Iterator[DrawnFigure]:
-    for figure in figures():
-        if not figure.explains:
-            yield drawn(result, figure, variant, f"figure-{i}-{figure.id.lower()}", specs)
+    return Section(
+        variant=finding.variant,
+        baseline=finding.baseline,
+        pair=" ".join(s.text for s in told if s.topic == "pair"),
+        said=by_topic(s for s in told if s.scope is None or not several),
+        sides=tuple(
+            Side(
+                worded(SIDES[scope], members),
+                worded(QUESTIONS[scope], members),
+                by_topic(s for s in told if s.scope == scope),
+            )
+            for scope in scopes
+            if several
+        ),
+        scope=tuple(s.text for s in told if s.topic == "scope"),
+        reading=reading(finding),
+    )
 
 
 # Commands that would tell what an audit was not asked, with the options that it was made with.
@@ -305,27 +233,23 @@ class Answer:
     commands: tuple[str, ...] = ()
 
 
-def answers(
-    result: AuditResult, found: Sequence[Finding], lead: Lead, verdict: Verdict | None
-) -> tuple[Answer, ...]:
+def answers(result: AuditResult, view: View, verdict: Verdict | None) -> tuple[Answer, ...]:
     """The three questions after who pays."""
-    return (_why(result, found, lead), _helps(result), _ship(result, verdict))
+    return (_why(result, view), _helps(result), _ship(result, verdict))
 
 
-def _why(result: AuditResult, found: Sequence[Finding], lead: Lead) -> Answer:
-    said = sentences_by_variant(result)
-    if not said:
+def _why(result: AuditResult, view: View) -> Answer:
+    if not view.explained:
         return Answer(
             "why", "Why", (), asking="Not computed yet. To see which examples and slices lose, "
             "run:", commands=(explain_command(result),),
         )  # fmt: skip
-    order: list[str | None] = [None, *(s.finding.variant for s in ranked(found))]
     every = [
-        begun(line) if whose is None else of_variant(whose, line, len(found))
-        for whose in order
-        for line in said.get(whose, ())
+        begun(line) if whose is None else of_variant(whose, line, len(view.findings))
+        for whose in (None, *(section.variant for section in view.ranking))
+        for line in view.explained.get(whose, ())
     ]
-    lines = [line for line in every if line not in lead.examples]  # said already
+    lines = [line for line in every if line not in view.examples]  # said already
     left = len(lines) - MOST
     more = f"{count(left)} more sentences, figures and tables" if left > 0 else "Figures and tables"
     return Answer("why", "Why", (*lines[:MOST], CHANCE), more, "examples")
@@ -338,18 +262,16 @@ def _helps(result: AuditResult) -> Answer:
             "helps", "What helps", (), asking="No mitigation was tried yet. These are fitted on "
             "some rows and audited on others:", commands=mitigate_commands(result),
         )  # fmt: skip
-    lines = mitigation_sentences(table, _kind(result))
+    from fairweight.report.explanation_sentences import mitigation_sentences
+
+    # Which mitigation it was: each leaves a table of its own, thresholds none.
+    kinds = {"override_curves": "overrides", "cascade_curve": "cascade"}
+    kind = next((k for name, k in kinds.items() if name in result.explanations), "thresholds")
+    lines = mitigation_sentences(table, kind)
     left = len(lines) - MOST
     more = f"{count(left)} more sentences are in the table" if left > 0 else "The table"
     anchor = "table-explanation-mitigation"
     return Answer("helps", "What helps", tuple(lines[:MOST]), more, anchor)
-
-
-def _kind(result: AuditResult) -> str:
-    """Which mitigation it was: each leaves a table of its own, thresholds none."""
-    if "override_curves" in result.explanations:
-        return "overrides"
-    return "cascade" if "cascade_curve" in result.explanations else "thresholds"
 
 
 def _ship(result: AuditResult, verdict: Verdict | None) -> Answer:

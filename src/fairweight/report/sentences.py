@@ -19,7 +19,6 @@ from fairweight.report.finding import (
     Column,
     Finding,
     Open,
-    Payer,
     Small,
     Standing,
     Verdict,
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 Topic = Literal[
     "pair", "leak", "accuracy", "most", "pays more", "loses", "ruled out", "columns", "labels",
-    "gains", "retraining", "cannot tell", "scope",
+    "gains", "scale", "cannot tell", "scope",
 ]  # fmt: skip
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 
@@ -55,7 +54,7 @@ HEADINGS: dict[Topic, str] = {
     "columns": "Differences",
     "labels": "Group labels",
     "gains": "Gains",
-    "retraining": "For scale",
+    "scale": "For scale",
     "cannot tell": "Too small",
 }  # "pair" and "scope" stand above and below
 SIDES: dict[Scope, str] = {"model": "These models", "method": "The method"}
@@ -96,6 +95,7 @@ PAIRED = {
 MOST_RUNS = 10  # members per side that are listed one by one
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 FEW_MEMBERS = 5  # up to so many members a side the method's tests have little power
+NAME = 60  # characters of a name in a headline or a short table
 CHANCE = 6.5  # per cent of unchanged models got any line at alpha = 0.05, at most (simulations)
 
 
@@ -110,43 +110,34 @@ class Sentence:
 
 def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
     """The ten-second summary; lists longer than `limit` say how many they leave out."""
-    told = [(verdict, said(finding, verdict, limit)) for verdict in finding.verdicts]
-    once = {
+    once: dict[Topic, list[str]] = {
         "pair": [pair(finding)],
         "leak": [] if finding.leak is None else [shown(finding.leak)],
         "ruled out": ruled_out(finding),
         "labels": wrong_labels(finding),
-        "retraining": [*retraining(finding, limit), *runs(finding)],
+        "scale": [*retraining(finding, limit), *runs(finding)],
         "cannot tell": cannot_tell(finding, limit),
         "scope": scope(finding),
     }
-    out: list[Sentence] = []
-    for topic in TOPICS:
-        out += [Sentence(topic, line) for line in once.get(topic, [])]
-        for verdict, lines in told:
-            out += [Sentence(topic, line, verdict.scope) for line in lines.get(topic, [])]
-    return tuple(out)
-
-
-def said(finding: Finding, verdict: Verdict, limit: int = 5) -> dict[Topic, list[str]]:
-    """What one scope says, by topic."""
-    return {
-        "accuracy": [accuracy(verdict.overall)],
-        "most": most(verdict),
-        "pays more": pays_more(verdict, limit),
-        "loses": loses(verdict, limit),
-        "columns": columns(verdict),
-        "gains": gains(verdict, limit),
-    }
-
-
-def confidence(finding: Finding) -> str:
-    """The level of the intervals.
-
-    >>> f"{100 * (1 - 0.05):g} %"
-    '95 %'
-    """
-    return f"{100 * (1 - finding.alpha):g} %"
+    told: list[tuple[Scope | None, dict[Topic, list[str]]]] = [(None, once)]
+    for verdict in finding.verdicts:
+        own: dict[Topic, list[str]] = {
+            "accuracy": [accuracy(verdict.overall)],
+            "most": [f"{named(c)}: {described(c)}." for c in (verdict.most,) if c is not None],
+            "pays more": pays_more(verdict, limit),
+            "loses": loses(verdict, limit),
+            "columns": columns(verdict),
+            "gains": [_listed([f"{named(c)} {described(c)}" for c in verdict.gains], limit)]
+            if verdict.gains
+            else [],
+        }
+        told.append((verdict.scope, own))
+    return tuple(
+        Sentence(topic, line, scope)
+        for topic in TOPICS
+        for scope, lines in told
+        for line in lines.get(topic, [])
+    )
 
 
 def pair(finding: Finding) -> str:
@@ -170,8 +161,7 @@ def accuracy(change: Change | None) -> str:
     if change is None or missing(change.shift):
         return "Accuracy cannot be estimated."
     # A shift of −0.02 points beside 97.1 → 97.0 would look like a slip.
-    small = abs(change.compressed - change.baseline) < 0.001
-    digits = 2 if small else 1
+    digits = 2 if abs(change.compressed - change.baseline) < 0.001 else 1
     return (
         f"Accuracy {percent(change.baseline, digits)} → {percent(change.compressed, digits)}: "
         f"{points_interval(change.shift, change.low, change.high)}."
@@ -236,7 +226,7 @@ def _better(column: Column, verdict: Verdict) -> str:
     return f": {named(first)} {did} than the rest, by {size_in_points(first.shift)}"
 
 
-def named(item: Payer | Blind | Open, limit: int = 80) -> str:
+def named(item: Change | Blind | Open, limit: int = 80) -> str:
     """The name of a class or group in a sentence.
 
     >>> from fairweight.report.finding import Blind
@@ -248,21 +238,23 @@ def named(item: Payer | Blind | Open, limit: int = 80) -> str:
     return body + (f" ({shown(item.task)})" if item.task is not None else "")
 
 
-def described(payer: Payer) -> str:
+def described(change: Change) -> str:
     """The shift, its interval and the number of examples."""
-    return f"{points_interval(payer.shift, payer.low, payer.high)}, {count(payer.n)} examples"
+    return f"{points_interval(change.shift, change.low, change.high)}, {count(change.n)} examples"
 
 
 def _and_more(total: int, limit: int) -> list[str]:
     return [f"… and {count(total - limit)} more."] if total > limit else []
 
 
-def most(verdict: Verdict) -> list[str]:
-    """Who loses most: only somebody who is shown to lose more than the rest."""
-    payer = verdict.most
-    if payer is None:
-        return []
-    return [f"{named(payer)}: {described(payer)}."]
+def _listed(parts: Sequence[str], limit: int) -> str:
+    """The first parts of a list, and how many more there are.
+
+    >>> _listed(["a", "b", "c"], 2), _listed(["a", "b"], 2)
+    ('a; b; … and 1 more.', 'a; b.')
+    """
+    more = _and_more(len(parts), limit)
+    return "; ".join([*parts[:limit], *more]) + ("" if more else ".")
 
 
 def loses(verdict: Verdict, limit: int = 5) -> list[str]:
@@ -294,7 +286,7 @@ def pays_more(verdict: Verdict, limit: int = 5) -> list[str]:
     return lines + _and_more(len(verdict.pays_more), limit)
 
 
-def by_how_much(payer: Payer) -> str:
+def by_how_much(payer: Change) -> str:
     """A harmful excess as a size: how much more somebody loses than the rest."""
     return points_interval(-payer.shift, -payer.high, -payer.low).replace("+", "")
 
@@ -309,14 +301,12 @@ def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
         said += f" and shown for {count(found.shown)}"
     if not found.open:
         return [f"{said}."]
-    names = ", ".join(_open(o) for o in found.open[:limit])
+    names = ", ".join(
+        named(o) + ("" if missing(o.largest) else f" (up to {size_in_points(o.largest)})")
+        for o in found.open[:limit]
+    )
     left = len(found.open) - limit
     return [f"{said}; open: {names}" + (f" and {count(left)} more." if left > 0 else ".")]
-
-
-def _open(item: Open) -> str:
-    reach = "" if missing(item.largest) else f" (up to {size_in_points(item.largest)})"
-    return f"{named(item)}{reach}"
 
 
 def wrong_labels(finding: Finding, limit: int = 3) -> list[str]:
@@ -332,46 +322,33 @@ def wrong_labels(finding: Finding, limit: int = 3) -> list[str]:
     return [f"If {wrong} of the group labels are wrong, the excess is: {some}."]
 
 
-def gains(verdict: Verdict, limit: int = 5) -> list[str]:
-    """Who gains, in one line."""
-    if not verdict.gains:
-        return []
-    some = "; ".join(f"{named(p)} {described(p)}" for p in verdict.gains[:limit])
-    more = len(verdict.gains) - limit
-    return [some + (f"; … and {count(more)} more." if more > 0 else ".")]
-
-
 def retraining(finding: Finding, limit: int = 5) -> list[str]:
     """What retraining alone moves, beside what compression moves: a picture, no verdict."""
     members = finding.members
     if not members.population:
         return []
     overall = finding.model.overall
-    known = [p for p in finding.model.shifts if not missing(p.context.noise_floor)]
-    if not known and (overall is None or missing(overall.context.noise_floor)):
+    known = [p for p in finding.model.shifts if not missing(p.noise_floor)]
+    if not known and (overall is None or missing(overall.noise_floor)):
         given = _members(members.baseline)
         return [
             f"{worded('What retraining alone moves is not known', members.kind)}: {given} of the "
             f"baseline; {FLOOR_MEMBERS} are needed."
         ]
     lines = []
-    if overall is not None and not missing(overall.context.noise_floor):
+    if overall is not None and not missing(overall.noise_floor):
         size = min(members.baseline // 2, members.compressed)
         lines.append(
             f"{worded('Retraining the dense model', members.kind)} moves accuracy by "
             f"{_moved(overall)}, {_members(size)} against {count(size)}."
         )
-    losing = {payer.key for verdict in finding.verdicts for payer in verdict.loses}
-    told = [payer for payer in known if payer.key in losing]
+    losing = {change.key for verdict in finding.verdicts for change in verdict.loses}
+    told = [f"{named(c)} by {_moved(c)}" for c in known if c.key in losing]
     if told:
-        some = "; ".join(f"{named(payer)} by {_moved(payer)}" for payer in told[:limit])
-        more = len(told) - limit
-        lines.append(
-            f"{worded('Of those who lose, retraining moves', members.kind)} {some}"
-            + (f"; … and {count(more)} more." if more > 0 else ".")
-        )
+        words = worded("Of those who lose, retraining moves", members.kind)
+        lines.append(f"{words} {_listed(told, limit)}")
     if known:
-        beyond = sum(p.context.matched > p.context.noise_floor for p in known)
+        beyond = sum(p.matched > p.noise_floor for p in known)
         lines.append(
             f"With compression, {count(beyond)} of {count(len(known))} classes and groups "
             "typically move by more than that."
@@ -379,8 +356,8 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     return lines
 
 
-def _moved(item: Change | Payer) -> str:
-    floor, matched = item.context.noise_floor, item.context.matched
+def _moved(item: Change) -> str:
+    floor, matched = item.noise_floor, item.matched
     return f"up to {size_in_points(floor)} (this compression: typically {size_in_points(matched)})"
 
 
@@ -398,23 +375,21 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
         )
     if finding.blind:
         reference = 100 * finding.blind[0].reference
-        some = "; ".join(_blind(b) for b in finding.blind[:limit])
-        more = len(finding.blind) - limit
         lines.append(
-            f"Too few examples to find a {reference:g}-point loss reliably: {some}"
-            + (f"; … and {count(more)} more." if more > 0 else ".")
+            f"Too few examples to find a {reference:g}-point loss reliably: "
+            + _listed(
+                [f"{named(b)} ({count(b.n)} examples{needed(b)})" for b in finding.blind], limit
+            )
         )
     if finding.small:
-        some = "; ".join(_small(small) for small in finding.small[:limit])
-        more = len(finding.small) - limit
-        lines.append(f"Not tested: {some}" + (f"; … and {count(more)} more." if more > 0 else "."))
+        lines.append(f"Not tested: {_listed([_small(small) for small in finding.small], limit)}")
     return lines
 
 
-def _blind(blind: Blind) -> str:
+def needed(blind: Blind) -> str:
+    """How many examples it would take, where that is known."""
     known = math.isfinite(blind.n_needed)
-    needed = f"; about {count(round(blind.n_needed))} needed" if known else ""
-    return f"{named(blind)} ({count(blind.n)} examples{needed})"
+    return f"; about {count(round(blind.n_needed))} needed" if known else ""
 
 
 def _small(small: Small) -> str:
@@ -439,7 +414,7 @@ def scope(finding: Finding) -> list[str]:
         lines.append(worded(few, finding.members.kind))
     if len(finding.verdicts) > 1 and finding.members.pairing in PAIRED:
         lines.append(PAIRED[finding.members.pairing])
-    if any(not missing(p.context.noise_floor) for p in finding.model.shifts):
+    if any(not missing(p.noise_floor) for p in finding.model.shifts):
         lines.append(NO_VETO)
     lines = [worded(line, finding.members.kind) for line in lines]
     return lines if finding.clustered else [*lines, INDEPENDENT]
@@ -473,14 +448,20 @@ def begun(sentence: str) -> str:
     return sentence if is_level else sentence[0].upper() + sentence[1:]
 
 
+def of_variant(variant: str, sentence: str, n_variants: int) -> str:
+    """A sentence with the variant that it is about, where there are several.
+
+    >>> of_variant("int8", "no slice found.", 2), of_variant("int8", "no slice found.", 1)
+    ('int8: no slice found.', 'No slice found.')
+    """
+    return begun(sentence) if n_variants == 1 else f"{shown(variant, NAME)}: {sentence}"
+
+
 # The finding in one sentence, over all variants.
 #
 # Somebody "loses most" only where they are shown to lose more than the rest: under a uniform drop
-# a
-# random group has the largest fall. Good news is said too: which loss is ruled out, and for how
+# a random group has the largest fall. Good news is said too: which loss is ruled out, and for how
 # many.
-
-_NAME = 60
 
 
 def headline(found: Sequence[Finding]) -> str:
@@ -494,8 +475,9 @@ def beyond_retraining(found: Sequence[Finding]) -> str | None:
     if not standings:
         return None
     said = _said(standings, len(standings))
-    begin = worded("Beyond retraining (the method)", found[0].members.kind)
-    return f"{begin}: {_lowered(said)}"
+    if said.startswith(("Class ", "No loss ", "Overall ")):  # names stay as they are
+        said = said[0].lower() + said[1:]
+    return f"{worded('Beyond retraining (the method)', found[0].members.kind)}: {said}"
 
 
 def finding_document(result: AuditResult) -> dict[str, Any]:
@@ -516,7 +498,7 @@ def facts(result: AuditResult, found: Sequence[Finding]) -> str:
     columns = [shown(name, 40) for name in result.groupings]
     parts.append("groups: " + ", ".join(columns) if columns else "no group column")
     number = len(found)
-    against = f"against {shown(result.baseline, _NAME)}"
+    against = f"against {shown(result.baseline, NAME)}"
     parts.append(f"{count(number)} variant{'' if number == 1 else 's'} {against}")
     sizes = {(f.members.baseline, f.members.compressed) for f in found if f.members.population}
     if len(sizes) == 1:
@@ -529,29 +511,39 @@ def facts(result: AuditResult, found: Sequence[Finding]) -> str:
 
 def _said(standings: Sequence[Standing], n_variants: int) -> str:
     first = standings[0]
-    if first.verdict.pays_more:
-        said = _pays(first, n_variants)
-    elif first.loses_overall or first.verdict.loses:
-        said = _uniform(first)
+    verdict, change = first.verdict, first.verdict.overall
+    where = f" in {shown(first.finding.variant, NAME)}"
+    overall = "" if change is None else points_interval(change.shift, change.low, change.high)
+    if verdict.pays_more:
+        said = _pays(verdict, where, n_variants)
+    elif first.loses_overall:
+        said = f"Overall {overall}{where}; no class or group is shown to lose more than the rest"
+    elif verdict.loses:
+        losing = verdict.loses
+        size = points_interval(losing[0].shift, losing[0].low, losing[0].high)
+        said = f"{_begun(losing[0])} loses{where}: {size}"
+        if len(losing) > 1:
+            said = f"{count(len(losing))} classes and groups lose{where}"
+        said += "; nobody is shown to lose more than the rest"
+    elif n_variants > 1:
+        said = f"No loss is shown in any of {count(n_variants)} variants"
     else:
-        said = _nobody(standings, n_variants)
-    if n_variants > 1:
-        return f"{said}{_variants(standings, n_variants)}."
-    return f"{said}{_ruled_out(first)}."
+        known = change is not None and not missing(change.shift)
+        said = f"No loss is shown{where}" + (f": overall {overall}" if known else "")
+    return f"{said}{_variants(standings, n_variants) if n_variants > 1 else _ruled_out(first)}."
 
 
-def _pays(standing: Standing, n_variants: int) -> str:
+def _pays(verdict: Verdict, where: str, n_variants: int) -> str:
     """Who loses most, or does worse than the rest where no loss of its own is shown."""
-    verdict, where = standing.verdict, f" in {_variant(standing)}"
-    payer, change = verdict.most, verdict.overall
-    if payer is not None:
-        size = points_interval(payer.shift, payer.low, payer.high)
-        said = f"{_begun(payer)} loses most: {size}{where}"
+    most, change = verdict.most, verdict.overall
+    if most is not None:
+        size = points_interval(most.shift, most.low, most.high)
+        said = f"{_begun(most)} loses most: {size}{where}"
         if change is not None and not missing(change.shift):
             said += f", against {points(change.shift).removesuffix(' points')} overall"
     else:
-        payer = verdict.pays_more[0]
-        said = f"{_begun(payer)} does worse than the rest, by {by_how_much(payer)}{where}"
+        first = verdict.pays_more[0]
+        said = f"{_begun(first)} does worse than the rest, by {by_how_much(first)}{where}"
         said += "; a loss of its own is not shown"
     more = len(verdict.pays_more) - 1
     if more > 0 and n_variants == 1:
@@ -560,35 +552,10 @@ def _pays(standing: Standing, n_variants: int) -> str:
     return said
 
 
-def _begun(payer: Payer) -> str:
+def _begun(change: Change) -> str:
     """A name at the beginning of a sentence."""
-    name = named(payer, _NAME)
-    return f"C{name[1:]}" if payer.kind == "class" else name
-
-
-def _uniform(standing: Standing) -> str:
-    """A loss without anybody who is shown to lose more than the rest."""
-    change, where = standing.verdict.overall, f" in {_variant(standing)}"
-    if change is not None and standing.loses_overall:
-        found = points_interval(change.shift, change.low, change.high)
-        return f"Overall {found}{where}; no class or group is shown to lose more than the rest"
-    losing = standing.verdict.loses
-    if len(losing) > 1:
-        said = f"{count(len(losing))} classes and groups lose{where}"
-    else:
-        found = points_interval(losing[0].shift, losing[0].low, losing[0].high)
-        said = f"{_begun(losing[0])} loses{where}: {found}"
-    return f"{said}; nobody is shown to lose more than the rest"
-
-
-def _nobody(standings: Sequence[Standing], n_variants: int) -> str:
-    if n_variants > 1:
-        return f"No loss is shown in any of {count(n_variants)} variants"
-    change = standings[0].verdict.overall
-    if change is None or missing(change.shift):
-        return f"No loss is shown in {_variant(standings[0])}"
-    found = points_interval(change.shift, change.low, change.high)
-    return f"No loss is shown in {_variant(standings[0])}: overall {found}"
+    name = named(change, NAME)
+    return f"C{name[1:]}" if change.kind == "class" else name
 
 
 def _ruled_out(standing: Standing) -> str:
@@ -621,17 +588,3 @@ def _variants(standings: Sequence[Standing], n_variants: int) -> str:
             "for every class and group"
         )
     return said
-
-
-def _variant(standing: Standing) -> str:
-    return shown(standing.finding.variant, _NAME)
-
-
-def _lowered(sentence: str) -> str:
-    """A sentence behind a colon; names stay as they are.
-
-    >>> _lowered("Class 8 loses most."), _lowered("Sex=f loses most.")
-    ('class 8 loses most.', 'Sex=f loses most.')
-    """
-    ours = sentence.startswith(("Class ", "No loss ", "Overall "))
-    return sentence[0].lower() + sentence[1:] if ours else sentence

@@ -1,15 +1,15 @@
-"""The ten-second summary for a terminal."""
+"""What is printed on a terminal: the summary of an audit, the verdict of a gate, a choice."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.result import Scope, records
+from fairweight.auditing.result import records
 from fairweight.base.wording import NOTHING, missing, shown
 from fairweight.report.choice import chance, choice_sentences, margin, term_value
-from fairweight.report.finding import findings
 from fairweight.report.gate import (
     deciding_bound,
     endpoints,
@@ -19,17 +19,10 @@ from fairweight.report.gate import (
     standing,
     subject,
 )
-from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import count, number
-from fairweight.report.sentences import (
-    HEADINGS,
-    QUESTIONS,
-    SIDES,
-    Sentence,
-    Topic,
-    reading,
-    sentences,
-)
+from fairweight.report.sections import Section
+from fairweight.report.sentences import Topic
+from fairweight.report.view_model import view
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -42,6 +35,7 @@ if TYPE_CHECKING:
 _STYLES: dict[Topic, str] = {
     "leak": "bold yellow", "most": "bold", "pays more": "bold", "cannot tell": "dim",
 }  # fmt: skip
+LEAST_WIDTH = 72  # for two scopes beside each other
 
 
 def show(result: AuditResult, console: Console, *, report: str | None = None) -> None:
@@ -54,36 +48,28 @@ def show(result: AuditResult, console: Console, *, report: str | None = None) ->
         console.print(Text(f"Report: {report}", style="bold"), soft_wrap=True)
 
 
-def summary(
-    result: AuditResult,
-    *,
-    limit: int = 5,
-    max_variants: int = 5,
-    max_notes: int = 5,
-) -> Group:
+def summary(result: AuditResult, *, max_variants: int = 5, max_notes: int = 5) -> Group:
     """A panel per variant, what holds for all of them, and notes.
 
     Every name is placed as plain text, so markup and escape sequences in names have no effect.
     """
     from rich.console import Group
+    from rich.panel import Panel
     from rich.text import Text
 
-    found = findings(result)
+    made = view(result)
+    first = made.sections[:max_variants]
     parts: list[RenderableType] = []
-    shared: list[str] = []
-    members = members_of(result)
-    for finding in found[:max_variants]:
-        said = sentences(finding, limit=limit)
-        parts.append(_panel(said, members))
-        shared += [s.text for s in said if s.topic == "scope" and s.text not in shared]
-    if len(found) > max_variants:
-        parts.append(Text(_left_out(len(found) - max_variants, "variant")))
-    if found:
-        shared.insert(0, reading(found[0]))
+    for section in first:
+        title = Text(section.pair.removesuffix("."), style="bold")
+        parts.append(Panel(_Finding(section), title=title, title_align="left", expand=True))
+    if made.several and len(made.sections) > max_variants:
+        parts.append(Text(_left_out(len(made.sections) - max_variants, "variant")))
+    shared = dict.fromkeys([made.reading, *(line for section in first for line in section.scope)])
     parts += [Text(line, style="dim") for line in shared]
-    parts += [Text(f"Note: {shown(note)}", style="yellow") for note in result.notes[:max_notes]]
-    if len(result.notes) > max_notes:
-        parts.append(Text(_left_out(len(result.notes) - max_notes, "note"), style="yellow"))
+    parts += [Text(f"Note: {shown(note)}", style="yellow") for note in made.notes[:max_notes]]
+    if len(made.notes) > max_notes:
+        parts.append(Text(_left_out(len(made.notes) - max_notes, "note"), style="yellow"))
     return Group(*parts)
 
 
@@ -96,89 +82,52 @@ def _left_out(number: int, what: str) -> str:
     return f"{count(number)} more {what}" + (" is" if number == 1 else "s are") + " in the report."
 
 
-def _panel(said: tuple[Sentence, ...], members: str) -> RenderableType:
-    from rich.console import Group
-    from rich.panel import Panel
-    from rich.text import Text
-
-    title = next((s.text for s in said if s.topic == "pair"), "").removesuffix(".")
-    told = [s for s in said if s.topic in HEADINGS]
-    indent = max(len(HEADINGS[s.topic]) for s in told)
-    if any(s.scope == "method" for s in told):
-        sides = _Sides(tuple(s for s in told if s.scope is not None), indent, members)
-        both = [s for s in told if s.scope is None]
-        rest = _grid(both, indent, members)
-        body: RenderableType = Group(sides, Text(""), rest) if both else sides
-    else:
-        body = _grid(told, indent, members)
-    return Panel(body, title=Text(title, style="bold"), title_align="left", expand=True)
-
-
-def _topics(said: list[Sentence]) -> dict[Topic, list[str]]:
-    grouped = groupby(said, key=lambda s: s.topic)
-    return {topic: [s.text for s in lines] for topic, lines in grouped}
-
-
-def _table(columns: int, indent: int) -> Table:
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(no_wrap=True, min_width=indent)
-    for _ in range(columns):
-        grid.add_column(ratio=1, overflow="fold")
-    return grid
-
-
-def _grid(said: list[Sentence], indent: int, members: str) -> Table:
-    grid = _table(1, indent)
-    for topic, lines in _topics(said).items():
-        _add(grid, topic, [lines], members)
-    return grid
-
-
-def _add(grid: Table, topic: Topic, columns: list[list[str]], members: str) -> None:
-    """A topic with the lines of each column, the heading beside the first."""
-    from rich.text import Text
-
-    style = _STYLES.get(topic, "")
-    heading = Text(worded(HEADINGS[topic], members), style="cyan")
-    for lines in zip_longest(*columns, fillvalue=""):
-        grid.add_row(heading, *(Text(line, style=style) for line in lines))
-        heading = Text("")
-
-
 @dataclass(frozen=True)
-class _Sides:
-    """Both scopes side by side; one below the other where the terminal is narrow."""
+class _Finding:
+    """What is said of a variant; both scopes beside each other where there is room."""
 
-    said: tuple[Sentence, ...]
-    indent: int
-    members: str
-    least_width: int = 72
+    section: Section
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
 
-        scopes: tuple[Scope, Scope] = ("model", "method")
-        own = [[s for s in self.said if s.scope == scope] for scope in scopes]
+        sides = self.section.sides
         heads = [
-            Text.assemble(
-                (f"{worded(SIDES[scope], self.members)}: ", "bold"),
-                (worded(QUESTIONS[scope], self.members), "dim"),
-            )
-            for scope in scopes
+            Text.assemble((f"{side.title}: ", "bold"), (side.question, "dim")) for side in sides
         ]
-        if options.max_width < self.least_width:
-            for head, said in zip(heads, own, strict=True):
+        if options.max_width < LEAST_WIDTH:
+            for head, side in zip(heads, sides, strict=True):
                 yield head
-                yield _grid(said, self.indent, self.members)
-            return
-        grid = _table(2, self.indent)
-        grid.add_row("", *heads)
-        model, method = (_topics(said) for said in own)
-        for topic in (t for t in HEADINGS if t in model or t in method):
-            _add(grid, topic, [model.get(topic, []), method.get(topic, [])], self.members)
-        yield grid
+                yield self._grid([(s.topic, s.heading, [s.lines]) for s in side.said])
+        elif sides:
+            yield self._grid(self.section.rows, heads)
+        if sides and self.section.said:
+            yield Text("")
+        if self.section.said:
+            yield self._grid([(s.topic, s.heading, [s.lines]) for s in self.section.said])
+
+    def _grid(
+        self,
+        rows: Iterable[tuple[Topic, str, Sequence[tuple[str, ...]]]],
+        heads: Sequence[RenderableType] = (),
+    ) -> Table:
+        """A topic with the lines of each column, the heading beside the first."""
+        from rich.table import Table
+        from rich.text import Text
+
+        said = [*self.section.said, *(s for side in self.section.sides for s in side.said)]
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(no_wrap=True, min_width=max(len(s.heading) for s in said))
+        for _ in heads or [""]:
+            grid.add_column(ratio=1, overflow="fold")
+        if heads:
+            grid.add_row("", *heads)
+        for topic, heading, columns in rows:
+            first, style = Text(heading, style="cyan"), _STYLES.get(topic, "")
+            for lines in zip_longest(*columns, fillvalue=""):
+                grid.add_row(first, *(Text(line, style=style) for line in lines))
+                first = Text("")
+        return grid
 
 
 # A verdict on a terminal: the outcome, then one bound per row, what is wrong first.
@@ -244,7 +193,13 @@ def _choice_table(choice: Choice) -> Any:
     table = Table(box=None, padding=(0, 2, 0, 0))
     titles = ["", "variant", *(f"{t.name} {aims.get(t, '')}".strip() for t in terms)]
     titles += ["value"] if valued else []
-    chances = _chances(choice)
+    chances = {}  # titles of the columns of probabilities, and the columns that they show
+    if choice.asked.margin is not None:
+        chances[f"P({margin(choice).removesuffix(' of')})"] = "p_within_margin"
+    if choice.asked.weights is not None:
+        chances["P(best)"] = "p_best"
+    if len(choice.asked.objectives) > 1:
+        chances["P(frontier)"] = "p_frontier"
     longest = max(len(shown(row["variant"], 40)) for row in rows[:LIMIT])
     for title in (*titles, *chances, ""):
         # Wrapped, not cut: variants often differ at the end of their names.
@@ -254,7 +209,12 @@ def _choice_table(choice: Choice) -> Any:
         (row["variant"], row["term"]): term_value(row)
         for row in records(choice.tables["choice_values"])
     }
-    nearly = _nearly(choice) if choice.asked.requirements else set()
+    nearly: set[str] = set()  # who misses requirements by no more than noise
+    if choice.asked.requirements:
+        frame = choice.tables["choice_requirements"]
+        missed = frame[frame["standing"].str.startswith("missed")]
+        clearly = set(missed.loc[missed["standing"] == "missed", "variant"])
+        nearly = set(missed["variant"]) - clearly
     for row in rows[:LIMIT]:
         table.add_row(
             NOTHING if missing(row["rank"]) else count(row["rank"]),
@@ -267,26 +227,6 @@ def _choice_table(choice: Choice) -> Any:
     if len(rows) > LIMIT:
         table.caption = f"{count(len(rows) - LIMIT)} more: --out DIR writes all"
     return table
-
-
-def _chances(choice: Choice) -> dict[str, str]:
-    """Titles of the columns of probabilities, and the columns that they show."""
-    found = {}
-    if choice.asked.margin is not None:
-        found[f"P({margin(choice).removesuffix(' of')})"] = "p_within_margin"
-    if choice.asked.weights is not None:
-        found["P(best)"] = "p_best"
-    if len(choice.asked.objectives) > 1:
-        found["P(frontier)"] = "p_frontier"
-    return found
-
-
-def _nearly(choice: Choice) -> set[str]:
-    """Variants that miss requirements by no more than noise."""
-    frame = choice.tables["choice_requirements"]
-    missed = frame[frame["standing"].str.startswith("missed")]
-    clearly = set(missed.loc[missed["standing"] == "missed", "variant"])
-    return set(missed["variant"]) - clearly
 
 
 def _remark(row: dict[str, Any], nearly: bool) -> str:

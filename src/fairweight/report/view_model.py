@@ -1,47 +1,43 @@
-"""What the page leads with: the finding, who pays, what is ruled out, what cannot be told.
+"""An audit as every output shows it: page, terminal, notebook, Markdown, card and viewer.
 
-Rows as the template needs them; every number is one of the tables below, every sentence one of
-`report.sentences` and its neighbours.
+Built once by `view`; outputs only lay it out. Every number is one of the audit's tables, every
+sentence one of `report.sentences` and its neighbours.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairweight.base.wording import NOTHING, missing, shown
-from fairweight.report.explanation_sentences import sentences_by_variant
 from fairweight.report.finding import (
     Blind,
     Change,
     Finding,
     Kind,
-    Payer,
     Standing,
+    find,
     margin_of,
     ranked,
 )
-from fairweight.report.members import RETRAINED, members_of
-from fairweight.report.numbers import (
-    count,
-    p_value,
-    percent,
-    points_interval,
-    signed,
-    size_in_points,
-)
+from fairweight.report.members import members_of, worded
+from fairweight.report.numbers import count, p_value, percent, signed, size_in_points
+from fairweight.report.sections import Section, section
 from fairweight.report.sentences import (
-    begun,
+    NAME,
     beyond_retraining,
     by_how_much,
     cannot_tell,
-    confidence,
     facts,
     headline,
     named,
+    of_variant,
+    reading,
 )
+from fairweight.report.view_tables import Cell, Table, finite, interval
+from fairweight.tables.companions import leak_notes, leaks
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -50,8 +46,7 @@ if TYPE_CHECKING:
 # A value and its limits as a small drawing: a dot on a line, beside 0 and the noise floor.
 #
 # Drawn as SVG in the page itself, so that it is there without scripts, on paper and in notebooks.
-# A
-# filled dot has limits that exclude 0, a hollow one has not: colour says nothing that shape does
+# A filled dot has limits that exclude 0, a hollow one has not: colour says nothing that shape does
 # not.
 
 WIDTH, HEIGHT, EDGE = 200, 18, 6
@@ -116,36 +111,29 @@ def scale_of(values: Iterable[float]) -> Scale:
     return Scale(round(low - room, 10), round(high + room, 10))
 
 
-def mark(
-    scale: Scale,
-    value: float,
-    low: float,
-    high: float,
-    floor: float = math.nan,
-    beside: float = math.nan,
-) -> Mark | None:
+def mark(scale: Scale, change: Change, beside: float = math.nan) -> Mark | None:
     """Where the parts of one row are drawn; None where there is no value."""
-    if missing(value):
+    if missing(change.shift):
         return None
-    band = None
-    if not missing(floor):
-        left, right = scale.at(-abs(floor)), scale.at(abs(floor))
-        band = (left, round(right - left, 1))
+
+    def at(value: float) -> float | None:
+        return None if missing(value) else scale.at(value)
+
+    left, right = at(-abs(change.noise_floor)), at(abs(change.noise_floor))
     return Mark(
-        dot=scale.at(value),
-        low=None if missing(low) else scale.at(low),
-        high=None if missing(high) else scale.at(high),
+        dot=scale.at(change.shift),
+        low=at(change.low),
+        high=at(change.high),
         zero=scale.at(0.0),
-        floor=band,
-        excludes_zero=high < 0 or low > 0,
-        beside=None if missing(beside) else scale.at(beside),
+        floor=None if left is None or right is None else (left, round(right - left, 1)),
+        excludes_zero=change.high < 0 or change.low > 0,
+        beside=at(beside),
     )
 
 
 # Who pays over all variants: a few groups and classes, with limits and noise floors.
 
 MOST_PAYERS = 4  # classes, and groups, that are named
-NAME = 60
 KINDS: tuple[Kind, ...] = ("group", "class")
 
 
@@ -173,220 +161,143 @@ class PayerGroup:
     note: str | None
 
 
-def before_after(item: Change | Payer | None) -> str:
-    if item is None or missing(item.compressed):
-        return NOTHING
-    digits = 2 if abs(item.compressed - item.baseline) < 0.001 else 1
-    before = percent(item.baseline, digits).removesuffix(" %")
-    return f"{before} → {percent(item.compressed, digits)}"
+def payers_table(rows: Iterable[PayerRow], members: str, *, variants: bool, floors: bool) -> Table:
+    """Who pays, as plain rows."""
+    shown = {
+        "who": "who",
+        **({"variant": "variant"} if variants else {}),
+        "n": "n",
+        "before_after": "before → after",
+        "said": "shift in points [limits]",
+        **({"floor": worded("retraining alone, up to", members)} if floors else {}),
+        "excess": "more than the rest?",
+    }
+    cells = tuple(tuple(Cell(str(getattr(row, key))) for key in shown) for row in rows)
+    return Table("Who pays", tuple(shown.values()), cells, len(cells))
 
 
-def bare(item: Change | Payer) -> str:
-    return points_interval(item.shift, item.low, item.high).replace(" points", "")
-
-
-def interval_mark(scale: Scale, item: Change | Payer, overall: float) -> Mark | None:
-    floor = item.context.noise_floor
-    return mark(scale, item.shift, item.low, item.high, floor, overall)
-
-
-def chosen_payers(standings: Sequence[Standing], kind: Kind) -> list[tuple[Standing, Payer]]:
-    """Who of this kind loses more than the rest, over all variants, the largest loss first.
-
-    Where nobody does, who loses; where nobody is shown to, the largest fall alone.
-    """
-    more = {(s.place, p.key) for s in standings for p in s.verdict.pays_more}
-    falls = [(s, p) for s in standings for p in s.verdict.shifts if p.kind == kind and p.shift < 0]
-    falls.sort(key=lambda pair: pair[1].shift)
-    paying = [(s, p) for s, p in falls if (s.place, p.key) in more]
-    losing = [(s, p) for s, p in falls if p.high < 0]
-    return (paying or losing)[:MOST_PAYERS] or falls[:1]
-
-
-def payer_group(
-    kind: Kind,
-    chosen: list[tuple[Standing, Payer]],
-    scale: Scale,
-    methods: Mapping[int, Standing],
-) -> PayerGroup | None:
-    if not chosen:
-        return None
-    word = "group" if kind == "group" else "class"
-    first, payer = chosen[0]
-    note = None
-    if payer.key not in {other.key for other in first.verdict.pays_more}:
-        note = (
-            f"No {word} is shown to lose more than the rest. Shown to lose:"
-            if payer.high < 0
-            else f"No {word} is shown to lose. The largest fall:"
-        )
-    return PayerGroup(
-        title="Groups" if kind == "group" else "Classes",
-        rows=tuple(_payer_row(s, payer, scale, methods.get(s.place)) for s, payer in chosen),
-        note=note,
-    )
-
-
-def _payer_row(standing: Standing, payer: Payer, scale: Scale, method: Standing | None) -> PayerRow:
-    floor = payer.context.noise_floor
+def payer_row(
+    standing: Standing, change: Change, scale: Scale, method: Standing | None = None
+) -> PayerRow:
+    """A class or group of one variant as it is shown."""
+    beyond = NOTHING
+    own = None
+    if method is not None:
+        own = next((c for c in method.verdict.shifts if c.key == change.key), None)
+    if own is not None:
+        ends = interval(own).partition(" ")[2]  # the shift itself is the same in both scopes
+        beyond = f"yes: {ends}" if own.high < 0 else f"not shown: {ends}".removesuffix(": ")
     return PayerRow(
-        who=named(payer, NAME),
+        who=named(change, NAME),
         variant=shown(standing.finding.variant, NAME),
-        n=count(payer.n),
-        before_after=before_after(payer),
-        said=bare(payer),
-        mark=interval_mark(scale, payer, standing.overall),
-        excess=_excess(standing, payer),
-        method=NOTHING if method is None else _in_method(method, payer),
-        floor=NOTHING if missing(floor) else size_in_points(floor).removesuffix(" points"),
+        n=count(change.n),
+        before_after=_before_after(change),
+        said=interval(change),
+        mark=mark(scale, change, standing.overall),
+        excess=_excess(standing, change),
+        method=beyond,
+        floor=_bare(change),
     )
 
 
-def _excess(standing: Standing, payer: Payer) -> str:
+def _bare(change: Change) -> str:
+    """What retraining alone moves, where the heading names the unit."""
+    floor = change.noise_floor
+    return NOTHING if missing(floor) else size_in_points(floor).removesuffix(" points")
+
+
+def _before_after(change: Change | None) -> str:
+    if change is None or missing(change.compressed):
+        return NOTHING
+    digits = 2 if abs(change.compressed - change.baseline) < 0.001 else 1
+    before = percent(change.baseline, digits).removesuffix(" %")
+    return f"{before} → {percent(change.compressed, digits)}"
+
+
+def _excess(standing: Standing, change: Change) -> str:
     """Whether it loses more than the rest, with the excess and its p."""
-    own = next((p for p in standing.verdict.excesses if p.key == payer.key), None)
+    own = next((c for c in standing.verdict.excesses if c.key == change.key), None)
     if own is None or missing(own.shift):
         return NOTHING
     if missing(own.p) or own.p > standing.verdict.alpha:
         return f"not shown ({p_value(own.p)})"
     if own.shift < 0:
         return f"yes, by {by_how_much(own).replace(' points', '')}"
-    return f"no, less by {bare(own).replace('+', '')}"
+    return f"no, less by {interval(own).replace('+', '')}"
 
 
-def _in_method(method: Standing, payer: Payer) -> str:
-    own = next((p for p in method.verdict.shifts if p.key == payer.key), None)
-    if own is None:
-        return NOTHING
-    ends = bare(own).partition(" ")[2]  # the shift itself is the same in both scopes
-    return f"yes: {ends}" if own.high < 0 else f"not shown: {ends}".removesuffix(": ")
+def _chosen_payers(standings: Sequence[Standing], kind: Kind) -> list[tuple[Standing, Change]]:
+    """Who of this kind loses more than the rest, over all variants, the largest loss first.
+
+    Where nobody does, who loses; where nobody is shown to, the largest fall alone.
+    """
+    more = {(s.place, c.key) for s in standings for c in s.verdict.pays_more}
+    falls = [(s, c) for s in standings for c in s.verdict.shifts if c.kind == kind and c.shift < 0]
+    falls.sort(key=lambda pair: pair[1].shift)
+    paying = [(s, c) for s, c in falls if (s.place, c.key) in more]
+    losing = [(s, c) for s, c in falls if c.high < 0]
+    return (paying or losing)[:MOST_PAYERS] or falls[:1]
 
 
-FIRST = 8  # variants of the ranking that stand on the first screen; the others are folded
-EXAMPLES = 3  # variants whose exemplars are counted there
+def _payer_note(kind: Kind, standing: Standing, first: Change) -> str | None:
+    if first.key in {other.key for other in standing.verdict.pays_more}:
+        return None
+    if first.high < 0:
+        return f"No {kind} is shown to lose more than the rest. Shown to lose:"
+    return f"No {kind} is shown to lose. The largest fall:"
+
+
+# One line per variant.
 
 
 @dataclass(frozen=True)
 class SummaryRow:
     """One variant in the ranking."""
 
-    anchor: str
-    variant: str
-    accuracy: str
-    shift: str
-    loses: str
-    pays_more: str
-    method_loses: str
-    who: str  # loses most, which takes an excess; or that nobody is shown to
+    place: int  # among the variants as they were given, from 1
+    variant: Cell
+    accuracy: Cell
+    shift: Cell
+    floor: Cell
+    most: Cell  # who loses most, which takes an excess; or that nobody is shown to
     size: str
     mark: Mark | None  # of whoever loses most, else of all examples together
-    ruled_out: str
-    unseen: str
-
-    @property
-    def most(self) -> str:
-        """Who loses most, and how much, in one cell."""
-        return f"{self.who} {self.size}".rstrip()
+    loses: Cell
+    method_loses: Cell
+    pays_more: Cell
+    ruled_out: Cell
+    unseen: Cell
 
 
-@dataclass(frozen=True)
-class Lead:
-    """The first screen."""
-
-    headline: str
-    beyond: str | None
-    facts: str
-    scale: Scale
-    summary: tuple[SummaryRow, ...]
-    payers: tuple[PayerGroup, ...]
-    examples: tuple[str, ...]  # how many examples changed their answer, where it was asked
-    several: bool  # variants
-    method: bool  # whether any variant has a verdict beyond retraining
-    floors: bool
-    limits: str
-    reference: str  # the loss that matters
-    one_rate: bool  # whether limits hold for all variants at once
-    members: str = RETRAINED  # what they are: retrained or repeated
-
-
-def page_lead(result: AuditResult, found: Sequence[Finding]) -> Lead:
-    """The first screen of an audit."""
-    standings = ranked(found)
-    methods = {s.place: s for s in ranked(found, "method")}
-    chosen = {kind: chosen_payers(standings, kind) for kind in KINDS}
-    leading = [item for s in standings if (item := s.verdict.most or s.verdict.overall) is not None]
-    rows = [payer for group in chosen.values() for _, payer in group]
-    ends = [v for item in (*leading, *rows) for v in _ends(item)]
-    drawn = scale_of([*ends, *(s.overall for s in standings)])
-    payers = [payer_group(kind, group, drawn, methods) for kind, group in chosen.items()]
-    several = len(found) > 1
-    return Lead(
-        headline=headline(found),
-        beyond=beyond_retraining(found),
-        facts=facts(result, found),
-        scale=drawn,
-        summary=tuple(_summary(s, methods.get(s.place), drawn) for s in standings),
-        payers=tuple(group for group in payers if group is not None),
-        examples=_examples(result, standings),
-        several=several,
-        method=bool(methods),
-        floors=any(not missing(payer.context.noise_floor) for payer in rows),
-        limits=confidence(found[0]),
-        reference=f"{100 * margin_of(result):g} points",
-        one_rate=found[0].one_rate,
-        members=members_of(result),
-    )
-
-
-def of_variant(variant: str, sentence: str, n_variants: int) -> str:
-    """A sentence with the variant that it is about, where there are several.
-
-    >>> of_variant("int8", "no slice found.", 2), of_variant("int8", "no slice found.", 1)
-    ('int8: no slice found.', 'No slice found.')
-    """
-    return begun(sentence) if n_variants == 1 else f"{shown(variant, NAME)}: {sentence}"
-
-
-def _examples(result: AuditResult, standings: Sequence[Standing]) -> tuple[str, ...]:
-    """The first sentence about the exemplars of the variants that come first."""
-    if "exemplar_counts" not in result.explanations:
-        return ()
-    said = sentences_by_variant(result)
-    names = [s.finding.variant for s in standings[:EXAMPLES]]
-    return tuple(
-        of_variant(name, said[name][0], len(standings)) for name in names if said.get(name)
-    )
-
-
-def _ends(item: Change | Payer) -> Iterable[float]:
-    floor = item.context.noise_floor
-    return item.shift, item.low, item.high, floor, -floor
-
-
-def _summary(standing: Standing, method: Standing | None, drawn: Scale) -> SummaryRow:
+def _summary(standing: Standing, method: Standing | None, scale: Scale) -> SummaryRow:
     verdict, finding = standing.verdict, standing.finding
     most, change, certain = verdict.most, verdict.overall, finding.ruled_out
-    drawn_first = most or change
+    drawn = most or change
+    nothing = Cell(NOTHING, None, verdict.reason or "the audit has no overall accuracy")
+    name = shown(finding.variant, NAME)
     return SummaryRow(
-        anchor=f"variant-{standing.place}",
-        variant=shown(finding.variant, NAME),
-        accuracy=before_after(change),
-        shift=NOTHING if change is None else bare(change),
+        place=standing.place,
+        variant=Cell(name, name),
+        accuracy=nothing
+        if change is None
+        else Cell(_before_after(change), finite(change.compressed)),
+        shift=nothing if change is None else Cell(interval(change), finite(change.shift)),
+        floor=nothing if change is None else Cell(_bare(change), finite(change.noise_floor)),
+        most=Cell("nobody shown") if most is None else Cell(named(most, NAME), most.shift),
+        size="" if most is None else interval(most),
+        mark=None if drawn is None else mark(scale, drawn, standing.overall),
         loses=_of(len(verdict.loses), len(verdict.shifts)),
-        pays_more=_of(len(verdict.pays_more), len(verdict.excesses)),
-        method_loses=NOTHING
+        method_loses=Cell(NOTHING)
         if method is None
         else _of(len(method.verdict.loses), len(method.verdict.shifts)),
-        who="nobody shown" if most is None else named(most, NAME),
-        size="" if most is None else bare(most),
-        mark=None if drawn_first is None else interval_mark(drawn, drawn_first, standing.overall),
-        ruled_out=NOTHING if certain is None else _of(certain.number, certain.of),
+        pays_more=_of(len(verdict.pays_more), len(verdict.excesses)),
+        ruled_out=Cell(NOTHING) if certain is None else _of(certain.number, certain.of),
         unseen=_of(len(finding.blind), finding.n_watched),
     )
 
 
-def _of(some: int, every: int) -> str:
-    return f"{count(some)} of {count(every)}" if every else NOTHING
+def _of(some: int, every: int) -> Cell:
+    return Cell(f"{count(some)} of {count(every)}", some) if every else Cell(NOTHING)
 
 
 # What cannot be told, over all variants, and how many examples it would take.
@@ -409,7 +320,7 @@ class UnseenRow:
 
 @dataclass(frozen=True)
 class Unseen:
-    """The part of the page about what is not known."""
+    """What is not known, over all variants."""
 
     lines: tuple[str, ...]  # about methods and those without a verdict
     reference: str
@@ -418,21 +329,26 @@ class Unseen:
     bar: int = BAR
 
 
-def page_unseen(found: Sequence[Finding]) -> Unseen | None:
-    """The part, or None where nothing is left open."""
+def _unseen(found: Sequence[Finding]) -> Unseen | None:
+    """What is not known; None where nothing is left open."""
     merged: dict[tuple[str, str, str | None], list[Blind]] = {}
+    said: dict[str, list[str]] = {}
     for finding in found:
         for blind in finding.blind:
             merged.setdefault((blind.kind, blind.name, blind.task), []).append(blind)
+        for line in cannot_tell(finding):
+            if not line.startswith("Too few examples"):  # the rows say it
+                said.setdefault(line, []).append(shown(finding.variant, 40))
+    if not merged and not said:
+        return None
     # Whoever is furthest from enough examples first: that is where a loss hides best.
     ordered = sorted(merged.values(), key=_there)
-    lines = _lines(found)
-    if not ordered and not lines:
-        return None
-    reference = ordered[0][0].reference if ordered else math.nan
     return Unseen(
-        lines=lines,
-        reference="" if missing(reference) else f"{100 * reference:g} points",
+        lines=tuple(
+            line if len(names) == len(found) else f"{', '.join(names)}: {line}"
+            for line, names in said.items()
+        ),
+        reference=f"{100 * ordered[0][0].reference:g} points" if ordered else "",
         rows=tuple(_unseen_row(blinds, len(found)) for blinds in ordered[:MOST_UNSEEN]),
         left=max(0, len(ordered) - MOST_UNSEEN),
     )
@@ -440,40 +356,154 @@ def page_unseen(found: Sequence[Finding]) -> Unseen | None:
 
 def _there(blinds: list[Blind]) -> float:
     """The part of the examples needed that are there, in the worst variant."""
-    parts = [
-        b.n / b.n_needed
-        for b in blinds
-        if b.n is not None and b.n_needed > 0 and _known(b.n_needed)
-    ]
+    parts = [b.n / b.n_needed for b in blinds if b.n is not None and 0 < b.n_needed < math.inf]
     return min(parts, default=0.0)
 
 
-def _known(value: float) -> bool:
-    return not missing(value) and math.isfinite(value)
-
-
 def _unseen_row(blinds: list[Blind], n_variants: int) -> UnseenRow:
-    worst = max(blinds, key=lambda b: b.n_needed if _known(b.n_needed) else -1.0)
-    missed = any(missing(b.detectable) for b in blinds)
+    worst = max(blinds, key=lambda b: b.n_needed if math.isfinite(b.n_needed) else -1.0)
+    never = any(missing(b.detectable) for b in blinds)
+    known = math.isfinite(worst.n_needed)
     return UnseenRow(
-        who=named(worst, 60),
+        who=named(worst, NAME),
         n=count(worst.n),
-        detectable=NOTHING if missed else size_in_points(max(b.detectable for b in blinds)),
-        needed=f"about {count(round(worst.n_needed))}" if _known(worst.n_needed) else NOTHING,
+        detectable=NOTHING if never else size_in_points(max(b.detectable for b in blinds)),
+        needed=f"about {count(round(worst.n_needed))}" if known else NOTHING,
         bar=round(BAR * min(1.0, _there(blinds)), 1),
         variants=f"{count(len(blinds))} of {count(n_variants)}",
     )
 
 
-def _lines(found: Sequence[Finding]) -> tuple[str, ...]:
-    """What is said beside the losses that could have gone unseen, each sentence once."""
-    said: dict[str, list[str]] = {}
-    for finding in found:
-        for line in cannot_tell(finding):
-            if not line.startswith("Too few examples"):
-                said.setdefault(line, []).append(shown(finding.variant, 40))
-    every = len(found)
-    return tuple(
-        line if len(names) == every else f"{', '.join(names)}: {line}"
-        for line, names in said.items()
+# Everything together.
+
+EXAMPLES = 3  # variants whose exemplars are counted in the lead
+
+
+@dataclass(frozen=True)
+class View:
+    """An audit as it is shown."""
+
+    findings: tuple[Finding, ...]
+    sections: tuple[Section, ...]  # in the order in which variants were given
+    headline: str
+    beyond: str | None
+    facts: str
+    reading: str
+    leaks: tuple[str, ...]
+    notes: tuple[str, ...]
+    summary: tuple[SummaryRow, ...]  # the clearest loss first
+    payers: tuple[PayerGroup, ...]
+    scale: Scale  # of all marks
+    unseen: Unseen | None
+    explained: dict[str | None, list[str]]  # sentences of explanations by variant; None: of all
+    examples: tuple[str, ...]  # how many examples changed, where they were counted
+    method: bool  # whether any variant has a verdict beyond retraining
+    floors: bool  # whether what retraining alone moves is known of anybody who pays
+    limits: str
+    reference: str  # the loss that matters
+    one_rate: bool  # whether limits hold for all variants at once
+    members: str  # what they are: retrained or repeated
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several variants."""
+        return len(self.findings) > 1
+
+    @property
+    def ranking(self) -> list[Section]:
+        """The sections, the clearest loss first."""
+        return [self.sections[row.place - 1] for row in self.summary]
+
+    @property
+    def scope(self) -> list[str]:
+        """What the numbers do not show, each line once."""
+        return list(dict.fromkeys(line for section in self.ranking for line in section.scope))
+
+    def summary_table(self, link: Callable[[str], str] | None = None) -> Table:
+        """One row per variant, the clearest loss first; `link` leads from a variant."""
+        floors = any(row.floor.value is not None for row in self.summary)
+        headings = (
+            "variant",
+            "accuracy",
+            "shift in points",
+            *([worded("retraining alone, up to", self.members)] if floors else []),
+            "loses most",
+            "lose",
+            *([worded("… beyond retraining", self.members)] if self.method else []),
+            "pay more",
+            f"{self.reference} ruled out",
+            "too small",
+        )
+        rows = tuple(
+            (
+                replace(row.variant, link=link(section.variant)) if link else row.variant,
+                row.accuracy,
+                row.shift,
+                *([row.floor] if floors else []),
+                replace(row.most, shown=f"{row.most.shown} {row.size}".rstrip()),
+                row.loses,
+                *([row.method_loses] if self.method else []),
+                row.pays_more,
+                row.ruled_out,
+                row.unseen,
+            )
+            for row, section in zip(self.summary, self.ranking, strict=True)
+        )
+        return Table("Variants", headings, rows, len(rows))
+
+
+def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
+    """Everything that is shown of an audit; of these variants only, by default of all."""
+    found = tuple(find(result, name) for name in variants or result.variants)
+    standings = ranked(found)
+    methods = {s.place: s for s in ranked(found, "method")}
+    chosen = {kind: _chosen_payers(standings, kind) for kind in KINDS}
+    paying = [change for own in chosen.values() for _, change in own]
+    leading = [c for s in standings if (c := s.verdict.most or s.verdict.overall) is not None]
+    scale = scale_of(
+        [
+            *(v for c in (*leading, *paying) for v in (c.shift, c.low, c.high)),
+            *(v for c in (*leading, *paying) for v in (c.noise_floor, -c.noise_floor)),
+            *(s.overall for s in standings),
+        ]
+    )
+    explained: dict[str | None, list[str]] = {}
+    if result.explanations:
+        # Every figure is loaded with it, which whoever starts a command need not wait for.
+        from fairweight.report.explanation_sentences import sentences_by_variant
+
+        explained = sentences_by_variant(result)
+    return View(
+        findings=found,
+        sections=tuple(section(finding) for finding in found),
+        headline=headline(found),
+        beyond=beyond_retraining(found),
+        facts=facts(result, found),
+        reading=reading(found[0]),
+        leaks=tuple(leak_notes(leaks(result.variants_table, [f.variant for f in found]))),
+        notes=result.notes,
+        summary=tuple(_summary(s, methods.get(s.place), scale) for s in standings),
+        payers=tuple(
+            PayerGroup(
+                "Groups" if kind == "group" else "Classes",
+                tuple(payer_row(s, c, scale, methods.get(s.place)) for s, c in own),
+                _payer_note(kind, *own[0]),
+            )
+            for kind, own in chosen.items()
+            if own
+        ),
+        scale=scale,
+        unseen=_unseen(found),
+        explained=explained,
+        examples=tuple(
+            of_variant(name, explained[name][0], len(found))
+            for name in (s.finding.variant for s in standings[:EXAMPLES])
+            if "exemplar_counts" in result.explanations and explained.get(name)
+        ),
+        method=bool(methods),
+        floors=any(not missing(change.noise_floor) for change in paying),
+        limits=f"{100 * (1 - found[0].alpha):g} %",
+        reference=f"{100 * margin_of(result):g} points",
+        one_rate=found[0].one_rate,
+        members=members_of(result),
     )

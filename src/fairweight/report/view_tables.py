@@ -1,16 +1,16 @@
-"""The tables of the page: cells as people read them, beside the value by which they are sorted."""
+"""Tables as every output has them: cells as people read them, with the value behind each."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.auditing.result import Scope, at_task, records, select
 from fairweight.base.wording import NOTHING, missing, real, shown, text
-from fairweight.report.finding import Blind, Finding, Payer, Small, Verdict
+from fairweight.report.finding import Blind, Change, Finding, Small
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
     count,
@@ -33,45 +33,58 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 LIMIT = 200
+RESULTS = "tables/results.csv"
+IN_FAMILY = (
+    "Limits and p-values hold for all classes, or all groups, of this variant at once; the "
+    "finding above holds for everything at once and may name fewer."
+)
+CHURN = "Churn: the share of predictions that became wrong or right."
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown, what it is sorted by, and (for a dash) why there is nothing."""
+    """What is read, the value behind it (none for a dash, and `why`), and where it leads."""
 
     shown: str
-    sort: float | str | None = None
+    value: float | str | None = None
     why: str | None = None
     strong: bool = False  # what makes the row stand in its table
+    link: str | None = None
 
     @property
     def numeric(self) -> bool:
-        return not isinstance(self.sort, str)
+        return not isinstance(self.value, str)
 
 
 @dataclass(frozen=True)
-class PageTable:
-    """A table of the page; `total` rows exist, the first of them are shown."""
+class Table:
+    """Rows under headings, of `total` that exist; `cut` says so where not every row is here."""
 
-    anchor: str
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     total: int
-    file: str  # where all rows are
-    order: str = "with the largest n"
-
-    @property
-    def cut(self) -> str | None:
-        """What the page says when it does not show every row."""
-        if len(self.rows) >= self.total:
-            return None
-        where = f"all {count(self.total)} rows are in {self.file}"
-        return f"The {count(len(self.rows))} rows {self.order} are shown; {where}."
+    cut: str | None = None
+    note: str | None = None
 
 
-def detail_tables(result: AuditResult) -> list[PageTable]:
-    """All numbers, by level; only tables that have rows."""
+Link: TypeAlias = Callable[[str, str, str | None], str]  # kind, name, task → address
+RowLink: TypeAlias = Callable[[dict[str, Any], str], str | None]  # row, column → address
+
+
+def cut_of(kept: int, total: int, file: str, order: str = "with the largest n") -> str | None:
+    """What is said where not every row is shown.
+
+    >>> cut_of(200, 1234, "tables/power.csv")
+    'The 200 rows with the largest n are shown; all 1,234 rows are in tables/power.csv.'
+    """
+    if kept >= total:
+        return None
+    return f"The {count(kept)} rows {order} are shown; all {count(total)} rows are in {file}."
+
+
+def detail_tables(result: AuditResult) -> dict[str, Table]:
+    """All numbers, by level, under the anchors of the page; only tables that have rows."""
     frame = result.results
     compares = (frame["by"] == "overall") & frame["baseline"].isna() & frame["shift"].isna()
     parts = (
@@ -83,11 +96,15 @@ def detail_tables(result: AuditResult) -> list[PageTable]:
         ("groupings", "Group columns as a whole", frame["by"] == "grouping"),
     )
     members = members_of(result)
-    tables = [results_table(anchor, title, frame[keep], members) for anchor, title, keep in parts]
+    tables = {anchor: results_table(title, frame[rows], members) for anchor, title, rows in parts}
     if (frame["n_seeds_baseline"].fillna(1) > 1).any() or (frame["n_seeds_compressed"] > 1).any():
-        tables.append(_members(result.per_seed))
-    tables += [_plain(result, name, *how) for name, how in _PLAIN.items()]
-    return [table for table in tables if table.total]
+        file = "tables/per_seed.csv"
+        tables["members"] = frame_table("Every member", result.per_seed, _MEMBERS, file)
+    for name, title in _PLAIN.items():
+        frame = getattr(result, name)
+        columns = [(str(c), str(c).replace("_", " "), _plain) for c in frame.columns]
+        tables[name] = frame_table(title, frame, columns, f"tables/{name}.csv")
+    return {anchor: table for anchor, table in tables.items() if table.total}
 
 
 def name_cell(value: Any) -> Cell:
@@ -101,7 +118,7 @@ def finite(value: Any) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def largest(frame: pd.DataFrame) -> pd.DataFrame:
+def _largest(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with the largest n, in their own order, if there are too many."""
     if len(frame) <= LIMIT:
         return frame
@@ -112,7 +129,7 @@ def largest(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[sorted(order[:LIMIT])]
 
 
-_Show = Callable[[dict[str, Any], str], Cell]
+Show: TypeAlias = Callable[[dict[str, Any], str], Cell]
 
 
 def _value(row: dict[str, Any], key: str) -> Cell:
@@ -134,7 +151,7 @@ def _why(row: dict[str, Any], key: str) -> str | None:
     return status if missing(row[key]) and status != "ok" else None
 
 
-def _span(low: str, high: str) -> _Show:
+def _span(low: str, high: str) -> Show:
     def show(row: dict[str, Any], key: str) -> Cell:
         metric = str(row["metric"])
         said = shift_of(metric, real(row[key]), real(row[low]), real(row[high]))
@@ -147,7 +164,7 @@ def _limits(row: dict[str, Any], key: str) -> Cell:
     """Simultaneous limits without the shift, or excess, that stands beside them."""
     low, high = real(row[key]), real(row[key.replace("_low", "_high")])
     if missing(low) and missing(high):
-        return Cell(NOTHING, None)
+        return Cell(NOTHING)
     said = shift_of(str(row["metric"]), low, low, high)
     return Cell(said[said.index("[") :], finite(high))
 
@@ -159,8 +176,7 @@ def _yes(row: dict[str, Any], key: str) -> Cell:
 
 
 def _share(row: dict[str, Any], key: str) -> Cell:
-    value = real(row[key])
-    return Cell(NOTHING if missing(value) else percent(value), finite(value))
+    return Cell(percent(real(row[key])), finite(row[key]))
 
 
 def _p(row: dict[str, Any], key: str) -> Cell:
@@ -169,10 +185,7 @@ def _p(row: dict[str, Any], key: str) -> Cell:
 
 def _shift_size(row: dict[str, Any], key: str) -> Cell:
     value = real(row[key])
-    if missing(value):
-        return Cell(NOTHING, None)
-    said = size_in_points(value) if is_share(str(row["metric"])) else number(value)
-    return Cell(said, finite(value))
+    return size_cell(value) if is_share(str(row["metric"])) else Cell(number(value), finite(value))
 
 
 def _text_cell(row: dict[str, Any], key: str) -> Cell:
@@ -184,7 +197,7 @@ def _count_cell(row: dict[str, Any], key: str) -> Cell:
 
 
 # Column of the frame, heading, how to show it. Columns without a single value are left out.
-_RESULTS: tuple[tuple[str, str, _Show], ...] = (
+_RESULTS: tuple[tuple[str, str, Show], ...] = (
     ("variant", "variant", _text_cell),
     ("task", "task", _text_cell),
     ("scope", "scope", _text_cell),
@@ -197,6 +210,9 @@ _RESULTS: tuple[tuple[str, str, _Show], ...] = (
     ("baseline", "baseline", _value),
     ("compressed", "compressed", _compressed),
     ("shift", "shift [interval]", _span("ci_low", "ci_high")),
+    # Beside the shift, which it is read with.
+    ("matched", "retraining with compression", _shift_size),
+    ("noise_floor", "retraining alone, up to", _shift_size),
     ("sim_low", "simultaneous limits", _limits),
     ("p_value", "p", _p),
     ("p_adjusted", "p, corrected", _p),
@@ -207,34 +223,68 @@ _RESULTS: tuple[tuple[str, str, _Show], ...] = (
     ("excess_p_adjusted", "p of the excess, corrected", _p),
     ("churn", "churn", _share),
     ("debiased", "corrected for noise", _value),
-    ("matched", "retraining with compression", _shift_size),
-    ("noise_floor", "retraining alone, up to", _shift_size),
     ("p_retraining", "p against retraining", _p),
     ("status", "status", _text_cell),
 )
 
 
-def results_table(anchor: str, title: str, frame: pd.DataFrame, members: str) -> PageTable:
-    columns = tuple((key, worded(heading, members), show) for key, heading, show in _RESULTS)
-    if frame["scope"].nunique() < 2:
-        columns = tuple(c for c in columns if c[0] != "scope")
-    return _shown(anchor, title, frame, columns, "tables/results.csv")
-
-
-def _shown(
-    anchor: str,
+def results_table(
     title: str,
     frame: pd.DataFrame,
-    columns: tuple[tuple[str, str, _Show], ...],
+    members: str,
+    without: Sequence[str] = (),
+    link: RowLink | None = None,
+) -> Table:
+    """Rows of the results.
+
+    Parameters
+    ----------
+    without
+        Columns that the title, or the page, says of every row.
+    link
+        Where the names in a row lead.
+    """
+    same = (*without, "scope") if frame["scope"].nunique() < 2 else without
+    columns = tuple(
+        (key, worded(heading, members), show) for key, heading, show in _RESULTS if key not in same
+    )
+    return frame_table(title, frame, columns, RESULTS, link)
+
+
+def frame_table(
+    title: str,
+    frame: pd.DataFrame,
+    columns: Sequence[tuple[str, str, Show]],
     file: str,
-) -> PageTable:
-    kept = [c for c in columns if frame[c[0]].notna().any()]
-    rows = tuple(tuple(show(row, key) for key, _, show in kept) for row in records(largest(frame)))
-    headings = tuple(heading for _, heading, _ in kept)
-    return PageTable(anchor, title, headings, rows, len(frame), file)
+    link: RowLink | None = None,
+    first: int | None = None,
+) -> Table:
+    """Rows of a frame; columns without a single value are left out.
+
+    Parameters
+    ----------
+    columns
+        Column of the frame, heading, and how it is shown.
+    file
+        Where all rows are.
+    first
+        So many rows from the top; by default the `LIMIT` with the largest n.
+    """
+
+    def cell(row: dict[str, Any], key: str, show: Show) -> Cell:
+        made = show(row, key)
+        address = None if link is None else link(row, key)
+        return made if address is None else replace(made, link=address)
+
+    held = [column for column in columns if frame[column[0]].notna().any()]
+    some = _largest(frame) if first is None else frame.head(first)
+    rows = tuple(tuple(cell(row, key, show) for key, _, show in held) for row in records(some))
+    order = "with the largest n" if first is None else "that come first"
+    cut = cut_of(len(rows), len(frame), file, order)
+    return Table(title, tuple(heading for _, heading, _ in held), rows, len(frame), cut)
 
 
-_MEMBERS: tuple[tuple[str, str, _Show], ...] = (
+_MEMBERS: tuple[tuple[str, str, Show], ...] = (
     ("variant", "variant", _text_cell),
     ("seed", "member", _text_cell),
     ("task", "task", _text_cell),
@@ -246,88 +296,108 @@ _MEMBERS: tuple[tuple[str, str, _Show], ...] = (
 )
 
 
-def _members(frame: pd.DataFrame) -> PageTable:
-    """What every single member of a population does."""
-    return _shown("members", "Every member", frame, _MEMBERS, "tables/per_seed.csv")
-
-
-# Frames without metrics of their own: which columns are shares of something.
-_PLAIN: dict[str, tuple[str, frozenset[str]]] = {
-    "concentration": (
-        "Concentration of lost and gained answers",
-        frozenset(
-            ("share_examples", "share_lost", "share_gained", "share_lost_poisson")
-        ),
-    ),
-    "group_error": ("Excess allowing for wrong group labels", frozenset()),
-    "power": ("What could have been found", frozenset(("discordance",))),
-    "data": ("Data", frozenset(("share",))),
-}  # fmt: skip
-# Sizes of losses, without a sign.
-_LOSSES = frozenset(("min_detectable_shift", "reference_shift", "largest_loss"))
+# Frames without metrics of their own: how their columns are read; all others are plain numbers.
+_PLAIN = {
+    "concentration": "Concentration of lost and gained answers",
+    "group_error": "Excess allowing for wrong group labels",
+    "power": "What could have been found",
+    "data": "Data",
+}
+_SHARES = frozenset((
+    "share", "share_examples", "share_lost", "share_gained", "share_lost_poisson", "discordance",
+))  # fmt: skip
+_LOSSES = frozenset(("min_detectable_shift", "reference_shift", "largest_loss"))  # without a sign
 _POINTS = frozenset(("excess_shift", "corrected_low", "corrected_high"))
 
 
-def _plain(result: AuditResult, name: str, title: str, shares: frozenset[str]) -> PageTable:
-    frame: pd.DataFrame = getattr(result, name)
-    kept = [str(c) for c in frame.columns if frame[c].notna().any()]
-
-    def cell(column: str, value: Any) -> Cell:
-        if isinstance(value, str) or missing(value):
-            return name_cell(value)
-        if column in shares:
-            return Cell(percent(float(value)), float(value))
-        if column in _LOSSES:
-            return Cell(size_in_points(float(value)), abs(float(value)))
-        if column in _POINTS:
-            return Cell(points(float(value)), float(value))
-        whole = column.startswith("n") or float(value).is_integer()
-        return Cell(count(value) if whole else number(float(value)), finite(value))
-
-    rows = tuple(
-        tuple(cell(column, row[column]) for column in kept) for row in records(largest(frame))
-    )
-    headings = tuple(column.replace("_", " ") for column in kept)
-    return PageTable(name, title, headings, rows, len(frame), f"tables/{name}.csv")
+def _plain(row: dict[str, Any], key: str) -> Cell:
+    value = row[key]
+    if isinstance(value, str) or missing(value):
+        return name_cell(value)
+    if key in _SHARES:
+        return Cell(percent(float(value)), float(value))
+    if key in _LOSSES:
+        return Cell(size_in_points(float(value)), abs(float(value)))
+    if key in _POINTS:
+        return Cell(points(float(value)), float(value))
+    whole = key.startswith("n") or float(value).is_integer()
+    return Cell(count(value) if whole else number(float(value)), finite(value))
 
 
 # Tables of the finding: who loses, who loses more than the rest, who has too few examples.
 
-RESULTS = "tables/results.csv"
+
+def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Table]:
+    """Who loses more than the rest, who loses, who has too few examples, who was not tested.
+
+    Parameters
+    ----------
+    link
+        Where the name of a class or group leads.
+    """
+    several = len(finding.families) > 1
+    strong = f" Strong: p of at most {finding.alpha:g}." if several else ""
+    more = _losses(finding, "pays more", f"{IN_FAMILY} {CHURN}{strong}", link)
+    corrected = " p-values are not corrected." if finding.correction == "none" else ""
+    strong = " Strong: limits below 0." if several else ""
+    loses = _losses(finding, "loses", f"{IN_FAMILY}{corrected}{strong}", link)
+    tables = {
+        "pays-more": more,
+        "loses": loses,
+        "unseen": _blind_table(finding.blind, link),
+        "small": _small_table(finding.small),
+    }
+    return {key: table for key, table in tables.items() if table is not None}
 
 
-def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTable | None:
+def _losses(
+    finding: Finding, what: Literal["loses", "pays more"], note: str, link: Link | None
+) -> Table | None:
     """Who loses, or loses more than the rest, in every scope in which it can be told.
 
     By the limits of their family, not by those of the lead: more may stand here than the lead
     names. Whoever does so in one scope stands here with the numbers of both; those that say it
     are strong.
     """
-    sides = [_Side(verdict, what, finding.members.kind) for verdict in finding.families]
-    listed = {payer.key: payer for side in reversed(sides) for payer in side.told}
-    order = dict.fromkeys(payer.key for side in sides for payer in side.told)
-    payers = [listed[key] for key in order]
-    if not payers:
+    loses, families, members = what == "loses", finding.families, finding.members.kind
+    told = [family.loses if loses else family.pays_more for family in families]
+    # The numbers are those of the first scope that tells it.
+    listed = {c.key: c for side in reversed(told) for c in side}
+    changes = [listed[key] for key in dict.fromkeys(c.key for side in told for c in side)]
+    if not changes:
         return None
-    tasks = any(payer.task is not None for payer in payers)
+    own = [{c.key: c for c in (f.shifts if loses else f.excesses)} for f in families]
+    strong = [{c.key for c in side} for side in told]
+    tasks = any(change.task is not None for change in changes)
     # The noise floor is one of shifts; beside an excess it would be read as one of excesses.
-    floors = what == "loses" and any(not missing(p.context.noise_floor) for p in payers)
-    rows = [
+    floors = loses and any(not missing(change.noise_floor) for change in changes)
+
+    def of_scope(scope: int, key: tuple[str, str, str | None]) -> tuple[Cell, Cell]:
+        change = own[scope].get(key)
+        if change is None:
+            dash = Cell(NOTHING, None, "cannot be estimated in this scope")
+            return dash, dash
+        said = Cell(interval(change), finite(change.shift), strong=key in strong[scope])
+        return said, Cell(p_value(change.p, bare=True), finite(change.p))
+
+    rows = tuple(
         (
-            _who(payer),
-            *([name_cell(payer.task)] if tasks else []),
-            Cell(payer.metric, payer.metric),
-            Cell(count(payer.n), payer.n),
-            Cell(_before_after(payer), finite(payer.compressed)),
-            Cell(NOTHING if missing(payer.churn) else percent(payer.churn), finite(payer.churn)),
-            *(cell for side in sides for cell in side.cells(payer)),
-            *([_floor_of_payer(payer)] if floors else []),
+            _who(change, link),
+            *([name_cell(change.task)] if tasks else []),
+            Cell(change.metric, change.metric),
+            Cell(count(change.n), change.n),
+            Cell(
+                f"{percent(change.baseline).removesuffix(' %')} → {percent(change.compressed)}",
+                finite(change.compressed),
+            ),
+            Cell(percent(change.churn), finite(change.churn)),
+            *(cell for scope in range(len(families)) for cell in of_scope(scope, change.key)),
+            *([size_cell(change.noise_floor)] if floors else []),
         )
-        for payer in payers[:LIMIT]
-    ]
-    limits = "simultaneous limits"
-    quantity = "excess over the rest in points" if what == "pays more" else "shift in points"
-    several = len(sides) > 1
+        for change in changes[:LIMIT]
+    )
+    quantity = "shift in points" if loses else "excess over the rest in points"
+    names = [f", {worded(SIDES[family.scope], members).lower()}" for family in families]
     headings = (
         "who",
         *(["task"] if tasks else []),
@@ -337,95 +407,67 @@ def payer_table(finding: Finding, what: Literal["loses", "pays more"]) -> PageTa
         "churn",
         *(
             heading
-            for side in sides
-            for heading in (
-                f"{quantity}{', ' + side.name if several else ''} [{limits}]",
-                f"p{', ' + side.name if several else ''}",
-            )
+            for name in (names if len(names) > 1 else [""])
+            for heading in (f"{quantity}{name} [simultaneous limits]", f"p{name}")
         ),
-        *([worded("retraining alone, up to", finding.members.kind)] if floors else []),
+        *([worded("retraining alone, up to", members)] if floors else []),
     )
-    return PageTable(
-        "", what, headings, tuple(rows), len(payers), RESULTS, "with the largest shift"
-    )
+    title = "Who loses" if loses else "Who loses more than the rest"
+    cut = cut_of(len(rows), len(changes), RESULTS, "with the largest shift")
+    return Table(title, headings, rows, len(changes), cut, note)
 
 
-class _Side:
-    """The rows of one scope, found by whom they speak of."""
-
-    def __init__(self, verdict: Verdict, what: Literal["loses", "pays more"], members: str) -> None:
-        self.name = worded(SIDES[verdict.scope], members).lower()
-        self.told = verdict.loses if what == "loses" else verdict.pays_more
-        every = verdict.shifts if what == "loses" else verdict.excesses
-        self._rows = {payer.key: payer for payer in every}
-        self._strong = {payer.key for payer in self.told}
-
-    def cells(self, payer: Payer) -> tuple[Cell, Cell]:
-        own = self._rows.get(payer.key)
-        if own is None:
-            why = "cannot be estimated in this scope"
-            return Cell(NOTHING, None, why), Cell(NOTHING, None, why)
-        strong = payer.key in self._strong
-        said = points_interval(own.shift, own.low, own.high).replace(" points", "")
-        p = Cell(p_value(own.p, bare=True), finite(own.p))
-        return Cell(said, finite(own.shift), strong=strong), p
+def interval(change: Change) -> str:
+    """A shift in points with its limits, where the heading names the unit."""
+    return points_interval(change.shift, change.low, change.high).replace(" points", "")
 
 
-def _who(item: Payer | Blind | Small) -> Cell:
-    return name_cell("class " + item.name if item.kind == "class" else item.name)
+def size_cell(share: float) -> Cell:
+    """The size of a change in points."""
+    return Cell(NOTHING if missing(share) else size_in_points(share), finite(share))
 
 
-def _before_after(payer: Payer) -> str:
-    return f"{percent(payer.baseline).removesuffix(' %')} → {percent(payer.compressed)}"
+def _who(item: Change | Blind | Small, link: Link | None = None) -> Cell:
+    cell = name_cell("class " + item.name if item.kind == "class" else item.name)
+    if link is None or isinstance(item, Small):
+        return cell
+    return replace(cell, link=link(item.kind, item.name, item.task))
 
 
-def _floor_of_payer(payer: Payer) -> Cell:
-    floor = payer.context.noise_floor
-    return Cell(NOTHING if missing(floor) else size_in_points(floor), finite(floor))
-
-
-def blind_table(blind: Sequence[Blind]) -> PageTable | None:
+def _blind_table(blind: Sequence[Blind], link: Link | None) -> Table | None:
     """Who has too few examples to find a loss of the size that matters."""
     if not blind:
         return None
     tasks = any(b.task is not None for b in blind)
-    rows = [
+    never = "no loss would be found reliably at this n"
+    rows = tuple(
         (
-            _who(b),
+            _who(b, link),
             *([name_cell(b.task)] if tasks else []),
             Cell(count(b.n), b.n),
-            Cell(
-                NOTHING if missing(b.detectable) else size_in_points(b.detectable),
-                finite(b.detectable),
-                "no loss would be found reliably at this n" if missing(b.detectable) else None,
-            ),
+            replace(size_cell(b.detectable), why=never if missing(b.detectable) else None),
             Cell(count(b.n_needed), finite(b.n_needed)),
         )
         for b in blind[:LIMIT]
-    ]
-    reference = f"n needed for {100 * blind[0].reference:g} points"
+    )
     headings = (
         "who",
         *(["task"] if tasks else []),
         "n",
         "least loss found with 80 % power",
-        reference,
+        f"n needed for {100 * blind[0].reference:g} points",
     )
-    title, order = "too few examples", "with the smallest n"
-    return PageTable("", title, headings, tuple(rows), len(blind), "tables/power.csv", order)
+    cut = cut_of(len(rows), len(blind), "tables/power.csv", "with the smallest n")
+    return Table("Too few examples", headings, rows, len(blind), cut)
 
 
-def small_table(small: Sequence[Small]) -> PageTable | None:
+def _small_table(small: Sequence[Small]) -> Table | None:
     """Classes and groups that were not tested."""
     if not small:
         return None
-    rows = [
-        (_who(s), Cell(count(s.n), s.n), Cell(shown(s.reason), shown(s.reason)))
-        for s in small[:LIMIT]
-    ]
-    headings = ("who", "n", "why")
-    title, order = "not tested", "that come first"
-    return PageTable("", title, headings, tuple(rows), len(small), RESULTS, order)
+    rows = tuple((_who(s), Cell(count(s.n), s.n), name_cell(s.reason)) for s in small[:LIMIT])
+    cut = cut_of(len(rows), len(small), RESULTS, "that come first")
+    return Table("Not tested", ("who", "n", "why"), rows, len(small), cut)
 
 
 # The dense and the compressed numbers side by side: two short tables per variant.
@@ -438,41 +480,54 @@ _OVERALL = (
 _GROUPING = ("worst_group", "group_gap")
 
 
-def before_after(result: AuditResult, finding: Finding) -> PageTable | None:
+def number_tables(result: AuditResult, finding: Finding) -> dict[str, Table]:
+    """Baseline and compressed numbers side by side, and calibration by group."""
+    tables = {"numbers": _numbers(result, finding), "calibration": _calibration(result, finding)}
+    return {key: table for key, table in tables.items() if table is not None}
+
+
+def _numbers(result: AuditResult, finding: Finding) -> Table | None:
     """Headline metrics of baseline and variant with their shift in every scope."""
     sides = [verdict.scope for verdict in finding.families]
-    shifts = {side: _shifts(result, finding.variant, side) for side in sides}
-    rows = _rows(result, finding.variant, "model")
+    held = {side: _rows(result, finding.variant, side) for side in sides}
+    rows = held["model"]
     if not rows:
         return None
+    shifts = {
+        (side, row["metric"], text(row["group"])): _shift_cell(row)
+        for side, own in held.items()
+        for row in own
+    }
     groups = any(not missing(row["group"]) for row in rows)
     floors = any(not missing(row["noise_floor"]) for row in rows)
-    several = len(sides) > 1
     members = finding.members.kind
-    names = [worded(SIDES[side], members).lower() for side in sides]
+    names = [f", {worded(SIDES[side], members).lower()}" for side in sides]
     headings = (
         "metric",
         *(["of"] if groups else []),
         shown(result.baseline),
         shown(finding.variant),
-        *(f"shift{', ' + name if several else ''} [interval]" for name in names),
+        *(f"shift{name} [interval]" for name in (names if len(names) > 1 else [""])),
         *([worded("retraining alone, up to", members)] if floors else []),
     )
     cells = tuple(
         (
             name_cell(row["metric"]),
             *([name_cell(row["group"])] if groups else []),
-            _value_before_after(row, "baseline"),
-            _value_before_after(row, "compressed"),
-            *(shifts[side].get(_key(row), Cell(NOTHING)) for side in sides),
-            *([_floor_of_row(row)] if floors else []),
+            _side_value(row, "baseline"),
+            _side_value(row, "compressed"),
+            *(
+                shifts.get((side, row["metric"], text(row["group"])), Cell(NOTHING))
+                for side in sides
+            ),
+            *([_shift_size(row, "noise_floor")] if floors else []),
         )
         for row in rows
     )
-    return PageTable("", "before and after", headings, cells, len(cells), "tables/results.csv")
+    return Table("Baseline and compressed numbers", headings, cells, len(cells))
 
 
-def calibration(result: AuditResult, finding: Finding) -> PageTable | None:
+def _calibration(result: AuditResult, finding: Finding) -> Table | None:
     """Calibration error beside that of a calibrated model, and the gap, by group."""
     from fairweight.auditing.compare.reliability import if_calibrated
 
@@ -491,9 +546,7 @@ def calibration(result: AuditResult, finding: Finding) -> PageTable | None:
             names = [(side, key[0], definition, key[1]) for side in (baseline, variant)]
             if missing(row["baseline"]) or not all(name in expected for name in names):
                 continue
-            gap = gaps.get(key, {})
-            shift, low, high = (real(gap.get(name)) for name in ("shift", "ci_low", "ci_high"))
-            status = text(gap.get("status"))
+            gap = gaps.get(key, dict.fromkeys(row) | {"metric": "calibration_gap"})
             cells.append(
                 (
                     *([name_cell(key[0])] if result.tasks else []),
@@ -502,14 +555,10 @@ def calibration(result: AuditResult, finding: Finding) -> PageTable | None:
                     *(
                         cell
                         for side, name in zip(("baseline", "compressed"), names, strict=True)
-                        for cell in (_value_before_after(row, side), _percent(expected[name]))
+                        for cell in (_side_value(row, side), _percent(expected[name]))
                     ),
-                    *(_percent(real(gap.get(side))) for side in ("baseline", "compressed")),
-                    Cell(
-                        shift_of("calibration_gap", shift, low, high),
-                        finite(shift),
-                        status if missing(low) and status != "ok" else None,
-                    ),
+                    *(_percent(real(gap[side])) for side in ("baseline", "compressed")),
+                    _shift_cell(gap),
                 )
             )
     if not cells:
@@ -527,7 +576,12 @@ def calibration(result: AuditResult, finding: Finding) -> PageTable | None:
         f"gap, {shown(variant)}",
         "shift of the gap [interval]",
     )
-    return PageTable("", "calibration", headings, tuple(cells), len(cells), "tables/results.csv")
+    note = (
+        "ECE is above 0 by chance alone, so it stands beside that of a calibrated model of "
+        "the same size and has no interval. The gap is the mean score less the share that "
+        "came true: above 0 the scores promise too much."
+    )
+    return Table("Calibration by group", headings, tuple(cells), len(cells), note=note)
 
 
 def _percent(value: float) -> Cell:
@@ -543,29 +597,13 @@ def _rows(result: AuditResult, variant: str, scope: Scope) -> list[dict[str, Any
     return found
 
 
-def _key(row: dict[str, Any]) -> tuple[str, str | None]:
-    return str(row["metric"]), text(row["group"])
+def _shift_cell(row: dict[str, Any]) -> Cell:
+    shift, low, high = (real(row[name]) for name in ("shift", "ci_low", "ci_high"))
+    status = text(row["status"])
+    why = status if missing(low) and status != "ok" else None
+    return Cell(shift_of(str(row["metric"]), shift, low, high), finite(shift), why)
 
 
-def _shifts(result: AuditResult, variant: str, scope: Scope) -> dict[Any, Cell]:
-    found = {}
-    for row in _rows(result, variant, scope):
-        shift, low, high = (real(row[name]) for name in ("shift", "ci_low", "ci_high"))
-        status = text(row["status"])
-        why = status if missing(low) and status != "ok" else None
-        said = shift_of(str(row["metric"]), shift, low, high)
-        found[_key(row)] = Cell(said, finite(shift), why)
-    return found
-
-
-def _value_before_after(row: dict[str, Any], key: str) -> Cell:
+def _side_value(row: dict[str, Any], key: str) -> Cell:
     said = value_of(str(row["metric"]), real(row[key]), real(row["shift"]))
     return Cell(said, finite(row[key]))
-
-
-def _floor_of_row(row: dict[str, Any]) -> Cell:
-    floor = real(row["noise_floor"])
-    if missing(floor):
-        return Cell(NOTHING)
-    said = size_in_points(floor) if is_share(str(row["metric"])) else number(floor)
-    return Cell(said, finite(floor))

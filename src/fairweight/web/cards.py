@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,123 +16,6 @@ from fairweight.web.rendering import of_item
 from fairweight.web.site import Site
 from fairweight.web.votes.index import Array, SideVotes, TaskVotes, VoteIndex
 from fairweight.web.votes.writer import SCORED, UNSURE, kinds_in
-
-# What is shown of an example: what it is, and who answered what, ready to be written as JSON.
-
-
-def example(index: VoteIndex, place: int, task: str | None = None) -> dict[str, Any]:
-    """All that is known of one example, with the votes of all variants."""
-    return examples(index, [place], task)[0]
-
-
-def examples(
-    index: VoteIndex,
-    places: Sequence[int] | Array,
-    task: str | None = None,
-    variants: Sequence[str] | None = None,
-) -> list[dict[str, Any]]:
-    """The same of several examples; only of these variants, by default of all.
-
-    Every side (`baseline` and the entries of `variants`) has the votes, most first, the members'
-    answers and scores, the mean of their scores, and how sure they are; the variants also have
-    their distance from the baseline (0 to 1), in votes where both sides have equally many members,
-    its percentile, and the kinds of exemplars that the example is.
-    """
-    votes = index.task(task)
-    at = np.asarray(places, dtype=np.int64)
-    names = votes.head.variants if variants is None else tuple(variants)
-    baseline = votes.side(votes.head.baseline)
-    asked = [votes.side(name) for name in names]
-    first, *others = (_side(votes, side, at) for side in (baseline, *asked))
-    for side, shown in zip(asked, others, strict=True):
-        _add_distance(side, baseline, at, shown)
-    return [
-        {
-            "id": votes.example_id(place),
-            "place": place,
-            "task": votes.head.name,
-            "label": votes.head.classes[int(votes.label[place])],
-            "groups": {
-                name: group.levels[int(group.codes[place])] for name, group in votes.groups.items()
-            },
-            "properties": _properties(votes, place),
-            "baseline": first[row],
-            "variants": [shown[row] for shown in others],
-        }
-        for row, place in enumerate(at.tolist())
-    ]
-
-
-def _properties(votes: TaskVotes, place: int) -> dict[str, Any]:
-    found: dict[str, Any] = {name: _number(v[place]) for name, v in votes.numbers.items()}
-    return found | {name: texts[place] for name, texts in votes.texts.items()}
-
-
-def _side(votes: TaskVotes, side: SideVotes, at: Array) -> list[dict[str, Any]]:
-    names = (*votes.head.classes, NO_ANSWER)
-    given = np.asarray(votes.prediction[side.rows, at])  # (members, places)
-    scores = None if votes.score is None else np.asarray(votes.score[side.rows, at], np.float64)
-    seeds = [seed for variant, seed in votes.head.members if variant == side.variant]
-    return [
-        _answers(
-            names,
-            seeds,
-            given[:, i].tolist(),
-            None if scores is None else scores[:, i].tolist(),
-            int(votes.label[place]),
-            int(side.bits[place]),
-        )
-        | {"variant": side.variant}
-        for i, place in enumerate(at.tolist())
-    ]
-
-
-def _answers(
-    names: Sequence[str],
-    seeds: Sequence[str],
-    given: list[int],
-    scores: list[float] | None,
-    label: int,
-    bits: int,
-) -> dict[str, Any]:
-    counted = {code: given.count(code) for code in given}
-    ranked = sorted(counted.items(), key=lambda vote: (-vote[1], vote[0]))
-    known = [] if scores is None else [score for score in scores if not math.isnan(score)]
-    shown = scores or [math.nan] * len(given)
-    return {
-        "votes": {names[code]: number for code, number in ranked},
-        "modal": [names[code] for code, number in ranked if number == ranked[0][1]],
-        "n_members": len(given),
-        "n_right": given.count(label),
-        "score": sum(known) / len(known) if known else None,
-        "confidence": None if not bits & SCORED else "low" if bits & UNSURE else "high",
-        "members": [
-            {"seed": seed, "answer": names[code], "right": code == label, "score": _number(score)}
-            for seed, code, score in zip(seeds, given, shown, strict=True)
-        ],
-    }
-
-
-def _add_distance(
-    side: SideVotes, baseline: SideVotes, at: Array, shown: list[dict[str, Any]]
-) -> None:
-    assert side.distance is not None
-    assert side.percentile is not None
-    assert side.scale is not None
-    members, others = (s.rows.stop - s.rows.start for s in (side, baseline))
-    for row, place in zip(shown, at.tolist(), strict=True):
-        distance = int(side.distance[place])
-        row["distance"] = distance / (2 * side.scale)
-        row["distance_votes"] = distance if members == others else None
-        row["percentile"] = float(side.percentile[place])
-        row["kinds"] = kinds_in(int(side.bits[place]))
-
-
-def _number(value: Any) -> float | None:
-    """A number for JSON, which has no NaN and no infinity."""
-    number = float(value)
-    return number if math.isfinite(number) else None
-
 
 SMALL, LARGE = 160, 480  # pixels of the longer side
 
@@ -161,12 +44,16 @@ class Member:
 
 @dataclass(frozen=True)
 class Votes:
-    """The answers of one side; what only compressed variants have is null for the baseline."""
+    """The answers of one side; what only compressed variants have is null for the baseline.
+
+    `score` is the mean of the members' scores; `distance` is that from the baseline (0 to 1),
+    `percentile` the share of examples that lie less far apart.
+    """
 
     variant: str
     n_members: int
     n_right: int
-    bars: list[Bar]
+    bars: list[Bar]  # the right answer first, so that both sides begin with the same colour
     modal: list[str]
     score: float | None
     confidence: str | None
@@ -189,18 +76,100 @@ class Given:
 
 @dataclass(frozen=True)
 class Card:
-    """One example."""
+    """One example: what it is, how both sides vote, where it is shown, and what people said."""
 
     id: str
     task: str | None
     label: str
-    link: str
-    image: str | None
     groups: dict[str, str | None]
     properties: dict[str, Any]
     baseline: Votes
     variants: list[Votes]
-    annotations: list[Given]
+    link: str = ""
+    image: str | None = None
+    annotations: list[Given] = field(default_factory=list)
+
+
+def examples(
+    index: VoteIndex,
+    places: Sequence[int] | Array,
+    task: str | None = None,
+    variants: Sequence[str] | None = None,
+) -> list[Card]:
+    """The examples at these places; with the votes of these variants, by default of all."""
+    votes = index.task(task)
+    at = np.asarray(places, dtype=np.int64)
+    names = votes.head.variants if variants is None else variants
+    baseline, *others = (
+        _votes(votes, votes.side(name), at) for name in (votes.head.baseline, *names)
+    )
+    return [
+        Card(
+            id=votes.example_id(place),
+            task=votes.head.name,
+            label=votes.head.classes[int(votes.label[place])],
+            groups={
+                name: group.levels[int(group.codes[place])] for name, group in votes.groups.items()
+            },
+            properties={name: _number(values[place]) for name, values in votes.numbers.items()}
+            | {name: texts[place] for name, texts in votes.texts.items()},
+            baseline=baseline[row],
+            variants=[side[row] for side in others],
+        )
+        for row, place in enumerate(at.tolist())
+    ]
+
+
+def _votes(votes: TaskVotes, side: SideVotes, at: Array) -> list[Votes]:
+    """What one side says of each of these examples."""
+    names = (*votes.head.classes, NO_ANSWER)
+    given = np.asarray(votes.prediction[side.rows, at])  # (members, places)
+    scores = np.full(given.shape, np.nan)
+    if votes.score is not None:
+        scores = np.asarray(votes.score[side.rows, at], np.float64)
+    seeds = [seed for variant, seed in votes.head.members if variant == side.variant]
+    made = []
+    for i, place in enumerate(at.tolist()):
+        codes, own = given[:, i].tolist(), scores[:, i].tolist()
+        label, bits = int(votes.label[place]), int(side.bits[place])
+        known = [score for score in own if not math.isnan(score)]
+        counted = {code: codes.count(code) for code in codes}
+        ranked = sorted(counted.items(), key=lambda vote: (-vote[1], vote[0]))
+        bars: list[Bar] = []
+        begun = 0
+        for code, number in sorted(ranked, key=lambda vote: vote[0] != label):
+            right, total = code == label, len(codes)
+            bars.append(Bar(names[code], number, right, begun / total, number / total))
+            begun += number
+        distance, percentile, kinds = None, None, []
+        if side.distance is not None and side.percentile is not None and side.scale is not None:
+            distance = int(side.distance[place]) / (2 * side.scale)
+            percentile, kinds = float(side.percentile[place]), kinds_in(bits)
+        made.append(
+            Votes(
+                variant=side.variant,
+                n_members=len(codes),
+                n_right=codes.count(label),
+                bars=bars,
+                modal=[names[code] for code, number in ranked if number == ranked[0][1]],
+                score=sum(known) / len(known) if known else None,
+                confidence=None if not bits & SCORED else "low" if bits & UNSURE else "high",
+                distance=distance,
+                percentile=percentile,
+                kinds=kinds,
+                members=[
+                    Member(seed, names[code], code == label, _number(score))
+                    for seed, code, score in zip(seeds, codes, own, strict=True)
+                ],
+            )
+        )
+    return made
+
+
+def _number(value: Any) -> float | None:
+    """A number for JSON, which has no NaN and no infinity."""
+    number = float(value)
+    return number if math.isfinite(number) else None
 
 
 def cards(
@@ -212,27 +181,21 @@ def cards(
     *,
     size: int = SMALL,
 ) -> list[Card]:
-    """The examples at these places; with the votes of these variants, by default of all."""
-    votes = site.index(item).task(task)
-    told = said_of(site.annotated.current(item.key), votes.head.name)
+    """The same with links, images and annotations."""
+    index = site.index(item)
+    told = said_of(site.annotated.current(item.key), index.task(task).head.name)
     pictured = site.pictures(item).available
     return [
-        Card(
-            id=shown["id"],
-            task=shown["task"],
-            label=shown["label"],
-            link=of_item(item.key, "example", id=shown["id"], task=shown["task"]),
-            image=of_item(item.key, "image", id=shown["id"], size=size) if pictured else None,
-            groups=shown["groups"],
-            properties=shown["properties"],
-            baseline=_votes(shown["baseline"], shown["label"]),
-            variants=[_votes(side, shown["label"]) for side in shown["variants"]],
+        replace(
+            card,
+            link=of_item(item.key, "example", id=card.id, task=card.task),
+            image=of_item(item.key, "image", id=card.id, size=size) if pictured else None,
             annotations=[
                 Given(row.verdict, row.label, row.note, row.annotator, row.time)
-                for row in told.get(shown["id"], ())
+                for row in told.get(card.id, ())
             ],
         )
-        for shown in examples(site.index(item), list(places), task, variants)
+        for card in examples(index, list(places), task, variants)
     ]
 
 
@@ -243,31 +206,3 @@ def said_of(rows: Iterable[Annotation], task: str | None) -> dict[str, list[Anno
         if row.task == (task or ""):
             found.setdefault(row.example_id, []).append(row)
     return found
-
-
-def _votes(side: dict[str, Any], label: str) -> Votes:
-    return Votes(
-        variant=side["variant"],
-        n_members=side["n_members"],
-        n_right=side["n_right"],
-        bars=_bars(side["votes"], label),
-        modal=side["modal"],
-        score=side["score"],
-        confidence=side["confidence"],
-        distance=side.get("distance"),
-        percentile=side.get("percentile"),
-        kinds=side.get("kinds", []),
-        members=[Member(m["seed"], m["answer"], m["right"], m["score"]) for m in side["members"]],
-    )
-
-
-def _bars(votes: dict[str, int], label: str) -> list[Bar]:
-    """The right answer first, so that both sides begin with the same colour."""
-    ranked = sorted(votes.items(), key=lambda vote: (vote[0] != label, -vote[1]))
-    total = sum(votes.values())
-    made: list[Bar] = []
-    begun = 0
-    for answer, number in ranked:
-        made.append(Bar(answer, number, answer == label, begun / total, number / total))
-        begun += number
-    return made

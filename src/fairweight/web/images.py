@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from fairweight.data import load
 from fairweight.data.backdoor import MARKS, Backdoor
-from fairweight.data.codecs import png
-from fairweight.data.dataset import Images, Pixels
 from fairweight.errors import FairweightError
-from fairweight.report.images import BYTES, PATH, ending
+from fairweight.report.images import BYTES, PATH, DatasetImages, ending
 from fairweight.specs.data import Data, DrawnBackdoor
 from fairweight.tables.canonical import canonical_sql
 from fairweight.tables.connection import quote
@@ -24,43 +20,6 @@ from fairweight.web.items import Item
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-# Images from a data set, by the identities that the predictions have too.
-
-Mark = Callable[[Pixels], Pixels]
-
-
-class DatasetImages:
-    """The images of a data set with the marks that the study gave them."""
-
-    def __init__(self, spec: Data, root: Path | None) -> None:
-        self._images = _read(spec, root)
-        self._row = {name: i for i, name in enumerate(self._images.example_id.tolist())}
-        self._marked: frozenset[str] = frozenset()
-        self._mark: Mark | None = None
-        if isinstance(spec.backdoor, str):
-            drawn = Backdoor.read(Path(spec.backdoor))
-            self._marked, self._mark = frozenset(drawn.ids), MARKS[drawn.kind]
-
-    def file(self, example_id: str) -> bytes | None:
-        """A PNG; None where the data set has no such example."""
-        row = self._row.get(example_id)
-        if row is None:
-            return None
-        pixels: Pixels = np.asarray(self._images.images[row])
-        if self._mark is not None and example_id in self._marked:
-            pixels = self._mark(pixels[None])[0]
-        return png(pixels)
-
-
-def _read(spec: Data, root: Path | None) -> Images:
-    if isinstance(spec.backdoor, DrawnBackdoor):
-        # Who is marked depends on the parts, which only the lab divides.
-        from fairweight.lab.partition import prepare
-
-        return prepare(spec, root).test
-    return load(spec.name, root, **dict(spec.options))
 
 
 # Images from a table's column `image` (bytes) or `image_path` (files of the study's folder).
@@ -72,11 +31,10 @@ MOST_BYTES = 50_000_000  # of one file
 class StoredImages:
     """Images in a Parquet file, read a few rows at a time."""
 
-    def __init__(self, path: Path, id: str) -> None:
+    def __init__(self, path: Path, ids: pa.ChunkedArray) -> None:
         import pyarrow.parquet as pq
 
-        self._file = pq.ParquetFile(path)
-        self._ids = _columns(str(path), id).column(0)
+        self._file, self._ids = pq.ParquetFile(path), ids
         self._rows = lru_cache(maxsize=8)(self._read)
 
     def file(self, example_id: str) -> bytes | None:
@@ -99,21 +57,17 @@ class StoredImages:
 class NamedImages:
     """Image files that a table names, of the study's own folder or the given one."""
 
-    def __init__(self, table: str, id: str, item: Item) -> None:
-        found = _columns(table, id, PATH)
-        self._ids, self._paths = found.column(0), found.column(1)
-        self._beside = Path(table).resolve().parent
+    def __init__(self, table: Path, named: pa.Table, item: Item) -> None:
+        self._ids, self._paths = named.column(0), named.column(1)
+        self._beside = table.resolve().parent
         roots = [item.folder, *([] if item.data is None else [item.data])]
         self._roots = [root.resolve() for root in roots]
 
     def file(self, example_id: str) -> bytes | None:
         """The bytes of the file; None also where it lies anywhere else."""
         row = _place(self._ids, example_id)
-        named = None if row is None else self._paths[row].as_py()
-        return None if named is None else self._confined(named)
-
-    def _confined(self, named: str) -> bytes | None:
-        if "\x00" in named or Path(named).is_absolute():
+        named: str | None = None if row is None else self._paths[row].as_py()
+        if named is None or "\x00" in named or Path(named).is_absolute():
             return None
         for base in (self._beside, *self._roots):
             # Resolved first: a link or `..` that leads out of the folder is seen as what it is.
@@ -126,47 +80,29 @@ class NamedImages:
 
 def table_images(item: Item) -> StoredImages | NamedImages | None:
     """Where a table of the item has images; None where none has."""
+    from fairweight.tables.connection import Workspace
+    from fairweight.tables.sources import open_source
+
     id = item.columns.get("id", "example_id")
     for given in (item.examples, item.predictions):
         if not isinstance(given, str) or not Path(given).is_file():
             continue
-        names = _names(given)
-        if id not in names:
-            continue
-        if BYTES in names and Path(given).suffix in (".parquet", ".pq"):
-            return StoredImages(Path(given), id)
-        if PATH in names:
-            return NamedImages(given, id, item)
+        workspace = Workspace()
+        try:
+            source = open_source(workspace, given)
+            if id not in source.columns:
+                continue
+            ids, view = canonical_sql(quote(id), source.columns[id]), quote(source.view)
+            if BYTES in source.columns and Path(given).suffix in (".parquet", ".pq"):
+                rows = workspace.connection.sql(f"SELECT {ids} FROM {view}").to_arrow_table()
+                return StoredImages(Path(given), rows.column(0))
+            if PATH in source.columns:  # each example once
+                paths = f"any_value(CAST({quote(PATH)} AS VARCHAR))"
+                rows = workspace.connection.sql(f"SELECT {ids}, {paths} FROM {view} GROUP BY 1")
+                return NamedImages(Path(given), rows.to_arrow_table(), item)
+        finally:
+            workspace.close()
     return None
-
-
-def _names(table: str) -> list[str]:
-    from fairweight.tables.connection import Workspace
-    from fairweight.tables.sources import open_source
-
-    workspace = Workspace()
-    try:
-        return list(open_source(workspace, table).columns)
-    finally:
-        workspace.close()
-
-
-def _columns(table: str, id: str, path: str | None = None) -> pa.Table:
-    """Identities as text, row by row; with a column of paths each example once, and its path."""
-    from fairweight.tables.connection import Workspace
-    from fairweight.tables.sources import open_source
-
-    workspace = Workspace()
-    try:
-        source = open_source(workspace, table)
-        ids = canonical_sql(quote(id), source.columns[id])
-        rows = f"FROM {quote(source.view)}"
-        sql = f"SELECT {ids} {rows}"
-        if path is not None:
-            sql = f"SELECT {ids}, any_value(CAST({quote(path)} AS VARCHAR)) {rows} GROUP BY 1"
-        return workspace.connection.sql(sql).to_arrow_table()
-    finally:
-        workspace.close()
 
 
 def _place(ids: Any, example_id: str) -> int | None:
@@ -181,6 +117,20 @@ def _place(ids: Any, example_id: str) -> int | None:
     return None if found < 0 else found
 
 
+def dataset_images(spec: Data, root: Path | None) -> DatasetImages:
+    """The images of a data set with the marks that the study gave them."""
+    if isinstance(spec.backdoor, DrawnBackdoor):
+        # Who is marked depends on the parts, which only the lab divides.
+        from fairweight.lab.partition import prepare
+
+        return DatasetImages(prepare(spec, root).test)
+    images = load(spec.name, root, **dict(spec.options))
+    if not isinstance(spec.backdoor, str):
+        return DatasetImages(images)
+    drawn = Backdoor.read(Path(spec.backdoor))
+    return DatasetImages(images, MARKS[drawn.kind], drawn.ids)
+
+
 SMALLEST, LARGEST = 16, 1024  # sides in pixels
 MOST_PIXELS = 50_000_000  # of a file; more is refused before it is decoded
 KEPT = 512  # encoded images in memory
@@ -188,6 +138,10 @@ FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 PNG = "image/png"
 # What is sent as it is where Pillow is missing.
 PLAIN = {".png": PNG, ".jpg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
+NONE = (
+    "There are no images: no table has a column image or image_path, and the folder does not name "
+    "its data set; name it (--dataset NAME --data DIR)."
+)
 
 
 class ImageSource(Protocol):
@@ -233,25 +187,19 @@ class Pictures:
 
     def _open(self) -> ImageSource | None:
         with self._lock:
-            if not self._opened:
-                try:
-                    self._source = self._found()
-                except (FairweightError, OSError, ImportError) as error:
-                    self.reason = str(error)
-                self._opened = True
+            if self._opened:
+                return self._source
+            self._opened = True
+            item = self._item
+            try:
+                self._source = table_images(item)
+                if self._source is None and item.dataset is not None:
+                    self._source = dataset_images(item.dataset, item.data)
+                elif self._source is None:
+                    self.reason = NONE
+            except (FairweightError, OSError, ImportError) as error:
+                self.reason = str(error)
         return self._source
-
-    def _found(self) -> ImageSource | None:
-        in_tables = table_images(self._item)
-        if in_tables is not None:
-            return in_tables
-        if self._item.dataset is not None:
-            return DatasetImages(self._item.dataset, self._item.data)
-        self.reason = (
-            "There are no images: no table has a column image or image_path, and the folder does "
-            "not name its data set; name it (--dataset NAME --data DIR)."
-        )
-        return None
 
 
 def thumbnail(file: bytes, size: int) -> tuple[bytes, str] | None:
@@ -268,17 +216,13 @@ def thumbnail(file: bytes, size: int) -> tuple[bytes, str] | None:
             if opened.width * opened.height > MOST_PIXELS:
                 return None
             opened.draft("RGB", (size, size))  # JPEGs are decoded small at once
-            return _png(opened, size), PNG
+            small = opened if opened.mode in ("L", "RGB") else opened.convert("RGB")
+            if max(small.size) > size:
+                small = small.copy()
+                small.thumbnail((size, size))
+            held = io.BytesIO()
+            small.save(held, format="PNG")
+            return held.getvalue(), PNG
     # Pillow's decoders raise many kinds of errors about damaged files.
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError):
         return None
-
-
-def _png(opened: Any, size: int) -> bytes:
-    shown = opened if opened.mode in ("L", "RGB") else opened.convert("RGB")
-    if max(shown.size) > size:
-        shown = shown.copy()
-        shown.thumbnail((size, size))
-    held = io.BytesIO()
-    shown.save(held, format="PNG")
-    return held.getvalue()

@@ -86,10 +86,11 @@ def link(place: str, query: Mapping[str, Any] | None = None) -> str:
 @cache
 def environment() -> Environment:
     """The templates; everything that they print is escaped."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader("fairweight.web", "templates"),
+        # What is said of a variant is laid out as in the report.
+        loader=ChoiceLoader([PackageLoader("fairweight.web"), PackageLoader("fairweight.report")]),
         autoescape=True,
         auto_reload=False,
         undefined=StrictUndefined,

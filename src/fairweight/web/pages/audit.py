@@ -1,8 +1,7 @@
-"""Tables of a page as both readers get them: a text to read, and the value behind it."""
+"""Everything about an audit: overview, variants, classes and groups, tasks, figures, the report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,24 +10,14 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 
-from fairweight.auditing.result import at_task, records, variant_of
-from fairweight.base.wording import NOTHING, missing, shown
+from fairweight.auditing.result import at_task, variant_of
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.report import view_tables
-from fairweight.report.figures import Figure, draw, figures
-from fairweight.report.finding import Finding, Payer, find
+from fairweight.report import sections
+from fairweight.report.figures import draw, figures
+from fairweight.report.finding import Finding, find
 from fairweight.report.members import members_of, worded
-from fairweight.report.numbers import count, percent, points_interval
-from fairweight.report.numbers import size_in_points as points_size
-from fairweight.report.sentences import HEADINGS, QUESTIONS, SIDES, Sentence, reading, sentences
-from fairweight.report.view_tables import (
-    before_after,
-    blind_table,
-    finite,
-    payer_table,
-    small_table,
-)
-from fairweight.tables.companions import leak_notes, leaks
+from fairweight.report.view_model import view
+from fairweight.report.view_tables import Table, finding_tables, number_tables, results_table
 from fairweight.tables.names import known_group
 from fairweight.web.items import Item, require_own
 from fairweight.web.page import PROBLEMS, OfItem, OfSite, add_page
@@ -42,103 +31,23 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 
-@dataclass(frozen=True)
-class Cell:
-    """What is read, the value behind it (null: there is none, and `why`), and where it leads."""
-
-    shown: str
-    value: float | str | None = None
-    why: str | None = None
-    strong: bool = False
-    link: str | None = None
+# What every page of an audit is made of: tables with links, figures, what is said of a variant.
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows under headings; `cut` says so where not every row is here."""
-
-    title: str
-    headings: list[str]
-    rows: list[list[Cell]]
-    total: int
-    cut: str | None = None
-    note: str | None = None
-
-
-# A noise floor is read beside the shift: what may stand behind it.
-_BEHIND = (
-    "simultaneous limits", "p", "p, corrected", "loss that matters ruled out",
-    "excess over the others", "simultaneous limits of the excess", "p of the excess",
-    "p of the excess, corrected", "churn", "corrected for noise", "p against retraining", "status",
-)  # fmt: skip
-LinkOf = Callable[[dict[str, Any], str], str | None]  # (row, heading) → address
-
-
-def converted(
-    table: view_tables.PageTable, title: str, *, most: int | None = None, note: str | None = None
-) -> Table:
-    """A table of the report."""
-    rows = [
-        [Cell(cell.shown, cell.sort, cell.why, cell.strong) for cell in row]
-        for row in table.rows[:most]
+def _table(
+    title: str, rows: pd.DataFrame, item: Item, members: str, without: tuple[str, ...]
+) -> list[Table]:
+    """Rows of the results, with names that lead further; none where there are none."""
+    if rows.empty:
+        return []
+    return [
+        results_table(title, rows, members, without, lambda row, key: of_row(item.key, row, key))
     ]
-    cut = table.cut if most is None or len(table.rows) <= most else _first(len(rows), table.total)
-    return Table(title, list(table.headings), rows, table.total, cut, note)
-
-
-def _first(n: int, total: int) -> str:
-    return f"The first {n} of {total:,} rows; the variant's own page has the others."
-
-
-def of_results(
-    title: str,
-    frame: pd.DataFrame,
-    link_of: LinkOf,
-    without: Sequence[str] = (),
-    *,
-    members: str,
-) -> Table | None:
-    """Rows of the results, with names that lead further; None where there are none.
-
-    Columns `without` need not be there, because the title or the page says the same of every row.
-    """
-    if frame.empty:
-        return None
-    kept = view_tables.largest(frame)
-    made = converted(view_tables.results_table("", title, kept, members), title)
-    behind = {worded(heading, members) for heading in _BEHIND}
-    order = sorted(made.headings, key=lambda heading: heading in behind)
-    places = [made.headings.index(heading) for heading in order if heading not in without]
-    made = replace(made, headings=[made.headings[i] for i in places])
-    rows = [
-        [
-            replace(cells[i], link=link_of(row, heading))
-            for i, heading in zip(places, made.headings, strict=True)
-        ]
-        for cells, row in zip(made.rows, records(kept), strict=True)
-    ]
-    cut = None
-    if len(kept) < len(frame):
-        shown = f"The {len(kept):,} of {len(frame):,} rows with the largest n"
-        cut = f"{shown}; all are in tables/results.parquet."
-    return replace(made, rows=rows, total=len(frame), cut=cut)
-
-
-def first_cells_linked(table: Table, links: Sequence[str]) -> Table:
-    """The same table with the name in each row leading to its own page."""
-    rows = [
-        [replace(row[0], link=address), *row[1:]]
-        for row, address in zip(table.rows, links, strict=False)
-    ]
-    return replace(table, rows=rows)
-
-
-# Which figures a page offers; each is drawn when it comes into view.
 
 
 @dataclass(frozen=True)
 class Offered:
-    """A figure and the address of its specification."""
+    """A figure, drawn when it comes into view, and the address of its specification."""
 
     id: str
     title: str
@@ -151,130 +60,42 @@ class Offered:
 def offered(key: str, variant: str | None, members: str) -> list[Offered]:
     """Figures of one variant; without one, those that show all variants together."""
     return [
-        _offered(figure, key, variant, members)
+        Offered(
+            figure.id,
+            worded(figure.title, members),
+            worded(figure.caption, members),
+            figure.more or figure.explains,
+            of_item(key, "figure", id=figure.id, variant=variant),
+            of_item(key, "figure.json", id=figure.id, variant=variant),
+        )
         for figure in figures()
         if figure.once == (variant is None)
     ]
 
 
-def _offered(figure: Figure, key: str, variant: str | None, members: str) -> Offered:
-    query = {"id": figure.id, "variant": variant}
-    return Offered(
-        figure.id,
-        worded(figure.title, members),
-        worded(figure.caption, members),
-        figure.more or figure.explains,
-        of_item(key, "figure", **query),
-        of_item(key, "figure.json", **query),
-    )
-
-
-# What an audit found about one variant, in the words and tables of the report.
-
-
 @dataclass(frozen=True)
-class Said:
-    """Sentences under one heading."""
+class Section(sections.Section):
+    """The finding about one variant, with its tables and its page."""
 
-    heading: str
-    lines: list[str]
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of two questions: about these models, or about the method beyond retraining."""
-
-    title: str
-    question: str
-    said: list[Said]
-
-
-@dataclass(frozen=True)
-class Section:
-    """The finding about one variant."""
-
-    variant: str
-    baseline: str
     link: str
-    pair: str
-    said: list[Said]
-    sides: list[Side]
-    scope: list[str]
-    reading: str
     tables: list[Table]
 
 
-def section(result: AuditResult, key: str, variant: str, most: int | None = None) -> Section:
-    """The finding with who loses, who loses more, and what is too small (`most` rows of each)."""
-    finding = find(result, variant)
-    told = sentences(finding)
-    scopes = [verdict.scope for verdict in finding.verdicts]
-    several = len(scopes) > 1
-    members = finding.members.kind
+def section(key: str, finding: Finding, said: sections.Section, most: int | None = None) -> Section:
+    """What is said, who loses, who loses more, and what is too small (`most` rows of each)."""
+    tables = finding_tables(finding, lambda *whom: of_level(key, *whom)).values()
     return Section(
-        variant=variant,
-        baseline=finding.baseline,
-        link=of_variant(key, variant),
-        pair=" ".join(s.text for s in told if s.topic == "pair"),
-        said=_by_heading((s for s in told if s.scope is None or not several), members),
-        sides=[
-            Side(
-                worded(SIDES[scope], members),
-                worded(QUESTIONS[scope], members),
-                _by_heading((s for s in told if s.scope == scope), members),
-            )
-            for scope in scopes
-            if several
-        ],
-        scope=[s.text for s in told if s.topic == "scope"],
-        reading=reading(finding),
-        tables=list(_tables(finding, key, most)),
+        **vars(said),
+        link=of_variant(key, finding.variant),
+        tables=[table if most is None else _first(table, most) for table in tables],
     )
 
 
-def _by_heading(told: Iterable[Sentence], members: str) -> list[Said]:
-    lines: dict[str, list[str]] = {}
-    for sentence in told:
-        if sentence.topic in HEADINGS:
-            lines.setdefault(sentence.topic, []).append(sentence.text)
-    return [
-        Said(worded(heading, members), lines[topic])
-        for topic, heading in HEADINGS.items()
-        if topic in lines
-    ]
-
-
-def _tables(finding: Finding, key: str, most: int | None) -> Iterator[Table]:
-    titles: tuple[tuple[Literal["pays more", "loses"], str], ...] = (
-        ("pays more", "Who loses more than the rest"),
-        ("loses", "Who loses"),
-    )
-    for what, title in titles:
-        table = payer_table(finding, what)
-        if table is not None:
-            yield first_cells_linked(
-                converted(table, title, most=most), [_of(p, key) for p in _told(finding, what)]
-            )
-    blind = blind_table(finding.blind)
-    if blind is not None:
-        links = [of_level(key, b.kind, b.name, b.task) for b in finding.blind]
-        yield first_cells_linked(converted(blind, "Too few examples", most=most), links)
-    small = small_table(finding.small)
-    if small is not None:
-        yield converted(small, "Not tested", most=most)
-
-
-def _told(finding: Finding, what: Literal["pays more", "loses"]) -> list[Payer]:
-    """Who stands in the report's table, in its order."""
-    found: dict[object, Payer] = {}
-    for verdict in finding.families:
-        for payer in verdict.loses if what == "loses" else verdict.pays_more:
-            found.setdefault(payer.key, payer)
-    return list(found.values())
-
-
-def _of(payer: Payer, key: str) -> str:
-    return of_level(key, payer.kind, payer.name, payer.task)
+def _first(table: Table, most: int) -> Table:
+    if len(table.rows) <= most:
+        return table
+    cut = f"The first {most} of {table.total:,} rows; the variant's own page has the others."
+    return replace(table, rows=table.rows[:most], cut=cut)
 
 
 # Everything about one variant.
@@ -315,29 +136,24 @@ def variant(
 
 def _variant_page(site: Site, item: Item, name: str) -> VariantPage:
     result = site.audit(item)
-    numbers = before_after(result, find(result, name))
-    tables = [] if numbers is None else [converted(numbers, "Baseline and compressed numbers")]
+    finding, members = find(result, name), members_of(result)
+    tables = list(number_tables(result, finding).values())
     own = result.results[result.results["variant"] == name]
     for title, by, metric in _TABLES:
-        keep = own["by"] == by
-        rows = own[keep if metric is None else keep & (own["metric"] == metric)]
-        said = ("variant",) if metric is None else ("variant", "metric")
-        made = of_results(
-            title,
-            rows,
-            lambda row, name: of_row(item.key, row, name),
-            said,
-            members=members_of(result),
-        )
-        tables += [] if made is None else [made]
+        rows = own[own["by"] == by]
+        if metric is None:
+            tables += _table(title, rows, item, members, ("variant",))
+        else:
+            rows = rows[rows["metric"] == metric]
+            tables += _table(title, rows, item, members, ("variant", "metric"))
     gallery = None if item.predictions is None else of_item(item.key, "examples", variant=name)
     return VariantPage(
         item.key,
         name,
         list(result.variants),
-        section(result, item.key, name),
+        section(item.key, finding, sections.section(finding)),
         tables,
-        offered(item.key, name, members_of(result)),
+        offered(item.key, name, members),
         gallery,
     )
 
@@ -411,49 +227,22 @@ def level(
 
 def _level_page(site: Site, item: Item, by: By, name: str | None, task: str | None) -> LevelPage:
     result = site.audit(item)
-    tables = _all(result, item, by, task) if name is None else _one(result, item, by, name, task)
+    frame, members, tables = result.results, members_of(result), []
+    rows = frame[frame["by"] == by]
+    if name is None:  # a table per variant, the largest loss first
+        rows = at_task(rows[rows["metric"] == _METRIC[by]], result, task).assign(level=None)
+        for variant in result.variants:
+            own = rows[rows["variant"] == variant].sort_values("shift", kind="stable")
+            tables += _table(variant, own, item, members, ("variant", "metric"))
+    else:  # a table per metric: the confirmatory one first, all variants in each
+        rows = at_task(rows[rows[by] == name], result, task)
+        for metric in sorted(rows["metric"].unique(), key=lambda m: (m != _METRIC[by], m)):
+            tables += _table(metric, rows[rows["metric"] == metric], item, members, (by, "metric"))
     return LevelPage(
-        item.key, by, name, task, list(result.tasks), _METRIC[by],
-        [table for table in tables if table is not None],
+        item.key, by, name, task, list(result.tasks), _METRIC[by], tables,
         [] if name is None or item.predictions is None else _leads(result, item, by, name, task),
-        worded(_READING, members_of(result)),
+        worded(_READING, members),
     )  # fmt: skip
-
-
-def _all(result: AuditResult, item: Item, by: By, task: str | None) -> list[Table | None]:
-    """A table per variant, the largest loss first."""
-    frame = result.results
-    rows = at_task(frame[(frame["by"] == by) & (frame["metric"] == _METRIC[by])], result, task)
-    rows = rows.drop(columns=["level"]).assign(level=None)
-    return [
-        of_results(
-            variant,
-            rows[rows["variant"] == variant].sort_values("shift", kind="stable"),
-            lambda row, heading: of_row(item.key, row, heading),
-            without=("variant", "metric"),
-            members=members_of(result),
-        )
-        for variant in result.variants
-    ]
-
-
-def _one(
-    result: AuditResult, item: Item, by: By, name: str, task: str | None
-) -> list[Table | None]:
-    """A table per metric: the confirmatory one first, all variants in each."""
-    frame = result.results
-    rows = at_task(frame[(frame["by"] == by) & (frame[by] == name)], result, task)
-    metrics = sorted(rows["metric"].unique().tolist(), key=lambda m: (m != _METRIC[by], m))
-    return [
-        of_results(
-            metric,
-            rows[rows["metric"] == metric],
-            lambda row, heading: of_row(item.key, row, heading),
-            without=(by, "metric"),
-            members=members_of(result),
-        )
-        for metric in metrics
-    ]
 
 
 def _leads(result: AuditResult, item: Item, by: By, name: str, task: str | None) -> list[Lead]:
@@ -509,35 +298,20 @@ def task(
 
 
 def _task_page(result: AuditResult, item: Item, name: str | None) -> TaskPage:
-    frame, members = result.results, members_of(result)
+    frame = result.results.sort_values("shift", kind="stable")
+    tables: list[Table] = []
     if name is None:
-        rows = frame[(frame["by"] == "overall") & (frame["metric"] == "accuracy")]
-        tables = [
-            _table(
-                variant, rows[(rows["variant"] == variant) & rows["task"].notna()], item, members
-            )
-            for variant in result.variants
+        frame = frame[(frame["by"] == "overall") & (frame["metric"] == "accuracy")]
+        parts = [
+            (v, frame[(frame["variant"] == v) & frame["task"].notna()]) for v in result.variants
         ]
     else:
         own = frame[frame["task"] == name]
-        tables = [
-            _table(title, own[(own["by"] == by) & (own["metric"] == metric)], item, members)
-            for title, by, metric in _PARTS
-        ]
+        parts = [(t, own[(own["by"] == by) & (own["metric"] == m)]) for t, by, m in _PARTS]
+    for title, rows in parts:
+        tables += _table(title, rows, item, members_of(result), ("metric",))
     gallery = None if item.predictions is None else of_item(item.key, "examples", task=name)
-    held = [table for table in tables if table is not None]
-    return TaskPage(item.key, name, list(result.tasks), held, gallery)
-
-
-def _table(title: str, rows: pd.DataFrame, item: Item, members: str) -> Table | None:
-    ranked = rows.sort_values("shift", kind="stable")
-    return of_results(
-        title,
-        ranked,
-        lambda row, name: of_row(item.key, row, name),
-        ("metric",),
-        members=members,
-    )
+    return TaskPage(item.key, name, list(result.tasks), tables, gallery)
 
 
 add_page(router, "/audit/{key}/task", task, "task.html.j2", summary="Tasks", kept=True)
@@ -656,7 +430,7 @@ def _overview_page(site: Site, item: Item) -> OverviewPage:
     if item.audit_json is None:
         return OverviewPage(item.key, item.title, False, "", 0, [], [], [], [], None, [], [], [])
     result = site.audit(item)
-    found = [find(result, variant) for variant in result.variants]
+    made = view(result)
     return OverviewPage(
         key=item.key,
         title=item.title,
@@ -666,55 +440,20 @@ def _overview_page(site: Site, item: Item) -> OverviewPage:
         classes=list(result.classes),
         tasks=list(result.tasks),
         groupings=list(result.groupings),
-        leaks=leak_notes(leaks(result.variants_table, result.variants)),
-        variants=_variants(item.key, found, members_of(result)),
-        sections=[section(result, item.key, v, ROWS) for v in result.variants[:SECTIONS]],
+        leaks=list(made.leaks),
+        variants=made.summary_table(lambda variant: of_variant(item.key, variant)),
+        sections=[
+            section(item.key, finding, said, ROWS)
+            for finding, said in zip(made.findings[:SECTIONS], made.sections, strict=False)
+        ],
         figures=[
             figure
             for name in (None, *result.variants[:1])
-            for figure in offered(item.key, name, members_of(result))
+            for figure in offered(item.key, name, made.members)
             if not figure.more
         ],
-        notes=list(result.notes),
+        notes=list(made.notes),
     )
-
-
-_HEADINGS = [
-    "variant", "accuracy, dense → compressed", "shift [limits]", "retraining alone, up to",
-    "pay more", "lose", "too few examples",
-]  # fmt: skip
-
-
-def _variants(key: str, found: list[Finding], members: str) -> Table:
-    rows = [_row(key, finding) for finding in found]
-    return Table("Variants", [worded(heading, members) for heading in _HEADINGS], rows, len(rows))
-
-
-def _row(key: str, finding: Finding) -> list[Cell]:
-    name = Cell(
-        shown(finding.variant), shown(finding.variant), link=of_variant(key, finding.variant)
-    )
-    counts = [
-        Cell(count(n), n)
-        for n in (len(finding.model.pays_more), len(finding.model.loses), len(finding.blind))
-    ]
-    overall = finding.model.overall
-    if overall is None:
-        why = finding.model.reason or "the audit has no overall accuracy"
-        return [name, *(Cell(NOTHING, None, why) for _ in range(3)), *counts]
-    floor = overall.context.noise_floor
-    return [
-        name,
-        Cell(
-            f"{percent(overall.baseline)} → {percent(overall.compressed)}",
-            finite(overall.compressed),
-        ),
-        Cell(points_interval(overall.shift, overall.low, overall.high), finite(overall.shift)),
-        Cell(NOTHING, None, "needs several dense models")
-        if missing(floor)
-        else Cell(points_size(floor), finite(floor)),
-        *counts,
-    ]
 
 
 add_page(

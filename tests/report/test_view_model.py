@@ -10,55 +10,55 @@ import pandas as pd
 import pytest
 
 from fairweight.auditing.result import AuditResult
-from fairweight.report.finding import findings
-from fairweight.report.html import render
+from fairweight.report.finding import Change
+from fairweight.report.html import FIRST, render
 from fairweight.report.sections import answers, explain_command, mitigate_commands, ship_commands
 from fairweight.report.view_model import (
     BAR,
     EDGE,
-    FIRST,
     MOST_PAYERS,
     WIDTH,
-    Lead,
     Scale,
+    View,
     mark,
-    page_lead,
-    page_unseen,
     scale_of,
+    view,
 )
 
 from .conftest import edited
 
 
 @pytest.fixture(scope="module")
-def lead(population: AuditResult) -> Lead:
-    return page_lead(population, findings(population))
+def lead(population: AuditResult) -> View:
+    return view(population)
 
 
-def test_every_row_has_the_numbers_of_the_audit(lead: Lead, population: AuditResult) -> None:
+def test_every_row_has_the_numbers_of_the_audit(lead: View, population: AuditResult) -> None:
     rows = population.results
     for row in lead.summary:
-        own = rows[(rows["variant"] == row.variant) & (rows["scope"] == "model")]
+        own = rows[(rows["variant"] == row.variant.shown) & (rows["scope"] == "model")]
         overall = own[(own["metric"] == "accuracy") & (own["by"] == "overall")].iloc[0]
-        assert row.accuracy.startswith(f"{100 * overall['baseline']:.1f} → ")
+        assert row.accuracy.shown.startswith(f"{100 * overall['baseline']:.1f} → ")
         first = population.lead
-        first = first[(first["variant"] == row.variant) & (first["scope"] == "model")]
+        first = first[(first["variant"] == row.variant.shown) & (first["scope"] == "model")]
         shifts = first[(first["quantity"] == "shift") & (first["by"] != "overall")]
-        assert row.loses == f"{(shifts['high'] < 0).sum()} of {len(shifts)}"
+        assert row.loses.shown == f"{(shifts['high'] < 0).sum()} of {len(shifts)}"
         more = first[(first["quantity"] == "excess") & (first["p_lead"] <= 0.05)]
-        assert row.pays_more.split(" of ")[0] == str((more["estimate"] < 0).sum())
+        assert row.pays_more.shown.split(" of ")[0] == str((more["estimate"] < 0).sum())
         judged = own[(own["metric"] == "accuracy") & (own["by"] == "group")]
         judged = pd.concat([judged, own[(own["metric"] == "recall") & (own["by"] == "class")]])
         judged = judged[judged["status"] == "ok"]
-        assert row.ruled_out == f"{judged['loss_ruled_out'].sum()} of {len(judged)}"
+        assert row.ruled_out.shown == f"{judged['loss_ruled_out'].sum()} of {len(judged)}"
 
 
-def test_the_ranking_leads_with_the_clearest_loss(lead: Lead) -> None:
-    assert [row.variant for row in lead.summary] == ["pruned-90", "int8"]
-    assert [row.anchor for row in lead.summary] == ["variant-2", "variant-1"]
+def test_the_ranking_leads_with_the_clearest_loss(lead: View) -> None:
+    assert [row.variant.shown for row in lead.summary] == ["pruned-90", "int8"]
+    assert [row.place for row in lead.summary] == [2, 1]
+    assert [section.variant for section in lead.ranking] == ["pruned-90", "int8"]
+    assert [section.variant for section in lead.sections] == ["int8", "pruned-90"]
 
 
-def test_groups_and_classes_that_pay(lead: Lead) -> None:
+def test_groups_and_classes_that_pay(lead: View) -> None:
     assert [group.title for group in lead.payers] == ["Groups", "Classes"]
     assert all(len(group.rows) <= MOST_PAYERS for group in lead.payers)
     groups, classes = lead.payers
@@ -71,14 +71,14 @@ def test_groups_and_classes_that_pay(lead: Lead) -> None:
 
 
 def test_the_summary_names_who_loses_most_only_with_an_excess(result: AuditResult) -> None:
-    first = page_lead(result, findings(result)).summary[0]
-    assert first.most.startswith("class 3 −11.2 [")
+    first = view(result).summary[0]
+    assert (first.most.shown, first.size.partition(" ")[0]) == ("class 3", "−11.2")
     assert first.mark is not None
     rows = result.results["shift"].notna()
     uniform = edited(result, rows, excess_shift=0.0, excess_sim_low=-0.02, excess_sim_high=0.02)
-    lead = page_lead(uniform, findings(uniform))
-    assert {row.most for row in lead.summary} == {"nobody shown"}
-    assert {row.pays_more for row in lead.summary} == {"0 of 19"}
+    lead = view(uniform)
+    assert {row.most.shown for row in lead.summary} == {"nobody shown"}
+    assert {row.pays_more.shown for row in lead.summary} == {"0 of 19"}
     # The mark is that of all examples together.
     assert all(row.mark is not None and row.mark.dot == row.mark.beside for row in lead.summary)
     groups, classes = lead.payers
@@ -92,7 +92,7 @@ def test_where_nobody_loses_the_largest_fall_is_hollow(result: AuditResult) -> N
     calm = edited(
         result, rows, sim_high=0.01, excess_shift=0.0, excess_sim_low=-0.02, excess_sim_high=0.02
     )
-    groups, classes = page_lead(calm, findings(calm)).payers
+    groups, classes = view(calm).payers
     for group, word in ((groups, "group"), (classes, "class")):
         assert len(group.rows) == 1
         assert group.note == f"No {word} is shown to lose. The largest fall:"
@@ -102,7 +102,10 @@ def test_where_nobody_loses_the_largest_fall_is_hollow(result: AuditResult) -> N
 
 def test_marks_stand_where_the_numbers_are() -> None:
     scale = Scale(-0.2, 0.0)
-    made = mark(scale, -0.1, -0.15, -0.05, floor=0.02, beside=-0.2)
+    change = Change(
+        "group", "sex=f", None, "accuracy", 90, 0.9, 0.8, -0.1, -0.15, -0.05, 0.01, 0.1, 0.02, 0.2
+    )
+    made = mark(scale, change, beside=-0.2)
     assert made is not None
     inner = WIDTH - 2 * EDGE
     assert made.dot == EDGE + inner / 2
@@ -112,8 +115,8 @@ def test_marks_stand_where_the_numbers_are() -> None:
     assert made.beside == EDGE
     assert made.floor == (round(EDGE + 0.9 * inner, 1), round(0.1 * inner, 1))  # cut at the end
     assert made.excludes_zero
-    assert mark(scale, math.nan, 0, 0) is None
-    open_end = mark(scale, -0.1, math.nan, math.nan)
+    assert mark(scale, replace(change, shift=math.nan)) is None
+    open_end = mark(scale, replace(change, low=math.nan, high=math.nan))
     assert open_end is not None
     assert open_end.low is None
     assert not open_end.excludes_zero
@@ -126,8 +129,8 @@ def test_a_scale_of_nothing_still_has_room() -> None:
 
 
 def test_what_cannot_be_told_has_the_examples_that_it_takes(result: AuditResult) -> None:
-    found = findings(result)
-    unseen = page_unseen(found)
+    made = view(result)
+    unseen = made.unseen
     assert unseen is not None
     assert unseen.reference == "2 points"
     first = unseen.rows[0]
@@ -135,7 +138,7 @@ def test_what_cannot_be_told_has_the_examples_that_it_takes(result: AuditResult)
     power = power if len(power) else result.power[result.power["class"] == first.who[6:]]
     worst = (power["n"].astype(float) / power["n_needed"]).min()
     assert first.bar == round(BAR * worst, 1)
-    named = {(b.kind, b.name) for f in found for b in f.blind}
+    named = {(b.kind, b.name) for f in made.findings for b in f.blind}
     assert len(unseen.rows) + unseen.left == len(named)
 
 
@@ -186,15 +189,14 @@ def test_flags_swallow_no_file_and_weights_are_kept(result: AuditResult) -> None
 def test_examples_are_counted_where_they_were_looked_for(
     explained: AuditResult, result: AuditResult
 ) -> None:
-    told = page_lead(explained, findings(explained)).examples
+    told = view(explained).examples
     assert told[0].startswith("pruned-90: ")
     assert "are exemplars" in told[0]
-    assert page_lead(result, findings(result)).examples == ()
+    assert view(result).examples == ()
 
 
 def test_a_choice_leads_with_who_may_be_the_best(explained: AuditResult) -> None:
-    found = findings(explained)
-    *_, ship = answers(explained, found, page_lead(explained, found), None)
+    *_, ship = answers(explained, view(explained), None)
     first = explained.variants[0]
     assert ship.lines == (
         f"The best is among, with 95 %: {first} (95 % within the margin of the best).",

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -19,6 +20,7 @@ from fairweight.auditing.schema import BOOLEAN, COLUMNS, FRAMES, INTEGER, LATER,
 from fairweight.auditing.schema import EXPLANATION_TEXT as TEXT_OF_EXPLANATIONS
 from fairweight.base.wording import missing, shown
 from fairweight.errors import InputError
+from fairweight.tables.spec import TableSpec
 
 if TYPE_CHECKING:
     import duckdb
@@ -403,7 +405,39 @@ def _provenance(field: _Fields) -> Provenance:
         created=origin.text("created"),
         inputs=tuple(inputs),
         options=dict(options.held),
+        request=_request(origin),
     )
+
+
+# Options of the audit of version 0.1.0 that take no value and say nothing about tables.
+_SWITCHES = ("--exact", "--no-filters", "--suppress-small", "--overwrite", "--quiet", "-q")
+
+
+def tables_of(request: Any, command: Any = None) -> TableSpec | None:
+    """The tables of a stored request; None where it names none that can be read.
+
+    Audits of schema 1 have the command alone; it is read here and nowhere else.
+    """
+    try:
+        if isinstance(request, Mapping) and request:
+            return TableSpec.from_json(request["tables"])
+        words = shlex.split(command or "")
+        if words[:2] == ["fairweight", "audit"]:
+            return TableSpec.from_words(words[2:], _SWITCHES)
+    except (InputError, AttributeError, KeyError, TypeError, ValueError):
+        pass  # not written by us
+    return None
+
+
+def _request(origin: _Fields) -> dict[str, Any]:
+    held = origin.object("request", later=True)
+    command = origin.text("command", empty=True)
+    tables = tables_of(held, command)
+    if held or tables is None:
+        return dict(held)
+    words = shlex.split(command)
+    out = {"out": words[words.index("--out") + 1]} if "--out" in words[:-1] else {}
+    return {"tables": tables.to_json(), **out}
 
 
 def _variants_table(field: _Fields) -> pd.DataFrame | None:

@@ -199,7 +199,7 @@ def _prepare(items: list[Item], progress: Progress) -> None:
 
     progress("preparing figures", 0, 1)
     javascript()
-    if len(items) == 1 and items[0].audit_json is None and items[0].predictions is not None:
+    if len(items) == 1 and items[0].audit_json is None and items[0].tables is not None:
         indexed(items[0], progress)
 
 

@@ -126,9 +126,13 @@ class NamedImages:
 
 def table_images(item: Item) -> StoredImages | NamedImages | None:
     """Where a table of the item has images; None where none has."""
-    id = item.columns.get("id", "example_id")
-    for given in (item.examples, item.predictions):
-        if not isinstance(given, str) or not Path(given).is_file():
+    if item.tables is None:
+        return None
+    id = item.tables.id
+    one = item.tables.sources[0] if len(item.tables.sources) == 1 else None
+    for ref in (item.tables.examples, one):
+        given = None if ref is None or ref.variant else ref.path
+        if given is None or not Path(given).is_file():
             continue
         names = _names(given)
         if id not in names:

@@ -329,7 +329,7 @@ def _variant_page(site: Site, item: Item, name: str) -> VariantPage:
             members=members_of(result),
         )
         tables += [] if made is None else [made]
-    gallery = None if item.predictions is None else of_item(item.key, "examples", variant=name)
+    gallery = None if item.tables is None else of_item(item.key, "examples", variant=name)
     return VariantPage(
         item.key,
         name,
@@ -414,7 +414,7 @@ def _level_page(site: Site, item: Item, by: By, name: str | None, task: str | No
     return LevelPage(
         item.key, by, name, task, list(result.tasks), _METRIC[by],
         [table for table in tables if table is not None],
-        [] if name is None or item.predictions is None else _leads(result, item, by, name, task),
+        [] if name is None or item.tables is None else _leads(result, item, by, name, task),
         worded(_READING, members_of(result)),
     )  # fmt: skip
 
@@ -523,7 +523,7 @@ def _task_page(result: AuditResult, item: Item, name: str | None) -> TaskPage:
             _table(title, own[(own["by"] == by) & (own["metric"] == metric)], item, members)
             for title, by, metric in _PARTS
         ]
-    gallery = None if item.predictions is None else of_item(item.key, "examples", task=name)
+    gallery = None if item.tables is None else of_item(item.key, "examples", task=name)
     held = [table for table in tables if table is not None]
     return TaskPage(item.key, name, list(result.tasks), held, gallery)
 

@@ -170,8 +170,8 @@ def audit_of_thresholds() -> AuditResult:
             sources_of(joint_table(models, halves.test, ATTRIBUTES)),
             task="task",
             groups=list(CATEGORIES),
-            train=learnt,
-            variants=known,
+            train=SourceRef.of(learnt),
+            variants=SourceRef.of(known),
         )
     ) as aligned:
         tasks = [from_aligned(aligned, task) for task in tasks_of(aligned)]

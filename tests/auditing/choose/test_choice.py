@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.choose.choice import Wishes, choice_from, split
+from fairweight.auditing.choose.choice import Choice, Wishes, choice_from, split
 from fairweight.auditing.compare.comparison import Options
 from fairweight.auditing.counts.group_by import count
 from fairweight.errors import InputError
@@ -32,9 +32,9 @@ MODELS = pd.DataFrame(
 
 
 def chosen(
-    source: Any, given: dict[str, Any], wishes: Wishes, options: Options, **more: Any
+    source: Any, tables: dict[str, Any], wishes: Wishes, options: Options, **more: Any
 ) -> Choice:
-    return choice_from(TableSpec(sources_of(source), **given), wishes, options, **more)
+    return choice_from(TableSpec(sources_of(source), **tables), wishes, options, **more)
 
 
 def people(n: int = 400, first: int = 0) -> pd.DataFrame:

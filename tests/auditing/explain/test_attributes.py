@@ -141,9 +141,8 @@ def test_classes_without_bias_amplification_leave_the_overall_rows() -> None:
         "label": ["a", "b", "c", "a", "b", "c"], "a=b": ["x", "x", "y", "y", "y", "y"],
         "pred_dense": ["a", "b", "c", "a", "b", "a"], "pred_int8": ["a", "b", "c", "a", "a", "a"],
     }  # fmt: skip
-    made = attribute_values(
-        audited(TableSpec(sources_of(table), groups=["a=b"]), AuditOptions(n_boot=20))
-    )
+    tables = TableSpec(sources_of(table), groups=["a=b"])
+    made = attribute_values(audited(tables, AuditOptions(n_boot=20)))
     assert set(made["category"].dropna()) == set()
     accuracy = made[(made["metric"] == "accuracy") & (made["variant"] == "dense")]
     assert dict(zip(accuracy["task"], accuracy["value"], strict=True))["hat"] == 1.0

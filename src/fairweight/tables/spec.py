@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from fairweight.base.fields import choice, option, options_of, plain, words
+from fairweight.base.fields import choice, option, options_of, plain, refuse, words
 from fairweight.errors import InputError
 from fairweight.tables.frames import digest_of_frame, kind_of_frame
 from fairweight.tables.names import quoted, split_list, split_names, split_pair, written_list
@@ -20,6 +20,11 @@ from fairweight.tables.names import quoted, split_list, split_names, split_pair,
 TABLES, COLUMNS = "Tables", "Columns"
 Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column per seed
 ARRAYS = "arrays"  # what `fairweight.audit` makes a table of: its columns are ours
+
+
+STORED = ("path", "variant", "frame", "digest")  # of a source
+TEXTS = ("id", "label", "task", "cluster", "weight", "count", "variant", "seed", "prediction",
+         "score")  # fmt: skip
 
 
 class Missing(StrEnum):
@@ -65,8 +70,16 @@ class SourceRef:
         return text if self.variant is None else f"{self.variant}={text}"
 
     def to_json(self) -> dict[str, Any]:
-        names = ("path", "variant", "frame", "digest")
-        return {name: held for name in names if (held := getattr(self, name)) is not None}
+        return {name: held for name in STORED if (held := getattr(self, name)) is not None}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> SourceRef:
+        """What `to_json` wrote."""
+        known = {name: held[name] for name in STORED if name in held}
+        named = "path" in known or "frame" in known
+        if not named or not all(isinstance(value, str) for value in known.values()):
+            raise InputError("A stored table has neither a path nor a frame's name; make it again.")
+        return cls(**known)
 
 
 def split_name(text: str) -> tuple[str | None, str]:
@@ -317,6 +330,10 @@ class TableSpec:
             object.__setattr__(self, name, value)
 
         choice(self, "missing", Missing)
+        for name in TEXTS:
+            given, usual = getattr(self, name), options_of(self)[name][0].default
+            if not isinstance(given, str) and given is not usual:
+                raise refuse(self, name, given, "give the name of a column, as text")
         for name in ("examples", "train", "variants"):
             if getattr(self, name) is not None:
                 becomes(name, SourceRef.of(getattr(self, name)))
@@ -365,10 +382,10 @@ class TableSpec:
         """What `to_json` wrote; fields that this version does not know are left out."""
         known = {f.name for f in fields(cls)}
         values = {name: value for name, value in held.items() if name in known}
-        values["sources"] = tuple(SourceRef(**one) for one in held["sources"])
+        values["sources"] = tuple(map(SourceRef.from_json, held["sources"]))
         for name in ("examples", "train", "variants"):
             if values.get(name) is not None:
-                values[name] = SourceRef(**values[name])
+                values[name] = SourceRef.from_json(values[name])
         return cls(**values)
 
     @classmethod

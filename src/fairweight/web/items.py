@@ -14,7 +14,7 @@ from fairweight.base.files import settle
 from fairweight.base.trust import inside
 from fairweight.errors import InputError
 from fairweight.studies.publication import read_experiment
-from fairweight.tables.sources import is_cube
+from fairweight.tables.sources import FORMATS, is_cube
 from fairweight.tables.spec import SourceRef, TableSpec
 
 if TYPE_CHECKING:
@@ -71,8 +71,6 @@ def requested(audit_json: Path) -> TableSpec | None:
 
 # Tables of a folder: predictions, what stands beside them, and the data set they are of.
 
-TABLES = (".parquet", ".pq", ".csv", ".tsv", ".arrow", ".feather", ".jsonl")
-
 
 def described(
     item: Item, folder: Path, sources: Path | Sequence[SourceRef], asked: TableSpec | None
@@ -119,7 +117,8 @@ def _is_nested(folder: Path) -> bool:
 
 
 def _table(folder: Path, stem: str) -> Path | None:
-    places = (folder / f"{stem}{suffix}" for suffix in TABLES)
+    tables = (known for known in FORMATS.values() if not known.database)
+    places = (folder / f"{stem}{suffix}" for known in tables for suffix in known.suffixes[:2])
     return next((place for place in places if place.is_file()), None)
 
 

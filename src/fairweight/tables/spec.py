@@ -210,7 +210,8 @@ class TableSpec:
     Parameters
     ----------
     sources
-        The predictions; `sources_of` makes them from paths, frames, lists and dicts.
+        The predictions: a path or frame, a list or a dict of them, as `fairweight.audit_table`
+        takes them; kept as a tuple of `SourceRef`.
     baseline
         The dense model; by default the first file, or the variant named dense or baseline, or the
         first variant of the table.
@@ -240,7 +241,7 @@ class TableSpec:
 
     Examples
     --------
-    >>> tables = TableSpec(sources_of(["dense.csv", "int8.csv"]), groups="sex", weight="w")
+    >>> tables = TableSpec(["dense.csv", "int8.csv"], groups="sex", weight="w")
     >>> " ".join(tables.arguments())
     'dense.csv int8.csv --groups sex --weight w'
     >>> TableSpec.from_json(tables.to_json()) == tables
@@ -329,6 +330,9 @@ class TableSpec:
         def becomes(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
+        given = self.sources
+        if not isinstance(given, tuple) or not all(isinstance(one, SourceRef) for one in given):
+            becomes("sources", sources_of(given))
         choice(self, "missing", Missing)
         for name in TEXTS:
             given, usual = getattr(self, name), options_of(self)[name][0].default

@@ -138,7 +138,7 @@ COMMANDS = [
     ("gate", "t.csv", "--policy", "policy.toml"),
     ("count", "t.csv", "--out", "cube.parquet"),
     ("choose", "t.csv", "--objective", "accuracy"),
-    ("choose", "t.csv", "--objective", "accuracy", "--weight-column", "count"),
+    ("choose", "t.csv", "--objective", "accuracy", "--weight", "count"),
     ("explain", "t.csv", "--out", "out"),
     ("exemplars", "t.csv", "--out", "out"),
     ("preflight", "t.csv"),

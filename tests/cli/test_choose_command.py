@@ -132,7 +132,7 @@ def test_names_are_wrapped_and_not_cut(run: Run) -> None:
         (["--objective", "auc"], "needs scores"),
         (["--objective", "accuracy", "--confirm-share", "2"], "between 0 and 1"),
         (["--objective", "accuracy", "--confirm", "preds.csv"], "300 examples are in both"),
-        (["--objective", "accuracy", "--n-boot", "3"], "--n-boot 3 cannot be used"),
+        (["--objective", "accuracy", "--n-boot", "3"], "--n-boot (n_boot=) cannot be 3"),
         (["--objective", "accuracy", "--margin", "-1"], "--margin -1 cannot be used"),
         (["--objective", "accuracy", "--objective", "sparsity", "--margin", "0.1"], "single best"),
         (["--objective", "size_bytes", "--confirm-share", "0.5"], "look at metrics again"),

@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
 
 import typer
@@ -97,17 +98,34 @@ def takes(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
+def _choices(kind: type[StrEnum]) -> Callable[[], list[str]]:
+    """What the shell completes."""
+
+    def listed() -> list[str]:
+        return [str(member) for member in kind]
+
+    return listed
+
+
 def _parameter(name: str, default: Any, about: Option) -> inspect.Parameter:
     """The parameter from which typer makes an option."""
     kind: Any
-    if about.read is not None:
+    completed = None
+    if isinstance(default, StrEnum):
+        # Not as a choice of the parser: the request itself says what can be used.
+        kind, default, completed = str, str(default), _choices(type(default))
+    elif about.read is not None:
         kind, default = (list[str] | None) if about.repeated else (str | None), None
     elif isinstance(default, bool):
         kind, default = bool, False  # the flag turns it round
     else:
         kind = str | None if default is None else type(default)
     option = typer.Option(
-        about.flag, metavar=about.metavar, help=about.help, rich_help_panel=about.panel
+        about.flag,
+        metavar=about.metavar,
+        help=about.help,
+        rich_help_panel=about.panel,
+        autocompletion=completed,
     )
     annotation = Annotated[kind, option]
     return inspect.Parameter(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairweight.base.types import Progress
 from fairweight.cli import options
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
+    from fairweight.base.types import Progress
     from fairweight.web.items import Item
     from fairweight.web.site import Settings
 

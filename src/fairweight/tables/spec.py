@@ -344,14 +344,15 @@ class TableSpec:
         for name in ("predictions", "scores"):
             held = getattr(self, name)
             if held is not None:
-                one = {k: (v,) if isinstance(v, str) else tuple(v) for k, v in held.items()}
-                becomes(name, one)
+                several = {k: [v] if isinstance(v, str) else v for k, v in held.items()}
+                becomes(name, {str(k): tuple(map(str, v)) for k, v in several.items()})
         if self.groups is not None:
             groups = [self.groups] if isinstance(self.groups, str) else self.groups
             becomes("groups", tuple(str(group) for group in groups))
         if self.score_classes is not None:
             becomes("score_classes", tuple(map(_scalar, self.score_classes)))
         becomes("positive", _scalar(self.positive))
+        becomes("baseline", _scalar(self.baseline))
 
     @property
     def paths(self) -> list[str]:

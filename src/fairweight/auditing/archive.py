@@ -432,8 +432,8 @@ def tables_of(request: Any, command: Any = None) -> TableSpec | None:
 def _request(origin: _Fields) -> dict[str, Any]:
     held = origin.object("request", later=True)
     command = origin.text("command", empty=True)
-    tables = tables_of(held, command)
-    if held or tables is None:
+    tables = None if "request" in origin.held else tables_of(None, command)
+    if tables is None:
         return dict(held)
     words = shlex.split(command)
     out = {"out": words[words.index("--out") + 1]} if "--out" in words[:-1] else {}

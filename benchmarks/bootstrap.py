@@ -88,8 +88,9 @@ def _frame(path: Path) -> pd.DataFrame:
 def _cube(table: pd.DataFrame) -> Cube:
     from fairweight.auditing.counts.group_by import count
     from fairweight.tables.align import align
+    from fairweight.tables.spec import TableSpec, sources_of
 
-    with align(table, groups=["grp"]) as aligned:
+    with align(TableSpec(sources_of(table), groups=["grp"])) as aligned:
         return count(aligned)
 
 

@@ -76,9 +76,10 @@ def _counting_line(table: Path, shape: Shape, rounds: int) -> Line:
 def _ours(table: Path) -> Callable[[], None]:
     from fairweight.auditing.counts.group_by import count
     from fairweight.tables.align import align
+    from fairweight.tables.spec import TableSpec, sources_of
 
     def work() -> None:
-        with align(str(table), groups=["grp"]) as aligned:
+        with align(TableSpec(sources_of(str(table)), groups=["grp"])) as aligned:
             count(aligned)
 
     return work

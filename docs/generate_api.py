@@ -9,6 +9,7 @@ when a page is not what the code says.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -32,7 +33,9 @@ def python_page() -> str:
         "# Python",
         "`import fairweight as fw` loads next to nothing; what is used is loaded when it is used. "
         "Arrays go to `fw.audit`, tables and files to `fw.audit_table`; both give an `fw.Audit`, "
-        "and `fw.load` gives one that was saved. "
+        "and `fw.load` gives one that was saved. Every other command is a function too: it takes "
+        "what `fw.audit_table` takes, or a [`fw.TableSpec`](#fwtablespec) where columns have names "
+        "of their own, and [`fw.AuditOptions`](#fwauditoptions). "
         "Single metrics on arrays are in [`fw.metrics`](#fwmetrics), models in "
         "[`fw.lab`](lab.md). Wrong input raises "
         "[`fairweight.errors.InputError`](#fairweighterrors), whose one sentence says which "
@@ -42,9 +45,28 @@ def python_page() -> str:
         parts += [f"## fw.{name}", *_function(found[name], f"fw.{name}")]
     for name in classes:
         parts += [f"## fw.{name}", *_class(found[name], "audit")]
+    for name, module in (("TableSpec", "tables/spec.py"), ("AuditOptions", "specs/audit.py")):
+        node = definitions(SOURCE / module)[name]
+        assert isinstance(node, ast.ClassDef)
+        parts += [f"## fw.{name}", *described(node)]
+    mitigations = definitions(SOURCE / "mitigate.py")
+    parts += ["## fw.mitigate", *_class(mitigations["Mitigation"], "mitigation")]
+    for name in ("thresholds", "overrides", "cascade"):
+        parts += [f"### fw.mitigate.{name}", *_function(mitigations[name], f"fw.mitigate.{name}")]
     parts += ["## fw.metrics", *_metrics()]
     parts += ["## fairweight.errors", *_errors()]
-    return "\n\n".join(parts) + "\n"
+    return _with_defaults("\n\n".join(parts) + "\n")
+
+
+def _with_defaults(page: str) -> str:
+    """The page with the defaults of requests as values: `AuditOptions.alpha` is 0.05."""
+    requests = {"TableSpec": fairweight.TableSpec, "AuditOptions": fairweight.AuditOptions}
+
+    def value(found: re.Match[str]) -> str:
+        held = getattr(requests[found[1]], found[2])
+        return repr(str(held) if isinstance(held, str) else held)
+
+    return re.sub(r"(?<== )(TableSpec|AuditOptions)\.(\w+)", value, page)
 
 
 def lab_page() -> str:

@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -218,12 +219,16 @@ RUN = [page for page in PAGES if "reference" not in page.parts and "```python" i
 @pytest.fixture
 def few_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Documentation shows defaults; the tests need no 2,000 replicates and no drawn page."""
-    from fairweight import api
+    from fairweight.auditing import pipeline
 
     monkeypatch.setattr("fairweight.report.html.render", lambda *_: "<!doctype html>")
+    audited, usual = pipeline.audited, fw.AuditOptions().n_boot
 
-    for function in (api.audit, api.audit_table):
-        monkeypatch.setitem(function.__kwdefaults__, "n_boot", 40)
+    def quickly(tables: fw.TableSpec, options: fw.AuditOptions, **more: Any) -> Any:
+        fewer = replace(options, n_boot=40) if options.n_boot == usual else options
+        return audited(tables, fewer, **more)
+
+    monkeypatch.setattr(pipeline, "audited", quickly)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 import fairweight as fw
 
 HEAVY = {
-    "duckdb", "fairlearn", "fastapi", "jinja2", "pandas", "polars", "pyarrow", "ray", "scipy",
-    "sklearn", "statsmodels", "torch", "vl_convert",
+    "duckdb", "fairlearn", "fastapi", "jinja2", "numpy", "pandas", "polars", "pyarrow", "ray",
+    "scipy", "sklearn", "statsmodels", "torch", "vl_convert",
 }  # fmt: skip
 
 

@@ -16,8 +16,10 @@ from fairweight.auditing.mitigate.mitigation import prediction_table, two_parts,
 from fairweight.auditing.mitigate.reaudit import reaudit
 from fairweight.auditing.mitigate.thresholds import apply_thresholds, fit_thresholds
 from fairweight.auditing.prediction_matrix import Answers, from_aligned, tasks_of
+from fairweight.specs.audit import AuditOptions
 from fairweight.studies.demo import Halves, load, softmax
 from fairweight.tables.align import align
+from fairweight.tables.spec import SourceRef, TableSpec, sources_of
 from gallery_data.classes import N_BOOT, described, pixels
 from gallery_data.networks import FEW, Model, population
 
@@ -164,19 +166,26 @@ def audit_of_thresholds() -> AuditResult:
     learnt = training(halves.train, ATTRIBUTES)
     known = described(models, halves.test)
     with align(
-        joint_table(models, halves.test, ATTRIBUTES), task="task", groups=list(CATEGORIES),
-        train=learnt, variants=known,
-    ) as aligned:  # fmt: skip
+        TableSpec(
+            sources_of(joint_table(models, halves.test, ATTRIBUTES)),
+            task="task",
+            groups=list(CATEGORIES),
+            train=SourceRef.of(learnt),
+            variants=SourceRef.of(known),
+        )
+    ) as aligned:
         tasks = [from_aligned(aligned, task) for task in tasks_of(aligned)]
     fitted_on, judged = two_parts(tasks, 0)
     names = ("dense", *tasks[0].variants)
     rule = fit_thresholds(fitted_on, names)
     new = [[apply_thresholds(rule, one, name) for name in names] for one in judged]
     pairs = [(one.name, one.origin) for one in new[0]]
-    made = reaudit(
-        prediction_table(judged, new), pairs, baseline="dense", groups=list(CATEGORIES),
-        train=learnt, variants=variants_with(known, pairs), options={"n_boot": N_BOOT},
-    ).result  # fmt: skip
+    beside = TableSpec(
+        (), baseline="dense", groups=list(CATEGORIES), train=SourceRef.of(learnt),
+        variants=SourceRef.of(variants_with(known, pairs)),
+    )  # fmt: skip
+    table = prediction_table(judged, new)
+    made = reaudit(table, pairs, beside, AuditOptions(n_boot=N_BOOT)).result
     return replace(made, explanations={"attributes": attribute_values(made)})
 
 
@@ -185,5 +194,5 @@ def answers_of(attribute: str, halves: Halves) -> tuple[list[Answers], pd.DataFr
     models = joint_models(halves)
     found = joint_table(models, halves.test, [attribute]).drop(columns="task")
     known = described(models, halves.test)
-    with align(found, groups=list(CATEGORIES), variants=known) as aligned:
+    with align(TableSpec(sources_of(found), groups=list(CATEGORIES), variants=known)) as aligned:
         return [from_aligned(aligned, None)], found, known

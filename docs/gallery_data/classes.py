@@ -11,11 +11,12 @@ import pandas as pd
 import fairweight as fw
 from fairweight.auditing.choose.choice import Wishes, choice_from
 from fairweight.auditing.choose.tables import as_result
-from fairweight.auditing.compare.comparison import Options
 from fairweight.auditing.explain.class_rows import class_covariates
 from fairweight.auditing.explain.explanations import Asked
 from fairweight.auditing.explain.images import measure
+from fairweight.specs.audit import AuditOptions
 from fairweight.studies.demo import Halves, load, softmax
+from fairweight.tables.spec import TableSpec, sources_of
 from gallery_data.networks import Model, population
 
 if TYPE_CHECKING:
@@ -96,10 +97,9 @@ def audit_of_classes() -> AuditResult:
         ),
     )  # fmt: skip
     choice = choice_from(
-        tables.predictions,
-        {**given, "groups": groups},
+        TableSpec(sources_of(tables.predictions), groups=groups, **given),
         Wishes(objectives=("sparsity", "unfairness", "accuracy"), requirements=("accuracy>=0.6",)),
-        Options(n_boot=N_BOOT),
+        AuditOptions(n_boot=N_BOOT),
     )
     chosen = as_result(choice).explanations
     return replace(made.result, explanations={**made.explanations, **chosen})

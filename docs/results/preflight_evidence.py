@@ -18,6 +18,7 @@ from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
 from fairweight.auditing.preflight.evidence import Found, evidence_frame, hindsight, with_choices
 from fairweight.errors import InputError
 from fairweight.tables.align import align
+from fairweight.tables.spec import TableSpec, sources_of
 
 HERE = Path(__file__).resolve()
 EVIDENCE = HERE.parents[2] / "src/fairweight/auditing/preflight/evidence.csv"
@@ -59,8 +60,10 @@ def of_experiment(study: str, folder: Path) -> list[Found]:
     one = folder / "predictions.parquet"
     beside = {name: folder / f"{name}.parquet" for name in ("examples", "train", "variants")}
     aligned = align(
-        str(one if one.exists() else folder / "predictions" / "*" / "*.parquet"),
-        **{name: str(path) for name, path in beside.items() if path.exists()},
+        TableSpec(
+            sources_of(str(one if one.exists() else folder / "predictions" / "*" / "*.parquet")),
+            **{name: str(path) for name, path in beside.items() if path.exists()},
+        )
     )
     with closing(aligned):
         return hindsight(study, [from_aligned(aligned, task) for task in tasks_of(aligned)])

@@ -10,24 +10,41 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fairweight import lab as lab
     from fairweight import metrics as metrics
-    from fairweight.api import Audit, audit, audit_table, load, worst_group_shift
+    from fairweight import mitigate as mitigate
+    from fairweight.api import (
+        Audit,
+        audit,
+        audit_table,
+        choose,
+        count,
+        exemplars,
+        explain,
+        gate,
+        load,
+        preflight,
+        worst_group_shift,
+    )
+    from fairweight.specs.audit import AuditOptions
+    from fairweight.tables.spec import TableSpec
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Audit", "__version__", "audit", "audit_table", "lab", "load", "metrics", "worst_group_shift",
+    "Audit", "AuditOptions", "TableSpec", "__version__", "audit", "audit_table", "choose", "count",
+    "exemplars", "explain", "gate", "lab", "load", "metrics", "mitigate", "preflight",
+    "worst_group_shift",
 ]  # fmt: skip
 
-_FROM_API = frozenset({"Audit", "audit", "audit_table", "load", "worst_group_shift"})
+_MODULES = ("lab", "metrics", "mitigate")
 
 
 def __getattr__(name: str) -> object:
     import importlib
 
-    if name in _FROM_API:
-        value: object = getattr(importlib.import_module("fairweight.api"), name)
-    elif name in ("lab", "metrics"):
-        value = importlib.import_module(f"fairweight.{name}")
+    if name in _MODULES:
+        value: object = importlib.import_module(f"fairweight.{name}")
+    elif name in __all__:
+        value = getattr(importlib.import_module("fairweight.api"), name)
     else:
         raise AttributeError(f"module 'fairweight' has no attribute '{name}'")
     globals()[name] = value

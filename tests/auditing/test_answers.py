@@ -10,6 +10,7 @@ from fairweight.auditing.counts.group_by import count
 from fairweight.auditing.prediction_matrix import from_aligned, from_arrays, from_cube, tasks_of
 from fairweight.errors import InputError
 from fairweight.tables.align import align
+from fairweight.tables.spec import TableSpec, sources_of
 
 TABLE = pd.DataFrame(
     {
@@ -25,7 +26,7 @@ TABLE = pd.DataFrame(
 
 
 def test_rows_stand_in_the_order_of_their_identity_with_their_measurements():
-    with align(TABLE, further=True) as aligned:
+    with align(TableSpec(sources_of(TABLE)), further=True) as aligned:
         found = from_aligned(aligned)
     assert list(found.example_id) == ["a", "b", "c", "d"]
     assert found.classes == ("0", "1", "2", "3")
@@ -52,7 +53,7 @@ def test_further_columns_come_from_the_examples_table_and_not_where_they_vary():
         }
     )
     examples = {"example_id": [2, 1], "ink": [7.5, 3.25]}
-    with align(long, examples=examples, further=True) as aligned:
+    with align(TableSpec(sources_of(long), examples=examples), further=True) as aligned:
         found = from_aligned(aligned)
     assert {k: v.tolist() for k, v in found.numbers.items()} == {"ink": [3.25, 7.5]}
 
@@ -60,13 +61,13 @@ def test_further_columns_come_from_the_examples_table_and_not_where_they_vary():
 def test_a_measurement_beyond_the_whole_numbers_of_a_double_is_rounded():
     """2^53 + 1 lies between two doubles; the even one is taken."""
     table = TABLE.assign(serial=[2**53 + 1, 3, 2, 1])
-    with align(table, groups=["site"], further=True) as aligned:
+    with align(TableSpec(sources_of(table), groups=["site"]), further=True) as aligned:
         found = from_aligned(aligned)
     assert sorted(found.numbers["serial"]) == [1, 2, 3, 2.0**53]
 
 
 def test_a_cube_gives_the_same_answers_without_identities():
-    with align(TABLE) as aligned:
+    with align(TableSpec(sources_of(TABLE))) as aligned:
         rows, cells = from_aligned(aligned), from_cube(count(aligned), "dense")
     order = np.lexsort((rows.of("small")[0], rows.of("dense")[0], rows.label))
     again = np.lexsort((cells.of("small")[0], cells.of("dense")[0], cells.label))
@@ -96,7 +97,7 @@ def test_tasks_are_looked_at_one_at_a_time():
         "pred_dense": [0, 1, 1, 1],
         "pred_small": [1, 1, 1, 0],
     }
-    with align(table) as aligned:
+    with align(TableSpec(sources_of(table))) as aligned:
         assert tasks_of(aligned) == ("coat", "hat")
         assert from_aligned(aligned, "coat").correct("small").tolist() == [[True, False]]
         found = from_aligned(aligned, "hat")
@@ -108,8 +109,8 @@ def test_tasks_are_looked_at_one_at_a_time():
 def test_one_variant_alone_only_where_it_is_asked_for():
     table = {"example_id": [1, 2], "label": [0, 1], "pred_dense": [0, 1]}
     with pytest.raises(InputError, match="no compressed variant"):
-        align(table)
-    with align(table, alone=True) as aligned:
+        align(TableSpec(sources_of(table)))
+    with align(TableSpec(sources_of(table)), alone=True) as aligned:
         assert from_aligned(aligned).variants == ()
 
 
@@ -123,9 +124,11 @@ def test_scores_and_vectors():
         "scores_small": [[1.0, 0.0], [0.875, 0.125]],
     }
     with align(
-        table,
-        predictions={"dense": "pred_dense", "small": "pred_small"},
-        scores={"dense": "scores_dense", "small": "scores_small"},
+        TableSpec(
+            sources_of(table),
+            predictions={"dense": "pred_dense", "small": "pred_small"},
+            scores={"dense": "scores_dense", "small": "scores_small"},
+        )
     ) as aligned:
         found = from_aligned(aligned)
     assert found.score_classes == ("0", "1")

@@ -146,7 +146,10 @@ def test_a_users_own_metric_is_one_registered_function() -> None:
         ({"correction": "bonferroni"}, ("correction=", "'bonferroni'; use holm, bh or none")),
         ({"min_group": 0}, ("min_group=", "0; give a whole number of at least 1")),
         ({"random_state": -1}, ("random_state=", "-1; give a whole number of at least 0")),
-        ({"zero_baseline": "skip"}, ("zero_baseline=", "'skip'; use one of drop")),
+        (
+            {"zero_baseline": "skip"},
+            ("zero_baseline=", "'skip'; use drop, raise, epsilon or absolute"),
+        ),
         ({"group_error": 0.7}, ("group_error=", "0.7; give a share of wrong labels below 0.5")),
         ({"margin": 2}, ("margin=", "2; give a fraction", "did you mean 0.02?")),
         ({"reference_shift": 5}, ("margin=", "5; give a fraction", "did you mean 0.05?")),

@@ -85,7 +85,7 @@ def test_none_qualifies(run: Run) -> None:
 def test_a_folder_and_a_held_out_half(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fairweight.report.figures.export.rendered", lambda spec, kind: b"<svg/>")
     made = run(
-        "choose", *TABLES, *FEW, "--weight", "accuracy=1", "--weight", "unfairness=100",
+        "choose", *TABLES, *FEW, "--worth", "accuracy=1", "--worth", "unfairness=100",
         "--confirm-share", "0.5", "--out", "out",
     )  # fmt: skip
     assert "On 150 examples that were not used for choosing" in " ".join(made.done().out.split())
@@ -124,15 +124,15 @@ def test_names_are_wrapped_and_not_cut(run: Run) -> None:
         ([], "--objective is missing"),
         (["--objective", "acuracy"], "Did you mean 'accuracy'"),
         (["--objective", "latency_ms"], "'latency_ms' does not exist"),
-        (["--objective", "accuracy", "--weight", "kappa=1"], "--weight kappa is for no objective"),
-        (["--objective", "accuracy", "--weight", "accuracy"], "--weight 'accuracy' cannot be read"),
+        (["--objective", "accuracy", "--worth", "kappa=1"], "--worth kappa is for no objective"),
+        (["--objective", "accuracy", "--worth", "accuracy"], "--worth 'accuracy' cannot be read"),
         (["--objective", "accuracy", "--require", "accuracy=0.9"], "cannot be read"),
         (["--objective", "accuracy", "--require", "speed>=1"], "'speed' does not exist"),
         (["--objective", "accuracy", "--exclude", "int4"], "'int4' does not exist"),
         (["--objective", "auc"], "needs scores"),
         (["--objective", "accuracy", "--confirm-share", "2"], "between 0 and 1"),
         (["--objective", "accuracy", "--confirm", "preds.csv"], "300 examples are in both"),
-        (["--objective", "accuracy", "--n-boot", "3"], "--n-boot 3 cannot be used"),
+        (["--objective", "accuracy", "--n-boot", "3"], "--n-boot (n_boot=) cannot be 3"),
         (["--objective", "accuracy", "--margin", "-1"], "--margin -1 cannot be used"),
         (["--objective", "accuracy", "--objective", "sparsity", "--margin", "0.1"], "single best"),
         (["--objective", "size_bytes", "--confirm-share", "0.5"], "look at metrics again"),

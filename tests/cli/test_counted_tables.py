@@ -138,7 +138,7 @@ COMMANDS = [
     ("gate", "t.csv", "--policy", "policy.toml"),
     ("count", "t.csv", "--out", "cube.parquet"),
     ("choose", "t.csv", "--objective", "accuracy"),
-    ("choose", "t.csv", "--objective", "accuracy", "--weight-column", "count"),
+    ("choose", "t.csv", "--objective", "accuracy", "--weight", "count"),
     ("explain", "t.csv", "--out", "out"),
     ("exemplars", "t.csv", "--out", "out"),
     ("preflight", "t.csv"),
@@ -207,7 +207,7 @@ def _gate_of_an_audit(run: Run) -> str:
 def test_the_report_suggests_commands_that_read_the_counts(run: Run) -> None:
     run("audit", "pairs.csv", "--count", "n", "--groups", "sex", "-q", "--n-boot", "40").done()
     page = Path("fairweight-audit/report.html").read_text()
-    assert "fairweight explain pairs.csv --count n --groups sex" in page
+    assert "fairweight explain pairs.csv --groups sex --count n" in page
     assert "fairweight mitigate cascade PREDICTIONS " in page
 
 

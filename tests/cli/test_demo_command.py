@@ -109,8 +109,9 @@ def test_a_population_is_audited_with_its_parents(
 ) -> None:
     """What the command writes, audits and prints; models are made in tests/studies."""
     monkeypatch.setattr("fairweight.studies.population_demo.populations", invented)
-    monkeypatch.setitem(api.audit_table.__kwdefaults__, "n_boot", 40)
-    told = run("demo", "--seed", "3", "--out", "made").done().out
+    with monkeypatch.context() as few:
+        few.setitem(api.audit_table.__kwdefaults__, "n_boot", 40)
+        told = run("demo", "--seed", "3", "--out", "made").done().out
     assert Path("made/models/int8/2.onnx").is_file()
     audit = document("made/audit")
     assert (audit["baseline"], audit["variants"]) == ("dense", ["int8"])

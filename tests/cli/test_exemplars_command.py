@@ -172,9 +172,9 @@ def test_tasks_stand_below_each_other(run: Run, folder: Path) -> None:
     [
         (["--percentile", "ninety"], "--percentile 'ninety'"),
         (["--percentile", "100"], "between 0 and 100"),
-        (["--tie-rule", "most"], "Tie rule"),
+        (["--tie-rule", "most"], "'--tie-rule': 'most' is not one of"),
         (["--kind", "typical"], "Kind of exemplars"),
-        (["--fill", "all"], "fill='all'"),
+        (["--fill", "all"], "'--fill': 'all' is not one of 'random'"),
         (["--variant", "huge"], "huge"),
         (["--dataset", "digits"], "need --images"),
         (["--images", "look"], "finds no images"),

@@ -233,7 +233,7 @@ def test_what_is_missing_is_named(run: Run, policy: str) -> None:
     assert "'no.toml' does not exist" in run("gate", stored, "--policy", "no.toml").refused()
     assert "audit.json" in run("gate", "nowhere/audit.json", "--policy", policy).refused()
     told = run("gate", stored, "--policy", policy, "--require", "most").refused()
-    assert "--require cannot be 'most'; use all or any" in told
+    assert "'--require': 'most' is not one of 'all', 'any'" in told
 
 
 @pytest.mark.parametrize("text", ['{"schema": 2}', "{}", "[]", '{"schema": 1', '{"schema": 1}'])

@@ -19,6 +19,7 @@ from fairweight.report.sections import (
     mitigate_commands,
     ship_commands,
 )
+from fairweight.tables.spec import TableSpec
 
 from .conftest import Run, wide_frame
 from .test_help import COMMANDS
@@ -109,8 +110,10 @@ def test_what_is_no_audit_is_refused(run: Run, folder: Path, made: Path) -> None
 
 def test_the_commands_that_a_page_suggests_parse(made: Path) -> None:
     result = from_json((made / "audit.json").read_text(encoding="utf-8"))
-    words = "--groups sex --baseline dense --cluster person --positive 1 --score-classes a,b"
-    origin = replace(result.provenance, command=f"fairweight audit preds.csv {words} --out my")
+    words = "--baseline dense --groups sex --cluster person --positive 1 --score-classes a,b"
+    tables = TableSpec.from_words(["preds.csv", *words.split()])
+    request = {"tables": tables.to_json(), "out": "my"}
+    origin = replace(result.provenance, request=request)
     given = replace(result, provenance=origin, variants=("int8", "pruned"))
     suggested = (explain_command(given), *mitigate_commands(given), *ship_commands(given))
     suggested += (figure_command(given),)

@@ -276,7 +276,7 @@ class Draft:
         if drawn.weight is not None:
             self.meaning.weight = roles["weight"]
             if roles["weight"] != "weight" or self.chance(0.6):
-                self.add(self._weight_option, roles["weight"])
+                self.add("--weight", roles["weight"])
         if drawn.cluster is not None:
             self.meaning.cluster = roles["cluster"]
             self.add("--cluster", roles["cluster"])
@@ -295,10 +295,6 @@ class Draft:
         self.meaning.alone = self.command == ("preflight",)
         self.meaning.weighted = self.command not in (("preflight",), ("exemplars",))
         self._groups()
-
-    @property
-    def _weight_option(self) -> str:
-        return "--weight-column" if self.command == ("choose",) else "--weight"
 
     def _groups(self) -> None:
         held = list(self.world.groups)

@@ -22,6 +22,10 @@ from tests.fuzz.cases import COMMANDS, Case, Step, options_of
 from tests.fuzz.files import Style, Table
 from tests.fuzz.oracle import Expected, Key, Meaning, canonical, expected, level_name
 
+from fairweight.base.fields import options_of as described
+from fairweight.tables.names import written_list
+from fairweight.tables.spec import TableSpec
+
 TOLERANCE = 1e-12
 Found = dict[Key, list[tuple[float | None, float | None, int | None]]]
 
@@ -164,12 +168,7 @@ def _page(path: Path, step: Step) -> list[str]:
     """Commands that the page suggests can be typed, and read the tables as this one did."""
     problems = []
     page = path.read_text(encoding="utf-8")
-    about_tables = {
-        name
-        for name, parameter in options_of(step.command).items()
-        if parameter.rich_help_panel in ("Tables", "Columns")
-    }
-    files, said = parsed(step.command, step.words)
+    said = _asked(step.command, step.words)
     for shown in re.findall(r"<code[^>]*>(fairweight .*?)</code>", page, re.S):
         text = unescape(re.sub(r"<[^>]+>", "", shown))
         try:
@@ -181,16 +180,24 @@ def _page(path: Path, step: Step) -> list[str]:
         if command not in COMMANDS or command[0] in ("report", "gate") or "PREDICTIONS" in words:
             continue
         held = options_of(command)
-        given, options = parsed(command, words[1 + len(command) :])
-        wanted = {(n, v) for n, v in said if n in about_tables & set(held) and n != "--weight"}
-        weights = "--weight-column" if command == ("choose",) else "--weight"
-        wanted |= {(weights, value) for name, value in said if name == "--weight"}
-        lost = [*(set(files) - set(given)), *(wanted - set(options))]
+        _, options = parsed(command, words[1 + len(command) :])
+        again = _asked(command, words[1 + len(command) :])
+        flags = {name: about.flag for name, (_, about) in described(TableSpec).items()}
+        lost = [n for n, flag in flags.items() if flag in held and said[n] != again[n]]
+        lost += ["sources"] if said["sources"] != again["sources"] else []
         if lost:
             problems.append(f"the page suggests {text[:200]!r} without {lost[0]!r}")
         if strange := [name for name, _ in options if name not in (*held, "-q")]:
             problems.append(f"the page suggests {strange[0]} for {' '.join(command)}")
     return problems
+
+
+def _asked(command: tuple[str, ...], words: Sequence[str]) -> dict[str, Any]:
+    """What is asked of the tables, field by field."""
+    switches = [name for name, option in options_of(command).items() if option.is_flag]
+    found = TableSpec.from_words(words, [*switches, "-q"])
+    groups = None if found.groups is None else written_list(found.groups)  # quotes as needed
+    return {**found.to_json(), "groups": groups}
 
 
 def parsed(command: tuple[str, ...], words: Sequence[str]) -> tuple[list[str], list[Any]]:

@@ -297,12 +297,25 @@ def _objective(draft: Draft, option: str) -> None:
         draft.must_refuse("an objective that is given twice")
 
 
-def _weights(draft: Draft, option: str) -> None:
-    if draft.command != ("choose",):
-        _unknown(0.008, "no such column")(draft, option)
-    elif draft.chance(0.08):
+def _weight(draft: Draft, option: str) -> None:
+    _unknown(0.03 if draft.command == ("choose",) else 0.008, "no such column")(draft, option)
+
+
+def _gone(share: float, value: str) -> Filler:
+    """An option of earlier versions, which is refused with its new name."""
+
+    def fill(draft: Draft, option: str) -> None:
+        if draft.chance(share):
+            draft.add(option, value)
+            draft.must_refuse(f"{option}, which is gone")
+
+    return fill
+
+
+def _worth(draft: Draft, option: str) -> None:
+    if draft.chance(0.2):
         draft.add(option, draft.rng.choice(("accuracy=1", "accuracy=2.5", "accuracy", "kappa=1")))
-        draft.may_refuse("--weight of something that is no objective")
+        draft.may_refuse("--worth of something that is no objective")
 
 
 def _choose_require(draft: Draft, option: str) -> None:
@@ -393,11 +406,12 @@ FILLERS: dict[str, Filler] = {
     "groups": _unknown(0.01, "no such group"),
     "task": lambda draft, option: _task(draft, option),
     "cluster": _unknown(0.008, "no such cluster"),
-    "weight": _weights,
+    "weight": _weight,
+    "worth": _worth,
+    "weight_column": _gone(0.15, "w"),
     "count": _unknown(0.008, "no such count"),
     "force": lambda draft, option: _force(draft, option),
     "members": _number(0.08, ("retrained", "repeated"), ("cloned",)),
-    "weight_column": _unknown(0.03, "no such weight"),
     "variant_column": lambda draft, option: _of_long(draft, option),
     "seed_column": lambda draft, option: _of_long(draft, option),
     "prediction_column": lambda draft, option: _of_long(draft, option),

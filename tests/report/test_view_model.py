@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+import fairweight as fw
 from fairweight.auditing.result import AuditResult
 from fairweight.report.finding import Change
 from fairweight.report.html import FIRST, render
@@ -24,6 +27,7 @@ from fairweight.report.view_model import (
     scale_of,
     view,
 )
+from fairweight.tables.spec import TableSpec, sources_of
 
 from .conftest import edited
 
@@ -150,19 +154,20 @@ def test_many_variants_keep_the_first_screen_short(result: AuditResult) -> None:
     assert "those of 4 more would make this page too large" in text
 
 
+def asking(result: AuditResult, tables: TableSpec | None, **more: Any) -> AuditResult:
+    """The result of an audit that was asked for in these words."""
+    request = {} if tables is None else {"tables": tables.to_json(), "out": "my"}
+    return replace(result, provenance=replace(result.provenance, request=request), **more)
+
+
 def test_commands_keep_what_says_how_tables_are_read(result: AuditResult) -> None:
-    command = "fairweight audit 'a b.csv' int8.csv --groups sex,age --n-boot 50 --exact --out my"
-    given = replace(result, provenance=replace(result.provenance, command=command))
+    given = asking(result, TableSpec(sources_of(["a b.csv", "int8.csv"]), groups=["sex", "age"]))
     assert explain_command(given) == "fairweight explain 'a b.csv' int8.csv --groups sex,age"
     assert mitigate_commands(given)[0] == (
         "fairweight mitigate thresholds 'a b.csv' int8.csv --groups sex,age --validation VALIDATION"
     )
     assert ship_commands(given)[1] == "fairweight gate my --policy policy.toml"
-    bare = replace(
-        result,
-        provenance=replace(result.provenance, command=None),
-        groupings=("sex", "age, years*sex", '"a*b"'),
-    )
+    bare = asking(result, None, groupings=("sex", "age, years*sex", '"a*b"'))
     assert shlex.split(explain_command(bare)) == [
         "fairweight", "explain", "PREDICTIONS", "--groups", 'sex,"age, years"*sex,"a*b"',
     ]  # fmt: skip
@@ -170,19 +175,51 @@ def test_commands_keep_what_says_how_tables_are_read(result: AuditResult) -> Non
     assert explain_command(nothing) == "fairweight explain PREDICTIONS"
 
 
-def test_flags_swallow_no_file_and_weights_are_kept(result: AuditResult) -> None:
-    command = "fairweight audit -q a.csv b.csv --weight=w --cluster 'a person' --random-state 3"
-    given = replace(
-        result,
-        provenance=replace(result.provenance, command=command),
-        variants=("x", "y"),
-        groupings=(),
+def test_weights_are_kept_in_every_command(result: AuditResult) -> None:
+    tables = TableSpec(sources_of(["a.csv", "b.csv"]), weight="w", cluster="a person")
+    given = asking(result, tables, variants=("x", "y"), groupings=())
+    words = "a.csv b.csv --cluster 'a person' --weight w"
+    assert explain_command(given) == f"fairweight explain {words}"
+    assert mitigate_commands(given)[1] == (
+        f"fairweight mitigate cascade {words} --validation VALIDATION"
     )
-    assert explain_command(given) == (
-        "fairweight explain a.csv b.csv --weight w --cluster 'a person'"
-    )
-    assert ship_commands(given)[-1] == (
-        "fairweight choose a.csv b.csv --weight-column w --cluster 'a person' --objective accuracy"
+    assert ship_commands(given)[-1] == f"fairweight choose {words} --objective accuracy"
+
+
+def test_members_that_are_repeated_stay_so_and_counts_have_no_single_examples(
+    result: AuditResult,
+) -> None:
+    given = asking(result, TableSpec(sources_of("t.csv"), count="n"), variants=("x", "y"))
+    origin = given.provenance
+    options = {**origin.options, "members": "repeated"}
+    given = replace(given, provenance=replace(origin, options=options))
+    assert explain_command(given) == "fairweight explain t.csv --count n --members repeated"
+    assert mitigate_commands(given)[0].startswith("fairweight mitigate thresholds PREDICTIONS --v")
+    assert "--members" not in ship_commands(given)[-1]
+
+
+def test_audits_of_python_and_of_explain_say_what_comes_next(tmp_path: Path) -> None:
+    """Both had no commands while these were read off the text of a command."""
+    n = 40
+    frame = pd.DataFrame({
+        "key": range(n), "label": [0, 1] * (n // 2), "p0": [0, 1] * (n // 2), "p1": [0] * n,
+        "sex": ["F", "M"] * (n // 2), "w": [1.0, 2.0] * (n // 2),
+    })  # fmt: skip
+    path = str(tmp_path / "t.parquet")
+    frame.to_parquet(path)
+    columns = {"predictions": {"dense": "p0", "int8": "p1"}, "id": "key", "weight": "w"}
+    words = f"{path} --id key --prediction dense=p0 --prediction int8=p1 --groups sex --weight w"
+    python = fw.audit_table(path, groups=["sex"], n_boot=20, **columns)
+    tables = TableSpec(sources_of(path), groups=["sex"], **columns)
+    explained = fw.explain(tables, fw.AuditOptions(n_boot=20), parts=["exemplars"])
+    for audit in (python, explained, fw.load(explained.save(tmp_path / "kept"))):
+        assert explain_command(audit.result) == f"fairweight explain {words}"
+    memory = fw.audit_table(frame, groups=["sex"], n_boot=20, **columns).result
+    assert explain_command(memory) == f"fairweight explain {words.replace(path, 'PREDICTIONS')}"
+    arrays = fw.audit(frame.label, {"dense": frame.p0, "int8": frame.p1}, n_boot=20,
+                      sensitive_features=frame[["sex"]]).result  # fmt: skip
+    assert explain_command(arrays) == (
+        "fairweight explain PREDICTIONS --baseline dense --groups sex"
     )
 
 

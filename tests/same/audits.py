@@ -657,7 +657,7 @@ def choose(folder: Path) -> Frames:
         "frontier": ("--objective", "sparsity", "--objective", "accuracy"),
         "three": ("--objective", "sparsity", "--objective", "accuracy",
                   "--objective", "group_gap@age"),
-        "weighed": ("--weight", "accuracy=1", "--weight", "sparsity=0.1",
+        "weighed": ("--worth", "accuracy=1", "--worth", "sparsity=0.1",
                     "--confirm-share", "0.4"),
     }  # fmt: skip
     made: dict[str, pd.DataFrame] = {}

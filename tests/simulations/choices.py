@@ -259,13 +259,15 @@ def chosen_once(world: str, n_variants: int, number: int) -> dict[str, float]:
     """One table, chosen among by `fairweight choose`'s own function."""
     from fairweight.auditing.choose.choice import Wishes, choice_from
     from fairweight.auditing.compare.comparison import Options
+    from fairweight.tables.spec import TableSpec, sources_of
 
     rng = np.random.default_rng([JUDGED_ON, 7, n_variants, list(WORLDS).index(world), number])
     frame, true = predictions(rng, world, n_variants)
     names = [f"v{v}" for v in range(n_variants)]
     given = {"predictions": {name: name for name in names}, "groups": [], "baseline": "v0"}
     options = Options(n_boot=DRAWS, random_state=number)
-    table = choice_from(frame, given, Wishes(["accuracy"]), options).tables["choice"]
+    tables = TableSpec(sources_of(frame), **given)
+    table = choice_from(tables, Wishes(["accuracy"]), options).tables["choice"]
     table = table.set_index("variant").loc[names]
     lead, best = int(table["value"].to_numpy().argmax()), int(true.argmax())
     return {

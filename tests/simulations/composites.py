@@ -51,7 +51,7 @@ WORLDS = {"uneven": uneven, "mild": mild, "unchanged": unchanged}
 
 def truths(of: World) -> dict[str, np.ndarray]:
     """The true value (or shift) of every wanted quantity."""
-    c = compared(of.whole(), 0, n_boot=1)
+    c = compared(of.whole(), 0, n_boot=20)
     wanted = chosen(c, WANTED)
     found = replicated(c, wanted)
     return {q.metric: r.observed.change[0] for q, r in zip(wanted, found, strict=True)}

@@ -147,7 +147,7 @@ def cluster_kappa(
     """Shift of kappa: coverage of the bootstrap of whole clusters."""
     rng = np.random.default_rng([seed, number])
     # Clusters are alike on average: the cells of the world of single examples give the truth.
-    everyone = compared(world(1, LABELS, compressed=0.4).whole(), 0, n_boot=1)
+    everyone = compared(world(1, LABELS, compressed=0.4).whole(), 0, n_boot=20)
     (true,) = replicated(everyone, chosen(everyone, [("kappa", "overall")]))
     truth = true.observed.change[0]
     found: dict[str, list[float]] = {"whole clusters": [], "single examples": []}

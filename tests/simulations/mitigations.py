@@ -16,6 +16,8 @@ from fairweight.auditing.mitigate.reaudit import reaudit
 from fairweight.auditing.mitigate.thresholds import apply_thresholds, fit_thresholds
 from fairweight.auditing.prediction_matrix import Answers, from_arrays
 from fairweight.report.explanation_sentences import mitigation_sentences
+from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import TableSpec
 
 from .measured import Figures, Share, share, stored
 
@@ -103,9 +105,8 @@ def sentence(world: World, rng: np.random.Generator) -> str:
     again = reaudit(
         prediction_table([test], [[new]]),
         [(new.name, "small")],
-        baseline="dense",
-        groups=[],
-        options={"n_boot": 200, "random_state": 0},
+        TableSpec((), baseline="dense", groups=[]),
+        AuditOptions(n_boot=200),
     )
     return mitigation_sentences(again.mitigation, "thresholds")[0]
 

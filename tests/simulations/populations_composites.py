@@ -83,7 +83,7 @@ def relabelling(
     rng = np.random.default_rng([NULL_SEED, per_class, *design.key])
     found: dict[str, list[bool]] = {metric: [] for metric in NAMES}
     for i in range(audits):
-        c = compared(world.sample(design, [per_class * CLASSES], rng), design, i, n_boot=1)
+        c = compared(world.sample(design, [per_class * CLASSES], rng), design, i, n_boot=20)
         wanted = chosen(c, [(metric, "overall") for metric in NAMES])
         with patch.object(replicates, "partners_of", lambda c: None):
             made = replicate(c, wanted)

@@ -51,7 +51,9 @@ def test_true_values_by_hand() -> None:
     # One group, labels 48 and 52 %: kappa of a binary model with accuracy .9 and .86.
     # Chance agreement of the dense model: it says 0 with .48 · .9 + .52 · .1 = .484.
     # p_e = .48 · .484 + .52 · .516 = .50064, kappa = (.9 − .50064) / (1 − .50064).
-    c = compared(world(1, 2, compressed=0.3, share=[[0.48, 0.52]]).whole(), 0, n_boot=1, positive=1)
+    c = compared(
+        world(1, 2, compressed=0.3, share=[[0.48, 0.52]]).whole(), 0, n_boot=20, positive=1
+    )
     (found,) = replicated(c, chosen(c, [("kappa", "overall")]))
     assert found.observed.baseline is not None
     assert found.observed.baseline[0, 0] == pytest.approx((0.9 - 0.50064) / (1 - 0.50064))
@@ -59,7 +61,7 @@ def test_true_values_by_hand() -> None:
 
 def test_true_values_are_what_large_samples_approach() -> None:
     w = uneven()
-    c = compared(w.cube(w.draw(1_000_000, np.random.default_rng(6))), 0, n_boot=1)
+    c = compared(w.cube(w.draw(1_000_000, np.random.default_rng(6))), 0, n_boot=20)
     wanted = chosen(c, WANTED)
     truth = truths(w)
     for q, r in zip(wanted, replicated(c, wanted), strict=True):

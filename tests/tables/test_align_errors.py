@@ -13,13 +13,14 @@ from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.align import align
 from fairweight.tables.connection import Workspace
 from fairweight.tables.identity import has_duplicates
+from fairweight.tables.spec import TableSpec, sources_of
 
 from .conftest import long_frame, model_frames, wide_frame
 
 
 def refused(source: Any, sentence: str, **options: Any) -> str:
     with pytest.raises(InputError, match=sentence) as caught:
-        align(source, **options)
+        align(TableSpec(sources_of(source), **options))
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -87,7 +88,7 @@ def test_missing_examples() -> None:
     frames = model_frames()
     frames["dense"] = frames["dense"].iloc[1:]
     refused(frames, "1 example of 'int8' is missing from 'dense'.*example 10")
-    refused(lacking, "missing= must be 'error' or 'drop'", missing="ignore")
+    refused(lacking, "missing=.. cannot be 'ignore'; use error or drop", missing="ignore")
 
 
 def test_nothing_in_common() -> None:
@@ -160,7 +161,7 @@ def test_scores() -> None:
     refused(wide.assign(score_int8="high"), "score column 'score_int8' must hold numbers")
     wide["score_int8"] = None
     wide["score_int8"] = wide["score_int8"].astype(float)
-    with align(wide) as found:
+    with align(TableSpec(sources_of(wide))) as found:
         assert [m.score for m in found.members] == ["s0", None]
         assert "The score column 'score_int8' is empty for 'int8'." in found.notes
 
@@ -168,14 +169,14 @@ def test_scores() -> None:
 def test_a_score_may_be_absent_where_the_model_abstains() -> None:
     wide = wide_frame()
     wide.loc[2, ["pred_int8", "score_int8"]] = None
-    with align(wide) as found:
+    with align(TableSpec(sources_of(wide))) as found:
         assert [m.score for m in found.members] == ["s0", "s1"]
 
 
 def test_rounding_beyond_one_is_taken_off() -> None:
     wide = wide_frame()
     wide.loc[0, "score_int8"] = 1 + 1e-7
-    with align(wide) as found:
+    with align(TableSpec(sources_of(wide))) as found:
         rows = found.connection.execute(f"SELECT max(s1) FROM {found.view}").fetchall()
         assert rows == [(1.0,)]
 
@@ -216,7 +217,7 @@ def test_weights_and_clusters_belong_to_the_example() -> None:
 
 def test_groups_that_differ_between_variants() -> None:
     long = long_frame().assign(method=lambda f: f.variant + "!")
-    with align(long) as found:
+    with align(TableSpec(sources_of(long))) as found:
         assert set(found.group_columns) == {"sex", "age"}
         assert any("'method' (differs between variants of one example)" in n for n in found.notes)
     refused(long, "'method' differs between variants.*cannot be a group", groups=["method"])
@@ -242,7 +243,7 @@ def test_default_groups_say_what_they_leave_out() -> None:
             "image_path": "x.png",
         }
     )
-    with align(wide) as found:
+    with align(TableSpec(sources_of(wide))) as found:
         assert found.group_columns == ("sex", "flag", "fifty", "thousand")
         assert found.groupings == found.group_columns
         (note,) = (n for n in found.notes if n.startswith("Columns not used"))
@@ -255,7 +256,7 @@ def test_default_groups_say_what_they_leave_out() -> None:
             "--groups",
         ):
             assert reason in note
-    with align(wide, groups=["path", "sex*flag", "sex"]) as found:
+    with align(TableSpec(sources_of(wide), groups=["path", "sex*flag", "sex"])) as found:
         assert found.group_columns == ("path", "sex", "flag")
         assert found.groupings == ("path", "sex*flag", "sex")
         assert any("'path' has 3,000 values; all are in the tables" in n for n in found.notes)
@@ -333,5 +334,5 @@ def test_nothing_stays_open_after_an_error(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(Workspace, "__init__", remember)
     with pytest.raises(UnknownNameError):
-        align(wide_frame(), label="nothing")
+        align(TableSpec(sources_of(wide_frame()), label="nothing"))
     assert not Path(made[0].folder).exists()

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairweight.tables.align import align
-from fairweight.tables.layout import split_name
 from fairweight.tables.names import grouping_name
+from fairweight.tables.spec import TableSpec, sources_of, split_name
 
 from .conftest import aligned_rows, long_frame, model_frames, wide_frame
 
@@ -57,10 +57,10 @@ def test_three_layouts_give_the_same_rows(wide: pd.DataFrame, seed: int) -> None
     shuffled = long_frame(wide).sample(frac=1, random_state=seed)
     frames["int8"] = frames["int8"].sample(frac=1, random_state=seed + 1)
     with (
-        align(wide, groups=["group"]) as one,
-        align(long_frame(wide), groups=["group"]) as two,
-        align(shuffled, groups=["group"], baseline="dense") as three,
-        align(frames, groups=["group"]) as four,
+        align(TableSpec(sources_of(wide), groups=["group"])) as one,
+        align(TableSpec(sources_of(long_frame(wide)), groups=["group"])) as two,
+        align(TableSpec(sources_of(shuffled), groups=["group"], baseline="dense")) as three,
+        align(TableSpec(sources_of(frames), groups=["group"])) as four,
     ):
         expected = aligned_rows(one)
         for other in (two, three, four):
@@ -71,13 +71,13 @@ def test_three_layouts_give_the_same_rows(wide: pd.DataFrame, seed: int) -> None
 
 def test_order_of_members() -> None:
     wide = wide_frame().rename(columns={"pred_dense": "pred_z", "pred_int8": "pred_a"})
-    with align(wide, baseline="a") as found:
+    with align(TableSpec(sources_of(wide), baseline="a")) as found:
         assert (found.baseline, found.variants) == ("a", ("z",))
         assert [(m.variant, m.prediction) for m in found.members] == [("a", "p0"), ("z", "p1")]
-    with align(wide) as found:
+    with align(TableSpec(sources_of(wide))) as found:
         assert found.baseline == "z"
         assert any("'z', is taken as the baseline" in note for note in found.notes)
-    with align(long_frame().iloc[::-1]) as found:
+    with align(TableSpec(sources_of(long_frame().iloc[::-1]))) as found:
         assert found.baseline == "dense"
 
 
@@ -101,9 +101,11 @@ def test_populations_in_every_layout(tmp_path: Path) -> None:
         files.append(f"{variant}={path}")
     expected = [("dense", 0), ("dense", 1), ("int8", 0)]
     with (
-        align(wide, predictions=predictions, groups=["sex"], scores={}) as one,
-        align(long) as two,
-        align(files) as three,
+        align(
+            TableSpec(sources_of(wide), predictions=predictions, groups=["sex"], scores={})
+        ) as one,
+        align(TableSpec(sources_of(long))) as two,
+        align(TableSpec(sources_of(files))) as three,
     ):
         for found in (one, two, three):
             assert [(m.variant, m.seed) for m in found.members] == expected
@@ -115,10 +117,14 @@ def test_files_are_named_by_their_stems(tmp_path: Path) -> None:
     frames = model_frames()
     frames["dense"].to_csv(tmp_path / "dense.csv", index=False)
     frames["int8"].to_json(tmp_path / "gmp-0.95.jsonl", orient="records", lines=True)
-    with align([tmp_path / "dense.csv", tmp_path / "gmp-0.95.jsonl"]) as found:
+    with align(
+        TableSpec(sources_of([tmp_path / "dense.csv", tmp_path / "gmp-0.95.jsonl"]))
+    ) as found:
         assert (found.baseline, found.variants) == ("dense", ("gmp-0.95",))
         assert set(found.group_columns) == {"sex", "age"}
-    with align([f"new={tmp_path / 'gmp-0.95.jsonl'}", str(tmp_path / "dense.csv")]) as found:
+    with align(
+        TableSpec(sources_of([f"new={tmp_path / 'gmp-0.95.jsonl'}", str(tmp_path / "dense.csv")]))
+    ) as found:
         assert (found.baseline, found.variants) == ("new", ("dense",))
         assert any("although one is named 'dense'" in note for note in found.notes)
 
@@ -128,9 +134,11 @@ def test_parts_of_one_table_are_put_together(tmp_path: Path) -> None:
     for part in range(2):
         long[long.example_id % 2 == part].to_csv(tmp_path / f"long-{part}.csv", index=False)
         wide[wide.example_id % 2 == part].to_csv(tmp_path / f"wide-{part}.csv", index=False)
-    with align(wide) as expected:
+    with align(TableSpec(sources_of(wide))) as expected:
         for kind in ("long", "wide"):
-            with align([tmp_path / f"{kind}-{part}.csv" for part in range(2)]) as found:
+            with align(
+                TableSpec(sources_of([tmp_path / f"{kind}-{part}.csv" for part in range(2)]))
+            ) as found:
                 assert aligned_rows(found) == aligned_rows(expected)
 
 
@@ -146,7 +154,10 @@ def test_identities_written_in_different_types() -> None:
     frames = model_frames()
     frames["dense"]["example_id"] = frames["dense"]["example_id"].astype(float)
     frames["int8"]["example_id"] = frames["int8"]["example_id"].astype(str)
-    with align(frames) as found, align(wide_frame()) as expected:
+    with (
+        align(TableSpec(sources_of(frames))) as found,
+        align(TableSpec(sources_of(wide_frame()))) as expected,
+    ):
         assert aligned_rows(found) == aligned_rows(expected)
 
 
@@ -154,7 +165,7 @@ def test_labels_written_in_different_types_agree() -> None:
     wide = wide_frame().replace({"cat": 0, "dog": 1}).infer_objects()
     frames = model_frames(wide)
     frames["int8"]["label"] = frames["int8"]["label"].astype(float).astype(str)
-    with align(frames) as found:
+    with align(TableSpec(sources_of(frames))) as found:
         assert found.n_rows == 6
 
 
@@ -162,19 +173,22 @@ def test_labels_written_in_different_types_agree() -> None:
 def test_nasty_column_names(name: str) -> None:
     wide = wide_frame().rename(columns={"sex": name, "label": f"label {name}"})
     label = f"label {name}"
-    with align(wide, label=label, groups=[name]) as one:
+    with align(TableSpec(sources_of(wide), label=label, groups=[name])) as one:
         assert one.group_columns == (name,)
         assert one.groupings == (grouping_name([name]),)
-        with align(long_frame(wide), label=label, groups=[name]) as two:
+        with align(TableSpec(sources_of(long_frame(wide)), label=label, groups=[name])) as two:
             assert aligned_rows(one) == aligned_rows(two)
     variant = {name: "pred_dense", "int8": "pred_int8"}
-    with align(wide, label=label, predictions=variant) as found:
+    with align(TableSpec(sources_of(wide), label=label, predictions=variant)) as found:
         assert found.baseline == name
 
 
 def test_tasks() -> None:
     wide = pd.concat([wide_frame().assign(task=t) for t in ("smile", "hat")])
-    with align(wide) as one, align(long_frame(wide).sample(frac=1, random_state=1)) as two:
+    with (
+        align(TableSpec(sources_of(wide))) as one,
+        align(TableSpec(sources_of(long_frame(wide).sample(frac=1, random_state=1)))) as two,
+    ):
         for found in (one, two):
             assert found.has_task
             assert (found.n_examples, found.n_rows) == (6, 12)
@@ -190,9 +204,9 @@ def test_examples_table_brings_groups_and_labels() -> None:
     bare = wide.drop(columns=["label", "sex", "age"])
     frames = {k: f.drop(columns=["label", "sex", "age"], errors="ignore")
               for k, f in model_frames().items()}  # fmt: skip
-    with align(wide) as expected:
+    with align(TableSpec(sources_of(wide))) as expected:
         for source in (bare, long_frame(wide).drop(columns=["label", "sex", "age"]), frames):
-            with align(source, examples=examples) as found:
+            with align(TableSpec(sources_of(source), examples=examples)) as found:
                 assert aligned_rows(found) == aligned_rows(expected)
                 assert set(found.group_columns) == {"sex", "age"}
 
@@ -200,7 +214,7 @@ def test_examples_table_brings_groups_and_labels() -> None:
 def test_weights_and_clusters() -> None:
     wide = wide_frame().assign(weight=[1, 2, 3, 1, 2, 3], writer=list("aabbcc"))
     for source in (wide, long_frame(wide)):
-        with align(source, cluster="writer") as found:
+        with align(TableSpec(sources_of(source), cluster="writer")) as found:
             assert found.has_weight
             assert found.has_cluster
             rows = found.connection.execute(
@@ -209,7 +223,7 @@ def test_weights_and_clusters() -> None:
             assert rows[0] == (10, 1.0, "a")
             assert "writer" not in found.group_columns
             assert not any("--cluster" in note for note in found.notes)
-        with align(source, groups=["sex"]) as found:
+        with align(TableSpec(sources_of(source), groups=["sex"])) as found:
             assert any(note.endswith("use --cluster writer.") for note in found.notes)
 
 
@@ -230,13 +244,13 @@ def test_a_column_with_a_role_is_not_suggested_as_the_cluster(roles: dict[str, A
     wide = wide_frame().assign(subject=[1, 1, 1, 2, 2, 2])
     if "id" in roles:
         wide["subject"] = range(6)
-    with align(wide, **roles) as found:
+    with align(TableSpec(sources_of(wide), **roles)) as found:
         assert not any("--cluster" in note for note in found.notes)
 
 
 def test_the_suggested_cluster_can_be_pasted() -> None:
     wide = wide_frame().assign(**{"person's id": range(6)})
-    with align(wide, groups=["sex"]) as found:
+    with align(TableSpec(sources_of(wide), groups=["sex"])) as found:
         (note,) = [note for note in found.notes if "--cluster" in note]
     words = shlex.split(note.partition("if so, use ")[2].removesuffix("."))
     assert words == ["--cluster", "person's id"]
@@ -246,7 +260,9 @@ def test_training_table_is_counted() -> None:
     train = pd.DataFrame({"label": ["cat", "cat", "dog"], "age": [1, 1, 2]})
     counted = pd.DataFrame({"label": ["cat", "dog"], "age": [1, 2], "count": [2, 1]})
     for given_train in (train, counted):
-        with align(wide_frame(), groups=["sex", "age"], train=given_train) as found:
+        with align(
+            TableSpec(sources_of(wide_frame()), groups=["sex", "age"], train=given_train)
+        ) as found:
             assert found.train is not None
             assert found.train.group_columns == (("age", "g1"),)
             assert found.train.n_examples == 3
@@ -259,13 +275,13 @@ def test_training_table_is_counted() -> None:
 
 def test_variants_table_is_a_frame() -> None:
     table = pd.DataFrame({"variant": ["dense", "int8"], "size_bytes": [4, 1]})
-    with align(wide_frame(), variants=table) as found:
+    with align(TableSpec(sources_of(wide_frame()), variants=table)) as found:
         assert found.variants_table is not None
         assert found.variants_table.to_dict("list") == table.to_dict("list")
 
 
 def test_a_wide_table_without_identities() -> None:
-    with align(wide_frame().drop(columns="example_id")) as found:
+    with align(TableSpec(sources_of(wide_frame().drop(columns="example_id")))) as found:
         assert found.n_examples == 6
         assert any("each row is taken as one example" in note for note in found.notes)
         rows = found.connection.execute(f"SELECT DISTINCT example_id FROM {found.view}").fetchall()
@@ -277,7 +293,7 @@ def test_dropping_what_some_variant_lacks() -> None:
     lacking = long[~((long.variant == "int8") & long.example_id.isin([10, 12]))]
     lacking = lacking[~((lacking.variant == "dense") & (lacking.example_id == 15))]
     # 10 and 12 are missing from int8, 15 from dense: three of six are left out.
-    with align(lacking, missing="drop") as found:
+    with align(TableSpec(sources_of(lacking), missing="drop")) as found:
         rows = found.connection.execute(f"SELECT example_id FROM {found.view}").fetchall()
         assert sorted(row[0] for row in rows) == [11, 13, 14]
         assert found.n_examples == 3
@@ -296,7 +312,10 @@ def test_lists_of_scores_and_ranks_in_every_layout() -> None:
     for position, name in enumerate(("dense", "int8")):
         rows = long.iloc[6 * position : 6 * position + 6].reset_index(drop=True)
         wide[f"scores:{name}"], wide[f"label_rank:{name}"] = rows["scores"], rows["label_rank"]
-    with align(wide) as one, align(long.sample(frac=1, random_state=5), baseline="dense") as two:
+    with (
+        align(TableSpec(sources_of(wide))) as one,
+        align(TableSpec(sources_of(long.sample(frac=1, random_state=5)), baseline="dense")) as two,
+    ):
         query = "SELECT example_id, p0, p1, s0, s1, v0, v1, r0, r1 FROM {} ORDER BY 1"
         rows = [f.connection.execute(query.format(f.view)).fetchall() for f in (one, two)]
         assert rows[0] == rows[1]
@@ -307,7 +326,7 @@ def test_lists_of_scores_and_ranks_in_every_layout() -> None:
 def test_columns_of_models_that_are_not_compared_are_no_groups() -> None:
     wide = wide_frame().assign(pred_int4="cat", credit_score=[1, 2] * 3)
     chosen = {"dense": "pred_dense", "int8": "pred_int8"}
-    with align(wide, predictions=chosen) as found:
+    with align(TableSpec(sources_of(wide), predictions=chosen)) as found:
         assert set(found.group_columns) == {"sex", "age"}
         assert any("'credit_score', 'pred_int4'" in note for note in found.notes)
 
@@ -316,7 +335,7 @@ def test_rows_of_other_tables_that_are_not_used_are_told() -> None:
     examples = wide_frame()[["example_id", "sex"]]
     examples = pd.concat([examples, pd.DataFrame({"example_id": [99], "sex": ["F"]})])
     train = pd.DataFrame({"label": ["cat", None, "dog"]})
-    with align(wide_frame(), examples=examples, train=train) as found:
+    with align(TableSpec(sources_of(wide_frame()), examples=examples, train=train)) as found:
         assert any(note.startswith("1 examples of the examples table") for note in found.notes)
         assert any(note.startswith("1 training rows without a label") for note in found.notes)
         assert any("taken from the first: 'sex'" in note for note in found.notes)
@@ -328,7 +347,7 @@ def test_columns_named_like_our_own_are_kept(name: str, tmp_path: Path) -> None:
     wide.to_parquet(tmp_path / "t.parquet")
     wide.to_csv(tmp_path / "t.csv", index=False)
     for path in (tmp_path / "t.parquet", tmp_path / "t.csv"):
-        with align(path) as found:
+        with align(TableSpec(sources_of(path))) as found:
             assert set(found.group_columns) == {name, "age"}
             ids = found.connection.execute(f"SELECT DISTINCT example_id FROM {found.view}")
             assert len(ids.fetchall()) == 6
@@ -348,7 +367,7 @@ def test_little_memory_spills_to_disk(tmp_path: Path, monkeypatch: pytest.Monkey
     )
     both.to_parquet(tmp_path / "long.parquet")
     monkeypatch.setattr("fairweight.tables.connection.memory_limit_mb", lambda: 100)
-    with align(tmp_path / "long.parquet") as found:
+    with align(TableSpec(sources_of(tmp_path / "long.parquet"))) as found:
         right = found.connection.execute(
             f"SELECT count(*) FILTER (p0 = label), count(*) FILTER (p1 = 0) FROM {found.view}"
         ).fetchall()
@@ -358,7 +377,7 @@ def test_little_memory_spills_to_disk(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_wide_parquet_is_streamed(tmp_path: Path) -> None:
     path = tmp_path / "wide.parquet"
     wide_frame().to_parquet(path)
-    with align(path) as found:
+    with align(TableSpec(sources_of(path))) as found:
         tables = found.connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
         assert tables == []
 
@@ -381,6 +400,6 @@ def test_time_for_a_million_rows(tmp_path: Path) -> None:
     long_frame(wide).to_parquet(tmp_path / "long.parquet")
     for name in ("wide", "long"):
         start = time.perf_counter()
-        with align(tmp_path / f"{name}.parquet") as found:
+        with align(TableSpec(sources_of(tmp_path / f"{name}.parquet"))) as found:
             print(f"{name}: 1 M examples aligned in {time.perf_counter() - start:.2f} s")
             assert found.n_examples == n

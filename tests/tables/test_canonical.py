@@ -24,6 +24,7 @@ from fairweight.auditing.counts.group_by import count, training_table
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.align import align
 from fairweight.tables.canonical import canonical, canonical_sql
+from fairweight.tables.spec import TableSpec, sources_of
 
 from .test_table_sources import write_duckdb, write_sqlite
 
@@ -165,7 +166,7 @@ def write_source(kind: str, frame: pd.DataFrame, folder: Path, name: str = "t") 
 
 
 def cube_of(source: Any, **options: Any) -> Cube:
-    with align(source, **options) as aligned:
+    with align(TableSpec(sources_of(source), **options)) as aligned:
         return count(aligned)
 
 
@@ -405,7 +406,7 @@ def test_parts_of_different_types_are_one_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(header + "1,1,1,1,1,0\n2,2,2,1,0,1\n")
     rest = "3,007,007,7,0.25,0.5\n12345678901234567890,7,7,7,0.5,0.5\n"
     (tmp_path / "b.csv").write_text(header + rest)
-    with align([tmp_path / "a.csv", tmp_path / "b.csv"]) as aligned:
+    with align(TableSpec(sources_of([tmp_path / "a.csv", tmp_path / "b.csv"]))) as aligned:
         assert aligned.connection.execute(
             f"SELECT example_id, label, s0 FROM {aligned.view} ORDER BY 1"
         ).fetchall() == [
@@ -441,7 +442,7 @@ def test_what_is_missing_in_a_csv(tmp_path: Path) -> None:
         "example_id,label,pred_dense,pred_int8,text,number,word\n"
         '1,1,1,nan,nan,nan,NA\n2,2,2,1,b,1,NULL\n3,1,"",1.0,,2,None\n'
     )
-    with align(path, groups=["text", "number", "word"]) as aligned:
+    with align(TableSpec(sources_of(path), groups=["text", "number", "word"])) as aligned:
         cube = count(aligned)
         rows = aligned.connection.execute(
             f"SELECT p0, p1, g0, g1, g2 FROM {aligned.view} ORDER BY example_id"
@@ -503,7 +504,7 @@ def test_columns_without_a_role_are_judged_by_their_values(tmp_path: Path) -> No
         }
     )
     frame.to_csv(tmp_path / "t.csv", index=False)
-    with align(tmp_path / "t.csv") as aligned:
+    with align(TableSpec(sources_of(tmp_path / "t.csv"))) as aligned:
         assert aligned.group_columns == ("few", "zip", "flag", "day")
         (note,) = [note for note in aligned.notes if "not used as groups" in note]
     assert "'many' (more than 50 values)" in note
@@ -518,7 +519,9 @@ def test_roles_of_numbers_read_numbers(tmp_path: Path) -> None:
         "1,1,1,0,1e-1,.5,2,1.80\n2,0,0,0,0.50,0.5,1e0,1.7\n"
     )
     (tmp_path / "train.csv").write_text("label,n\n1,1e2\n1.0,5.0\n0,7\n")
-    with align(tmp_path / "t.csv", train=tmp_path / "train.csv", further=True) as aligned:
+    with align(
+        TableSpec(sources_of(tmp_path / "t.csv"), train=tmp_path / "train.csv"), further=True
+    ) as aligned:
         cube = count(aligned, scores=True)
         train = training_table(aligned, cube.label_classes)
         assert aligned.further_columns == ("height",)
@@ -541,7 +544,9 @@ def test_training_rows_that_differ_in_spelling_are_one(tmp_path: Path) -> None:
     table = {"example_id": [1, 2], "label": [1, 2], "pred_dense": [1, 2], "pred_int8": [1, 1],
              "site": ["1", None]}  # fmt: skip
     (tmp_path / "train.csv").write_text("label,site,n\n1,1.0,3\n1.0,1,4\n1,,5\n2,007,6\n")
-    with align(table, groups=["site"], train=tmp_path / "train.csv") as aligned:
+    with align(
+        TableSpec(sources_of(table), groups=["site"], train=tmp_path / "train.csv")
+    ) as aligned:
         train = training_table(aligned, ("1", "2"))
     assert train is not None
     assert {tuple(row) for row in train[["label", "site", "n"]].itertuples(index=False)} == {
@@ -551,7 +556,7 @@ def test_training_rows_that_differ_in_spelling_are_one(tmp_path: Path) -> None:
 
 def test_truth_values_of_training_labels_beside_numbers() -> None:
     table = {"example_id": [1, 2], "label": [1, 0], "pred_dense": [1, 0], "pred_int8": [1, 1]}
-    with align(table, train={"label": [True, True, False]}) as aligned:
+    with align(TableSpec(sources_of(table), train={"label": [True, True, False]})) as aligned:
         train = training_table(aligned, count(aligned).label_classes)
     assert train is not None
     assert dict(zip(train["label"], train["n"], strict=True)) == {"1": 2.0, "0": 1.0}
@@ -570,7 +575,7 @@ def test_baselines_are_named_by_canonical_text() -> None:
     rows = {"example_id": [1, 1], "variant": [0.5, 1.0], "label": ["a", "a"],
             "prediction": ["a", "b"]}  # fmt: skip
     for name in ("1", "1.0", 1):
-        with align(rows, baseline=name) as aligned:
+        with align(TableSpec(sources_of(rows), baseline=name)) as aligned:
             assert (aligned.baseline, aligned.variants) == ("1", ("0.5",))
     with pytest.raises(UnknownNameError):
-        align(rows, baseline="01")
+        align(TableSpec(sources_of(rows), baseline="01"))

@@ -11,6 +11,7 @@ import pytest
 
 from fairweight.errors import InputError
 from fairweight.tables.align import Aligned, align
+from fairweight.tables.spec import TableSpec, sources_of
 
 from .conftest import long_frame, model_frames, wide_frame
 
@@ -38,7 +39,7 @@ def counts_of(aligned: Aligned) -> list[int]:
 
 def refused(source: Any, **options: Any) -> str:
     with pytest.raises(InputError) as caught:
-        align(source, **options)
+        align(TableSpec(sources_of(source), **options))
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -55,7 +56,7 @@ def refused(source: Any, **options: Any) -> str:
     ids=["int", "float", "decimal", "text", "unsigned"],
 )
 def test_counts_of_any_type(counts: Any) -> None:
-    with align(pairs(counts), count="n") as aligned:
+    with align(TableSpec(sources_of(pairs(counts)), count="n")) as aligned:
         assert aligned.has_count
         assert not aligned.has_id
         assert (aligned.n_rows, aligned.n_examples) == (4, 10)
@@ -99,11 +100,11 @@ def test_a_misspelt_count_column() -> None:
 
 def test_rows_that_count_nobody_drop_out() -> None:
     """Also where groups are looked for: the only M rows count nobody, so sex has one value."""
-    with align(pairs([4, 0, 2, 0]), count="n") as aligned:
+    with align(TableSpec(sources_of(pairs([4, 0, 2, 0])), count="n")) as aligned:
         assert (aligned.n_rows, aligned.n_examples) == (2, 6)
         assert aligned.group_columns == ()
     unlabelled = pairs([4, 3, 2, 0]).assign(label=["cat", "cat", "dog", None])
-    with align(unlabelled, count="n") as aligned:
+    with align(TableSpec(sources_of(unlabelled), count="n")) as aligned:
         assert aligned.n_examples == 9
 
 
@@ -118,7 +119,7 @@ def test_what_looks_like_a_group_is_decided_by_examples_not_by_rows() -> None:
             "n": [100] * 30,
         }
     )
-    with align(sites, count="n") as aligned:
+    with align(TableSpec(sources_of(sites), count="n")) as aligned:
         assert aligned.group_columns == ("site",)
         assert aligned.n_examples == 3000
 
@@ -136,7 +137,7 @@ def test_a_table_that_may_be_counted_is_refused_with_both_remedies(name: str) ->
     assert f"'{name}' holds whole numbers" in sentence
     assert f"(count={name!r};" in sentence
     assert "--id COLUMN" in sentence
-    with align(pairs(name=name), count=name) as aligned:
+    with align(TableSpec(sources_of(pairs(name=name)), count=name)) as aligned:
         assert aligned.n_examples == 10
 
 
@@ -163,7 +164,7 @@ def test_parts_that_were_counted_apart(tmp_path: Path) -> None:
         pairs().to_csv(file, index=False)
     for given in (files, str(tmp_path / "*.csv")):
         assert "add --count n" in refused(given)
-        with align(given, count="n") as aligned:
+        with align(TableSpec(sources_of(given), count="n")) as aligned:
             assert (aligned.n_rows, aligned.n_examples) == (8, 20)
 
 
@@ -186,7 +187,7 @@ def test_parts_that_were_counted_apart(tmp_path: Path) -> None:
          "another name", "weight", "rows repeat"],
 )  # fmt: skip
 def test_what_is_no_counted_table(table: pd.DataFrame, options: dict[str, Any]) -> None:
-    with align(table, **options) as aligned:
+    with align(TableSpec(sources_of(table), **options)) as aligned:
         assert not aligned.has_count
         assert aligned.n_examples == len(table)
 
@@ -201,7 +202,7 @@ def test_a_cube_without_its_metadata_is_recognised() -> None:
     assert "--cluster unit" not in sentence
     assert "--cluster unit" in refused(cube.assign(unit=list("abcd")))
     members = {"dense": "prediction:0", "int8": "prediction:1"}
-    with align(cube, count="count", predictions=members) as aligned:
+    with align(TableSpec(sources_of(cube), count="count", predictions=members)) as aligned:
         assert (aligned.baseline, aligned.n_examples) == ("dense", 10)
 
 
@@ -233,7 +234,7 @@ def test_identities_that_stand_for_several_examples(layout: Any) -> None:
     given = layout(wide)
     if isinstance(given, dict):
         given["int8"]["times"] = wide["times"]
-    with align(given, count="times") as aligned:
+    with align(TableSpec(sources_of(given), count="times")) as aligned:
         assert (aligned.has_id, aligned.n_rows, aligned.n_examples) == (True, 6, 21)
         assert counts_of(aligned) == [6, 5, 4, 3, 2, 1]
         assert "times" not in aligned.group_columns

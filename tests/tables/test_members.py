@@ -14,6 +14,7 @@ from fairweight.auditing.counts.group_by import count
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 from fairweight.tables.joins import LeftOut
+from fairweight.tables.spec import TableSpec, sources_of
 
 
 def model(ids: list[int], **more: Any) -> pd.DataFrame:
@@ -30,7 +31,9 @@ def model(ids: list[int], **more: Any) -> pd.DataFrame:
 
 
 def left_out(tables: Any, **more: Any) -> list[LeftOut]:
-    with align(tables, missing="drop", **({"groups": ["sex"]} | more)) as found:
+    with align(
+        TableSpec(sources_of(tables), missing="drop", **{"groups": ["sex"]} | more)
+    ) as found:
         return list(found.left_out)
 
 
@@ -178,7 +181,7 @@ def test_unknown_groups_count_in_every_level() -> None:
 
 
 def test_a_cube_keeps_them_and_cubes_add(tmp_path: Any) -> None:
-    with align(tables(), groups=["sex"], missing="drop") as aligned:
+    with align(TableSpec(sources_of(tables()), groups=["sex"], missing="drop")) as aligned:
         cube = count(aligned)
         for name in ("a", "b"):
             write_cube(cube, tmp_path / name, groupings=("sex",), baseline="dense")

@@ -12,6 +12,7 @@ import fairweight as fw
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 from fairweight.tables.frames import wide_table
+from fairweight.tables.spec import TableSpec, sources_of
 
 from .conftest import aligned_rows, long_frame, wide_frame
 
@@ -79,9 +80,11 @@ def test_lists_of_frames_and_of_files_are_members(tmp_path: Any) -> None:
     int8.to_csv(files[1], index=False)
     expected = [("dense", 0), ("dense", 1), ("int8", 0)]
     with (
-        align({"dense": [dense, int8], "int8": int8}) as frames,
-        align({"dense": files, "int8": [files[1]]}) as paths,
-        align([f"dense={files[0]}", f"dense={files[1]}", f"int8={files[1]}"]) as named,
+        align(TableSpec(sources_of({"dense": [dense, int8], "int8": int8}))) as frames,
+        align(TableSpec(sources_of({"dense": files, "int8": [files[1]]}))) as paths,
+        align(
+            TableSpec(sources_of([f"dense={files[0]}", f"dense={files[1]}", f"int8={files[1]}"]))
+        ) as named,
     ):
         for found in (frames, paths, named):
             assert [(m.variant, m.seed) for m in found.members] == expected
@@ -90,6 +93,6 @@ def test_lists_of_frames_and_of_files_are_members(tmp_path: Any) -> None:
 
 def test_lists_of_text_are_still_columns() -> None:
     wide = wide_frame()[["label", "pred_dense", "pred_int8"]]
-    with align({name: wide[name].tolist() for name in wide}) as found:
+    with align(TableSpec(sources_of({name: wide[name].tolist() for name in wide}))) as found:
         assert [m.variant for m in found.members] == ["dense", "int8"]
         assert found.n_examples == 6

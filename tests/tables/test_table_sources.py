@@ -21,6 +21,7 @@ from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.align import align
 from fairweight.tables.connection import Workspace
 from fairweight.tables.sources import is_cube, open_source, provenance
+from fairweight.tables.spec import TableSpec, sources_of
 
 from .conftest import aligned_rows, wide_frame
 
@@ -125,7 +126,10 @@ KINDS = (
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_source_gives_the_same_rows(kind: str, tmp_path: Path) -> None:
-    with align(wide_frame()) as expected, align(make_source(kind, tmp_path)) as found:
+    with (
+        align(TableSpec(sources_of(wide_frame()))) as expected,
+        align(TableSpec(sources_of(make_source(kind, tmp_path)))) as found,
+    ):
         assert set(found.group_columns) == {"sex", "age"}
         assert aligned_rows(found) == aligned_rows(expected)
         assert (found.n_examples, found.n_rows) == (6, 6)
@@ -141,7 +145,7 @@ def test_values_stay_as_given() -> None:
             "g": ["a", "b"],
         }
     )
-    with align(table) as found:
+    with align(TableSpec(sources_of(table))) as found:
         rows = found.connection.execute(
             f"SELECT label, p0, p1 FROM {found.view} ORDER BY example_id"
         ).fetchall()
@@ -192,7 +196,7 @@ def test_names_with_pattern_characters_are_read_as_they_are(tmp_path: Path) -> N
     table = pa.Table.from_pandas(wide_frame(), preserve_index=False)
     pq.write_table(table, tmp_path / "t[1]*.parquet")
     pq.write_table(table.slice(0, 1), tmp_path / "t1.parquet")
-    with align(tmp_path / "t[1]*.parquet") as found:
+    with align(TableSpec(sources_of(tmp_path / "t[1]*.parquet"))) as found:
         assert found.n_rows == 6
 
 
@@ -215,7 +219,7 @@ def test_databases_are_not_changed(tmp_path: Path) -> None:
         given = make_source(kind, tmp_path)
         path = Path(given.partition("::")[0])
         before = path.read_bytes()
-        align(given).close()
+        align(TableSpec(sources_of(given))).close()
         assert path.read_bytes() == before
 
 
@@ -253,11 +257,11 @@ def test_class_order_of_scores_comes_from_the_file(tmp_path: Path) -> None:
     }
     table = pa.table(frame).replace_schema_metadata({"fairweight_classes": json.dumps(["b", "a"])})
     pq.write_table(table, path)
-    with align(path) as found:
+    with align(TableSpec(sources_of(path))) as found:
         assert found.score_classes == ("b", "a")
         assert [member.scores for member in found.members] == ["v0", "v1"]
     with pytest.raises(InputError, match="have 2 entries, but 3 classes"):
-        align(path, score_classes=["a", "b", "c"])
+        align(TableSpec(sources_of(path), score_classes=["a", "b", "c"]))
 
 
 def test_the_temporary_folder_goes_with_the_connection() -> None:

@@ -13,6 +13,7 @@ from fairweight.tables.companions import parents, read_variants, stray_note, var
 from fairweight.tables.connection import Workspace
 from fairweight.tables.layout import Names
 from fairweight.tables.sources import open_source
+from fairweight.tables.spec import TableSpec, sources_of
 
 from .conftest import wide_frame
 
@@ -68,7 +69,7 @@ def test_seeds_are_those_of_the_members(seeds: list[Any]) -> None:
     wide = wide_frame().rename(
         columns={"pred_dense": "prediction:dense:3", "pred_int8": "prediction:int8:4"}
     )
-    with align(wide, variants=frame) as aligned:
+    with align(TableSpec(sources_of(wide), variants=frame)) as aligned:
         members = {(member.variant, str(member.seed)) for member in aligned.members}
         found = parents(aligned.variants_table)
     assert members == {*found, *found.values()}
@@ -141,7 +142,7 @@ def test_parents_without_predictions_are_told() -> None:
         is None
     )
     models = table(("dense", 0, None), ("int8", 0, "dnese:0"))
-    with align(wide_frame(), variants=models) as found:
+    with align(TableSpec(sources_of(wide_frame()), variants=models)) as found:
         assert [n for n in found.notes if "descends from 'dnese' (seed 0)" in n]
 
 
@@ -165,4 +166,8 @@ def test_a_table_is_refused_where_it_is_read(workspace: Workspace) -> None:
     with pytest.raises(InputError, match="a column 'variant' beside 'model'"):
         read_variants(both, Names(variant="model"))
     with pytest.raises(InputError, match="two rows for 'int8'"):
-        align(wide_frame(), variants=table(("int8", 0, None), ("int8", 0, None)))
+        align(
+            TableSpec(
+                sources_of(wide_frame()), variants=table(("int8", 0, None), ("int8", 0, None))
+            )
+        )

@@ -16,6 +16,7 @@ from fairweight.data.backdoor import Backdoor
 from fairweight.data.codecs import png
 from fairweight.data.dataset import Images
 from fairweight.specs.data import Data
+from fairweight.tables.spec import SourceRef, TableSpec
 from fairweight.web import images
 from fairweight.web.images import Pictures, thumbnail
 from fairweight.web.items import Item
@@ -31,11 +32,15 @@ def pixels(found: tuple[bytes, str] | None) -> np.ndarray:
         return np.asarray(opened)
 
 
+def beside(path: Path) -> TableSpec:
+    return TableSpec((), examples=SourceRef(str(path)))
+
+
 def item_with(folder: Path, **columns: list[object]) -> Item:
     folder.mkdir(exist_ok=True)
     n = len(next(iter(columns.values())))
     pd.DataFrame({"example_id": range(n), **columns}).to_parquet(folder / "examples.parquet")
-    return Item("k", "t", folder, examples=str(folder / "examples.parquet"))
+    return Item("k", "t", folder, tables=beside(folder / "examples.parquet"))
 
 
 def test_bytes_of_a_table(tmp_path: Path) -> None:
@@ -82,7 +87,7 @@ def test_files_of_the_given_folder(tmp_path: Path) -> None:
 def test_a_csv_names_files_too(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(png(RED))
     (tmp_path / "people.csv").write_text("example_id,image_path\nx1,a.png\n")
-    shown = Pictures(Item("k", "t", tmp_path, examples=str(tmp_path / "people.csv")))
+    shown = Pictures(Item("k", "t", tmp_path, tables=beside(tmp_path / "people.csv")))
     assert shown.encoded("x1") is not None
 
 

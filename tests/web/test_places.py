@@ -1,19 +1,20 @@
-"""What is found at a path, and what a recorded command says."""
+"""What is found at a path, and what an audit says it was made of."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from fairweight.auditing.archive import head
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.data import Data
 from fairweight.studies.publication import write_experiment
-from fairweight.web.items import find_items, recorded
+from fairweight.tables.spec import SourceRef, TableSpec, sources_of
+from fairweight.web.items import find_items, requested
 
 from .published import EXPERIMENT
 
@@ -24,10 +25,14 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def audit_folder(folder: Path, command: str | None = None) -> Path:
+def audit_folder(folder: Path, command: str | None = None, tables: TableSpec | None = None) -> Path:
+    """By its request, or as version 0.1.0 wrote it: by its command alone."""
     folder.mkdir(parents=True)
     notes = ['about "provenance": {"command": "fairweight audit stolen.csv"}']
-    held = {"schema": 1, "notes": notes, "provenance": {"command": command}, "results": [1] * 99}
+    origin = {"command": command}
+    if tables is not None:
+        origin["request"] = {"tables": tables.to_json()}
+    held = {"schema": 1, "notes": notes, "provenance": origin, "results": [1] * 99}
     (folder / "audit.json").write_text(json.dumps(held))
     (folder / "report.html").write_text("<p>")
     return folder
@@ -60,10 +65,12 @@ def test_a_demo(at: Path) -> None:
         assert (item.title, item.folder) == ("My demo", demo)
         assert item.audit_json == demo / "audit/audit.json"
         assert item.report == demo / "audit/report.html"
-        assert item.predictions == str(demo / "predictions.parquet")
-        assert item.examples == str(demo / "examples.parquet")
-        assert item.variants == str(demo / "variants.parquet")
-        assert item.columns == {"baseline": "big"}
+        assert item.tables == TableSpec(
+            sources_of(str(demo / "predictions.parquet")),
+            baseline="big",
+            examples=SourceRef(str(demo / "examples.parquet")),
+            variants=SourceRef(str(demo / "variants.parquet")),
+        )
         assert item.key == "my-demo"
 
 
@@ -73,28 +80,39 @@ def test_a_published_study_knows_its_data(at: Path) -> None:
     (at / "results/faces/classes/tables").mkdir(parents=True)
     new, old = find_items(at / "results", data=at)
     assert (new.key, new.title) == ("faces-celeba", "blond (faces)")
-    assert new.predictions == str(at / "results/faces/celeba/predictions/*/*.parquet")
-    assert new.dataset == EXPERIMENT.data
-    assert new.columns == {"baseline": "dense", "groups": ("Male",), "cluster": "identity"}
-    assert (new.positive, new.data) == ("1", at)
+    assert new.tables == TableSpec(
+        sources_of(str(at / "results/faces/celeba/predictions/*/*.parquet")),
+        baseline="dense",
+        variants=SourceRef(str(at / "results/faces/celeba/variants.parquet")),
+        groups=["Male"],
+        cluster="identity",
+        positive="1",
+    )
+    assert (new.dataset, new.data) == (EXPERIMENT.data, at)
     assert (old.key, old.title, old.dataset) == ("faces-older", "older", Data(name="mnist"))
     named = find_items(at / "results/faces/older", dataset="cifar10", options={"size": 8})
     assert named[0].dataset == Data(name="cifar10", options={"size": 8})
     assert named[0].key == "older"
 
 
-def test_an_audit_finds_the_tables_that_its_command_names(at: Path) -> None:
+@pytest.mark.parametrize("old", [True, False], ids=["command", "request"])
+def test_an_audit_finds_the_tables_that_it_was_made_of(old: bool, at: Path) -> None:
     table(at / "runs/preds.csv")
     table(at / "people.csv")
-    table(at / "runs/variants.csv")  # of something else: the command names none
-    audit_folder(
-        at / "runs/out", "fairweight audit preds.csv --examples ../people.csv --groups a,b --quiet"
-    )
+    table(at / "runs/variants.csv")  # of something else: the request names none
+    words = ["preds.csv", "--examples", "../people.csv", "--groups", "a,b", "--weight", "w"]
+    asked = TableSpec.from_words(words)
+    if old:
+        audit_folder(at / "runs/out", shlex.join(["fairweight", "audit", *words, "--quiet"]))
+    else:
+        audit_folder(at / "runs/out", tables=asked)
     (item,) = find_items("runs/out")
-    assert item.predictions == str(at / "runs/preds.csv")
-    assert item.examples == str(at / "people.csv")  # not below the audit, but where we are
-    assert item.variants is None
-    assert item.columns == {"groups": ["a", "b"]}
+    assert item.tables == TableSpec(
+        sources_of(str(at / "runs/preds.csv")),
+        examples=SourceRef(str(at / "people.csv")),  # not below the audit, but where we are
+        groups=["a", "b"],
+        weight="w",
+    )
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../../secret.csv", "gone.csv"])
@@ -109,20 +127,20 @@ def test_files_of_others_are_not_taken(
     monkeypatch.chdir(inner)
     (item,) = find_items("audit")
     assert item.audit_json is not None
-    assert item.predictions is None
+    assert item.tables is None
 
 
 def test_a_table_alone(at: Path) -> None:
     (item,) = find_items(table(at / "preds.csv"))
     assert (item.key, item.title, item.audit_json) == ("preds-csv", "preds.csv", None)
-    assert item.predictions == str(at / "preds.csv")
+    assert item.tables == TableSpec(sources_of(str(at / "preds.csv")))
     shutil.copytree(published(at / "one"), at / "two")
     assert [item.key for item in find_items(at)] == ["one", "two"]
 
 
 def test_a_folder_of_tables_is_one_table(at: Path) -> None:
     table(at / "parts/a.parquet")
-    assert find_items(at / "parts")[0].predictions == str(at / "parts")
+    assert find_items(at / "parts")[0].tables == TableSpec(sources_of(str(at / "parts")))
 
 
 def test_keys_differ(at: Path) -> None:
@@ -144,22 +162,6 @@ def test_what_is_not_there_is_told(at: Path) -> None:
 
 def test_only_the_provenance_itself_is_read(at: Path) -> None:
     folder = audit_folder(at / "audit", "fairweight audit a.csv")
-    assert head(folder / "audit.json")["provenance"] == {"command": "fairweight audit a.csv"}
+    assert requested(folder / "audit.json") == TableSpec(sources_of("a.csv"))
     (folder / "audit.json").write_text("{")
-    assert head(folder / "audit.json") == {}
-
-
-def test_commands_are_understood() -> None:
-    found = recorded(
-        "fairweight audit dense.csv int8=b.csv --prediction dense=p --prediction dense=q "
-        "--id=key --cluster person --exact --n-boot 20 --policy p.toml --score-classes 'a, b'"
-    )
-    assert found.predictions == ("dense.csv", "int8=b.csv")
-    assert found.columns == {
-        "predictions": {"dense": ["p", "q"]},
-        "id": "key",
-        "cluster": "person",
-        "score_classes": ["a", "b"],
-    }
-    for other in (None, "", "rm -rf /", "fairweight audit 'unfinished"):
-        assert recorded(other).predictions == ()
+    assert requested(folder / "audit.json") is None

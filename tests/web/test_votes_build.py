@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fairweight.errors import InputError
+from fairweight.tables.spec import SourceRef, TableSpec, sources_of
 from fairweight.web.cards import examples
 from fairweight.web.items import Item
 from fairweight.web.votes import builder
@@ -51,10 +53,23 @@ def item(tmp_path: Path) -> Item:
         "people",
         "People",
         tmp_path,
-        predictions=str(tmp_path / "predictions.parquet"),
-        examples=str(tmp_path / "examples.parquet"),
-        columns={"groups": ["age"], "cluster": "person"},
+        tables=TableSpec(
+            sources_of(str(tmp_path / "predictions.parquet")),
+            examples=SourceRef(str(tmp_path / "examples.parquet")),
+            groups=["age"],
+            cluster="person",
+        ),
     )
+
+
+def paths(item: Item) -> list[str]:
+    assert item.tables is not None
+    return item.tables.paths
+
+
+def of_tables(item: Item, **changes: Any) -> Item:
+    assert item.tables is not None
+    return replace(item, tables=replace(item.tables, **changes))
 
 
 def test_an_index_has_tasks_groups_properties_and_identities(item: Item) -> None:
@@ -90,12 +105,12 @@ def test_a_second_opening_reads_no_table(item: Item, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(builder, "build_index", read)
     assert indexed(item) == folder
     with pytest.raises(AssertionError, match="read again"):
-        indexed(replace(item, columns={}))  # other groups are another index
+        indexed(of_tables(item, groups=None))  # other groups are another index
 
 
 def test_other_tables_are_indexed_anew_and_old_indexes_removed(item: Item) -> None:
     first = indexed(item)
-    table = Path(item.predictions)
+    table = Path(paths(item)[0])
     os.utime(table, ns=(1, 1))
     second = indexed(item)
     assert second != first
@@ -105,7 +120,7 @@ def test_other_tables_are_indexed_anew_and_old_indexes_removed(item: Item) -> No
 
 
 def test_nothing_is_left_of_an_index_that_fails(item: Item) -> None:
-    broken = replace(item, columns={"groups": ["nothing"]})
+    broken = of_tables(item, groups=["nothing"])
     with pytest.raises(InputError, match="nothing"):
         indexed(broken)
     views = index_folder(broken).parent
@@ -114,15 +129,15 @@ def test_nothing_is_left_of_an_index_that_fails(item: Item) -> None:
 
 def test_without_predictions_there_are_no_examples(item: Item) -> None:
     with pytest.raises(InputError, match="'People' has no prediction table"):
-        builder.build_index(replace(item, predictions=None), Path("unused"))
+        builder.build_index(replace(item, tables=None), Path("unused"))
 
 
 def test_files_with_names_are_files(item: Item, tmp_path: Path) -> None:
-    whole = pd.read_parquet(item.predictions).query("task == 'hat' and seed == 0")
+    whole = pd.read_parquet(paths(item)[0]).query("task == 'hat' and seed == 0")
     for name, part in whole.groupby("variant"):
         part.drop(columns=["variant", "seed", "task"]).to_csv(tmp_path / f"{name}.csv", index=False)
     files = [f"{name}={tmp_path / name}.csv" for name in ("dense", "small")]
-    index = open_index(indexed(replace(item, predictions=files)))
+    index = open_index(indexed(of_tables(item, sources=sources_of(files))))
     assert index.task().head.members == (("dense", "0"), ("small", "0"))
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ from fairweight.base.files import settle
 from fairweight.base.trust import inside
 from fairweight.base.wording import shown
 from fairweight.errors import FairweightError, InputError
+from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import TableSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,7 +241,7 @@ def _document(
         "pairing": result.pairing,
         "notes": list(result.notes),
         "provenance": origin,
-        "request": request,
+        "request": request or None,
         "finding": finding,
         "cube": {"why_not": why_no_cube},
         "families": _families(result, here, computed),
@@ -639,8 +642,41 @@ def _provenance(field: _Fields) -> Provenance:
         created=origin.text("created"),
         inputs=tuple(inputs),
         options=dict(options.held),
-        request=field.take("request", (dict, NoneType), "an object or null", later=True),
+        request=_request(field, origin),
     )
+
+
+# Options of the audit of version 0.1.0 that take no value and say nothing about tables.
+_SWITCHES = ("--exact", "--no-filters", "--suppress-small", "--overwrite", "--quiet", "-q")
+
+
+def tables_of(request: Any, command: Any = None) -> TableSpec | None:
+    """The tables of a stored request; None where it names none that can be read.
+
+    Audits of schema 1 have the command alone; it is read here and nowhere else.
+    """
+    try:
+        if isinstance(request, Mapping) and request:
+            return TableSpec.from_json(request["tables"])
+        words = shlex.split(command or "")
+        if words[:2] == ["fairweight", "audit"]:
+            return TableSpec.from_words(words[2:], _SWITCHES)
+    except (InputError, AttributeError, KeyError, TypeError, ValueError):
+        pass  # not written by us
+    return None
+
+
+def _request(field: _Fields, origin: _Fields) -> dict[str, Any]:
+    held = field.take("request", (dict, NoneType), "an object or null", later=True)
+    if held is not None:
+        return dict(held)
+    command = origin.text("command", empty=True)
+    tables = tables_of(None, command)
+    if tables is None:
+        return {}
+    words = shlex.split(command)
+    out = {"out": words[words.index("--out") + 1]} if "--out" in words[:-1] else {}
+    return {"tables": tables.to_json(), **out}
 
 
 def _read_families(field: _Fields) -> list[dict[str, Any]]:
@@ -679,8 +715,7 @@ def _completed(result: AuditResult, away: Mapping[tuple[str, str], int]) -> Audi
 
 def _counted_again(result: AuditResult) -> AuditResult:
     """The audit of the stored cube, with the stored options and random state."""
-    from fairweight.auditing.compare.comparison import Options
-    from fairweight.auditing.pipeline import Request, run
+    from fairweight.auditing.pipeline import AuditRequest, run
 
     cube = stored_cube(result)
     if cube is None:
@@ -688,20 +723,13 @@ def _counted_again(result: AuditResult) -> AuditResult:
             "Some rows of the audit are to be computed from tables/cube.parquet, which is not "
             "there; give the folder as fairweight audit wrote it."
         )
-    held = dict(result.provenance.options)
-    known = {one.name for one in fields(Options)}
-    given = {name: value for name, value in held.items() if name in known}
-    if "confirmatory" in given:
-        given["confirmatory"] = tuple((str(m), str(by)) for m, by in given["confirmatory"])
-    request = Request(
+    held = result.provenance.options
+    request = AuditRequest(
+        TableSpec((), positive=held.get("positive"), force=True),
+        AuditOptions.from_json(held),
         baseline=result.baseline,
         variants=result.variants,
         groupings=result.groupings,
-        options=Options(**given),
-        positive=held.get("positive"),
-        filters=held.get("filters", True),
-        fixed_side=held.get("fixed_side"),
-        force=True,
     )
     try:
         return run(cube, request, variants_table=result.variants_table)

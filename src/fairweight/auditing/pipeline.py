@@ -7,14 +7,14 @@ number: every step is a call into the module that does.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing import schema
-from fairweight.auditing.compare.comparison import Comparison, Options, Training, comparison
+from fairweight.auditing.compare.comparison import Comparison, Training, comparison
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
 from fairweight.auditing.compare.simultaneous import Signs, draw_signs
@@ -26,10 +26,13 @@ from fairweight.auditing.counts.groupings import resolve_positive
 from fairweight.auditing.pairing import Parents
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.auditing.vocabulary import of_cube, some
+from fairweight.base.fields import options_of
 from fairweight.base.types import Progress
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.specs.audit import AuditOptions, Members
 from fairweight.tables.canonical import canonical
 from fairweight.tables.names import known_group, level_name, split_grouping
+from fairweight.tables.spec import TableSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,26 +48,27 @@ def silent(what: str, done: int, total: int) -> None:
 
 
 @dataclass(frozen=True)
-class Request:
-    """What is asked of an audit beyond the data."""
+class AuditRequest:
+    """What is asked of an audit, and what of it the tables have settled."""
 
+    tables: TableSpec
+    options: AuditOptions
     baseline: str
     variants: tuple[str, ...]
     groupings: tuple[str, ...]
-    options: Options
-    positive: Any = None
-    filters: bool = True  # the skip rules of bias amplification
-    fixed_side: str | None = None  # the level whose side is always watched (backdoors)
-    force: bool = False  # audit labels and predictions that do not look like classes
     command: str | None = None
     notes: tuple[str, ...] = ()
-    inputs: tuple[dict[str, Any], ...] = field(default_factory=tuple)
+    inputs: tuple[dict[str, Any], ...] = ()
     test_set: str | None = None  # its fingerprint, where it was asked for
+
+    def to_json(self) -> dict[str, Any]:
+        """What is stored with the audit: the tables and the statistics that were asked for."""
+        return {"tables": self.tables.to_json(), "options": self.options.to_json()}
 
 
 def run(
     cube: Cube,
-    request: Request,
+    request: AuditRequest,
     *,
     scored: Cube | None = None,
     training: pd.DataFrame | None = None,
@@ -82,11 +86,12 @@ def run(
     notes = leak_notes(leaks(variants_table, request.variants))
     notes += [*_member_notes(cube, request, variants_table), *request.notes, *cube.notes]
     notes += left_out_note(cube.left_out)  # of a cube; tables have said so already
-    notes += of_cube(cube).check(request.baseline, force=request.force)
-    request = replace(request, fixed_side=_fixed_side(cube, request.fixed_side))
+    notes += of_cube(cube).check(request.baseline, force=request.tables.force)
+    side = _fixed_side(cube, request.options.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
-    positive = positives(cube, tasks, request.positive)
+    positive = positives(cube, tasks, request.tables.positive)
     train = None if training is None else Training(training)
+    asked = request.tables.positive
     progress("random signs", 0, 1)
     signs = draw_signs(cube, request.baseline, request.variants, request.groupings, request.options)
     made: list[Compared] = []
@@ -97,7 +102,16 @@ def run(
             progress(f"{variant}{'' if task is None else f' on {task}'}", done, steps)
             made.append(
                 _compare(
-                    cube, scored, request, variant, task, positive[task], train, lineage, signs
+                    cube,
+                    scored,
+                    request,
+                    variant,
+                    task,
+                    positive[task],
+                    train,
+                    lineage,
+                    signs,
+                    side,
                 )
             )
             done += 1
@@ -114,8 +128,8 @@ def run(
                 positive,
                 request.options,
                 train,
-                filters=request.filters,
-                fixed_side=request.fixed_side,
+                filters=request.options.filters,
+                fixed_side=side,
                 parents=lineage,
                 signs=signs,
             )
@@ -159,12 +173,8 @@ def run(
             command=request.command,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             inputs=request.inputs,
-            options=asdict(request.options)
-            | {
-                "positive": None if request.positive is None else str(request.positive),
-                "filters": request.filters,
-                "fixed_side": request.fixed_side,
-            },
+            options=request.options.to_json() | {"positive": None if asked is None else str(asked)},
+            request=request.to_json(),
         ),
         variants_table=variants_table,
         bounds=bounds_frame(blocks),
@@ -182,13 +192,14 @@ def run(
 def _compare(
     cube: Cube,
     scored: Cube | None,
-    request: Request,
+    request: AuditRequest,
     variant: str,
     task: str | None,
     positive: int | None,
     training: Training | None,
     parents: Parents,
     signs: Signs,
+    fixed_side: str | None,
 ) -> Compared:
     found = comparison(
         cube,
@@ -201,13 +212,13 @@ def _compare(
         parents=parents,
         signs=signs,
     )
-    made = compare(found, training, filters=request.filters, fixed_side=request.fixed_side)
+    made = compare(found, training, filters=request.options.filters, fixed_side=fixed_side)
     made.blocks += _score_blocks(found, scored, request, made.notes)
     return made
 
 
 def _score_blocks(
-    found: Comparison, scored: Cube | None, request: Request, notes: list[str]
+    found: Comparison, scored: Cube | None, request: AuditRequest, notes: list[str]
 ) -> list[Block]:
     from fairweight.auditing.compare.scores import no_score_rows, score_rows, with_scores_only
 
@@ -236,7 +247,7 @@ def _score_blocks(
 
 
 def _reliability(
-    scored: Cube, request: Request, positive: dict[str | None, int | None]
+    scored: Cube, request: AuditRequest, positive: dict[str | None, int | None]
 ) -> pd.DataFrame:
     from fairweight.auditing.compare.reliability import reliability_table
 
@@ -292,13 +303,15 @@ def _fixed_side(cube: Cube, level: str | None) -> str | None:
     return found
 
 
-def _member_notes(cube: Cube, request: Request, variants_table: pd.DataFrame | None) -> list[str]:
+def _member_notes(
+    cube: Cube, request: AuditRequest, variants_table: pd.DataFrame | None
+) -> list[str]:
     """What members are taken to be, where nothing but the user's word says it."""
     from fairweight.tables.companions import members_in
 
     if len({member.variant for member in cube.members}) == len(cube.members):
         return []
-    if request.options.members == "repeated":
+    if request.options.members == Members.REPEATED:
         return [
             "Members are runs of the same models (--members repeated): what is said beyond these "
             "runs is about running the models again, not about training or compressing again."
@@ -313,7 +326,7 @@ def _member_notes(cube: Cube, request: Request, variants_table: pd.DataFrame | N
 
 
 def _general_notes(
-    cube: Cube, request: Request, positive: dict[str | None, int | None]
+    cube: Cube, request: AuditRequest, positive: dict[str | None, int | None]
 ) -> list[str]:
     notes = []
     if len(request.variants) > 1:
@@ -392,7 +405,7 @@ def _score_notes(scored: Cube, positive: dict[str | None, int | None]) -> list[s
 
 
 def _sign_notes(
-    request: Request, positive: dict[str | None, int | None], training: pd.DataFrame | None
+    request: AuditRequest, positive: dict[str | None, int | None], training: pd.DataFrame | None
 ) -> list[str]:
     """Where bias amplification had to take its sign from."""
     if all(index is None for index in positive.values()) or not request.groupings:
@@ -415,96 +428,61 @@ def _sign_notes(
     ]
 
 
-# From given tables (or cubes) to the result of an audit, for `fw.audit_table` and for studies.
+# From given tables (or cubes) to the result of an audit, for Python, the command line and studies.
 
 # What a cube cannot be asked any more.
-OF_TABLES = {
-    "cluster": "cluster", "weight": "weight", "examples": "examples", "train": "train",
-    "task": "task", "predictions": "prediction", "scores": "score", "count": "count",
-}  # fmt: skip
+OF_TABLES = ("cluster", "weight", "examples", "train", "task", "predictions", "scores", "count")
 
 # Ids of more rows are read for a fingerprint of the test set only where there is a policy: a
 # million takes 0.6 s, as long as the audit of them.
 FINGERPRINT_ROWS = 200_000
 
-DEFAULTS: dict[str, Any] = {
-    "alpha": 0.05, "n_boot": 2000, "correction": "holm", "min_group": 10, "random_state": None,
-    "zero_baseline": "drop", "margin": 0.02, "group_error": 0.0, "exact": False,
-    "members": "retrained", "confirmatory": (),
-}  # fmt: skip
-
 
 def audited(
-    source: Any,
-    tables: Mapping[str, Any],
-    options: Mapping[str, Any],
-    asked: Mapping[str, Any],
-    progress: Progress | None = None,
+    tables: TableSpec,
+    options: AuditOptions,
+    *,
     explain: Asked | None = None,
+    command: str | None = None,
+    progress: Progress | None = None,
 ) -> AuditResult:
     """Audit prediction tables, or cubes.
 
     Parameters
     ----------
-    source
-        As for `fairweight.audit_table`.
-    tables
-        Keyword arguments of `fairweight.tables.align.align`.
-    options
-        Fields of `Options` other than their defaults, checked here; `random_state` may be None.
-    asked
-        Further fields of `Request`: positive, filters, fixed_side, force, command.
     explain
         Which examples and why: what to look for beyond the audit.
+    command
+        The command as it was typed, for the report.
     """
-
-    checked = _options(**(DEFAULTS | dict(options)))
     report = progress or silent
-    cubes = cube_paths(source)
+    cubes = cube_paths(tables)
     if cubes:
-        refuse_table_options({told: tables.get(name) for name, told in OF_TABLES.items()})
-        models = read_models(
-            tables.get("variants"), tables.get("variant", "variant"), tables.get("seed", "seed")
-        )
-        return _audit_cubes(
-            cubes,
-            tables.get("baseline"),
-            tables.get("groups"),
-            models,
-            checked,
-            dict(asked),
-            report,
-            explain,
-        )
+        return _audit_cubes(cubes, tables, options, command, report, explain)
     from fairweight.tables.align import align
 
     report("reading", 0, 1)
-    with align(source, **tables, further=explain is not None) as aligned:
-        result = _audit_aligned(aligned, checked, dict(asked), report)
+    with align(tables, further=explain is not None) as aligned:
+        result = _audit_aligned(aligned, tables, options, command, report)
         if explain is None:
             return result
         from fairweight.auditing.explain.explanations import explained
-        from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
+        from fairweight.auditing.prediction_matrix import answers_of
 
         if aligned.has_count:  # without identities, as a cube is
             from fairweight.auditing.counts.group_by import count
             from fairweight.auditing.prediction_matrix import from_cube
 
             return explained(result, [from_cube(count(aligned), aligned.baseline)], explain, report)
-        tasks = [
-            from_aligned(aligned, task, positive=_positive_of(asked, aligned))
-            for task in tasks_of(aligned)
-        ]
-        return explained(result, tasks, explain, report)
-
-
-def _positive_of(asked: Mapping[str, Any], aligned: Aligned) -> Any:
-    """The positive class that was named; tasks may not all have it, and then it is looked up."""
-    return None if aligned.has_task else asked.get("positive")
+        return explained(result, answers_of(aligned, tables.positive), explain, report)
 
 
 def _audit_aligned(
-    aligned: Aligned, options: Any, asked: dict[str, Any], progress: Progress
+    aligned: Aligned,
+    tables: TableSpec,
+    options: AuditOptions,
+    command: str | None,
+    progress: Progress,
 ) -> AuditResult:
     from fairweight.auditing.counts.group_by import (
         count,
@@ -521,15 +499,16 @@ def _audit_aligned(
     if options.confirmatory or aligned.n_rows <= FINGERPRINT_ROWS:
         known = of_rows(aligned) or of_cells(cube)
     scored = count(aligned, scores=True) if has_scores(aligned) else None
-    request = Request(
+    request = AuditRequest(
+        tables=tables,
+        options=options,
         baseline=aligned.baseline,
         variants=aligned.variants,
         groupings=aligned.groupings,
-        options=options,
+        command=command,
         notes=aligned.notes,
         inputs=provenance(aligned.inputs),
         test_set=known,
-        **asked,
     )
     return run(
         cube,
@@ -543,40 +522,32 @@ def _audit_aligned(
 
 def _audit_cubes(
     paths: list[str],
-    baseline: str | None,
-    groups: str | Sequence[str] | None,
-    models: tuple[pd.DataFrame, Source] | None,
-    options: Any,
-    asked: dict[str, Any],
+    tables: TableSpec,
+    options: AuditOptions,
+    command: str | None,
     progress: Progress,
     explain: Asked | None,
 ) -> AuditResult:
-    from fairweight.auditing.counts.cube_file import read_cubes
     from fairweight.auditing.counts.group_by import of_cells
-    from fairweight.auditing.counts.groupings import chosen_groupings
-    from fairweight.errors import UnknownNameError
     from fairweight.tables.companions import parents, stray_note
     from fairweight.tables.sources import Source, provenance
 
-    cube, stored_baseline, groupings = read_cubes(paths)
-    chosen = canonical(baseline) or stored_baseline
-    names = list(dict.fromkeys(member.variant for member in cube.members))
-    if chosen not in names:
-        raise UnknownNameError("The baseline", chosen, names)
-    if groups is not None:
-        groupings = chosen_groupings(cube, groups)
+    models = models_beside_cubes(tables)
+    cube, baseline, groupings = read_chosen_cubes(paths, tables)
+    names = dict.fromkeys(member.variant for member in cube.members)
     table, beside = (None, []) if models is None else (models[0], [models[1]])
     stray = stray_note(parents(table), ((m.variant, m.seed) for m in cube.members))
     inputs = [Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths]
-    request = Request(
-        baseline=chosen,
-        variants=tuple(name for name in names if name != chosen),
-        groupings=groupings,
+    request = AuditRequest(
+        tables=tables,
         options=options,
+        baseline=baseline,
+        variants=tuple(name for name in names if name != baseline),
+        groupings=groupings,
+        command=command,
         notes=() if stray is None else (stray,),
         inputs=provenance([*inputs, *beside]),
         test_set=of_cells(cube),
-        **asked,
     )
     result = run(cube, request, variants_table=table, progress=progress)
     if explain is None:
@@ -584,30 +555,56 @@ def _audit_cubes(
     from fairweight.auditing.explain.explanations import explained
     from fairweight.auditing.prediction_matrix import from_cube
 
-    tasks = [from_cube(cube, chosen, task) for task in cube.tasks or (None,)]
+    tasks = [from_cube(cube, baseline, task) for task in cube.tasks or (None,)]
     return explained(result, tasks, explain, progress)
 
 
-def read_models(given: Any, variant: str, seed: str) -> tuple[pd.DataFrame, Source] | None:
+def read_chosen_cubes(paths: Sequence[str], tables: TableSpec) -> tuple[Cube, str, tuple[str, ...]]:
+    """The cubes as one, its baseline and its groupings, as they were asked for or stored."""
+    from fairweight.auditing.counts.cube_file import read_cubes
+    from fairweight.auditing.counts.groupings import chosen_groupings
+
+    cube, stored, groupings = read_cubes(paths)
+    baseline = canonical(tables.baseline) or stored
+    names = list(dict.fromkeys(member.variant for member in cube.members))
+    if baseline not in names:
+        raise UnknownNameError("The baseline", baseline, names)
+    if tables.groups is not None:
+        groupings = chosen_groupings(cube, tables.groups)
+    return cube, baseline, tuple(groupings)
+
+
+def models_beside_cubes(tables: TableSpec) -> tuple[pd.DataFrame, Source] | None:
+    """The variants table; options that concern columns were needed when counting."""
     from fairweight.tables.companions import read_variants
     from fairweight.tables.layout import Names
 
-    return None if given is None else read_variants(given, Names(variant=variant, seed=seed))
+    options = options_of(tables)
+    for name in OF_TABLES:
+        if getattr(tables, name) is not None:
+            flag = options[name][1].flag
+            raise InputError(
+                f"{flag} cannot be applied to a cube, which is counted already; say it when "
+                f"counting: fairweight count FILE {flag} ... --out cube.parquet"
+            )
+    if tables.variants is None:
+        return None
+    return read_variants(tables.variants.given, Names.of(tables))
 
 
-def cube_paths(source: Any) -> list[str]:
-    """Paths of cubes, globs expanded; [] if the source is anything else."""
+def cube_paths(tables: TableSpec) -> list[str]:
+    """Paths of cubes, globs expanded; [] if the sources are anything else."""
     from glob import glob
 
     from fairweight.tables.sources import is_cube
 
-    given = list(source) if isinstance(source, list | tuple) else [source]
-    if not given or not all(isinstance(item, str | Path) for item in given):
+    given = [ref.path for ref in tables.sources if ref.path is not None and ref.variant is None]
+    if len(given) < len(tables.sources):
         return []
     paths = [
         path
         for item in given
-        for path in (sorted(glob(str(item))) if not Path(item).exists() else [str(item)])
+        for path in (sorted(glob(item)) if not Path(item).exists() else [item])
     ]
     which = [is_cube(path) for path in paths]
     if not any(which):
@@ -618,53 +615,3 @@ def cube_paths(source: Any) -> list[str]:
             "tables too (fairweight count)."
         )
     return paths
-
-
-def refuse_table_options(given: Mapping[str, Any]) -> None:
-    """A cube is counted already: what concerns columns must be said when counting."""
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(
-                f"--{name} cannot be applied to a cube, which is counted already; say it when "
-                f"counting: fairweight count FILE --{name} ... --out cube.parquet"
-            )
-
-
-def _options(**given: Any) -> Any:
-    """Checked options; every message names the argument, what was given and what is allowed."""
-    from fairweight.auditing.compare.comparison import Options
-    from fairweight.auditing.metrics.changes import ZERO_BASELINE_POLICIES
-
-    state = given.pop("random_state")
-    seed = 0 if state is None else state
-
-    def need(ok: bool, name: str, rule: str) -> None:
-        if not ok:
-            flag = "--" + name.replace("_", "-")
-            raise InputError(f"{flag} ({name}=) cannot be {given.get(name, seed)!r}; {rule}.")
-
-    def number(value: Any, low: float, high: float) -> bool:
-        return isinstance(value, int | float) and not isinstance(value, bool) and low < value < high
-
-    def whole(value: Any, least: int) -> bool:
-        return hasattr(value, "__index__") and not isinstance(value, bool) and value >= least
-
-    need(number(given["alpha"], 0, 1), "alpha", "give a level between 0 and 1, such as 0.05")
-    need(whole(given["n_boot"], 20), "n_boot", "give a whole number of at least 20")
-    need(given["correction"] in ("holm", "bh", "none"), "correction", "use holm, bh or none")
-    need(given["members"] in ("retrained", "repeated"), "members", "use retrained or repeated")
-    need(whole(given["min_group"], 1), "min_group", "give a whole number of at least 1")
-    need(whole(seed, 0), "random_state", "give a whole number of at least 0")
-    policies = ", ".join(ZERO_BASELINE_POLICIES)
-    need(
-        given["zero_baseline"] in ZERO_BASELINE_POLICIES, "zero_baseline", f"use one of {policies}"
-    )
-    points = given["margin"]
-    hint = f" (did you mean {points / 100:g}?)" if number(points, 0.999, 100) else ""
-    need(number(points, 0, 1), "margin", f"give a fraction between 0 and 1, such as 0.02{hint}")
-    need(
-        given["group_error"] == 0 or number(given["group_error"], 0, 0.5),
-        "group_error",
-        "give a share of wrong labels below 0.5",
-    )
-    return Options(random_state=int(seed), **given)

@@ -255,6 +255,12 @@ def tasks_of(aligned: Aligned) -> tuple[str | None, ...]:
     return class_order(text for text in _raw_tasks(aligned).values() if text is not None)
 
 
+def answers_of(aligned: Aligned, positive: object = None) -> list[Answers]:
+    """The answers of every task; of several, each looks up its own positive class."""
+    named = None if aligned.has_task else positive
+    return [from_aligned(aligned, task, positive=named) for task in tasks_of(aligned)]
+
+
 def _raw_tasks(aligned: Aligned) -> dict[str, str | None]:
     """The tasks as DuckDB writes them, with their canonical text."""
     found = aligned.connection.execute(

@@ -41,7 +41,9 @@ class Provenance:
     created: str  # ISO 8601, UTC
     inputs: tuple[dict[str, Any], ...]  # {"name", "sha256" or None, "rows"}
     options: dict[str, Any]  # alpha, n_boot, correction, min_group, random_state, ...
-    request: dict[str, Any] | None = None  # what was asked for, as plain JSON, where it is known
+    # {"tables", "options"}: what was asked for, as `TableSpec` and `AuditOptions` store it; {"out"}
+    # where it was saved. Empty where nothing was asked for in these words.
+    request: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

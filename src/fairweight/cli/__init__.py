@@ -81,7 +81,8 @@ def _unforeseen(error: Exception) -> int:
     if hasattr(error, "format_message"):  # of the parser: wrong flags, wrong arguments
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "fairweight"
-        message = error.format_message().rstrip(". \n")
+        # A wrong choice is an error within an error: the outer one says it all.
+        message = error.format_message().replace("Value error, ", "").rstrip(". \n")
         _say(f"{message}; see {command} --help.")
         return BAD_INPUT
     if type(error).__name__ == "Abort":

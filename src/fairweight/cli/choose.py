@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import re
+from typing import Annotated
 
 import typer
 
 from fairweight.cli import options as o
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    from fairweight.auditing.compare.comparison import Options
+from fairweight.specs.audit import AuditOptions
 
 CHOICE = "Choice"
 NONE_QUALIFIES = 3
 
 
+@o.takes
 def choose(
     context: typer.Context,
     files: o.Files,
@@ -37,13 +37,12 @@ def choose(
             rich_help_panel=CHOICE,
         ),
     ] = None,
-    weight: Annotated[
+    worth: Annotated[
         list[str] | None,
         typer.Option(
-            "--weight",
             metavar="NAME=W",
             help="What one unit of an objective is worth; unnamed ones are worth 1. Without any "
-            "weight several objectives give a frontier.",
+            "worth several objectives give a frontier.",
             rich_help_panel=CHOICE,
         ),
     ] = None,
@@ -80,35 +79,10 @@ def choose(
             rich_help_panel=CHOICE,
         ),
     ] = None,
-    baseline: o.Baseline = None,
-    examples: o.Examples = None,
-    train: o.Train = None,
-    variants: o.Variants = None,
-    missing: o.Missing = "error",
-    id_: o.Id = "example_id",
-    label: o.Label = "label",
-    prediction: o.Predictions = None,
-    score: o.Scores = None,
-    groups: o.Groups = None,
-    task: o.Task = None,
-    cluster: o.Cluster = None,
-    weight_column: Annotated[
-        str | None,
-        typer.Option(
-            "--weight-column", metavar="COL", help="Sampling weight.", rich_help_panel=o.COLUMNS
-        ),
-    ] = None,
-    count: o.Count = None,
-    variant_column: o.VariantColumn = "variant",
-    seed_column: o.SeedColumn = "seed",
-    prediction_column: o.PredictionColumn = "prediction",
-    score_column: o.ScoreColumn = "score",
-    positive: o.Positive = None,
-    score_classes: o.ScoreClasses = None,
-    force: o.Force = False,
-    n_boot: o.NBoot = 2000,
-    min_group: o.MinGroup = 10,
-    random_state: o.RandomState = 0,
+    weight_column: Annotated[str | None, typer.Option(hidden=True, help="Now --weight.")] = None,
+    *,
+    tables: o.Tables,
+    options: Annotated[AuditOptions, o.only("n_boot", "min_group", "random_state")],
     out: Annotated[
         str | None,
         typer.Option(
@@ -130,7 +104,7 @@ def choose(
 
         fairweight choose preds.parquet --variants variants.parquet --objective sparsity --objective unfairness
 
-        fairweight choose preds.parquet --variants variants.parquet --weight sparsity=1 --weight unfairness=100
+        fairweight choose preds.parquet --variants variants.parquet --worth sparsity=1 --worth unfairness=100
 
     Variants are compared on the same draws of examples. What comes first is the set
     that contains the best (95 %), and how probably each is within --margin of it. All
@@ -138,31 +112,37 @@ def choose(
 
     Exit code 0 chosen, 2 bad input, 3 no variant qualifies.
     """  # noqa: E501  an example is one line
-    values = dict(locals()) | {"weight": weight_column}
     from rich.console import Console
 
-    from fairweight.auditing.choose.choice import Wishes, choice_from
+    from fairweight.api import choose as chosen
     from fairweight.base.files import check_folder
     from fairweight.cli.audit import reader_may_leave
     from fairweight.cli.progress import bar
 
+    if weight_column is not None:
+        raise InputError(
+            f"--weight-column is --weight now, as in every command: --weight {weight_column}."
+        )
+    if re.fullmatch(r".+=[-+.0-9eE]+", tables.weight or ""):
+        raise InputError(
+            f"--weight {tables.weight}: --weight names the column of sampling weights, as in every "
+            f"command. What an objective is worth is --worth {tables.weight}; a column of that "
+            "name must be renamed."
+        )
     if out is not None:
-        known = ("choice.json",)
-        check_folder(out, inputs=o.inputs(values), overwrite=overwrite, names=known)
-    wishes = Wishes(objective or (), require or (), weight or (), exclude or (), margin)
-    given = o.table_options(values) | {
-        "score_classes": o.split_names(score_classes, "--score-classes")
-    }
+        read = [*tables.paths, *([confirm] if confirm else [])]
+        check_folder(out, inputs=read, overwrite=overwrite, names=("choice.json",))
     with bar() as progress:
-        found = choice_from(
-            files if len(files) > 1 else files[0],
-            given,
-            wishes,
-            _options(values),
-            positive=positive,
+        found = chosen(
+            tables,
+            options,
+            objectives=objective or (),
+            require=require or (),
+            worth=worth or (),
+            exclude=exclude or (),
+            margin=margin,
             confirm=confirm,
             confirm_share=confirm_share,
-            force=force,
             progress=progress,
         )
         if out is not None:
@@ -180,14 +160,3 @@ def choose(
                 console.print(f"Written to {out}", markup=False, soft_wrap=True)
     if found.none_qualifies:
         raise typer.Exit(NONE_QUALIFIES)
-
-
-def _options(values: dict[str, Any]) -> Options:
-    from fairweight.auditing.compare.comparison import Options
-
-    least = {"n_boot": 20, "min_group": 1, "random_state": 0}
-    for name, limit in least.items():
-        if values[name] < limit:
-            flag = "--" + name.replace("_", "-")
-            raise InputError(f"{flag} {values[name]} cannot be used; give at least {limit}.")
-    return Options(**{name: values[name] for name in least})

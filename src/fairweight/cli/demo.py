@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairweight.base.types import Progress
 from fairweight.cli.options import Overwrite
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
+    from fairweight.base.types import Progress
     from fairweight.studies.demo import DemoTables
 
 TABLES = ("predictions", "examples", "train", "variants")

@@ -3,56 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from enum import StrEnum
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairweight.cli import options
 from fairweight.cli import options as o
-from fairweight.errors import InputError, UnknownNameError
+from fairweight.errors import InputError
+from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import TableSpec, read_names
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
     from fairweight.auditing.exemplars.exemplars import Exemplars
-    from fairweight.auditing.explain.explanations import Asked
-    from fairweight.auditing.prediction_matrix import Answers
     from fairweight.auditing.preflight.preflight import Preflight
     from fairweight.report.images import Shown
-    from fairweight.tables.align import Aligned
 
 EXPLAIN = "Explanations"
 IMAGES = "Images"
 
 
+@o.takes
 def explain(
     context: typer.Context,
     files: o.Files,
-    baseline: o.Baseline = None,
-    examples: o.Examples = None,
-    train: o.Train = None,
-    variants: o.Variants = None,
-    missing: o.Missing = "error",
-    id_: o.Id = "example_id",
-    label: o.Label = "label",
-    prediction: o.Predictions = None,
-    score: o.Scores = None,
-    groups: o.Groups = None,
-    task: o.Task = None,
-    cluster: o.Cluster = None,
-    weight: o.Weight = None,
-    count: o.Count = None,
-    variant_column: o.VariantColumn = "variant",
-    seed_column: o.SeedColumn = "seed",
-    prediction_column: o.PredictionColumn = "prediction",
-    score_column: o.ScoreColumn = "score",
-    positive: o.Positive = None,
-    score_classes: o.ScoreClasses = None,
-    force: o.Force = False,
+    tables: o.Tables,
     part: Annotated[
         str,
         typer.Option(
@@ -85,12 +63,10 @@ def explain(
             rich_help_panel=IMAGES,
         ),
     ] = None,
-    data: options.DataFolder = None,
-    dataset_option: options.DatasetOptions = None,
-    members: o.Members = "retrained",
-    n_boot: o.NBoot = 2000,
-    min_group: o.MinGroup = 10,
-    random_state: o.RandomState = 0,
+    data: o.DataFolder = None,
+    dataset_option: o.DatasetOptions = None,
+    *,
+    options: o.OfAudit,
     out: Annotated[
         str,
         typer.Option(metavar="DIR", help="Where the report goes.", rich_help_panel=o.OUTPUT),
@@ -111,30 +87,26 @@ def explain(
     Associations only: what is found may stand for something else. Writes the report
     and tables of `fairweight audit` with a section on which examples and why.
     """  # noqa: E501  an example is one line
-    values = dict(locals())
     from rich.console import Console
 
-    from fairweight.api import audit_table
+    from fairweight.api import explain as explained
     from fairweight.base.files import check_folder
     from fairweight.cli.audit import reader_may_leave
     from fairweight.cli.progress import bar
     from fairweight.report.explanation_sentences import explanation_sentences
     from fairweight.report.html import names
 
-    check_folder(out, inputs=o.inputs(values), overwrite=overwrite, names=names())
-    asked = _asked(values)
+    check_folder(out, inputs=tables.paths, overwrite=overwrite, names=names())
     with bar() as progress:
-        made = audit_table(
-            files if len(files) > 1 else files[0],
-            **o.table_options(values),
-            positive=positive,
-            score_classes=o.split_names(score_classes, "--score-classes"),
-            members=members,
-            n_boot=n_boot,
-            min_group=min_group,
-            random_state=random_state,
-            force=force,
-            explain=asked,
+        made = explained(
+            tables,
+            options,
+            parts=o.split_names(part, "--part"),
+            individual=individual,
+            individual_group=individual_group,
+            dataset=dataset,
+            data=data,
+            dataset_options=o.assignments(dataset_option, "--dataset-option"),
             command=o.shell_command(context),
             progress=progress,
         )
@@ -150,57 +122,24 @@ def explain(
         console.print(told, markup=False, highlight=False, soft_wrap=True)
 
 
-def _asked(values: dict[str, Any]) -> Asked:
-    from fairweight.auditing.explain.explanations import Asked
-
-    measure = covariates = images = None
-    if values["dataset"] is not None:
-        from fairweight.auditing.explain.images import measure_dataset, training_covariates
-        from fairweight.cli.options import assignments
-        from fairweight.data import load
-
-        options = assignments(values["dataset_option"], "--dataset-option")
-        images = load(values["dataset"], values["data"], **options)
-        measure = measure_dataset(images)
-        covariates = training_covariates(images)
-    return Asked(
-        parts=tuple(o.split_names(values["part"], "--part") or ()),
-        by=values["individual"],
-        group=values["individual_group"],
-        measure=measure,
-        images=images,
-        covariates=covariates,
-        random_state=values["random_state"],
-    )
-
-
 # `fairweight exemplars`: on which examples does compression change the answer?
 
 EXEMPLARS = "Exemplars"
 
 
+class TieRule(StrEnum):
+    DISJOINT, MAX, MIN = "disjoint", "max", "min"
+    NEGATIVE, RANDOM, BASELINE = "negative", "random", "baseline"
+
+
+class Fill(StrEnum):
+    RANDOM = "random"
+
+
+@o.takes
 def exemplars(
     files: o.Files,
-    baseline: o.Baseline = None,
-    examples: o.Examples = None,
-    train: o.Train = None,
-    variants: o.Variants = None,
-    missing: o.Missing = "error",
-    id_: o.Id = "example_id",
-    label: o.Label = "label",
-    prediction: o.Predictions = None,
-    score: o.Scores = None,
-    groups: o.Groups = None,
-    task: o.Task = None,
-    cluster: o.Cluster = None,
-    weight: o.Weight = None,
-    variant_column: o.VariantColumn = "variant",
-    seed_column: o.SeedColumn = "seed",
-    prediction_column: o.PredictionColumn = "prediction",
-    score_column: o.ScoreColumn = "score",
-    positive: o.Positive = None,
-    score_classes: o.ScoreClasses = None,
-    force: o.Force = False,
+    tables: o.SingleExamples,
     variant: Annotated[
         str | None,
         typer.Option(
@@ -226,26 +165,24 @@ def exemplars(
         ),
     ] = "90,95,99",
     tie_rule: Annotated[
-        str,
+        TieRule,
         typer.Option(
             metavar="NAME",
             help="Who wins equally many votes: disjoint (no common answer), max, min, negative, "
             "random, baseline.",
             rich_help_panel=EXEMPLARS,
         ),
-    ] = "disjoint",
+    ] = TieRule.DISJOINT,
     fill: Annotated[
-        str | None,
+        Fill | None,
         typer.Option(
             metavar="random",
             help="Fill a cut with examples on which nothing differs; by default there are fewer.",
             rich_help_panel=EXEMPLARS,
         ),
     ] = None,
-    alpha: Annotated[
-        float, typer.Option(help="Level of intervals.", rich_help_panel=o.STATISTICS)
-    ] = 0.05,
-    random_state: o.RandomState = 0,
+    *,
+    options: Annotated[AuditOptions, o.only("alpha", "random_state")],
     images: Annotated[
         str | None,
         typer.Option(
@@ -269,8 +206,8 @@ def exemplars(
             rich_help_panel=IMAGES,
         ),
     ] = None,
-    data: options.DataFolder = None,
-    dataset_option: options.DatasetOptions = None,
+    data: o.DataFolder = None,
+    dataset_option: o.DatasetOptions = None,
     out: Annotated[
         str,
         typer.Option(metavar="DIR", help="Where the tables go.", rich_help_panel=o.OUTPUT),
@@ -298,79 +235,36 @@ def exemplars(
     Writes `exemplars`, `exemplar_counts`, `exemplar_accuracy`, `exemplar_overlap`
     and `exemplar_surrogate` into DIR, as Parquet and CSV.
     """
-    values = dict(locals())
-    from fairweight.auditing.exemplars.exemplars import find, join
-    from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
-    from fairweight.auditing.table_files import write_frames
-    from fairweight.auditing.vocabulary import Vocabulary, joined, of_answers
-    from fairweight.base.files import atomic_directory, check_folder
-    from fairweight.cli.options import assignments
+    from fairweight.api import exemplars as find
+    from fairweight.base.files import check_folder
     from fairweight.cli.progress import bar
-    from fairweight.report.images import choose
-    from fairweight.tables.align import align
 
-    asked: dict[str, Any] = {
-        "percentiles": _percentiles(percentile),
-        "kinds": o.split_names(kind, "--kind"),
-        "tie_rule": tie_rule,
-        "fill": fill,
-        "random_state": random_state,
-        "alpha": alpha,
-    }
     known = ("exemplars.parquet", "exemplars.csv")
-    check_folder(out, inputs=o.inputs(values), overwrite=overwrite, names=known)
+    check_folder(out, inputs=tables.paths, overwrite=overwrite, names=known)
     if images is not None:
-        check_folder(images, inputs=o.inputs(values), overwrite=overwrite, names=("manifest.csv",))
+        check_folder(images, inputs=tables.paths, overwrite=overwrite, names=("manifest.csv",))
         if Path(images).resolve() == Path(out).resolve():
             raise InputError(f"--images and --out are both '{out}'; give each its own folder.")
-        if most_images < 1:
-            raise InputError(f"--most-images {most_images} cannot be used; give at least 1.")
-        if "modal" not in asked["kinds"]:
-            raise InputError("--images shows modal exemplars; add modal to --kind.")
-    elif dataset is not None or dataset_option:
-        raise InputError("--dataset and --dataset-option need --images DIR.")
-    with (
-        bar() as progress,
-        align(
-            files if len(files) > 1 else files[0],
-            **o.table_options(values),
-            score_classes=o.split_names(score_classes, "--score-classes"),
-            further=True,
-        ) as aligned,
-    ):
-        names = tasks_of(aligned)
-        spoken: list[Vocabulary] = []
-        named = None if aligned.has_task else positive
-        parts: list[Exemplars] = []
-        shown: list[Shown] = []
-        for number, name in enumerate(names):
-            progress("finding exemplars", number, len(names))
-            answers = _only(from_aligned(aligned, name, positive=named), variant)
-            spoken.append(of_answers(answers))
-            parts.append(find(answers, **asked))
-            if images is not None:
-                shown += [
-                    choose(
-                        answers,
-                        v,
-                        parts[-1].masks[v, "modal", None],
-                        _furthest(parts[-1], v, answers),
-                        most_images,
-                        random_state,
-                    )
-                    for v in answers.variants
-                ]
-        joined(spoken).check(aligned.baseline, force=force)
-        found = join(parts)
-        if images is not None:
-            options = assignments(dataset_option, "--dataset-option")
-            encoded = _images(aligned, id_, shown, dataset, data, options)
-            _write_images(images, shown, encoded, overwrite)
-        target = atomic_directory(out, completion=("exemplars.parquet",), overwrite=overwrite)
-        with target as folder:
-            write_frames(found.frames, folder)
+    with bar() as progress:
+        found = find(
+            tables,
+            options,
+            variants=o.split_names(variant, "--variant"),
+            kinds=read_names(kind, "--kind"),
+            percentiles=_percentiles(percentile),
+            tie_rule=tie_rule.value,
+            fill=None if fill is None else fill.value,
+            images=images,
+            most_images=most_images,
+            dataset=dataset,
+            data=data,
+            dataset_options=o.assignments(dataset_option, "--dataset-option"),
+            overwrite=overwrite,
+            progress=progress,
+        )
+        found.save(out, overwrite=overwrite)
     if not quiet:
-        _tell(found, out, shown, images, most_images)
+        _tell(found, out, images, most_images)
 
 
 def _percentiles(text: str) -> list[float]:
@@ -382,64 +276,7 @@ def _percentiles(text: str) -> list[float]:
         ) from None
 
 
-def _only(answers: Answers, wanted: str | None) -> Answers:
-    names = o.split_names(wanted, "--variant")
-    if names is None:
-        return answers
-    for name in names:
-        if name not in answers.variants:
-            raise UnknownNameError("Compressed variant", name, answers.variants)
-    return replace(answers, variants=tuple(v for v in answers.variants if v in names))
-
-
-def _furthest(found: Exemplars, variant: str, answers: Answers) -> list[int]:
-    """Places of a variant's modal exemplars, in the order of their rank."""
-    from fairweight.auditing.exemplars.table import identities
-
-    rows = found.rows[(found.rows["variant"] == variant) & found.rows["modal"]]
-    place = {str(name): i for i, name in enumerate(identities(answers))}
-    return [place[str(name)] for name in rows["example_id"]]
-
-
-def _images(
-    aligned: Aligned,
-    id_: str,
-    shown: Sequence[Shown],
-    dataset: str | None,
-    data: str | None,
-    options: dict[str, Any],
-) -> dict[str, bytes]:
-    from fairweight.report.images import images_in_dataset, images_in_tables
-
-    wanted = list(dict.fromkeys(name for one in shown for name in one.wanted))
-    if dataset is None:
-        return images_in_tables(aligned, id_, wanted)
-    from fairweight.data import load
-
-    return images_in_dataset(load(dataset, data, **options), wanted)
-
-
-def _write_images(
-    out: str, shown: Sequence[Shown], encoded: dict[str, bytes], overwrite: bool
-) -> None:
-    """One pair of folders, or one per variant (and task) where there are several."""
-    from fairweight.base.files import atomic_directory
-    from fairweight.report.images import safe_name, write_images
-
-    with atomic_directory(out, completion=("manifest.csv",), overwrite=overwrite) as folder:
-        for one in shown:
-            place = folder
-            if len(shown) > 1:
-                place = folder / safe_name(one.variant)
-                if one.answers.task is not None:
-                    place /= safe_name(one.answers.task)
-                place.mkdir(parents=True)
-            write_images(place, one, encoded)
-
-
-def _tell(
-    found: Exemplars, out: str, shown: Sequence[Shown], images: str | None, most: int
-) -> None:
+def _tell(found: Exemplars, out: str, images: str | None, most: int) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -478,7 +315,7 @@ def _tell(
         console.print(f"{', '.join(rows)}: {note}.", highlight=False, markup=False)
     console.print(f"Written to {out}", highlight=False, markup=False)
     if images is not None:
-        _tell_images(console, shown, images, most)
+        _tell_images(console, found.images, images, most)
 
 
 def _tell_images(console: Console, shown: Sequence[Shown], images: str, most: int) -> None:
@@ -506,30 +343,11 @@ TITLES = {
 }
 
 
+@o.takes
 def preflight(
     files: o.Files,
-    baseline: o.Baseline = None,
-    examples: o.Examples = None,
-    train: o.Train = None,
-    missing: o.Missing = "error",
-    id_: o.Id = "example_id",
-    label: o.Label = "label",
-    prediction: o.Predictions = None,
-    score: o.Scores = None,
-    groups: o.Groups = None,
-    task: o.Task = None,
-    cluster: o.Cluster = None,
-    weight: o.Weight = None,
-    variant_column: o.VariantColumn = "variant",
-    seed_column: o.SeedColumn = "seed",
-    prediction_column: o.PredictionColumn = "prediction",
-    score_column: o.ScoreColumn = "score",
-    score_classes: o.ScoreClasses = None,
-    force: o.Force = False,
-    alpha: Annotated[
-        float, typer.Option(help="Level of intervals.", rich_help_panel=o.STATISTICS)
-    ] = 0.05,
-    min_group: o.MinGroup = 10,
+    tables: Annotated[TableSpec, o.without("variants", "count", "positive")],
+    options: Annotated[AuditOptions, o.only("alpha", "min_group")],
     out: Annotated[
         str | None,
         typer.Option(
@@ -556,68 +374,23 @@ def preflight(
     how well it did is printed beside them. Where no study supports a score, or
     the examples are too few, the answer is "cannot tell".
     """
-    values = dict(locals())
     from rich.console import Console
 
-    from fairweight.auditing.preflight.evidence import read_evidence
-    from fairweight.auditing.preflight.preflight import preflight as check
+    from fairweight.api import preflight as check
     from fairweight.base.files import check_folder
     from fairweight.cli.audit import reader_may_leave
-    from fairweight.errors import InputError
 
-    if not 0 < alpha < 1:
-        raise InputError(f"--alpha {alpha:g} cannot be used; give a level between 0 and 1.")
-    if min_group < 1:
-        raise InputError(f"--min-group {min_group} cannot be used; give at least 1.")
     if out is not None:
-        check_folder(out, inputs=o.inputs(values), overwrite=overwrite, names=("preflight.csv",))
-    given = files if len(files) > 1 else files[0]
-    options = o.table_options(values) | {
-        "score_classes": o.split_names(score_classes, "--score-classes")
-    }
-    evidence = read_evidence()
-    tasks, notes = _answers(given, options, force)
-    found = check(tasks, evidence, alpha=alpha, min_group=min_group)
+        check_folder(out, inputs=tables.paths, overwrite=overwrite, names=("preflight.csv",))
+    found = check(tables, options)
     if out is not None:
-        _write(found, evidence, out, overwrite)
+        found.save(out, overwrite=overwrite)
     if not quiet:
         with reader_may_leave():
-            _show(found, [*notes, *found.notes], Console(highlight=False), out)
+            _show(found, Console(highlight=False), out)
 
 
-def _answers(given: Any, options: dict[str, Any], force: bool) -> tuple[list[Any], list[str]]:
-
-    from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
-    from fairweight.auditing.vocabulary import joined, of_answers
-    from fairweight.tables.align import align
-
-    with align(given, alone=True, **options) as aligned:
-        tasks = [from_aligned(aligned, task) for task in tasks_of(aligned)]
-        notes = list(aligned.notes)
-        if aligned.variants:
-            shown = ", ".join(f"'{name}'" for name in aligned.variants)
-            notes.append(
-                f"Only the baseline '{aligned.baseline}' was looked at; not used: {shown}. "
-                "Seeds of one model share a NAME: dense=a.csv dense=b.csv."
-            )
-    said = joined(map(of_answers, tasks)).check(tasks[0].baseline, force=force)
-    return tasks, [*notes, *said]
-
-
-def _write(found: Preflight, evidence: pd.DataFrame, out: str, overwrite: bool) -> None:
-    from fairweight.base.files import atomic_directory
-
-    frames = {
-        "preflight": found.parts,
-        "preflight_examples": found.examples,
-        "preflight_evidence": evidence,
-    }
-    with atomic_directory(out, completion=(), overwrite=overwrite) as folder:
-        for name, frame in frames.items():
-            frame.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
-
-
-def _show(found: Preflight, notes: list[str], console: Console, out: str | None) -> None:
+def _show(found: Preflight, console: Console, out: str | None) -> None:
     from rich.text import Text
 
     members = "1 dense model" if found.n_members == 1 else f"{found.n_members} dense models"
@@ -631,7 +404,7 @@ def _show(found: Preflight, notes: list[str], console: Console, out: str | None)
         console.print(Text(f"{title}, by {score.replace('_', ' ')}", style="bold"))
         console.print(Text(_worth(found, level)))
         console.print(_examples(found) if level == "example" else _parts(found, level, score))
-    for note in notes:
+    for note in found.notes:
         console.print(Text(note))
     if out is not None:
         console.print(Text(f"Tables: {out}"))

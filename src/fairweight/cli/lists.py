@@ -13,16 +13,16 @@ import typer
 
 from fairweight.cli.options import require_lab
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.lab.compression.descriptions import Entry, ScheduleEntry, catalogue
-from fairweight.lab.distillation.registry import DistillationLoss, losses
-from fairweight.lab.models import Architecture, architectures
-from fairweight.specs.toml import SpecField
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
     from fairweight.data import Dataset
+    from fairweight.lab.compression.descriptions import Entry, ScheduleEntry
+    from fairweight.lab.distillation.registry import DistillationLoss
+    from fairweight.lab.models import Architecture
+    from fairweight.specs.toml import SpecField
 
 TITLES = {
     "method": "Methods",
@@ -149,6 +149,10 @@ FROM_SCRATCH = {
 
 def method_rows() -> list[dict[str, Any]]:
     """Everything that `fairweight methods` lists, in its order."""
+    from fairweight.lab.compression.descriptions import catalogue
+    from fairweight.lab.distillation.registry import losses
+    from fairweight.lab.models import architectures
+
     return [
         *map(_method_row, catalogue()),
         *map(_row_of_loss, losses()),

@@ -1,21 +1,51 @@
-"""Options that several commands share: which columns of which tables are what."""
+"""Options that several commands share; those of requests come from the fields of their classes."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_type_hints
 
 import typer
 
+from fairweight.base.fields import Option, options_of
 from fairweight.base.trust import trusting
 from fairweight.errors import InputError
+from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import TableSpec, read_names, sources_of
 
 if TYPE_CHECKING:
-    from fairweight.auditing.prediction_matrix import Answers
     from fairweight.specs.training import Distillation
 
-TABLES, COLUMNS, STATISTICS, OUTPUT = "Tables", "Columns", "Statistics", "Output"
+OUTPUT = "Output"
+
+# A command that reads tables has a parameter `files`, and parameters that are whole requests:
+# `tables: o.Tables`, `options: Annotated[AuditOptions, o.only("alpha")]`. `takes` gives it an
+# option for every field of them, and calls it with the requests that were made of these options.
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which fields of a request a command has."""
+
+    names: frozenset[str]
+    among: bool  # these alone, or all but these
+
+    def __contains__(self, name: str) -> bool:
+        return (name in self.names) == self.among
+
+
+def only(*names: str) -> Chosen:
+    return Chosen(frozenset(names), True)
+
+
+def without(*names: str) -> Chosen:
+    return Chosen(frozenset(names), False)
+
 
 Files: TypeAlias = Annotated[
     list[str],
@@ -27,164 +57,95 @@ Files: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-Baseline: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="The dense model's variant.", rich_help_panel=TABLES),
-]
-Examples: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE", help="Groups and labels, a row per example.", rich_help_panel=TABLES
-    ),
-]
-Train: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Training labels and groups (or their counts): the sign of bias amplification.",
-        rich_help_panel=TABLES,
-    ),
-]
-Variants: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="One row per variant and seed; `parent` (dense:3) says what it was derived from.",
-        rich_help_panel=TABLES,
-    ),
-]
-Missing: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="error|drop",
-        help="What to do about examples that some variant lacks.",
-        rich_help_panel=TABLES,
-    ),
-]
-Id: TypeAlias = Annotated[
-    str,
-    typer.Option("--id", metavar="COL", help="Identity of the example.", rich_help_panel=COLUMNS),
-]
-Label: TypeAlias = Annotated[
-    str, typer.Option(metavar="COL", help="True class.", rich_help_panel=COLUMNS)
-]
-Predictions: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--prediction",
-        metavar="NAME=COL",
-        help="In a wide table, the column with a variant's predictions; repeat it for every "
-        "variant, and for every seed of a variant.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Scores: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--score",
-        metavar="NAME=COL",
-        help="The same for scores: probability of the positive class (two classes) or of the "
-        "predicted one (more classes).",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Groups: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="a,b,a*b",
-        help="Group columns and intersections; by default every column that looks like one. "
-        "A name with a comma or a star is quoted: '\"age, years\",sex'.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Task: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL", help="Which of several labels a row speaks of.", rich_help_panel=COLUMNS
-    ),
-]
-Cluster: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL",
-        help="Examples that belong together (one person, one writer): resampled whole.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Weight: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="COL", help="Sampling weight.", rich_help_panel=COLUMNS)
-]
-Count: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COL",
-        help="How many examples a row stands for (`GROUP BY ..., count(*)`); by default one.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Force: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--force",
-        help="Take labels and predictions that do not look like classes as they are.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-VariantColumn: TypeAlias = Annotated[
-    str,
-    typer.Option(metavar="COL", help="Long tables: the variant.", rich_help_panel=COLUMNS),
-]
-SeedColumn: TypeAlias = Annotated[
-    str,
-    typer.Option(metavar="COL", help="Long tables: the member.", rich_help_panel=COLUMNS),
-]
-PredictionColumn: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="COL", help="Long tables, files per model: the answer.", rich_help_panel=COLUMNS
-    ),
-]
-ScoreColumn: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="COL", help="Long tables, files per model: the score.", rich_help_panel=COLUMNS
-    ),
-]
-Positive: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="X", help="Positive class of binary labels.", rich_help_panel=COLUMNS),
-]
-ScoreClasses: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="a,b,c",
-        help="Class of each entry of the score vectors, if the file does not say.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Members: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        metavar="retrained|repeated",
-        help="What several seeds are: models trained again, or the same model run again "
-        "(decoding repeats, checkpoints).",
-        rich_help_panel=STATISTICS,
-    ),
-]
-NBoot: TypeAlias = Annotated[
-    int, typer.Option(help="Bootstrap replicates.", rich_help_panel=STATISTICS)
-]
-MinGroup: TypeAlias = Annotated[
-    int, typer.Option(help="Smaller groups are shown, not judged.", rich_help_panel=STATISTICS)
-]
-RandomState: TypeAlias = Annotated[
-    int, typer.Option(help="Seed of all random numbers.", rich_help_panel=STATISTICS)
-]
+Tables: TypeAlias = Annotated[TableSpec, without()]
+SingleExamples: TypeAlias = Annotated[TableSpec, without("count")]
+OfAudit: TypeAlias = Annotated[AuditOptions, only("members", "n_boot", "min_group", "random_state")]
+
+
+def takes(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for every field of the requests among its parameters."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    fields: dict[str, dict[str, str]] = {}  # request → field → parameter
+    for parameter in inspect.signature(command).parameters.values():
+        kind, *more = get_args(hints[parameter.name]) or (hints[parameter.name],)
+        if kind not in (TableSpec, AuditOptions):
+            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+            continue
+        chosen = next(item for item in more if isinstance(item, Chosen))
+        own = fields.setdefault(parameter.name, {})
+        for name, (held, about) in options_of(kind).items():
+            if name in chosen:
+                own[name] = f"{parameter.name}_{name}"
+                parameters.append(_parameter(own[name], held.default, about))
+
+    @functools.wraps(command)
+    def called(**given: Any) -> None:
+        for request, own in fields.items():
+            kind = get_args(hints[request])[0]
+            values = {name: _read(kind, name, given.pop(place)) for name, place in own.items()}
+            if kind is TableSpec:
+                files = given.get("files") or ()
+                values["sources"] = sources_of(list(files)) if files else ()
+            given[request] = kind(**values)
+        command(**given)
+
+    # Options without a default would have to stand before those with one; all are named anyway.
+    listed = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    called.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+    called.__annotations__ = {p.name: p.annotation for p in listed}
+    del called.__wrapped__
+    return called
+
+
+def _choices(kind: type[StrEnum]) -> Callable[[], list[str]]:
+    """What the shell completes."""
+
+    def listed() -> list[str]:
+        return [str(member) for member in kind]
+
+    return listed
+
+
+def _parameter(name: str, default: Any, about: Option) -> inspect.Parameter:
+    """The parameter from which typer makes an option."""
+    kind: Any
+    completed = None
+    if isinstance(default, StrEnum):
+        # Not as a choice of the parser: the request itself says what can be used.
+        kind, default, completed = str, str(default), _choices(type(default))
+    elif about.read is not None:
+        kind, default = (list[str] | None) if about.repeated else (str | None), None
+    elif isinstance(default, bool):
+        kind, default = bool, False  # the flag turns it round
+    else:
+        kind = str | None if default is None else type(default)
+    option = typer.Option(
+        about.flag,
+        metavar=about.metavar,
+        help=about.help,
+        rich_help_panel=about.panel,
+        autocompletion=completed,
+    )
+    annotation = Annotated[kind, option]
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def _read(kind: type, name: str, value: Any) -> Any:
+    """A field's value from what the parser gives."""
+    held, about = options_of(kind)[name]
+    if isinstance(held.default, bool):
+        return not held.default if value else held.default
+    if about.read is None or value is None or value == []:
+        return None if value == [] else value
+    return about.read(value, about.flag)
+
+
 Quiet: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print no summary.", rich_help_panel=OUTPUT)
 ]
-
-
 Overwrite: TypeAlias = Annotated[
     bool,
     typer.Option(
@@ -193,15 +154,13 @@ Overwrite: TypeAlias = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-# Parameters that name files or folders which are read.
-_READ = (
-    "files", "examples", "train", "variants", "policy", "confirm", "validation", "rule", "labels",
-    "audit", "models", "model", "teacher", "init", "training", "backdoor", "a", "b",
-)  # fmt: skip
+# Parameters of the lab's commands that name files or folders which are read.
+_READ = ("variants", "labels", "audit", "models", "model", "teacher", "init", "training",
+         "backdoor", "a", "b")  # fmt: skip
 
 
 def inputs(values: dict[str, Any]) -> list[str]:
-    """The files that a command reads, as they were given, from its parameters."""
+    """The files that a command of the lab reads, as they were given, from its parameters."""
     found: list[str] = []
     for held in (values.get(name) for name in _READ):
         found += held if isinstance(held, list) else [str(held)] if held else []
@@ -209,69 +168,8 @@ def inputs(values: dict[str, Any]) -> list[str]:
 
 
 def split_names(text: str | None, option: str) -> list[str] | None:
-    """`a,b,c` as names; a name with a comma is quoted: `"a,b"`.
-
-    >>> split_names('cat,"dog, small"', "--score-classes")
-    ['cat', 'dog, small']
-    """
-    if text is None:
-        return None
-    from fairweight.tables.names import unquoted
-
-    return [unquoted(item) for item in _items(text, option)]
-
-
-def _items(text: str, option: str) -> list[str]:
-    """The items of a list as they are written; an empty list is refused."""
-    from fairweight.tables.names import split_list
-
-    items = split_list(text)
-    if not items:
-        raise InputError(f"{option} {text!r} names nothing; write names with commas: a,b,c")
-    return items
-
-
-def named_columns(given: list[str] | None, option: str) -> dict[str, list[str]] | None:
-    """`NAME=COL` options as a dict; a name that is given again is another seed.
-
-    >>> named_columns(["dense=a", "int8=b", "int8=c"], "--prediction")
-    {'dense': ['a'], 'int8': ['b', 'c']}
-    """
-    if not given:
-        return None
-    from fairweight.tables.names import split_pair
-
-    found: dict[str, list[str]] = {}
-    for item in given:
-        pair = split_pair(item)
-        if pair is None:
-            raise InputError(f"{option} {item!r} is not of the form NAME=COLUMN.")
-        found.setdefault(pair[0], []).append(pair[1])
-    return found
-
-
-def table_options(values: dict[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of `audit_table` and `align` from a command's parameters."""
-    return {
-        "baseline": values["baseline"],
-        "predictions": named_columns(values["prediction"], "--prediction"),
-        "scores": named_columns(values["score"], "--score"),
-        "label": values["label"],
-        "id": values["id_"],
-        "groups": None if values["groups"] is None else _items(values["groups"], "--groups"),
-        "task": values["task"],
-        "examples": values["examples"],
-        "train": values["train"],
-        "variants": values.get("variants"),  # `count` keeps nothing of it, so it has no such option
-        "cluster": values["cluster"],
-        "weight": values["weight"],
-        "count": values.get("count"),  # commands that look at single examples have no such option
-        "missing": values["missing"],
-        "variant": values["variant_column"],
-        "seed": values["seed_column"],
-        "prediction": values["prediction_column"],
-        "score": values["score_column"],
-    }
+    """`a,b,c` as names; a name with a comma is quoted: `"a,b"`."""
+    return None if text is None else list(read_names(text, option))
 
 
 def shell_command(context: typer.Context) -> str:
@@ -602,106 +500,3 @@ def _augmentation(text: str) -> dict[str, Any]:
     if not words:
         raise InputError(f"--augment {text!r} names nothing; write, for example, crop=4,flip")
     return assignments([w if "=" in w else f"{w}=true" for w in words], "--augment")
-
-
-# Options that the mitigations share, and how their tables are read.
-
-T = TypeVar("T")
-MITIGATION = "Mitigation"
-FITTED = "The thresholds would be judged on rows on which they were fitted"
-
-Validation: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Predictions on validation rows, in the layout of FILE; repeat it for one file per "
-        "model (`NAME=FILE`). No example or cluster may be in both, under whatever identity.",
-        rich_help_panel=MITIGATION,
-    ),
-]
-VariantNames: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME,NAME",
-        help="Only these variants; by default all but the baseline.",
-        rich_help_panel=MITIGATION,
-    ),
-]
-Rule: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE.json",
-        help="Apply and judge this rule of an earlier run instead of making one.",
-        rich_help_panel=MITIGATION,
-    ),
-]
-Alpha: TypeAlias = Annotated[
-    float, typer.Option(help="Level of intervals.", rich_help_panel=STATISTICS)
-]
-
-
-def read_tasks(given: Sequence[str], values: dict[str, Any]) -> list[Answers]:
-    """The answers of every task of these tables."""
-    from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
-    from fairweight.auditing.vocabulary import joined, of_answers
-    from fairweight.tables.align import align
-
-    source = list(given) if len(given) > 1 else given[0]
-    options = table_options(values) | {
-        "score_classes": split_names(values["score_classes"], "--score-classes")
-    }
-    with align(source, **options) as aligned:
-        positive = None if aligned.has_task else values["positive"]
-        tasks = [from_aligned(aligned, task, positive=positive) for task in tasks_of(aligned)]
-    joined(map(of_answers, tasks)).check(tasks[0].baseline, force=values["force"])
-    return tasks
-
-
-def read_rule(path: str, kind: str, from_json: Callable[[dict[str, Any]], T]) -> T:
-    """A rule of an earlier run, checked to be of this kind and whole."""
-    import json
-    from pathlib import Path
-
-    try:
-        held = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"--rule '{path}' cannot be read: {error.strerror}.") from None
-    except ValueError:
-        raise InputError(
-            f"--rule '{path}' is no JSON; give the {kind}.json of an earlier run."
-        ) from None
-    found = held.get("kind") if isinstance(held, dict) else None
-    if found != kind:
-        raise InputError(
-            f"--rule '{path}' is no rule of the kind {kind}"
-            + (f", but of the kind {found}." if found else "; give the file of an earlier run.")
-        )
-    try:
-        return from_json(held)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise InputError(
-            f"--rule '{path}' is not whole; give the {kind}.json of an earlier run as it was "
-            "written."
-        ) from None
-
-
-def check_out(values: dict[str, Any]) -> None:
-    """Before long work, whether the folder may be written."""
-    from fairweight.base.files import check_folder
-    from fairweight.report.html import names
-
-    known = ("predictions.parquet", *(f"audit/{name}" for name in names()))
-    given = {"inputs": inputs(values), "overwrite": values["overwrite"], "names": known}
-    check_folder(values["out"], **given)
-
-
-def check_statistics(values: dict[str, Any]) -> None:
-    """Before long work, what the audit would refuse at its end."""
-    if not 0 < values["alpha"] < 1:
-        raise InputError(
-            f"--alpha {values['alpha']:g} cannot be used; give a level between 0 and 1."
-        )
-    for name, least in (("n_boot", 20), ("min_group", 1), ("random_state", 0)):
-        if values[name] < least:
-            flag = "--" + name.replace("_", "-")
-            raise InputError(f"{flag} {values[name]} cannot be used; give at least {least}.")

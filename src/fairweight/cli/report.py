@@ -138,8 +138,8 @@ def _check(out: str, audit: str, policy: str | None = None, *, overwrite: bool) 
 
 
 def _verdict(result: AuditResult, policy: str) -> Verdict:
+    from fairweight.api import checked_policy
     from fairweight.auditing.gate.verdict import decide
-    from fairweight.cli.audit import checked_policy
 
     return decide(result, checked_policy(policy), "all")
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairweight.base.types import Progress
 from fairweight.cli import options
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
+    from fairweight.base.types import Progress
     from fairweight.web.items import Item
     from fairweight.web.site import Settings
 
@@ -199,7 +199,7 @@ def _prepare(items: list[Item], progress: Progress) -> None:
 
     progress("preparing figures", 0, 1)
     javascript()
-    if len(items) == 1 and items[0].audit_json is None and items[0].predictions is not None:
+    if len(items) == 1 and items[0].audit_json is None and items[0].tables is not None:
         indexed(items[0], progress)
 
 

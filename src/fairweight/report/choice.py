@@ -115,7 +115,7 @@ def _headline(choice: Choice) -> str:
     also = f" Within noise of it: {_listed(near)}." if near else ""
     return (
         f"Of {among}, {count(len(on))} are on the frontier of {_aims(choice)}: {_listed(on)}."
-        f"{also} Which to take depends on what weighs how much (--weight)."
+        f"{also} Which to take depends on what weighs how much (--worth)."
     )
 
 

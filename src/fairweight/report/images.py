@@ -20,6 +20,7 @@ from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.connection import quote
 
 if TYPE_CHECKING:
+    from fairweight.auditing.exemplars.exemplars import Exemplars
     from fairweight.data.dataset import Images, Pixels
     from fairweight.tables.align import Aligned
     from fairweight.tables.sources import Source
@@ -215,6 +216,45 @@ def choose(
     return Shown(
         answers, variant, chosen, np.concatenate([np.zeros(0, dtype=np.intp), *others]), missing
     )
+
+
+def shown_of(found: Exemplars, answers: Answers, most: int, random_state: int) -> list[Shown]:
+    """Of every variant its modal exemplars, in the order of their rank, and others beside them."""
+    place = {str(name): i for i, name in enumerate(identities(answers))}
+    chosen = []
+    for variant in answers.variants:
+        rows = found.rows[(found.rows["variant"] == variant) & found.rows["modal"]]
+        furthest = [place[str(name)] for name in rows["example_id"]]
+        modal = found.masks[variant, "modal", None]
+        chosen.append(choose(answers, variant, modal, furthest, most, random_state))
+    return chosen
+
+
+def images_of(
+    shown: Sequence[Shown], aligned: Aligned, id: str, dataset: Images | None
+) -> dict[str, bytes]:
+    """Encoded images of all that are shown, from a data set or from the tables."""
+    wanted = list(dict.fromkeys(name for one in shown for name in one.wanted))
+    if dataset is None:
+        return images_in_tables(aligned, id, wanted)
+    return images_in_dataset(dataset, wanted)
+
+
+def write_all_images(
+    out: str | Path, shown: Sequence[Shown], encoded: Mapping[str, bytes], *, overwrite: bool
+) -> None:
+    """One pair of folders, or one per variant (and task) where there are several."""
+    from fairweight.base.files import atomic_directory
+
+    with atomic_directory(out, completion=("manifest.csv",), overwrite=overwrite) as folder:
+        for one in shown:
+            place = folder
+            if len(shown) > 1:
+                place = folder / safe_name(one.variant)
+                if one.answers.task is not None:
+                    place /= safe_name(one.answers.task)
+                place.mkdir(parents=True)
+            write_images(place, one, encoded)
 
 
 def write_images(folder: Path, shown: Shown, images: Mapping[str, bytes]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from fairweight.runs.runner import News, run
 from fairweight.runs.stage import STAGES, Stage, key_of, stage_kind
 from fairweight.runs.store import Store
 from fairweight.specs.toml import read_spec
+from fairweight.tables.spec import TableSpec, sources_of
 
 MODEL, ONNX = "model", "model.onnx"
 PREDICTIONS, VARIANT, TRAINING = "predictions.parquet", "variant.json", "train.parquet"
@@ -203,7 +205,8 @@ def count(
 
     files = ", ".join(literal(name) for name in spec["files"])
     table = f"read_parquet([{files}], union_by_name=true)"
-    id_column = spec["options"]["id"]
+    tables = TableSpec.from_json(spec["tables"])
+    id_column = tables.id
     with duckdb.connect() as connection:
         described = connection.execute(f"DESCRIBE FROM {table}").fetchall()
         kind = next((str(row[1]) for row in described if row[0] == id_column), "VARCHAR")
@@ -217,7 +220,7 @@ def count(
                 f"Part {spec['part'] + 1} of {spec['parts']} has no example; count in fewer parts "
                 "(--parts)."
             )
-        with align(rows, **spec["options"]) as aligned:
+        with align(replace(tables, sources=sources_of(rows))) as aligned:
             write_cube(
                 count(aligned),
                 room / CUBE,
@@ -231,8 +234,7 @@ def count(
 
 
 def count_in_parts(
-    sources: Sequence[str],
-    options: Mapping[str, Any],
+    tables: TableSpec,
     *,
     parts: int,
     store: Path,
@@ -248,30 +250,29 @@ def count_in_parts(
 
     Parameters
     ----------
-    sources
-        Parquet files or globs of a long table.
-    options
-        Keyword arguments of `fairweight.tables.align.align`; `groups` must be named, because what
-        looks like a group could differ between parts.
+    tables
+        Its sources are Parquet files or globs of a long table. `groups` must be named, because
+        what looks like a group could differ between parts.
     store
         A folder for the parts (on a cluster, a shared one); what is there is not counted again.
     workers, ray
         As for `fairweight.runs.runner.run`.
     """
-    if options.get("groups") is None:
+    if tables.groups is None:
         raise InputError(
             "Counting in parts needs --groups, so that all parts have the same; name the group "
             "columns: --groups sex,age"
         )
-    files = [str(Path(path).resolve()) for name in sources for path in _files(name)]
+    named = [ref.word() for ref in tables.sources]
+    files = [str(Path(path).resolve()) for name in named for path in _files(name)]
     for name in files:
-        if options["id"] not in _columns(name):
+        if tables.id not in _columns(name):
             raise InputError(
-                f"'{name}' has no column '{options['id']}', and parts are made by the examples' "
+                f"'{name}' has no column '{tables.id}', and parts are made by the examples' "
                 "ids; name their column with --id, or leave --parts out."
             )
     held = [[name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns] for name in files]
-    shared = {"files": files, "options": dict(options), "parts": parts, "unit_key": unit_key}
+    shared = {"files": files, "tables": tables.to_json(), "parts": parts, "unit_key": unit_key}
     stages = []
     for part in range(parts):
         spec = {**shared, "part": part}

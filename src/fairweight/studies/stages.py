@@ -13,6 +13,8 @@ from fairweight.runs.cost import Cost, Unit
 from fairweight.runs.executor import Context
 from fairweight.runs.stage import stage_kind
 from fairweight.runs.stages import MODELS, PREDICTIONS, SIMILARITY, TRAINING, VARIANT
+from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import SourceRef, TableSpec, sources_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,21 +76,23 @@ def audit(
     trained, *others = inputs.values()
     models = spec["models"]
     gather(models, others[: len(models)], place, _distances(spec, others[len(models) :]))
-    result = audited(
-        str(place / "predictions" / "*" / "*.parquet"),
-        {
-            "baseline": BASELINE,
-            "groups": spec["groups"],
-            "cluster": spec["cluster"],
-            "task": "task" if spec["tasks"] or _has_tasks(others[0]) else None,
-            "train": str(trained / TRAINING),
-            "variants": str(place / TABLES["variants"]),
-        },
-        {"random_state": 0, "n_boot": spec["n_boot"]},
+    tables = TableSpec(
+        sources_of(str(place / "predictions" / "*" / "*.parquet")),
+        baseline=BASELINE,
+        groups=spec["groups"],
+        cluster=spec["cluster"],
+        task="task" if spec["tasks"] or _has_tasks(others[0]) else None,
+        train=SourceRef(str(trained / TRAINING)),
+        variants=SourceRef(str(place / TABLES["variants"])),
+        positive=spec["positive"],
         # The lab's own predictions are classes, whatever a model that has not learned says.
-        {"positive": spec["positive"], "force": True, **_watched(spec)},
-        lambda words, done, total: context.progress(done, total, words),
-        _looked_for(spec, context),
+        force=True,
+    )
+    result = audited(
+        tables,
+        AuditOptions(n_boot=spec["n_boot"], **_watched(spec)),
+        explain=_looked_for(spec, context),
+        progress=lambda words, done, total: context.progress(done, total, words),
     )
     save(result, room)
     draw_all(result, spec["figures"], result.variants, room / "figures")
@@ -241,13 +245,14 @@ def _tabulated(place: Path, training: Path) -> AuditResult:
     from fairweight.auditing.sweep import tabulated
     from fairweight.tables.align import align
 
-    with align(
-        str(place / "predictions" / "*" / "*.parquet"),
+    tables = TableSpec(
+        sources_of(str(place / "predictions" / "*" / "*.parquet")),
         baseline=BASELINE,
-        groups=[],
-        train=str(training),
-        variants=str(place / TABLES["variants"]),
-    ) as aligned:
+        groups=(),
+        train=SourceRef(str(training)),
+        variants=SourceRef(str(place / TABLES["variants"])),
+    )
+    with align(tables) as aligned:
         return tabulated(from_aligned(aligned, scores=False))
 
 

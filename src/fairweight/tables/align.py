@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from fairweight.base.wording import counted
 from fairweight.errors import InputError
@@ -45,10 +45,9 @@ from fairweight.tables.identity import (
     same_text,
 )
 from fairweight.tables.joins import Assembly, LeftOut, left_out_note
-from fairweight.tables.layout import Columns, Layout, Names, Part, recognise
-from fairweight.tables.sources import Source, open_source
-from fairweight.tables.spec import (
-    Request,
+from fairweight.tables.layout import Layout, Part, recognise
+from fairweight.tables.roles import (
+    Alignment,
     choose_groups,
     find_column,
     find_identity,
@@ -57,6 +56,8 @@ from fairweight.tables.spec import (
     taken_columns,
     without_varying,
 )
+from fairweight.tables.sources import Source, open_source
+from fairweight.tables.spec import Missing, TableSpec
 
 if TYPE_CHECKING:
     import duckdb
@@ -129,89 +130,38 @@ class Aligned:
                 raise error
 
 
-def align(
-    source: Any,
-    *,
-    baseline: str | None = None,
-    predictions: Columns | None = None,
-    scores: Columns | None = None,
-    label: str = "label",
-    id: str = "example_id",
-    variant: str = "variant",
-    seed: str = "seed",
-    prediction: str = "prediction",
-    score: str = "score",
-    task: str | None = None,
-    groups: str | Sequence[str] | None = None,
-    weight: str | None = None,
-    cluster: str | None = None,
-    count: str | None = None,
-    examples: Any = None,
-    train: Any = None,
-    variants: Any = None,
-    missing: Literal["error", "drop"] = "error",
-    score_classes: Sequence[Any] | None = None,
-    further: bool = False,
-    alone: bool = False,
-) -> Aligned:
+def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> Aligned:
     """Read, check and align prediction tables.
 
     Parameters
     ----------
-    source
-        A path, a frame, a list of paths (or `NAME=FILE`; a NAME given again is another seed), or
-        a dict from name to path or frame, or to a list of them, one per seed.
-    baseline
-        The dense model; by default the first file, or the variant named dense or baseline, or the
-        first variant of the table.
-    predictions, scores
-        For wide tables: variant to column, or to one column per seed.
-    label, id, variant, seed, prediction, score, task, weight, cluster
-        Names of the columns. `task` and `weight` are used by default where they exist.
-    count
-        The column that says how many examples a row stands for; without it each row is one.
-    groups
-        Columns and intersections (`"sex*age"`); by default every column that looks like a group.
-    examples, train, variants
-        Tables beside the predictions: of examples, of training labels, of models.
-    missing
-        What to do about examples that some variant lacks.
-    score_classes
-        The classes that lists of `scores` refer to, in their order.
     further
         Keep the columns that are no groups too (measurements, paths), as `x0, x1, ...`.
     alone
         Accept the baseline without any compressed variant.
     """
-    if missing not in ("error", "drop"):
-        raise InputError(f"missing= must be 'error' or 'drop'; given was {missing!r}.")
-    names = Names(label, id, variant, seed, prediction, score, count=count)
     workspace = Workspace()
     try:
-        request = Request(
-            workspace, names, baseline, task, weight, cluster, groups, missing == "drop",
-            alone, further,
-        )  # fmt: skip
-        layout = recognise(
-            workspace, source, names, predictions=predictions, scores=scores, alone=alone
-        )
+        layout = recognise(workspace, tables, alone=alone)
         beside = {
-            what: None if given is None else open_source(workspace, given)
-            for what, given in (("examples", examples), ("train", train), ("variants", variants))
-        }
+            what: None if ref is None else open_source(workspace, ref.given)
+            for what, ref in (
+                ("examples", tables.examples), ("train", tables.train),
+                ("variants", tables.variants),
+            )
+        }  # fmt: skip
         shown = ", ".join(table.shown for table in layout.inputs)
         with reading(shown):
-            return _aligned(request, layout, beside, score_classes)
+            return _aligned(Alignment(workspace, tables, alone, further), layout, beside)
     except BaseException:
         workspace.close()
         raise
 
 
 def _aligned(
-    request: Request,
+    request: Alignment,
     layout: Layout,
     beside: Mapping[str, Source | None],
-    score_classes: Sequence[Any] | None,
 ) -> Aligned:
     for part in layout.parts:
         if layout.kind == "wide" and part.prediction == request.names.label:
@@ -220,16 +170,16 @@ def _aligned(
                 f"'{part.variant}'; name the right one with --label or --prediction."
             )
     notes = list(layout.notes)
-    parts, baseline = order_members(layout, request.baseline, notes, alone=request.alone)
+    parts, baseline = order_members(layout, request.tables.baseline, notes, alone=request.alone)
     examples = beside["examples"]
     tables = _distinct(part.source for part in parts)
     everywhere = [*tables, examples] if examples is not None else tables
     identity = find_identity(request, layout, tables, examples, notes)
     columns = {
         "label": find_column(everywhere, request.names.label, "--label (label=)", True),
-        "weight": find_column(everywhere, request.weight, "--weight (weight=)", True)
+        "weight": find_column(everywhere, request.tables.weight, "--weight (weight=)", True)
         or find_column(everywhere, "weight", "", False),
-        "cluster": find_column(everywhere, request.cluster, "--cluster (cluster=)", True),
+        "cluster": find_column(everywhere, request.tables.cluster, "--cluster (cluster=)", True),
         "count": request.names.count,
     }
     choice = choose_groups(request, layout, identity, tables, examples, columns)
@@ -246,13 +196,15 @@ def _aligned(
         everyone = rows
     else:
         compact = Compact(request.workspace)
-        assembly = Assembly(request.workspace, identity, attributes, compact, request.drop)
+        assembly = Assembly(
+            request.workspace, identity, attributes, compact, request.tables.missing == Missing.DROP
+        )
         found = assembly.run(parts, examples)
         rows, kinds, varying = found.rows, found.kinds, found.varying
         everyone, left_out = found.everyone, found.left_out
         notes.extend(left_out_note(left_out))
     _check_examples_label(request, identity, tables, examples, rows, kinds["label"])
-    choice = without_varying(choice, varying, request.groups is not None)
+    choice = without_varying(choice, varying, request.tables.groups is not None)
     further = tuple(c for i, c in enumerate(further) if f"x{i}" not in varying)
     view, kinds = _role_view(request, rows, kinds, identity, parts, choice, further, attributes)
     checked = check_values(
@@ -302,7 +254,7 @@ def _aligned(
         has_cluster=columns["cluster"] is not None,
         has_id=identity.column is not None,
         has_count=columns["count"] is not None,
-        score_classes=_score_classes(layout, score_classes, checked),
+        score_classes=_score_classes(layout, request.tables.score_classes, checked),
         n_examples=n_named if has_task else checked.examples,
         n_rows=checked.rows,
         notes=tuple(notes),
@@ -321,7 +273,7 @@ def _distinct(tables: Any) -> list[Source]:
 
 
 def _wide(
-    request: Request,
+    request: Alignment,
     parts: Sequence[Part],
     identity: Identity,
     attributes: Sequence[Attribute],
@@ -381,7 +333,7 @@ def _values(part: Part) -> list[tuple[str, str]]:
 
 
 def _check_examples_label(
-    request: Request,
+    request: Alignment,
     identity: Identity,
     tables: Sequence[Source],
     examples: Source | None,
@@ -413,7 +365,7 @@ def _check_examples_label(
 
 
 def _role_view(
-    request: Request,
+    request: Alignment,
     rows: str,
     kinds: Mapping[str, str],
     identity: Identity,
@@ -516,12 +468,12 @@ def _members(parts: Sequence[Part], checked: Checked, notes: list[str]) -> tuple
     return tuple(members)
 
 
-def _say_groups(request: Request, choice: Choice, free: Sequence[str], notes: list[str]) -> None:
+def _say_groups(request: Alignment, choice: Choice, free: Sequence[str], notes: list[str]) -> None:
     notes.extend(choice.notes)
     unused = unused_note(choice.unused)
     if unused is not None:
         notes.append(unused)
-    if request.cluster is None:
+    if request.tables.cluster is None:
         suggestion = cluster_suggestion(free)
         if suggestion is not None:
             notes.append(suggestion)
@@ -573,6 +525,6 @@ def _score_classes(
     return classes
 
 
-def _count_examples(request: Request, view: str) -> int:
+def _count_examples(request: Alignment, view: str) -> int:
     sql = f"SELECT count(DISTINCT example_id) FROM {quote(view)}"
     return int(one_row(request.connection, sql)[0])

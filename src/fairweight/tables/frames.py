@@ -54,6 +54,39 @@ def to_arrow(given: Any, kind: str, name: str) -> pa.Table:
     return _table(((str(key), value) for key, value in given.items()), name)
 
 
+DIGEST_ROWS = 10_000
+
+
+def digest_of_frame(given: Any) -> str | None:
+    """SHA-256 of the columns, the number of rows and the first rows of a frame.
+
+    None for streams and queries, which can be read only once, and for what is no table: the reader
+    says what is wrong with it.
+    """
+    import hashlib
+
+    kind = kind_of_frame(given)
+    try:
+        if kind in ("pandas DataFrame", "polars DataFrame"):
+            rows, head = len(given), given.head(DIGEST_ROWS)
+        elif kind in ("pyarrow Table", "pyarrow RecordBatch"):
+            rows, head = given.num_rows, given.slice(0, DIGEST_ROWS)
+        elif kind == "mapping":
+            rows = max((len(values) for values in given.values()), default=0)
+            head = {name: values[:DIGEST_ROWS] for name, values in given.items()}
+        else:
+            return None
+        import pyarrow as pa
+
+        table = to_arrow(head, kind, "frame").combine_chunks()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as writer:
+            writer.write_table(table.replace_schema_metadata())
+    except Exception:
+        return None
+    return hashlib.sha256(str(rows).encode() + sink.getvalue()).hexdigest()
+
+
 def _pandas_columns(frame: Any) -> Iterable[tuple[str, Any]]:
     # A named index often is the example's identity; an unnamed one is a row number.
     if any(label is not None for label in frame.index.names):

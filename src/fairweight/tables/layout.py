@@ -8,7 +8,7 @@ files  one table per model, joined on the example's identity
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -26,79 +26,11 @@ from fairweight.tables.connection import (
     quote,
     reading,
 )
-from fairweight.tables.frames import kind_of_frame
 from fairweight.tables.frequencies import read_counts
 from fairweight.tables.sources import Source, open_source
-
-# What users give as predictions: one table, a list, `NAME=FILE`, or a dict from name to tables.
-
-
-def split_name(text: str) -> tuple[str | None, str]:
-    """`NAME=FILE` as its two parts; a path that has an equals sign of its own stays whole.
-
-    >>> split_name("int8=runs/int8.csv")
-    ('int8', 'runs/int8.csv')
-    >>> split_name("runs/year=2020/int8.csv")
-    (None, 'runs/year=2020/int8.csv')
-    """
-    name, separator, path = text.partition("=")
-    if not separator or not name or not path or Path(text).exists():
-        return None, text
-    if any(mark in name for mark in ("/", "\\", "::", "*", "?")):
-        return None, text
-    return name.strip(), path
-
-
-def named_sources(source: Any) -> list[tuple[str | None, Any]]:
-    """Every table that was given, with its name if it has one; members of a population share it."""
-    if isinstance(source, Mapping):
-        if _names_tables(source):
-            return [
-                (str(name), item)
-                for name, held in source.items()
-                for item in (held if isinstance(held, list | tuple) else [held])
-            ]
-        return [(None, source)]
-    if isinstance(source, list | tuple):
-        if not source:
-            raise InputError("No table was given; give at least one file or frame.")
-        found: list[tuple[str | None, Any]] = []
-        for item in source:
-            found.append(split_name(item) if isinstance(item, str) else (None, item))
-        return found
-    if isinstance(source, str):
-        return [split_name(source)]
-    return [(None, source)]
-
-
-def _names_tables(source: Mapping[Any, Any]) -> bool:
-    """Whether a dict is from variant to a table, or to a list of them, and not one of columns.
-
-    Lists of text may be either: they are files if one of them is there.
-    """
-
-    def is_table(item: Any) -> bool:
-        return isinstance(item, str | Path) or kind_of_frame(item) is not None
-
-    def is_list(held: Any) -> bool:
-        return isinstance(held, list | tuple) and bool(held) and all(map(is_table, held))
-
-    def is_evident(held: Any) -> bool:
-        if not isinstance(held, list | tuple):
-            return True
-        return not isinstance(held[0], str) or Path(held[0]).is_file()
-
-    values = list(source.values())
-    return (
-        bool(values)
-        and all(is_table(held) or is_list(held) for held in values)
-        and any(is_evident(held) for held in values)
-    )
-
+from fairweight.tables.spec import Columns, TableSpec
 
 ALONE = "dense"  # what a model is called that nobody named
-
-Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column per seed
 
 
 @dataclass(frozen=True)
@@ -114,6 +46,13 @@ class Names:
     scores: str = "scores"
     label_rank: str = "label_rank"
     count: str | None = None  # how many examples a row stands for; None: one
+
+    @classmethod
+    def of(cls, tables: TableSpec) -> Names:
+        return cls(
+            tables.label, tables.id, tables.variant, tables.seed, tables.prediction, tables.score,
+            count=tables.count,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -141,20 +80,13 @@ class Layout:
     notes: tuple[str, ...] = ()
 
 
-def recognise(
-    workspace: Workspace,
-    source: Any,
-    names: Names,
-    *,
-    predictions: Columns | None = None,
-    scores: Columns | None = None,
-    alone: bool = False,
-) -> Layout:
+def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) -> Layout:
     """Open the source or sources and find the members in them; `alone`: one model will do."""
-    given = named_sources(source)
+    names = Names.of(request)
+    predictions, scores = request.predictions, request.scores
     opened = [
-        (name, open_source(workspace, item, name=None if isinstance(item, str | Path) else name))
-        for name, item in given
+        (ref.variant, open_source(workspace, ref.given, name=ref.variant if ref.frame else None))
+        for ref in request.sources
     ]
     if names.count is not None:
         opened = [(name, read_counts(workspace, table, names.count)) for name, table in opened]

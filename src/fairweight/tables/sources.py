@@ -11,10 +11,10 @@ import difflib
 import glob
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairweight.errors import InputError
 from fairweight.tables.connection import (
@@ -32,20 +32,14 @@ from fairweight.tables.connection import (
 from fairweight.tables.formats import empty_nan, read_delimited
 from fairweight.tables.frames import check_names, kind_of_frame, to_arrow
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 # Paths as users write them: files, globs, folders of Parquet, `file.duckdb::SELECT ...`.
 
-_PARQUET = frozenset((".parquet", ".pq", ".parq"))
-_CSV = frozenset((".csv", ".tsv", ".txt", ".tab"))
-_JSON = frozenset((".json", ".jsonl", ".ndjson"))
-_ARROW = frozenset((".arrow", ".feather", ".ipc", ".arrows"))
-_DATABASE = frozenset((".duckdb", ".db", ".sqlite", ".sqlite3", ".ddb"))
 # How packed files begin, as patterns of bytes.
 _PACKED = {".gz": rb"\x1f\x8b", ".zst": rb"\x28\xb5\x2f\xfd", ".bz2": rb"BZh[1-9]1AY&SY"}
 _ARCHIVES = {rb"PK\x03\x04": "a zip archive or an Excel workbook", rb"\xfd7zXZ": "packed by xz"}
-_READABLE = (
-    "Parquet (.parquet), CSV or TSV (.csv, .tsv), Arrow (.arrow, .feather), JSON lines (.jsonl), "
-    "DuckDB and SQLite files (.duckdb, .sqlite)"
-)
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ def find_files(text: str) -> Place:
             found = sorted(
                 file
                 for file in given.rglob("*")
-                if file.suffix.lower() in _PARQUET
+                if file.suffix.lower() in FORMATS["Parquet"].suffixes
                 and file.is_file()
                 and not any(p.startswith((".", "_")) for p in file.relative_to(given).parts)
             )
@@ -120,29 +114,23 @@ def _suffix(path: Path) -> str:
     return Path(name).suffix
 
 
-def kind_of_file(place: Place) -> str:
+def format_of(place: Place) -> TableFormat:
+    """The format of a file: as it begins, else as it is named."""
     heads = []
     for file in place.files:
         with reading(f"'{file}'"), file.open("rb") as stream:
             heads.append(stream.read(16))
         _check_packing(file, heads[-1])
-    head = heads[0]
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith((b"ARROW1", b"FEA1")):
-        return "arrow"
-    if head.startswith(b"SQLite format 3"):
-        return "sqlite"
-    if head[8:12] == b"DUCK":
-        return "duckdb"
-    if place.suffix in _DATABASE:
+    for known in FORMATS.values():
+        if known.begins is not None and re.match(known.begins, heads[0], re.DOTALL):
+            return known
+    named = next((known for known in FORMATS.values() if place.suffix in known.suffixes), None)
+    if named is not None and named.database:
         raise InputError(f"'{place.files[0]}' is neither a DuckDB nor a SQLite file.")
-    for suffixes, kind in ((_PARQUET, "parquet"), (_CSV, "csv"), (_JSON, "json")):
-        if place.suffix in suffixes:
-            return kind
-    if place.suffix in _ARROW:
-        return "arrow"
-    raise InputError(f"'{place.files[0]}' is of an unknown kind; fairweight reads {_READABLE}.")
+    if named is not None:
+        return named
+    readable = ", ".join(known.shown for known in FORMATS.values())
+    raise InputError(f"'{place.files[0]}' is of an unknown kind; fairweight reads {readable}.")
 
 
 def _check_packing(file: Path, head: bytes) -> None:
@@ -390,27 +378,31 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
         with reading(f"'{file}'"):
             if file.stat().st_size == 0:
                 raise InputError(f"'{file}' is empty (0 bytes); write or copy it again.")
-    kind = kind_of_file(place)
-    if place.query is not None and kind not in ("duckdb", "sqlite"):
+    found = format_of(place)
+    if place.query is not None and not found.database:
         raise InputError(
             f"'{place.text}' is not a DuckDB or SQLite file, so a query after '::' cannot be "
             "asked of it; give the path alone."
         )
     with reading(f"'{shown}'"):
-        if kind == "parquet":
-            return _open_parquet(workspace, place, shown)
-        if kind == "csv":
-            view, guessed = read_delimited(workspace, place.files, file_list(place.files))
-            return _described(workspace, view, shown, place.files, guessed=guessed)
-        if kind == "json":
-            return _open_json(workspace, place, shown)
-        if kind == "arrow":
-            return _open_arrow(workspace, place, shown)
-        from fairweight.tables.formats import open_duckdb, open_sqlite
+        if found.open is not None:
+            return found.open(workspace, place, shown)
+        return _open_arrow_tables(workspace, place, shown, found)
 
-        opened = open_duckdb if kind == "duckdb" else open_sqlite
-        view = opened(workspace, place.files[0], place.query)
-        return _described(workspace, view, shown, place.files)
+
+def _open_csv(workspace: Workspace, place: Place, name: str) -> Source:
+    view, guessed = read_delimited(workspace, place.files, file_list(place.files))
+    return _described(workspace, view, name, place.files, guessed=guessed)
+
+
+def _open_database(workspace: Workspace, place: Place, name: str) -> Source:
+    from fairweight.tables.formats import open_duckdb, open_sqlite
+
+    with place.files[0].open("rb") as stream:
+        sqlite = stream.read(6) == b"SQLite"
+    opened = open_sqlite if sqlite else open_duckdb
+    view = opened(workspace, place.files[0], place.query)
+    return _described(workspace, view, name, place.files)
 
 
 def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
@@ -477,25 +469,33 @@ def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
     return _described(workspace, table, name, place.files, guessed=guessed)
 
 
-def _open_arrow(workspace: Workspace, place: Place, name: str) -> Source:
-    """Files of either Arrow format, mapped: what is not compressed stays on disk until it is read.
+def _read_arrow(file: Path) -> pa.Table:
+    """A file of either Arrow format, mapped: what is not compressed stays on disk until it is read.
 
     Not as a data set of Arrow, which reads ahead in threads of its own: where DuckDB leaves a scan
     early (`LIMIT 1`), such a thread may go on in a file that is closed, and the process dies.
     """
     import pyarrow as pa
 
+    mapped = pa.memory_map(str(file))
+    opened = pa.ipc.open_file if mapped.read(6) == b"ARROW1" else pa.ipc.open_stream
+    mapped.seek(0)
+    return opened(mapped).read_all()
+
+
+def _open_arrow_tables(workspace: Workspace, place: Place, name: str, found: TableFormat) -> Source:
+    """Files that are read one by one as Arrow tables."""
+    import pyarrow as pa
+
+    assert found.read is not None
     tables = []
     try:
         for file in place.files:
-            mapped = pa.memory_map(str(file))
-            opened = pa.ipc.open_file if mapped.read(6) == b"ARROW1" else pa.ipc.open_stream
-            mapped.seek(0)
-            tables.append(opened(mapped).read_all())
+            tables.append(found.read(file))
             check_names(tables[-1].column_names, f"'{file}'")
     except (pa.ArrowException, OSError) as error:
         raise InputError(
-            f"'{name}' is not a complete Arrow file (cut off, or of another kind: "
+            f"'{name}' is not a complete {found.name} file (cut off, or of another kind: "
             f"{first_line(str(error)).rstrip('.')}); write or copy it again."
         ) from error
     try:
@@ -506,3 +506,50 @@ def _open_arrow(workspace: Workspace, place: Place, name: str) -> Source:
             "write a column with one type in all of them."
         ) from error
     return _registered(workspace, table, name, place.files, _classes_in(table.schema.metadata))
+
+
+# --- formats -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """A kind of file that holds a table, and how it is read: one of `read` and `open`.
+
+    name      as messages call it
+    suffixes  how names of such files end
+    begins    how such files begin, a pattern of bytes; None: only the name tells
+    read      a file as an Arrow table
+    open      files as a view of a connection, for what is streamed or checked otherwise
+    database  holds several tables, told by its beginning alone, and can be asked with `::SELECT`
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    begins: bytes | None = None
+    read: Callable[[Path], pa.Table] | None = None
+    open: Callable[[Workspace, Place, str], Source] | None = None
+    database: bool = False
+
+    @property
+    def shown(self) -> str:
+        return f"{self.name} ({', '.join(self.suffixes[:2])})"
+
+
+FORMATS: dict[str, TableFormat] = {
+    known.name: known
+    for known in (
+        TableFormat("Parquet", (".parquet", ".pq", ".parq"), rb"PAR1", open=_open_parquet),
+        TableFormat("CSV or TSV", (".csv", ".tsv", ".txt", ".tab"), open=_open_csv),
+        TableFormat(
+            "Arrow", (".arrow", ".feather", ".ipc", ".arrows"), rb"ARROW1|FEA1", _read_arrow
+        ),
+        TableFormat("JSON lines", (".jsonl", ".ndjson", ".json"), open=_open_json),
+        TableFormat(
+            "DuckDB or SQLite",
+            (".duckdb", ".sqlite", ".db", ".sqlite3", ".ddb"),
+            rb"SQLite format 3|.{8}DUCK",
+            open=_open_database,
+            database=True,
+        ),
+    )
+}

@@ -1,249 +1,441 @@
-"""Which columns and variants play which role."""
+"""Which tables an audit reads and what their columns mean: one typed request.
+
+Python, the command line, studies, the report and the viewer all hold a `TableSpec`, and it is
+stored with the audit. Every default stands here and nowhere else.
+"""
 
 from __future__ import annotations
 
-import difflib
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
 
-from fairweight.errors import InputError, UnknownNameError
-from fairweight.tables.canonical import canonical, class_order
-from fairweight.tables.checks import require_plain
-from fairweight.tables.connection import Workspace, is_integer, is_number, is_text
-from fairweight.tables.frequencies import likely_counts, refuse_counts
-from fairweight.tables.groups import Choice, Offer, chosen_groups, default_groups
-from fairweight.tables.identity import Identity
-from fairweight.tables.layout import Layout, Names, Part, require
-from fairweight.tables.names import grouping_name
-from fairweight.tables.sources import Source
+from fairweight.base.fields import choice, option, options_of, plain, refuse, words
+from fairweight.errors import InputError
+from fairweight.tables.frames import digest_of_frame, kind_of_frame
+from fairweight.tables.names import quoted, split_list, split_names, split_pair, written_list
 
-if TYPE_CHECKING:
-    import duckdb
+TABLES, COLUMNS = "Tables", "Columns"
+Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column per seed
+ARRAYS = "arrays"  # what `fairweight.audit` makes a table of: its columns are ours
 
-BASELINE_NAMES = ("dense", "baseline")
+
+STORED = ("path", "variant", "frame", "digest")  # of a source
+TEXTS = ("id", "label", "task", "cluster", "weight", "count", "variant", "seed", "prediction",
+         "score")  # fmt: skip
+
+
+class Missing(StrEnum):
+    ERROR, DROP = "error", "drop"
 
 
 @dataclass(frozen=True)
-class Request:
-    """What the user asked for, apart from the tables."""
+class SourceRef:
+    """A table as it was given: a path, or the name and digest of a frame.
 
-    workspace: Workspace
-    names: Names
-    baseline: str | None
-    task: str | None
-    weight: str | None
-    cluster: str | None
-    groups: str | Sequence[str] | None
-    drop: bool
-    alone: bool = False  # the baseline alone will do
-    further: bool = False  # columns that are no groups are wanted too
-
-    @property
-    def named_columns(self) -> frozenset[str]:
-        """Columns whose role the user has named, other than that of a weight."""
-        groups = [self.groups] if isinstance(self.groups, str) else self.groups or ()
-        named = {part.strip() for name in groups for part in (str(name), *str(name).split("*"))}
-        return frozenset(named | {self.names.label, *filter(None, (self.cluster, self.task))})
-
-    @property
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        return self.workspace.connection
-
-
-def order_members(
-    layout: Layout, baseline: str | None, notes: list[str], *, alone: bool = False
-) -> tuple[tuple[Part, ...], str]:
-    """Members with those of the baseline first, each variant's by seed.
-
-    Not in the order of appearance: the numbers must not depend on how the rows are sorted.
+    The frame itself is carried along; it is neither compared nor stored.
     """
-    variants = list(dict.fromkeys(part.variant for part in layout.parts))
-    if baseline is None:
-        likely = next((v for v in variants if v.lower() in BASELINE_NAMES), None)
-        baseline = variants[0] if layout.kind == "files" or likely is None else likely
-        if layout.kind == "files" and likely is not None and likely != baseline:
-            notes.append(
-                f"The first table, '{baseline}', is the baseline although one is named "
-                f"'{likely}'; to change it: --baseline {shlex.quote(likely)}."
-            )
-        elif layout.kind != "files" and likely is None:
-            notes.append(
-                f"The first variant, '{baseline}', is taken as the baseline; "
-                "to change it: --baseline NAME."
-            )
-    baseline = canonical(baseline) or ""
-    if baseline not in variants:
-        raise UnknownNameError("The baseline", baseline, variants)
-    if len(variants) < 2 and not alone:
-        raise InputError(
-            f"There is no compressed variant, only '{baseline}'; an audit compares at least two."
-        )
-    ordered = [baseline, *(name for name in variants if name != baseline)]
-    seeds = class_order(str(part.seed) for part in layout.parts)
-    parts = sorted(
-        layout.parts, key=lambda part: (ordered.index(part.variant), seeds.index(str(part.seed)))
-    )
-    return tuple(parts), baseline
 
+    path: str | None = None  # a file, a glob, a folder, `file.duckdb::SELECT ...`
+    variant: str | None = None  # NAME of `NAME=FILE`
+    frame: str | None = None  # what sort of frame it was
+    digest: str | None = None  # of the frame's first rows; None for streams
+    held: Any = field(default=None, compare=False, repr=False)
 
-def find_column(
-    tables: Sequence[Source], column: str | None, option: str, required: bool
-) -> str | None:
-    """The column if one of the tables has it; an error if it is required and none does."""
-    if column is None:
-        return None
-    if any(column in table.columns for table in tables):
-        return column
-    if not required:
-        return None
-    known = dict.fromkeys(name for table in tables for name in table.columns)
-    shown = ", ".join(table.shown for table in tables)
-    raise UnknownNameError(
-        f"In {shown}, the column", column, known, remedy=f"Name the right one with {option}."
-    )
+    @classmethod
+    def of(cls, given: Any, variant: str | None = None) -> SourceRef:
+        """A path, or anything in memory that holds rows."""
+        if isinstance(given, SourceRef):
+            return given
+        if isinstance(given, str | Path):
+            return cls(str(given), variant)
+        kind = kind_of_frame(given) or type(given).__name__
+        return cls(None, variant, kind, digest_of_frame(given), given)
 
-
-def find_identity(
-    request: Request,
-    layout: Layout,
-    tables: Sequence[Source],
-    examples: Source | None,
-    notes: list[str],
-) -> Identity:
-    column = request.names.id
-    option = "--id COLUMN (id=)"
-    task = request.task
-    if task is not None:
-        for table in tables:
-            require(table, task, "--task (task=)")
-    elif all("task" in table.columns for table in tables):
-        task = "task"
-    first, count = tables[0], request.names.count
-    if task is not None:
-        for table in tables:
-            require_plain(table, task, "task")
-        if count is not None:
+    @property
+    def given(self) -> Any:
+        """What is opened: the path, or the frame."""
+        if self.path is None and self.held is None:
             raise InputError(
-                f"--count {count} (count=) cannot be used with tasks (the column '{task}'): counts "
-                "do not say which rows of two tasks are the same examples. Audit each task on its "
-                "own, without that column, or give one row per example and task."
+                f"This request is about a {self.frame} in memory, which is not stored with it; "
+                "give the table again."
             )
-    if layout.kind == "wide" and column == "example_id" and column not in first.columns:
-        close = difflib.get_close_matches(column, first.columns, n=1, cutoff=0.8)
-        if not close and task is None and examples is None:
-            if count is None:
-                declared = {*layout.used, *request.named_columns}
-                refuse_counts(
-                    request.workspace,
-                    layout.inputs,
-                    declared=declared,
-                    weight=request.weight,
-                    id=column,
-                )
-                notes.append(
-                    "There is no 'example_id' column: each row is taken as one example "
-                    "(name the column with --id)."
-                )
-            return Identity(None)
-    if layout.kind != "wide" and not all(column in table.columns for table in tables):
-        _refuse_unpaired_counts(request, layout, first)
-    joined = [*tables, examples] if examples is not None else list(tables)
-    for table in joined:
-        if column not in table.columns and len(joined) > 1:
-            option = "--id COLUMN (id=); tables are joined on it, never on the order of rows"
-        require(table, column, option)
-        require_plain(table, column, "id")
-    return Identity(
-        column,
-        task,
-        as_text=not all(is_integer(table.columns[column]) for table in joined),
-        task_as_text=task is not None and not all(is_integer(t.columns[task]) for t in tables),
+        return self.path if self.path is not None else self.held
+
+    def word(self, placeholder: str = "PREDICTIONS") -> str:
+        """The word for it in a command; a frame has none, so that a placeholder stands there."""
+        text = self.path if self.path is not None else placeholder
+        return text if self.variant is None else f"{self.variant}={text}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: held for name in STORED if (held := getattr(self, name)) is not None}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> SourceRef:
+        """What `to_json` wrote."""
+        known = {name: held[name] for name in STORED if name in held}
+        named = "path" in known or "frame" in known
+        if not named or not all(isinstance(value, str) for value in known.values()):
+            raise InputError("A stored table has neither a path nor a frame's name; make it again.")
+        return cls(**known)
+
+
+def split_name(text: str) -> tuple[str | None, str]:
+    """`NAME=FILE` as its two parts; a path that has an equals sign of its own stays whole.
+
+    >>> split_name("int8=runs/int8.csv")
+    ('int8', 'runs/int8.csv')
+    >>> split_name("runs/year=2020/int8.csv")
+    (None, 'runs/year=2020/int8.csv')
+    """
+    name, separator, path = text.partition("=")
+    if not separator or not name or not path or Path(text).exists():
+        return None, text
+    if any(mark in name for mark in ("/", "\\", "::", "*", "?")):
+        return None, text
+    return name.strip(), path
+
+
+def sources_of(given: Any) -> tuple[SourceRef, ...]:
+    """Every table of what users give as predictions; members of a population share a name.
+
+    One table, a list of them (or of `NAME=FILE`), or a dict from name to a table or to a list.
+    """
+    if isinstance(given, Mapping) and _names_tables(given):
+        return tuple(
+            SourceRef.of(item, str(name))
+            for name, held in given.items()
+            for item in (held if isinstance(held, list | tuple) else [held])
+        )
+    if isinstance(given, list | tuple):
+        if not given:
+            raise InputError("No table was given; give at least one file or frame.")
+        items: Sequence[Any] = given
+    else:
+        items = [given]
+    found = []
+    for item in items:
+        name, what = split_name(item) if isinstance(item, str) else (None, item)
+        found.append(SourceRef.of(what, name))
+    return tuple(found)
+
+
+def _names_tables(source: Mapping[Any, Any]) -> bool:
+    """Whether a dict is from variant to a table, or to a list of them, and not one of columns.
+
+    Lists of text may be either: they are files if one of them is there.
+    """
+
+    def is_table(item: Any) -> bool:
+        return isinstance(item, str | Path) or kind_of_frame(item) is not None
+
+    def is_list(held: Any) -> bool:
+        return isinstance(held, list | tuple) and bool(held) and all(map(is_table, held))
+
+    def is_evident(held: Any) -> bool:
+        if not isinstance(held, list | tuple):
+            return True
+        return not isinstance(held[0], str) or Path(held[0]).is_file()
+
+    values = list(source.values())
+    return (
+        bool(values)
+        and all(is_table(held) or is_list(held) for held in values)
+        and any(is_evident(held) for held in values)
     )
 
 
-def _refuse_unpaired_counts(request: Request, layout: Layout, table: Source) -> None:
-    """Counts of each variant alone do not say what the others predicted on those examples."""
-    declared = {*layout.used, *request.named_columns}
-    given = request.names.count
-    likely = [given] if given else likely_counts(request.connection, table, declared)
-    for column in likely[:1]:
-        raise InputError(
-            f"{table.shown} has no '{request.names.id}', and each row is of one variant, so "
-            "predictions of two variants cannot be paired. If "
-            f"'{column}' counts examples, count the pairs instead: one prediction column per "
-            "variant (SELECT label, pred_dense, pred_int8, count(*) AS n ... GROUP BY ALL), and "
-            "--count n (count='n'). If it does not, name the id of the examples with --id COLUMN."
-        )
+# How the fields that are more than one word are read from options, and written again.
 
 
-def choose_groups(
-    request: Request,
-    layout: Layout,
-    identity: Identity,
-    tables: Sequence[Source],
-    examples: Source | None,
-    columns: Mapping[str, str | None],
-) -> Choice:
-    offers = _offers(layout, tables, examples)
-    if request.groups is not None:
-        allowed = {
-            column: offer
-            for column, offer in offers.items()
-            if column not in layout.used and column != identity.column
-        }
-        return chosen_groups(request.connection, allowed, request.groups)
-    return default_groups(request.connection, offers, taken_columns(layout, identity, columns))
+def read_items(text: str, flag: str) -> tuple[str, ...]:
+    """The items of a list as they are written; an empty list is refused."""
+    items = split_list(text)
+    if not items:
+        raise InputError(f"{flag} {text!r} names nothing; write names with commas: a,b,c")
+    return tuple(items)
 
 
-def further_columns(
-    layout: Layout,
-    identity: Identity,
-    tables: Sequence[Source],
-    examples: Source | None,
-    columns: Mapping[str, str | None],
-    choice: Choice,
-) -> tuple[str, ...]:
-    """Numbers and texts that describe examples and are no groups, such as measurements."""
-    taken = {*taken_columns(layout, identity, columns), *choice.columns, "image"}
-    return tuple(
-        column
-        for column, offer in _offers(layout, tables, examples).items()
-        if column not in taken
-        and (is_number(offer.kind) or is_text(offer.kind) or offer.kind == "BOOLEAN")
+def read_names(text: str, flag: str) -> tuple[str, ...]:
+    """`a,b,c` as names; a name with a comma is quoted: `"a,b"`.
+
+    >>> read_names('cat,"dog, small"', "--score-classes")
+    ('cat', 'dog, small')
+    """
+    read_items(text, flag)
+    return tuple(split_names(text))
+
+
+def _write_names(names: Sequence[Any]) -> str:
+    return ",".join(quoted(n) if "," in n or n != n.strip() else n for n in map(str, names))
+
+
+def read_pairs(given: Sequence[str], flag: str) -> dict[str, tuple[str, ...]] | None:
+    """`NAME=COL` options as a dict; a name that is given again is another seed.
+
+    >>> read_pairs(["dense=a", "int8=b", "int8=c"], "--prediction")
+    {'dense': ('a',), 'int8': ('b', 'c')}
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for item in given:
+        pair = split_pair(item)
+        if pair is None:
+            raise InputError(f"{flag} {item!r} is not of the form NAME=COLUMN.")
+        found[pair[0]] = (*found.get(pair[0], ()), pair[1])
+    return found or None
+
+
+def _write_pairs(columns: Columns) -> list[str]:
+    return [
+        f"{quoted(name) if '=' in name else name}={column}"
+        for name, held in columns.items()
+        for column in held
+    ]
+
+
+def _read_table(text: str, flag: str) -> SourceRef:
+    return SourceRef(text)
+
+
+def _write_table(table: SourceRef) -> str:
+    return table.word("FILE")
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """Which tables are read, and which column is what.
+
+    Parameters
+    ----------
+    sources
+        The predictions: a path or frame, a list or a dict of them, as `fairweight.audit_table`
+        takes them; kept as a tuple of `SourceRef`.
+    baseline
+        The dense model; by default the first file, or the variant named dense or baseline, or the
+        first variant of the table.
+    examples, train, variants
+        Tables beside the predictions: of examples (groups, labels), of training labels, of models.
+    missing
+        "error" or "drop": what to do about examples that some variant lacks.
+    id, label, task, cluster, weight
+        Names of columns. `task` and `weight` are used by default where they exist.
+    predictions, scores
+        For wide tables: variant to column, or to one column per seed.
+    groups
+        Columns and intersections (`["sex", "age", "sex*age"]`); by default every column that looks
+        like a group.
+    count
+        The column that says how many examples a row stands for (`GROUP BY ..., count(*)`); without
+        it each row is one example.
+    variant, seed, prediction, score
+        Names of the columns of long tables, and of files per model.
+    positive
+        The positive class of binary labels; 1, True, "1", "yes" and "true" need not be named.
+    score_classes
+        The classes that lists of `scores` refer to, in their order.
+    force
+        Take labels and predictions that do not look like classes (measurements, scores, right or
+        wrong) as they are.
+
+    Examples
+    --------
+    >>> tables = TableSpec(["dense.csv", "int8.csv"], groups="sex", weight="w")
+    >>> " ".join(tables.arguments())
+    'dense.csv int8.csv --groups sex --weight w'
+    >>> TableSpec.from_json(tables.to_json()) == tables
+    True
+    """
+
+    sources: tuple[SourceRef, ...]
+    baseline: str | None = option(None, "The dense model's variant.", TABLES, "--baseline", "NAME")
+    examples: SourceRef | None = option(
+        None,
+        "Groups and labels, a row per example.",
+        TABLES, "--examples", "FILE", _read_table, _write_table,
+    )  # fmt: skip
+    train: SourceRef | None = option(
+        None,
+        "Training labels and groups (or their counts): the sign of bias amplification.",
+        TABLES, "--train", "FILE", _read_table, _write_table,
+    )  # fmt: skip
+    variants: SourceRef | None = option(
+        None,
+        "One row per variant and seed; `parent` (dense:3) says what it was derived from.",
+        TABLES, "--variants", "FILE", _read_table, _write_table,
+    )  # fmt: skip
+    missing: Missing | str = option(
+        Missing.ERROR, "What to do about examples that some variant lacks.", TABLES, "--missing",
+        "error|drop",
+    )  # fmt: skip
+    id: str = option("example_id", "Identity of the example.", COLUMNS, "--id", "COL")
+    label: str = option("label", "True class.", COLUMNS, "--label", "COL")
+    predictions: Columns | None = option(
+        None,
+        "In a wide table, the column with a variant's predictions; repeat it for every variant, "
+        "and for every seed of a variant.",
+        COLUMNS, "--prediction", "NAME=COL", read_pairs, _write_pairs, repeated=True,
+    )  # fmt: skip
+    scores: Columns | None = option(
+        None,
+        "The same for scores: probability of the positive class (two classes) or of the predicted "
+        "one (more classes).",
+        COLUMNS, "--score", "NAME=COL", read_pairs, _write_pairs, repeated=True,
+    )  # fmt: skip
+    groups: Sequence[str] | None = option(
+        None,
+        "Group columns and intersections; by default every column that looks like one. A name "
+        "with a comma or a star is quoted: '\"age, years\",sex'.",
+        COLUMNS, "--groups", "a,b,a*b", read_items, written_list,
+    )  # fmt: skip
+    task: str | None = option(
+        None, "Which of several labels a row speaks of.", COLUMNS, "--task", "COL"
     )
+    cluster: str | None = option(
+        None,
+        "Examples that belong together (one person, one writer): resampled whole.",
+        COLUMNS, "--cluster", "COL",
+    )  # fmt: skip
+    weight: str | None = option(None, "Sampling weight.", COLUMNS, "--weight", "COL")
+    count: str | None = option(
+        None,
+        "How many examples a row stands for (`GROUP BY ..., count(*)`); by default one.",
+        COLUMNS, "--count", "COL",
+    )  # fmt: skip
+    variant: str = option(
+        "variant", "Long tables: the variant.", COLUMNS, "--variant-column", "COL"
+    )
+    seed: str = option("seed", "Long tables: the member.", COLUMNS, "--seed-column", "COL")
+    prediction: str = option(
+        "prediction", "Long tables, files per model: the prediction.", COLUMNS,
+        "--prediction-column", "COL",
+    )  # fmt: skip
+    score: str = option(
+        "score", "Long tables, files per model: the score.", COLUMNS, "--score-column", "COL"
+    )
+    positive: Any = option(None, "Positive class of binary labels.", COLUMNS, "--positive", "X")
+    score_classes: Sequence[Any] | None = option(
+        None,
+        "Class of each entry of the score vectors, if the file does not say.",
+        COLUMNS, "--score-classes", "a,b,c", read_names, _write_names,
+    )  # fmt: skip
+    force: bool = option(
+        False,
+        "Take labels and predictions that do not look like classes as they are.",
+        COLUMNS, "--force",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        def becomes(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        given = self.sources
+        if not isinstance(given, tuple) or not all(isinstance(one, SourceRef) for one in given):
+            becomes("sources", sources_of(given))
+        choice(self, "missing", Missing)
+        for name in TEXTS:
+            given, usual = getattr(self, name), options_of(self)[name][0].default
+            if not isinstance(given, str) and given is not usual:
+                raise refuse(self, name, given, "give the name of a column, as text")
+        for name in ("examples", "train", "variants"):
+            if getattr(self, name) is not None:
+                becomes(name, SourceRef.of(getattr(self, name)))
+        for name in ("predictions", "scores"):
+            held = getattr(self, name)
+            if held is not None:
+                several = {k: [v] if isinstance(v, str) else v for k, v in held.items()}
+                becomes(name, {str(k): tuple(map(str, v)) for k, v in several.items()})
+        if self.groups is not None:
+            groups = [self.groups] if isinstance(self.groups, str) else self.groups
+            becomes("groups", tuple(str(group) for group in groups))
+        if self.score_classes is not None:
+            becomes("score_classes", tuple(map(_scalar, self.score_classes)))
+        becomes("positive", _scalar(self.positive))
+        becomes("baseline", _scalar(self.baseline))
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that are read, as they were given."""
+        tables = (*self.sources, self.examples, self.train, self.variants)
+        return [table.path for table in tables if table is not None and table.path is not None]
+
+    def arguments(self, without: Sequence[str] = ()) -> list[str]:
+        """The words behind `fairweight COMMAND` that read the same tables in the same way.
+
+        Parameters
+        ----------
+        without
+            Fields that the command does not have.
+        """
+        if any(source.frame == ARRAYS for source in self.sources):
+            # The columns are those of a table that we made; what a file has is for the user to say.
+            kept = TableSpec((SourceRef(frame=ARRAYS),), baseline=self.baseline, groups=self.groups)
+            return ["PREDICTIONS", *words(kept)]
+        left_out = {options_of(self)[name][0].name: options_of(self)[name][0].default
+                    for name in without}  # fmt: skip
+        shown = TableSpec(**{**_values(self), **left_out})
+        given = [source.word() for source in self.sources]
+        return [*given, *words(shown)]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object that `from_json` reads."""
+        return {name: plain(value) for name, value in _values(self).items()}
+
+    @classmethod
+    def from_json(cls, held: Mapping[str, Any]) -> TableSpec:
+        """What `to_json` wrote; fields that this version does not know are left out."""
+        known = {f.name for f in fields(cls)}
+        values = {name: value for name, value in held.items() if name in known}
+        values["sources"] = tuple(map(SourceRef.from_json, held["sources"]))
+        for name in ("examples", "train", "variants"):
+            if values.get(name) is not None:
+                values[name] = SourceRef.from_json(values[name])
+        return cls(**values)
+
+    @classmethod
+    def from_words(cls, given: Sequence[str], switches: Sequence[str] = ()) -> TableSpec:
+        """The request in the words behind `fairweight audit`, as `arguments` writes them.
+
+        Parameters
+        ----------
+        switches
+            Options of other requests that take no value; of all others a value is skipped.
+
+        Examples
+        --------
+        >>> TableSpec.from_words(["p.csv", "--alpha", "0.1", "--quiet", "--id=k"], ["--quiet"]).id
+        'k'
+        """
+        flags = {about.flag: (name, held, about)
+                 for name, (held, about) in options_of(cls).items()}  # fmt: skip
+        files: list[str] = []
+        values: dict[str, Any] = {}
+        left = iter(given)
+        for word in left:
+            flag, equals, text = word.partition("=")
+            if not word.startswith("-"):
+                files.append(word)
+            elif word in flags and isinstance(flags[word][1].default, bool):
+                values[flags[word][0]] = True
+            elif word not in switches:
+                text = text if equals else next(left, "")
+                if flag in flags:
+                    name, _, about = flags[flag]
+                    values.setdefault(name, []).append(text)
+        for name, texts in values.items():
+            about = options_of(cls)[name][1]
+            if isinstance(texts, list):
+                whole = texts if about.repeated else texts[-1]
+                values[name] = whole if about.read is None else about.read(whole, about.flag)
+        return cls(sources_of(files), **values)
 
 
-def _offers(layout: Layout, tables: Sequence[Source], examples: Source | None) -> dict[str, Offer]:
-    offers: dict[str, Offer] = {}
-    for table in (*tables, *([examples] if examples is not None else [])):
-        sharing = sum(part.source is table for part in layout.parts) if layout.kind == "long" else 1
-        examples_here = table.n_examples / max(sharing, 1)
-        for column, held in table.columns.items():
-            offers.setdefault(column, Offer(table.view, held, table.kind(column), examples_here))
-    return offers
+def _values(tables: TableSpec) -> dict[str, Any]:
+    return {f.name: getattr(tables, f.name) for f in fields(tables)}
 
 
-def taken_columns(
-    layout: Layout, identity: Identity, columns: Mapping[str, str | None]
-) -> frozenset[str]:
-    """Columns that have a role other than a group's."""
-    taken = set(layout.used) | {column for column in columns.values() if column}
-    return frozenset(taken | {column for column in (identity.column, identity.task) if column})
-
-
-def without_varying(choice: Choice, varying: Mapping[str, str], asked: bool) -> Choice:
-    """The choice without columns that turned out to differ between variants."""
-    unfit = {choice.columns[int(r[1:])]: why for r, why in varying.items() if r[0] == "c"}
-    if not unfit:
-        return choice
-    if asked:
-        column = next(iter(unfit))
-        raise InputError(
-            f"The column '{column}' {unfit[column]}, so it cannot be a group; "
-            "a group is a property of the example: correct the tables, or leave it out of --groups."
-        )
-    kept = tuple(column for column in choice.columns if column not in unfit)
-    names = tuple(grouping_name([column]) for column in kept)
-    return Choice(kept, names, {**choice.unused, **unfit}, choice.notes)
+def _scalar(value: Any) -> Any:
+    """A value that JSON can hold: numbers of numpy as numbers, anything else as text."""
+    value = value.item() if hasattr(value, "item") and not isinstance(value, str) else value
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

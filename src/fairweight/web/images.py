@@ -83,9 +83,13 @@ def table_images(item: Item) -> StoredImages | NamedImages | None:
     from fairweight.tables.connection import Workspace
     from fairweight.tables.sources import open_source
 
-    id = item.columns.get("id", "example_id")
-    for given in (item.examples, item.predictions):
-        if not isinstance(given, str) or not Path(given).is_file():
+    if item.tables is None:
+        return None
+    id = item.tables.id
+    one = item.tables.sources[0] if len(item.tables.sources) == 1 else None
+    for ref in (item.tables.examples, one):
+        given = None if ref is None or ref.variant else ref.path
+        if given is None or not Path(given).is_file():
             continue
         workspace = Workspace()
         try:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.archive import head
+from fairweight.auditing.archive import head, tables_of
 from fairweight.base.files import settle
 from fairweight.base.trust import inside
 from fairweight.errors import InputError
 from fairweight.studies.publication import read_experiment
-from fairweight.tables.names import split_list, split_names, split_pair
-from fairweight.tables.sources import is_cube
+from fairweight.tables.sources import FORMATS, is_cube
+from fairweight.tables.spec import SourceRef, TableSpec
 
 if TYPE_CHECKING:
     from fairweight.specs.data import Data
@@ -33,10 +32,7 @@ class Item:
     folder         where it is; image files are looked for in it and nowhere else
     audit_json     the audit's numbers, None where there are none
     report         the stored report
-    predictions    what `tables.align` reads, None where single examples are not known
-    examples, variants   tables beside the predictions
-    columns        further arguments of `tables.align`: baseline, groups, cluster, task, id, …
-    positive       the class that scores of two classes are of
+    tables         what `tables.align` reads, None where single examples are not known
     dataset        the data set that the examples are of
     data           the folder with data sets
     """
@@ -46,136 +42,55 @@ class Item:
     folder: Path
     audit_json: Path | None = None
     report: Path | None = None
-    predictions: Any = None
-    examples: str | None = None
-    variants: str | None = None
-    columns: Mapping[str, Any] = field(default_factory=dict)
-    positive: str | None = None
+    tables: TableSpec | None = None
     dataset: Data | None = None
     data: Path | None = None
 
 
-# What an audit was made of: the tables and columns that its command names.
-
-FILES = ("examples", "variants")
-COLUMNS = {
-    "--baseline": "baseline",
-    "--id": "id",
-    "--label": "label",
-    "--task": "task",
-    "--cluster": "cluster",
-    "--weight": "weight",
-    "--count": "count",
-    "--missing": "missing",
-    "--variant-column": "variant",
-    "--seed-column": "seed",
-    "--prediction-column": "prediction",
-    "--score-column": "score",
-}
-PAIRS = {"--prediction": "predictions", "--score": "scores"}
-LISTS = {"--groups": ("groups", split_list), "--score-classes": ("score_classes", split_names)}
-FLAGS = frozenset({"--exact", "--no-filters", "--suppress-small", "--quiet", "-q", "--force"})
+# What an audit was made of: the tables and columns that were asked for.
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """The arguments of an audit; files as they were written in the command."""
-
-    predictions: tuple[str, ...] = ()
-    files: Mapping[str, str] = field(default_factory=dict)  # examples, variants
-    columns: Mapping[str, Any] = field(default_factory=dict)
-    positive: str | None = None
-
-
-def recorded(command: str | None) -> Recorded:
-    """What `fairweight audit …` was asked; what cannot be understood is left out.
-
-    >>> found = recorded("fairweight audit p.csv --examples e.csv --groups sex,age --positive yes")
-    >>> found.predictions, found.files, found.columns, found.positive
-    (('p.csv',), {'examples': 'e.csv'}, {'groups': ['sex', 'age']}, 'yes')
-    """
-    try:
-        words = shlex.split(command or "")
-    except ValueError:
-        return Recorded()
-    if words[:2] != ["fairweight", "audit"]:
-        return Recorded()
-    predictions: list[str] = []
-    files: dict[str, str] = {}
-    columns: dict[str, Any] = {}
-    positive = None
-    for option, value in _options(words[2:]):
-        if option is None:
-            predictions.append(value)
-        elif option.removeprefix("--") in FILES:
-            files[option.removeprefix("--")] = value
-        elif option == "--positive":
-            positive = value
-        elif option in COLUMNS:
-            columns[COLUMNS[option]] = value
-        elif option in LISTS:
-            name, split = LISTS[option]
-            columns[name] = split(value)
-        elif option in PAIRS and (pair := split_pair(value)):
-            name, column = pair
-            columns.setdefault(PAIRS[option], {}).setdefault(name, []).append(column)
-    return Recorded(tuple(predictions), files, columns, positive)
-
-
-def _options(words: list[str]) -> list[tuple[str | None, str]]:
-    """(option, value); (None, word) for words that are no option's."""
-    found: list[tuple[str | None, str]] = []
-    left = iter(words)
-    for word in left:
-        if word in FLAGS:
-            continue
-        if not word.startswith("--"):
-            found.append((None, word))
-        elif "=" in word:
-            option, _, value = word.partition("=")
-            found.append((option, value))
-        else:
-            found.append((word, next(left, "")))
-    return found
+def requested(audit_json: Path) -> TableSpec | None:
+    """What an audit was asked for, without reading its tables; None where it does not say."""
+    document = head(audit_json)
+    origin = document.get("provenance")
+    command = origin.get("command") if isinstance(origin, dict) else None
+    return tables_of(document.get("request"), command)
 
 
 # Tables of a folder: predictions, what stands beside them, and the data set they are of.
 
-TABLES = (".parquet", ".pq", ".csv", ".tsv", ".arrow", ".feather", ".jsonl")
 
-
-def described(item: Item, folder: Path, source: Any, asked: Recorded) -> Item:
+def described(
+    item: Item, folder: Path, sources: Path | Sequence[SourceRef], asked: TableSpec | None
+) -> Item:
     """The item with its predictions, the tables beside them, and what is known of the data."""
-    if isinstance(source, Path):
-        if is_cube(source):
+    if isinstance(sources, Path):
+        if is_cube(sources):
             return item  # counts name no examples
-        source = str(source / "*" / "*.parquet") if _is_nested(source) else str(source)
-    elif len(source) == 1:
-        source = source[0]
-    tables = {
-        name: found
-        for name in ("examples", "variants")
-        if (found := _other_table(folder, name, asked))
-    }
-    item = replace(
-        item,
-        predictions=source,
-        examples=tables.get("examples"),
-        variants=tables.get("variants"),
-        columns=asked.columns,
-        positive=asked.positive,
+        nested = _is_nested(sources)
+        sources = [SourceRef(str(sources / "*" / "*.parquet" if nested else sources))]
+    tables = replace(
+        TableSpec(()) if asked is None else asked,
+        sources=tuple(sources),
+        examples=_other_table(folder, "examples", asked),
+        variants=_other_table(folder, "variants", asked),
+        train=None,
     )
     published = read_experiment(folder)
     if published is None:
-        return replace(item, dataset=_named_in(item.variants))
-    columns = {"baseline": "dense", "groups": published.groups, "cluster": published.cluster}
-    return replace(
-        item,
-        title=f"{published.experiment} ({published.study})",
-        columns={name: value for name, value in columns.items() if value is not None},
+        return replace(item, tables=tables, dataset=_named_in(tables.variants))
+    tables = TableSpec(
+        tables.sources,
+        baseline="dense",
+        examples=tables.examples,
+        variants=tables.variants,
+        groups=published.groups,
+        cluster=published.cluster,
         positive=published.positive,
-        dataset=published.data,
     )
+    title = f"{published.experiment} ({published.study})"
+    return replace(item, title=title, tables=tables, dataset=published.data)
 
 
 def predictions_in(folder: Path) -> Path | None:
@@ -191,33 +106,32 @@ def _is_nested(folder: Path) -> bool:
 
 
 def _table(folder: Path, stem: str) -> Path | None:
-    places = (folder / f"{stem}{suffix}" for suffix in TABLES)
+    tables = (known for known in FORMATS.values() if not known.database)
+    places = (folder / f"{stem}{suffix}" for known in tables for suffix in known.suffixes[:2])
     return next((place for place in places if place.is_file()), None)
 
 
-def _other_table(folder: Path, name: str, asked: Recorded) -> str | None:
-    """The table that the command names; without a command the one that is called so."""
-    if asked.predictions:
-        return beside(folder, asked.files.get(name))
+def _other_table(folder: Path, name: str, asked: TableSpec | None) -> SourceRef | None:
+    """The table that was named beside files; where none were named, the one that is called so."""
+    if asked is not None and any(ref.path is not None for ref in asked.sources):
+        given: SourceRef | None = getattr(asked, name)
+        return None if given is None else beside(folder, given)
     found = _table(folder, name)
-    return None if found is None else str(found)
+    return None if found is None else SourceRef(str(found))
 
 
-def beside(folder: Path, named: str | None) -> str | None:
-    """A file as a command named it, looked for in this folder and where we are.
+def beside(folder: Path, named: SourceRef) -> SourceRef | None:
+    """A file as a request named it, looked for in this folder and where we are.
 
     Whoever sends an audit decides about the names in it, so only files below these are taken.
     """
-    if not named:
+    if not named.path:
         return None
-    name, equals, file = named.partition("=")
-    prefix = f"{name}=" if equals else ""
-    written = file if equals else named
     for base in (folder, Path.cwd()):
-        for text in (written, Path(written).name):
+        for text in (named.path, Path(named.path).name):
             found = (base / text).resolve()
             if found.is_file() and found.is_relative_to(base.resolve()):
-                return f"{prefix}{found}"
+                return SourceRef(str(found), named.variant)
     return None
 
 
@@ -228,8 +142,9 @@ def named_dataset(name: str, options: Mapping[str, Any] | None = None) -> Data:
     return Data(name=dataset(name).name, options=dict(options or {}))
 
 
-def _named_in(variants: str | None) -> Data | None:
+def _named_in(table: SourceRef | None) -> Data | None:
     """The data set that the models' own table names, if it is one that is known."""
+    variants = None if table is None else table.path
     if variants is None or not variants.endswith((".parquet", ".pq")):
         return None
     import pyarrow as pa
@@ -356,7 +271,7 @@ def _tables(folder: Path, given: Path | None = None) -> Iterator[Item]:
         yield _audit(audit)
     if not audits:
         name = folder.name if given is None or given == folder else source.name
-        yield described(Item("", name, folder.resolve()), folder, source, Recorded())
+        yield described(Item("", name, folder.resolve()), folder, source, None)
 
 
 def _audit(folder: Path) -> Item:
@@ -375,17 +290,16 @@ def _audit(folder: Path) -> Item:
         audit_json=audit if audit.is_file() else None,
         report=report if report.is_file() else None,
     )
-    made = head(audit).get("provenance") if audit.is_file() else None
-    asked = recorded(made.get("command")) if isinstance(made, dict) else Recorded()
+    asked = requested(audit) if audit.is_file() else None
     for place in (folder, folder.parent):
         source = predictions_in(place)
         if source is not None:
             return described(replace(item, folder=place), place, source, asked)
-    named = [beside(folder.parent, name) for name in asked.predictions]
-    if not named or None in named:
+    named = [] if asked is None else [beside(folder.parent, ref) for ref in asked.sources]
+    files = [ref for ref in named if ref is not None]
+    if not files or len(files) < len(named):
         return item
-    texts = [str(name) for name in named]
-    return described(replace(item, folder=folder.parent), folder.parent, texts, asked)
+    return described(replace(item, folder=folder.parent), folder.parent, files, asked)
 
 
 def _with_keys(items: list[Item], root: Path) -> list[Item]:

@@ -68,7 +68,7 @@ def tabs(site: Site, item: Item) -> list[Tab]:
         found += [Tab("Classes", "level?by=class"), Tab("Groups", "level?by=group")]
         if site.kept(item, "tasks", lambda: has_tasks(item)):
             found.append(Tab("Tasks", "task"))
-    if item.predictions is not None:
+    if item.tables is not None:
         found += [Tab("Examples", "examples"), Tab("Pairs", "pairs")]
         found.append(Tab("Annotations", "annotations"))
     if item.report is not None:

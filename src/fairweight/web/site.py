@@ -194,7 +194,7 @@ class Site:
         """Its votes; `NotReadyError` while they are indexed, if that takes long."""
         from fairweight.web.votes.index import open_index
 
-        if item.predictions is None:
+        if item.tables is None:
             raise InputError(
                 f"'{item.title}' has no table of predictions, so single examples are not known; "
                 "open the folder that holds it."

@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.choose.choice import Wishes, choice_from, split
+from fairweight.auditing.choose.choice import Choice, Wishes, choice_from, split
 from fairweight.auditing.compare.comparison import Options
 from fairweight.auditing.counts.group_by import count
 from fairweight.errors import InputError
 from fairweight.tables.align import align
+from fairweight.tables.spec import TableSpec, sources_of
 
 NAMES = ("dense", "a", "b")
 WIDE: dict[str, Any] = {
@@ -28,6 +29,12 @@ FEW = Options(n_boot=60)
 MODELS = pd.DataFrame(
     {"variant": NAMES, "sparsity": [0.0, 0.5, 0.9], "size_bytes": [900, 500, 100]}
 )
+
+
+def chosen(
+    source: Any, tables: dict[str, Any], wishes: Wishes, options: Options, **more: Any
+) -> Choice:
+    return choice_from(TableSpec(sources_of(source), **tables), wishes, options, **more)
 
 
 def people(n: int = 400, first: int = 0) -> pd.DataFrame:
@@ -68,7 +75,7 @@ def test_the_values_are_those_of_the_audit() -> None:
     table = people()
     audit = fw.audit_table(table, n_boot=20, **WIDE).results
     wishes = Wishes([f"{name}:max" for name in TERMS])
-    found = choice_from(table, WIDE, wishes, Options(n_boot=20))
+    found = chosen(table, WIDE, wishes, Options(n_boot=20))
     for name, (by, group) in TERMS.items():
         rows = audit[(audit["variant"] == "a") & (audit["metric"] == name.partition("@")[0])]
         rows = rows[(rows["by"] == by) & (rows["scope"] == "model")]
@@ -80,7 +87,7 @@ def test_without_a_place_the_worst_column_counts() -> None:
     wishes = Wishes(["worst_group", "group_gap", "worst_group@sex", "worst_group@age",
                      "group_gap@sex", "group_gap@age", "recall@class=0"])  # fmt: skip
     table = people()
-    found = choice_from(table, WIDE, wishes, FEW)
+    found = chosen(table, WIDE, wishes, FEW)
     for variant in NAMES:
         both = [value(found, variant, f"worst_group@{column}") for column in ("sex", "age")]
         assert value(found, variant, "worst_group") == min(both)
@@ -91,7 +98,7 @@ def test_without_a_place_the_worst_column_counts() -> None:
 
 
 def test_a_baseline_loses_nothing_to_itself() -> None:
-    found = choice_from(people(), WIDE, Wishes(["worst_group_shift", "cev_pp"]), FEW)
+    found = chosen(people(), WIDE, Wishes(["worst_group_shift", "cev_pp"]), FEW)
     assert value(found, "dense", "worst_group_shift") == 0
     assert value(found, "dense", "cev_pp") == 0
     assert found.chosen == "dense"
@@ -104,7 +111,7 @@ def test_members_are_averaged() -> None:
              "baseline": "dense"}  # fmt: skip
     terms = ["accuracy", "class_gap", "worst_group_shift", "cev_pp"]
     audit = fw.audit_table(table, n_boot=20, **given).results
-    found = choice_from(table, given, Wishes(terms), FEW)
+    found = chosen(table, given, Wishes(terms), FEW)
     for name in terms:
         rows = audit[(audit["metric"] == name) & audit["by"].isin(["overall", "grouping"])]
         rows = rows[rows["scope"] == "model"]
@@ -113,7 +120,7 @@ def test_members_are_averaged() -> None:
 
 def test_the_smallest_that_keeps_what_it_must() -> None:
     wishes = Wishes(["size_bytes"], ["accuracy>=0.8"])
-    found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)
+    found = chosen(people(), WIDE | {"variants": MODELS}, wishes, FEW)
     assert found.chosen == "a"
     assert found.qualifying == ("dense", "a")
     table = found.tables["choice"].set_index("variant")
@@ -125,7 +132,7 @@ def test_the_smallest_that_keeps_what_it_must() -> None:
 
 def test_two_objectives_without_weights_give_a_frontier_and_ranges() -> None:
     wishes = Wishes(["accuracy", "sparsity"])
-    found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)
+    found = chosen(people(), WIDE | {"variants": MODELS}, wishes, FEW)
     table = found.tables["choice"].set_index("variant")
     assert found.chosen is None
     assert table["frontier"].to_dict()["b"] == "frontier"
@@ -139,7 +146,7 @@ def test_copies_tie_and_are_flagged() -> None:
     table = people()
     table["b"] = table["a"]
     given = {"predictions": {n: n for n in NAMES}, "groups": ["sex"], "baseline": "dense"}
-    found = choice_from(table, given, Wishes(["accuracy"], excluded=["dense"]), FEW)
+    found = chosen(table, given, Wishes(["accuracy"], excluded=["dense"]), FEW)
     rows = found.tables["choice"].set_index("variant")
     assert found.chosen == "a"
     assert rows["in_best_set"].tolist() == [True, True]
@@ -150,7 +157,7 @@ def test_copies_tie_and_are_flagged() -> None:
 
 def test_none_qualifies_and_the_nearest_is_named() -> None:
     wishes = Wishes(["size_bytes"], ["accuracy>=0.95", "size_bytes<=600"])
-    found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)
+    found = chosen(people(), WIDE | {"variants": MODELS}, wishes, FEW)
     assert found.none_qualifies
     assert found.chosen is None
     assert found.nearest is not None
@@ -160,14 +167,14 @@ def test_none_qualifies_and_the_nearest_is_named() -> None:
 
 
 def test_numbers_do_not_depend_on_other_wishes_or_on_chance() -> None:
-    one = choice_from(people(), WIDE, Wishes(["accuracy"]), FEW)
-    other = choice_from(people(), WIDE, Wishes(["accuracy", "kappa"]), FEW)
+    one = chosen(people(), WIDE, Wishes(["accuracy"]), FEW)
+    other = chosen(people(), WIDE, Wishes(["accuracy", "kappa"]), FEW)
     limits = [
         frame[frame["term"] == "accuracy"][["value", "low", "high"]].to_numpy()
         for frame in (one.tables["choice_values"], other.tables["choice_values"])
     ]
     assert np.array_equal(*limits)
-    again = choice_from(people(), WIDE, Wishes(["accuracy"]), FEW)
+    again = chosen(people(), WIDE, Wishes(["accuracy"]), FEW)
     pd.testing.assert_frame_equal(one.tables["choice"], again.tables["choice"])
 
 
@@ -176,7 +183,7 @@ def test_tasks_are_averaged_and_drawn_together() -> None:
     other["example_id"] = one["example_id"]
     long = pd.concat([one.assign(task="x"), other.assign(task="y")])
     given = {"predictions": {n: n for n in NAMES}, "groups": [], "baseline": "dense"}
-    found = choice_from(long, given, Wishes(["accuracy"]), FEW)
+    found = chosen(long, given, Wishes(["accuracy"]), FEW)
     means = [(part["a"] == part["label"]).mean() for part in (one, other)]
     assert value(found, "a", "accuracy") == pytest.approx(np.mean(means))
     assert found.n_examples == 200
@@ -188,7 +195,7 @@ def test_tasks_are_averaged_and_drawn_together() -> None:
 def test_clusters_are_held_out_whole_and_examples_once() -> None:
     table = people()
     for cluster in (None, "person"):
-        with align(table, cluster=cluster, **WIDE) as aligned:
+        with align(TableSpec(sources_of(table), cluster=cluster, **WIDE)) as aligned:
             cube = count(aligned)
         kept, held = split(cube, 0.25, np.random.default_rng(1))
         assert kept.count.sum() + held.count.sum() == 400
@@ -201,7 +208,7 @@ def test_a_confirming_table_may_lack_a_class() -> None:
     """The positive class is looked up there anew: its number is another."""
     fresh = people(200, first=1000)
     fresh = fresh[fresh["label"] == 1]
-    found = choice_from(people(), WIDE, Wishes(["fnr"]), FEW, confirm=fresh)
+    found = chosen(people(), WIDE, Wishes(["fnr"]), FEW, confirm=fresh)
     rows = found.tables["choice_confirmed"].set_index("variant")
     assert rows.loc["b", "confirmed"] == pytest.approx((fresh["b"] == 0).mean())
 
@@ -209,10 +216,10 @@ def test_a_confirming_table_may_lack_a_class() -> None:
 def test_confirmed_on_a_share_and_on_another_table() -> None:
     wishes = Wishes(["size_bytes"], ["accuracy>=0.8"])
     given = WIDE | {"variants": MODELS}
-    half = choice_from(people(), given, wishes, FEW, confirm_share=0.5)
+    half = chosen(people(), given, wishes, FEW, confirm_share=0.5)
     assert (half.n_examples, half.n_confirmed) == (200, 200)
     fresh = people(300, first=1000)
-    other = choice_from(people(), given, wishes, FEW, confirm=fresh)
+    other = chosen(people(), given, wishes, FEW, confirm=fresh)
     rows = other.tables["choice_confirmed"]
     row = rows[(rows["variant"] == "a") & (rows["term"] == "accuracy")].iloc[0]
     assert row["confirmed"] == pytest.approx((fresh["a"] == fresh["label"]).mean())
@@ -221,62 +228,60 @@ def test_confirmed_on_a_share_and_on_another_table() -> None:
 
 def test_rows_that_were_chosen_on_cannot_confirm() -> None:
     with pytest.raises(InputError, match="on which it was made: 100 examples are in both"):
-        choice_from(people(), WIDE, Wishes(["accuracy"]), FEW, confirm=people(300, first=300))
+        chosen(people(), WIDE, Wishes(["accuracy"]), FEW, confirm=people(300, first=300))
     fresh = people(300, first=1000)
     fresh["person"] = 7
     with pytest.raises(InputError, match="1 cluster is in both"):
-        choice_from(
-            people(), WIDE | {"cluster": "person"}, Wishes(["accuracy"]), FEW, confirm=fresh
-        )
+        chosen(people(), WIDE | {"cluster": "person"}, Wishes(["accuracy"]), FEW, confirm=fresh)
 
 
 def test_rows_under_other_identities_cannot_confirm() -> None:
     again = people()
     again["example_id"] += 10_000
     with pytest.raises(InputError, match="400 of 400 rows of one table are in the other"):
-        choice_from(people(), WIDE, Wishes(["accuracy"]), FEW, confirm=again)
+        chosen(people(), WIDE, Wishes(["accuracy"]), FEW, confirm=again)
     part = pd.concat([again[:120], people(280, first=1000)])
     with pytest.raises(InputError, match="120 of 400 rows of one table are in the other"):
-        choice_from(people(), WIDE, Wishes(["accuracy"]), FEW, confirm=part)
+        chosen(people(), WIDE, Wishes(["accuracy"]), FEW, confirm=part)
     bare = {key: held for key, held in WIDE.items() if key != "scores"}
-    found = choice_from(people(), bare, Wishes(["accuracy"]), FEW, confirm=people(300, first=1000))
+    found = chosen(people(), bare, Wishes(["accuracy"]), FEW, confirm=people(300, first=1000))
     assert any("checked by identity alone" in note for note in found.notes)
 
 
 def test_near_the_best_and_the_margin() -> None:
     """`dense` errs in about 10 %, `a` in 12 % and `b` in 30 %."""
-    found = choice_from(people(4000), WIDE, Wishes(["accuracy"]), FEW)
+    found = chosen(people(4000), WIDE, Wishes(["accuracy"]), FEW)
     assert found.asked.margin == 0.02
     rows = found.tables["choice"].set_index("variant")
     assert rows.loc["dense", "p_within_margin"] > 0.99
     assert rows.loc["b", "p_within_margin"] == 0
-    wide = choice_from(people(4000), WIDE, Wishes(["accuracy"], margin=0.5), FEW)
+    wide = chosen(people(4000), WIDE, Wishes(["accuracy"], margin=0.5), FEW)
     assert wide.tables["choice"]["p_within_margin"].tolist() == [1.0, 1.0, 1.0]
-    exact = choice_from(people(4000), WIDE, Wishes(["accuracy"], margin=0.0), FEW).tables["choice"]
+    exact = chosen(people(4000), WIDE, Wishes(["accuracy"], margin=0.0), FEW).tables["choice"]
     assert (exact["p_within_margin"] >= exact["p_best"]).all()
 
 
 def test_a_value_has_no_margin_of_its_own() -> None:
     given = WIDE | {"variants": MODELS}
     wishes = Wishes(weights=["accuracy=1", "sparsity=0.1"])
-    found = choice_from(people(), given, wishes, FEW)
+    found = chosen(people(), given, wishes, FEW)
     assert found.asked.margin is None
     assert found.tables["choice"]["p_within_margin"].isna().all()
-    told = choice_from(people(), given, replace(wishes, margin=0.05), FEW)
+    told = chosen(people(), given, replace(wishes, margin=0.05), FEW)
     assert told.tables["choice"]["p_within_margin"].notna().all()
-    hundred = choice_from(people(), given, Wishes(weights=["accuracy=100"]), FEW)
+    hundred = chosen(people(), given, Wishes(weights=["accuracy=100"]), FEW)
     assert hundred.asked.margin == 2.0  # 2 points, each worth 1
-    size = choice_from(people(), given, Wishes(["size_bytes"]), FEW)
+    size = chosen(people(), given, Wishes(["size_bytes"]), FEW)
     assert size.asked.margin is None
 
 
 def test_a_margin_without_a_best_is_refused() -> None:
     given = WIDE | {"variants": MODELS}
     with pytest.raises(InputError, match="no single best"):
-        choice_from(people(), given, Wishes(["accuracy", "sparsity"], margin=0.02), FEW)
+        chosen(people(), given, Wishes(["accuracy", "sparsity"], margin=0.02), FEW)
     for wrong in (-0.1, float("nan"), float("inf")):
         with pytest.raises(InputError, match="--margin"):
-            choice_from(people(), given, Wishes(["accuracy"], margin=wrong), FEW)
+            chosen(people(), given, Wishes(["accuracy"], margin=wrong), FEW)
 
 
 @pytest.mark.parametrize(
@@ -295,21 +300,21 @@ def test_a_margin_without_a_best_is_refused() -> None:
 )
 def test_what_cannot_be_wished(wishes: Wishes, told: str) -> None:
     with pytest.raises(InputError, match=told):
-        choice_from(people(), WIDE, wishes, FEW)
+        chosen(people(), WIDE, wishes, FEW)
 
 
 def test_scores_that_are_not_there() -> None:
     given = {key: held for key, held in WIDE.items() if key != "scores"}
     table = people().drop(columns=[f"s_{name}" for name in NAMES])
     with pytest.raises(InputError, match="needs scores"):
-        choice_from(table, given, Wishes(["auc"]), FEW)
+        chosen(table, given, Wishes(["auc"]), FEW)
 
 
 def test_answers_in_another_language_are_refused() -> None:
     table = people()
     table["b"] = table["b"].map({0: "no", 1: "yes"})
     with pytest.raises(InputError, match="No prediction of 'b' is equal to any label"):
-        choice_from(table, {**WIDE, "scores": None}, Wishes(["accuracy"]), FEW)
+        chosen(table, {**WIDE, "scores": None}, Wishes(["accuracy"]), FEW)
 
 
 def test_cubes_give_the_choice_of_the_table_they_were_counted_from(tmp_path: Path) -> None:
@@ -317,14 +322,14 @@ def test_cubes_give_the_choice_of_the_table_they_were_counted_from(tmp_path: Pat
 
     wishes = Wishes(["accuracy", "sparsity"], ["worst_group_shift>=-0.5"], ["accuracy=9"])
     table, given = people(), WIDE | {"variants": MODELS}
-    expected = choice_from(table, given, wishes, FEW)
+    expected = chosen(table, given, wishes, FEW)
     path = tmp_path / "cube.parquet"
-    with align(table, **WIDE) as aligned:
+    with align(TableSpec(sources_of(table), **WIDE)) as aligned:
         write_cube(count(aligned), path, baseline="dense", groupings=aligned.groupings)
-    found = choice_from(str(path), {"variants": MODELS}, wishes, FEW)
+    found = chosen(str(path), {"variants": MODELS}, wishes, FEW)
     for name, frame in expected.tables.items():
         pd.testing.assert_frame_equal(found.tables[name], frame)
-    half = choice_from(str(path), {"variants": MODELS}, wishes, FEW, confirm_share=0.5)
+    half = chosen(str(path), {"variants": MODELS}, wishes, FEW, confirm_share=0.5)
     assert half.n_confirmed == 200
     refused = {
         "--confirm cannot be used with cubes": {"confirm": people(9, first=1000)},
@@ -336,7 +341,7 @@ def test_cubes_give_the_choice_of_the_table_they_were_counted_from(tmp_path: Pat
         asked: dict[str, Any] = {"tables": {}, "wishes": wishes, **change}
         asked["tables"] |= {"variants": MODELS}
         with pytest.raises(InputError, match=told):
-            choice_from(str(path), options=FEW, **asked)
+            chosen(str(path), options=FEW, **asked)
 
 
 def test_files_keep_the_types_of_columns(tmp_path: Path) -> None:
@@ -351,7 +356,7 @@ def test_files_keep_the_types_of_columns(tmp_path: Path) -> None:
         Wishes(["accuracy", "sparsity"], ["accuracy>=0.8"]),
         Wishes(["accuracy", "sparsity"], ["accuracy>=0.8"], ["accuracy=9"]),
     ):
-        found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)
+        found = chosen(people(), WIDE | {"variants": MODELS}, wishes, FEW)
         frame = found.tables["choice"]
         write_frames(found.tables, tmp_path)
         again = pd.read_parquet(tmp_path / "choice.parquet")
@@ -372,7 +377,7 @@ def test_a_folder_holds_everything(tmp_path: Path) -> None:
     from fairweight.report.choice import save
 
     wishes = Wishes(["size_bytes", "accuracy"], ["accuracy>=0.5"], ["accuracy=1000"])
-    found = choice_from(people(), WIDE | {"variants": MODELS}, wishes, FEW)
+    found = chosen(people(), WIDE | {"variants": MODELS}, wishes, FEW)
     save(found, tmp_path / "out", "fairweight choose")
     document = json.loads((tmp_path / "out/choice.json").read_text())
     assert document["chosen"] == found.chosen
@@ -404,7 +409,7 @@ def test_a_variant_without_a_value_takes_none_from_the_others() -> None:
     table = of_two_tasks(
         dense={"x": RIGHT, "y": RIGHT}, a={"x": ONE_WRONG, "y": RIGHT}, b={"x": NEVER, "y": RIGHT}
     )
-    found = choice_from(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)
+    found = chosen(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)
     assert value(found, "a", "precision@class=1") == pytest.approx((4 / 5 + 1) / 2)
     assert set(found.tables["choice"]["variant"]) == {"dense", "a"}
     assert any("undefined for them: b." in note for note in found.notes)
@@ -412,7 +417,7 @@ def test_a_variant_without_a_value_takes_none_from_the_others() -> None:
 
 def test_tasks_without_a_value_of_the_baseline_do_not_count() -> None:
     table = of_two_tasks(dense={"x": NEVER, "y": RIGHT}, a={"x": RIGHT, "y": ONE_WRONG})
-    found = choice_from(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)
+    found = chosen(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)
     assert value(found, "a", "precision@class=1") == pytest.approx(4 / 5)
     assert any("the mean over 1 of 2 tasks" in note for note in found.notes)
 
@@ -420,4 +425,4 @@ def test_tasks_without_a_value_of_the_baseline_do_not_count() -> None:
 def test_what_no_task_has_is_no_zero() -> None:
     table = of_two_tasks(dense={"x": NEVER, "y": NEVER}, a={"x": RIGHT, "y": ONE_WRONG})
     with pytest.raises(InputError, match="is undefined for the baseline in every task"):
-        choice_from(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)
+        chosen(table, {"task": "task"}, Wishes(["precision@class=1"]), FEW)

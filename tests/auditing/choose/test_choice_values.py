@@ -134,7 +134,7 @@ def test_weights() -> None:
 
 @pytest.mark.parametrize("text", ["accuracy", "accuracy=", "=3", "accuracy=-1", "accuracy=inf"])
 def test_weights_that_cannot_be_read(text: str) -> None:
-    with pytest.raises(InputError, match="--weight"):
+    with pytest.raises(InputError, match="--worth"):
         read_weights([text])
 
 

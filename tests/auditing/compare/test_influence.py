@@ -14,6 +14,7 @@ from fairweight.auditing.compare.influence import Changed, Influence, changed_pr
 from fairweight.auditing.counts.group_by import count
 from fairweight.auditing.metrics.registry import Event
 from fairweight.tables.align import align
+from fairweight.tables.spec import TableSpec, sources_of
 
 from ..strategies import row
 
@@ -32,7 +33,11 @@ def compared(
         table[name] = values
     named = {"weight": "w"} if "w" in columns else {}
     named |= {"cluster": "person"} if "person" in columns else {}
-    view = align(table, baseline="a", predictions={"a": "a", "b": "b"}, groups=["g"], **named)
+    view = align(
+        TableSpec(
+            sources_of(table), baseline="a", predictions={"a": "a", "b": "b"}, groups=["g"], **named
+        )
+    )
     try:
         cube = count(view)
     finally:

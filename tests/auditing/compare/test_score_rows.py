@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import fairweight as fw
 from fairweight.auditing.counts import group_by as counting
 from fairweight.errors import InputError
 from fairweight.tables.align import align
+from fairweight.tables.spec import TableSpec, sources_of
 
 from ..strategies import row
 
@@ -180,9 +180,8 @@ def test_binned_scores_are_bin_centres(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "SCORE_BINS", 4)
     table = {"label": [0, 1, 1, 1], "a": [0, 1, 1, 1], "b": [0, 1, 1, 1],
              "sa": [0.0, 0.3, 0.99, 1.0], "sb": [0.0, 0.3, 0.99, 1.0]}  # fmt: skip
-    made = align(table, baseline="a", predictions={"a": "a", "b": "b"},
-                 scores={"a": "sa", "b": "sb"})  # fmt: skip
-    with closing(made) as view:
+    columns = {"predictions": {"a": "a", "b": "b"}, "scores": {"a": "sa", "b": "sb"}}
+    with align(TableSpec(sources_of(table), baseline="a", **columns)) as view:
         cube = counting.count(view, scores=True)
     assert cube.scores is not None
     assert cube.scores.bins == 4

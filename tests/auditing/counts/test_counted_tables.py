@@ -10,6 +10,7 @@ import pytest
 
 import fairweight as fw
 from fairweight.api import Audit
+from fairweight.tables.spec import TableSpec, sources_of
 
 FRAMES = ("results", "per_seed", "confusion", "reliability", "data", "power", "concentration",
           "group_error", "bounds")  # fmt: skip
@@ -109,7 +110,7 @@ def test_explanations_of_counts_are_those_of_a_cube(tmp_path: Any) -> None:
     from fairweight.tables.align import align
 
     counted = grouped(single_examples(), keep=[])
-    with closing(align(counted, count="freq", groups=["sex"])) as aligned:
+    with closing(align(TableSpec(sources_of(counted), count="freq", groups=["sex"]))) as aligned:
         write_cube(count(aligned), tmp_path / "c.parquet", groupings=["sex"], baseline="dense")
     options: dict[str, Any] = {"explain": ["slices"], "n_boot": 20}
     one = fw.audit_table(counted, count="freq", groups=["sex"], **options).explanations

@@ -20,6 +20,7 @@ from fairweight.auditing.counts.group_by import count
 from fairweight.auditing.counts.groupings import grouping, whole
 from fairweight.errors import InputError
 from fairweight.tables.align import align
+from fairweight.tables.spec import TableSpec, sources_of
 
 from ..strategies import Predictions, prediction_tables, random_table
 
@@ -27,7 +28,13 @@ COLUMNS = {"dense": "dense", "small": "small"}
 
 
 def cube_of(source: Any, **options: Any) -> Cube:
-    with closing(align(source, **{"baseline": "dense", "predictions": COLUMNS, **options})) as view:
+    with closing(
+        align(
+            TableSpec(
+                sources_of(source), **{"baseline": "dense", "predictions": COLUMNS, **options}
+            )
+        )
+    ) as view:
         return count(view)
 
 

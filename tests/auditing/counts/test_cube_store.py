@@ -19,13 +19,14 @@ from fairweight.auditing.counts.cube_file import read_cubes, write_cube
 from fairweight.auditing.counts.group_by import count
 from fairweight.errors import InputError
 from fairweight.tables.align import align
+from fairweight.tables.spec import TableSpec, sources_of
 
 from .test_cube_identity import COLUMNS, assert_same, cube_of, full_frame
 
 
 def write(frame: pd.DataFrame, path: Path, *, suppress: int = 0, **options: Any) -> int:
     given = {"baseline": "dense", "predictions": COLUMNS, **options}
-    with closing(align(frame, **given)) as view:
+    with closing(align(TableSpec(sources_of(frame), **given))) as view:
         return write_cube(
             count(view), path, groupings=view.groupings, baseline=view.baseline, suppress=suppress
         )
@@ -190,7 +191,7 @@ def test_a_cube_that_somebody_changed(
          "pred_int8": ["0", "0"] * 20, "sex": ["F", "M"] * 20, "w": [1.0, 2.0] * 20,
          "who": [f"p{i // 4}" for i in range(40)]}
     )  # fmt: skip
-    with align(frame, groups=["sex"], weight="w", cluster="who") as aligned:
+    with align(TableSpec(sources_of(frame), groups=["sex"], weight="w", cluster="who")) as aligned:
         write_cube(count(aligned), path, groupings=["sex"], baseline="dense")
     changed = _with(path, **columns)
     if sentence is None:

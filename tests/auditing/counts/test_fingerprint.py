@@ -11,6 +11,7 @@ import pytest
 
 import fairweight as fw
 from fairweight.auditing.pipeline import FINGERPRINT_ROWS
+from fairweight.tables.spec import TableSpec, sources_of
 
 
 def frame(n: int = 60) -> pd.DataFrame:
@@ -87,7 +88,7 @@ def test_a_cube_is_known_by_its_cells(tmp_path: Path) -> None:
 
     made = {}
     for name, table in {"a": frame(), "b": frame().sample(frac=1, random_state=2)}.items():
-        with align(table, groups=["sex"]) as aligned:
+        with align(TableSpec(sources_of(table), groups=["sex"])) as aligned:
             path = tmp_path / f"{name}.parquet"
             write_cube(count(aligned), path, groupings=aligned.groupings, baseline="dense")
         made[name] = fingerprint(str(path), groups=None)

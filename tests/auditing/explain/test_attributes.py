@@ -13,6 +13,8 @@ from fairweight.auditing.explain.explanations import Asked
 from fairweight.auditing.pipeline import audited
 from fairweight.auditing.result import AuditResult
 from fairweight.auditing.schema import column_names
+from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import SourceRef, TableSpec, sources_of
 
 TASKS = ("hat", "scarf")
 
@@ -51,14 +53,14 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
          "sparsity": [0.0, 0.9]}
     )  # fmt: skip
     variants.to_parquet(folder / "variants.parquet")
-    return audited(
-        str(folder / "predictions.parquet"),
-        {"baseline": "dense", "groups": ["sex", "age", "sex*age"], "task": "task",
-         "variants": str(folder / "variants.parquet")},
-        {"random_state": 0, "n_boot": 20},
-        {},
-        explain=Asked(parts=("similarity",)),
-    )  # fmt: skip
+    tables = TableSpec(
+        sources_of(str(folder / "predictions.parquet")),
+        baseline="dense",
+        variants=SourceRef(str(folder / "variants.parquet")),
+        groups=["sex", "age", "sex*age"],
+        task="task",
+    )
+    return audited(tables, AuditOptions(n_boot=20), explain=Asked(parts=("similarity",)))
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +141,8 @@ def test_classes_without_bias_amplification_leave_the_overall_rows() -> None:
         "label": ["a", "b", "c", "a", "b", "c"], "a=b": ["x", "x", "y", "y", "y", "y"],
         "pred_dense": ["a", "b", "c", "a", "b", "a"], "pred_int8": ["a", "b", "c", "a", "a", "a"],
     }  # fmt: skip
-    made = attribute_values(audited(table, {"groups": ["a=b"]}, {"n_boot": 20}, {}))
+    tables = TableSpec(sources_of(table), groups=["a=b"])
+    made = attribute_values(audited(tables, AuditOptions(n_boot=20)))
     assert set(made["category"].dropna()) == set()
     accuracy = made[(made["metric"] == "accuracy") & (made["variant"] == "dense")]
     assert dict(zip(accuracy["task"], accuracy["value"], strict=True))["hat"] == 1.0

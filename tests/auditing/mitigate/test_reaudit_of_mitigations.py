@@ -11,6 +11,8 @@ import pytest
 from fairweight.auditing.mitigate.reaudit import Reaudit, reaudit, verdict
 from fairweight.auditing.schema import column_names
 from fairweight.report.explanation_sentences import mitigation_sentences
+from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import TableSpec
 
 NEW = "small+thresholds"
 
@@ -48,8 +50,9 @@ def table() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def again() -> Reaudit:
     return reaudit(
-        table(), [(NEW, "small")], baseline="dense", groups=["town"], options={"n_boot": 40}
-    )
+        table(), [(NEW, "small")], TableSpec((), baseline="dense", groups=["town"]),
+        AuditOptions(n_boot=40),
+    )  # fmt: skip
 
 
 def accuracies(made: Reaudit, against: str) -> pd.DataFrame:

@@ -26,14 +26,14 @@ from fairweight.auditing.choose.terms import Asked, Known, Setting, known_of, me
 from fairweight.auditing.counts.cube import Cube, select
 from fairweight.base.streams import stream
 from fairweight.base.types import Progress
-from fairweight.errors import InputError, UnknownNameError
-from fairweight.tables.canonical import canonical
+from fairweight.errors import InputError
+from fairweight.tables.spec import TableSpec, sources_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairweight.auditing.compare.comparison import Options
     from fairweight.auditing.counts.cube import Cube
+    from fairweight.specs.audit import AuditOptions
     from fairweight.tables.align import Aligned
 
 
@@ -49,9 +49,7 @@ class Counted:
     notes: tuple[str, ...]
 
 
-def of_tables(
-    aligned: Aligned, asked: Asked, options: Options, positive: Any, force: bool = False
-) -> Counted:
+def of_tables(aligned: Aligned, asked: Asked, tables: TableSpec, options: AuditOptions) -> Counted:
     """Count aligned tables, with scores where something that is wanted needs them."""
     from fairweight.auditing.compare.comparison import Training
     from fairweight.auditing.counts.group_by import count, has_scores, training_table
@@ -63,67 +61,41 @@ def of_tables(
         cube,
         aligned.baseline,
         aligned.groupings,
+        tables,
         options,
-        positive,
         None if training is None else Training(training),
         aligned.notes,
-        force,
     )
 
 
 def of_cubes(
-    paths: Sequence[str],
-    tables: Mapping[str, Any],
-    asked: Asked,
-    options: Options,
-    positive: Any,
-    force: bool = False,
+    paths: Sequence[str], asked: Asked, tables: TableSpec, options: AuditOptions
 ) -> Counted:
     """Read cubes that `fairweight count` wrote."""
-    from fairweight.auditing.counts.cube_file import read_cubes
-    from fairweight.auditing.counts.groupings import chosen_groupings
+    from fairweight.auditing.pipeline import read_chosen_cubes
 
     _wants_scores(asked, there=False, where="cubes")
-    cube, stored, groupings = read_cubes(paths)
-    baseline = canonical(tables.get("baseline")) or stored
-    names = list(dict.fromkeys(member.variant for member in cube.members))
-    if baseline not in names:
-        raise UnknownNameError("The baseline", baseline, names)
-    groups = tables.get("groups")
-    if groups is not None:
-        groupings = chosen_groupings(cube, groups)
-    return _counted(cube, baseline, groupings, options, positive, None, (), force)
-
-
-def models_beside_cubes(tables: Mapping[str, Any]) -> pd.DataFrame | None:
-    """The variants table; options that concern columns were needed when counting."""
-    from fairweight.auditing.pipeline import OF_TABLES, read_models, refuse_table_options
-
-    refuse_table_options({told: tables.get(name) for name, told in OF_TABLES.items()})
-    found = read_models(
-        tables.get("variants"), tables.get("variant", "variant"), tables.get("seed", "seed")
-    )
-    return None if found is None else found[0]
+    cube, baseline, groupings = read_chosen_cubes(paths, tables)
+    return _counted(cube, baseline, groupings, tables, options, None, ())
 
 
 def _counted(
     cube: Cube,
     baseline: str,
     groupings: Sequence[str],
-    options: Options,
-    positive: Any,
+    tables: TableSpec,
+    options: AuditOptions,
     training: Any,
     notes: Sequence[str],
-    force: bool,
 ) -> Counted:
     from fairweight.auditing.pipeline import positives
     from fairweight.auditing.vocabulary import of_cube
 
-    said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=force)]
+    said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=tables.force)]
     setting = Setting(
         baseline=baseline,
         groupings=tuple(groupings),
-        positive=positives(cube, cube.tasks or (None,), positive),
+        positive=positives(cube, cube.tasks or (None,), tables.positive),
         options=options,
         training=training,
     )
@@ -344,7 +316,7 @@ def _margin(asked: Asked, given: float | None) -> float | None:
         if given is not None:
             raise InputError(
                 "--margin says how far from the best a variant may be, and several objectives "
-                "without weights have no single best; give --weight too, or leave --margin out."
+                "without weights have no single best; give --worth too, or leave --margin out."
             )
         return None
     if given is None and len(asked.objectives) == 1 and is_bounded(asked.objectives[0].term):
@@ -353,34 +325,27 @@ def _margin(asked: Asked, given: float | None) -> float | None:
 
 
 def choice_from(
-    source: Any,
-    tables: Mapping[str, Any],
+    tables: TableSpec,
     wishes: Wishes,
-    options: Options,
+    options: AuditOptions,
     *,
-    positive: Any = None,
     confirm: Any = None,
     confirm_share: float | None = None,
-    force: bool = False,
     progress: Progress | None = None,
 ) -> Choice:
     """Choose among the variants of prediction tables or cubes.
 
     Parameters
     ----------
-    source, tables
-        As `fairweight.auditing.pipeline.audited` takes them.
     confirm
         Predictions of the same variants on other examples.
     confirm_share
         Instead of another table: the share of the examples (clusters) held out to confirm on.
-    force
-        Take labels and predictions that do not look like classes as they are.
     """
-    from fairweight.auditing.pipeline import cube_paths
+    from fairweight.auditing.pipeline import cube_paths, models_beside_cubes
 
     _check_confirming(confirm, confirm_share)
-    cubes = cube_paths(source)
+    cubes = cube_paths(tables)
     if cubes and confirm is not None:
         raise InputError(
             "--confirm cannot be used with cubes, which do not say which examples they hold; hold "
@@ -388,16 +353,17 @@ def choice_from(
         )
     with ExitStack() as opened:
         if cubes:
-            models = models_beside_cubes(tables)
+            beside = models_beside_cubes(tables)
+            models = None if beside is None else beside[0]
             asked = read_wishes(wishes, models)
-            found = of_cubes(cubes, tables, asked, options, positive, force)
+            found = of_cubes(cubes, asked, tables, options)
         else:
             from fairweight.tables.align import align
 
-            aligned = opened.enter_context(align(source, **tables))
+            aligned = opened.enter_context(align(tables))
             models = aligned.variants_table
             asked = read_wishes(wishes, models)
-            found = of_tables(aligned, asked, options, positive, force)
+            found = of_tables(aligned, asked, tables, options)
         if (confirm is not None or confirm_share is not None) and not metrics_of(asked):
             raise InputError(
                 "--confirm and --confirm-share look at metrics again, and there is none among the "
@@ -406,11 +372,16 @@ def choice_from(
             )
         held: Counted | None = None
         if confirm is not None:
-            given = {**tables, "baseline": aligned.baseline, "groups": list(aligned.groupings)}
-            other = opened.enter_context(align(confirm, **given))
+            again = replace(
+                tables,
+                sources=sources_of(confirm),
+                baseline=aligned.baseline,
+                groups=aligned.groupings,
+            )
+            other = opened.enter_context(align(again))
             _same_variants(aligned, other)
             said = compare_rows(aligned, other)
-            held = of_tables(other, asked, options, positive, force)
+            held = of_tables(other, asked, again, options)
             found = replace(found, notes=(*found.notes, *said))
         elif confirm_share is not None:
             rng = stream(options.random_state, "choose", "confirm")

@@ -280,11 +280,11 @@ def read_weights(given: Sequence[str]) -> dict[str, float]:
             weight = np.nan
         if not (name.strip() and equals and np.isfinite(weight) and weight >= 0):
             raise InputError(
-                f"--weight {text!r} cannot be read; write the name of an objective and a number of "
-                "at least 0: --weight accuracy=1."
+                f"--worth {text!r} cannot be read; write the name of an objective and a number of "
+                "at least 0: --worth accuracy=1."
             )
         if name.strip() in found:
-            raise InputError(f"--weight {name.strip()} was given twice; give it once.")
+            raise InputError(f"--worth {name.strip()} was given twice; give it once.")
         found[name.strip()] = weight
     return found
 
@@ -298,14 +298,14 @@ def weights_of(objectives: Sequence[Objective], given: dict[str, float]) -> Floa
     for name in given:
         if name not in names:
             raise InputError(
-                f"--weight {name} is for no objective; there are: {', '.join(names)}. Add "
-                f"--objective {name}, or leave the weight out."
+                f"--worth {name} is for no objective; there are: {', '.join(names)}. Add "
+                f"--objective {name}, or leave that out."
             )
     if not given and len(objectives) > 1:
         return None
     found = np.array([given.get(name, 1.0) for name in names])
     if not found.any():
-        raise InputError("--weight is 0 for every objective; give at least one a weight above 0.")
+        raise InputError("--worth is 0 for every objective; give at least one a weight above 0.")
     return found
 
 

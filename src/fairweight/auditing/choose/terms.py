@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.choose.objectives import Objective, Requirement, Term, costs, needs_scores
 from fairweight.auditing.choose.places import Measure, by_variant, measures, worst
-from fairweight.auditing.compare.comparison import Comparison, Options, Training, groupings_of
+from fairweight.auditing.compare.comparison import Comparison, Training, groupings_of
 from fairweight.auditing.compare.members import Both
 from fairweight.auditing.compare.replicates import in_batches
 from fairweight.auditing.compare.scores import (
@@ -33,6 +33,7 @@ from fairweight.auditing.counts.groupings import groupings, whole
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.specs.audit import AuditOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +125,7 @@ class Setting:
     baseline: str
     groupings: tuple[str, ...]
     positive: dict[str | None, int | None]
-    options: Options = field(default_factory=Options)
+    options: AuditOptions = field(default_factory=AuditOptions)
     training: Training | None = None
 
 

@@ -17,6 +17,7 @@ from fairweight.auditing.metrics.registry import Event
 from fairweight.auditing.pairing import Pairing, Parents, pair_members
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
+from fairweight.specs.audit import AuditOptions
 from fairweight.tables.names import level_name
 
 if TYPE_CHECKING:
@@ -89,23 +90,7 @@ def pairs(cube: Cube, grouping: Grouping, baseline: int, compressed: int) -> Pai
 
 
 MIN_CLUSTERS = 20
-
-
-@dataclass(frozen=True)
-class Options:
-    """Settings of an audit; every one is part of its provenance."""
-
-    alpha: float = 0.05
-    n_boot: int = 2000
-    correction: str = "holm"
-    min_group: int = 10
-    random_state: int = 0
-    zero_baseline: str = "drop"
-    margin: float = 0.02  # the loss that matters: power and equivalence are stated for it
-    group_error: float = 0.0  # share of wrong group labels, if the user declares one
-    exact: bool = False  # exact instead of mid-p McNemar
-    members: str = "retrained"  # or "repeated": the same model run again
-    confirmatory: tuple[tuple[str, str], ...] = ()  # (metric, kind) that a policy names
+Options: TypeAlias = AuditOptions
 
 
 @dataclass(frozen=True)

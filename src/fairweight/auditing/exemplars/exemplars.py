@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +50,7 @@ class Exemplars:
     surrogate   how well a single pair would have found them
     rows        the exemplars themselves, for people
     masks       (variant, kind, percentile or None) → which of the examples, (n,)
+    images      whose images were written, if any were asked for
     """
 
     counts: pd.DataFrame
@@ -58,6 +60,7 @@ class Exemplars:
     rows: pd.DataFrame
     masks: Mapping[Key, Mask]
     notes: tuple[str, ...]
+    images: tuple[Any, ...] = ()
 
     @property
     def frames(self) -> dict[str, pd.DataFrame]:
@@ -69,6 +72,16 @@ class Exemplars:
             "exemplar_surrogate": self.surrogate,
             "exemplars": self.rows,
         }
+
+    def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
+        """Write every frame as Parquet and CSV."""
+        from fairweight.auditing.table_files import write_frames
+        from fairweight.base.files import atomic_directory
+
+        complete = ("exemplars.parquet",)
+        with atomic_directory(directory, completion=complete, overwrite=overwrite) as folder:
+            write_frames(self.frames, folder)
+        return Path(directory)
 
 
 def join(found: Sequence[Exemplars]) -> Exemplars:

@@ -11,6 +11,8 @@ from fairweight.auditing import schema
 from fairweight.auditing.explain.attributes import attribute_values
 from fairweight.auditing.pipeline import audited
 from fairweight.base.types import Progress
+from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import TableSpec, sources_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,13 +40,9 @@ class Reaudit:
 def reaudit(
     table: pd.DataFrame,
     pairs: Sequence[tuple[str, str]],
+    tables: TableSpec,
+    options: AuditOptions,
     *,
-    baseline: str,
-    groups: Sequence[str],
-    positive: Any = None,
-    train: Any = None,
-    variants: pd.DataFrame | None = None,
-    options: Mapping[str, Any] | None = None,
     command: str | None = None,
     explanations: Mapping[str, pd.DataFrame] | None = None,
     progress: Progress | None = None,
@@ -57,29 +55,35 @@ def reaudit(
         Of `prediction_table`.
     pairs
         New variants with their origins.
-    options
-        Of the audit: alpha, n_boot, min_group, random_state.
+    tables
+        What else is read: baseline, groups, positive, train, variants. Sources and columns are
+        those of the table.
     explanations
         Tables that belong into the report.
     """
     import pandas as pd
 
-    tables = {
-        "groups": list(groups),
-        "task": "task" if "task" in table else None,
-        "cluster": "cluster" if "cluster" in table else None,
-        "weight": "weight" if "weight" in table else None,
-        "train": train,
-        "variants": variants,
-    }
     # Tables were checked when they were read; an origin that collapsed is a baseline here.
-    asked = {"positive": positive, "command": command, "force": True}
-    whole = audited(table, {**tables, "baseline": baseline}, options or {}, asked, progress)
+    asked = TableSpec(
+        sources_of(table),
+        baseline=tables.baseline,
+        train=tables.train,
+        variants=tables.variants,
+        groups=tables.groups,
+        positive=tables.positive,
+        force=True,
+        task="task" if "task" in table else None,
+        cluster="cluster" if "cluster" in table else None,
+        weight="weight" if "weight" in table else None,
+    )
+    whole = audited(asked, options, command=command, progress=progress)
+    baseline = whole.baseline
     rows = []
     for name, origin in pairs:
         if origin != baseline:
             own = table[table["variant"].isin([origin, name])]
-            against = audited(own, {**tables, "baseline": origin}, options or {}, asked, progress)
+            again = replace(asked, sources=sources_of(own), baseline=origin)
+            against = audited(again, options, command=command, progress=progress)
             rows.append(_changes(against, name, origin))
         rows.append(_changes(whole, name, baseline))
     made = pd.concat(rows, ignore_index=True)

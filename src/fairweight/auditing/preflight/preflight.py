@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +23,13 @@ from fairweight.auditing.preflight.evidence import (
     beyond,
     mean_of,
     rarity,
+    read_evidence,
     scores_of_examples,
     support,
 )
 from fairweight.base.types import Floats
+from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import TableSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +59,40 @@ class Preflight:
     n_examples: int
     alpha: float
     notes: tuple[str, ...]
+
+    def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
+        """Write `preflight.csv`, `preflight_examples.csv` and the evidence."""
+        from fairweight.base.files import atomic_directory
+
+        frames = {
+            "preflight": self.parts,
+            "preflight_examples": self.examples,
+            "preflight_evidence": read_evidence(),
+        }
+        with atomic_directory(directory, completion=(), overwrite=overwrite) as folder:
+            for name, frame in frames.items():
+                frame.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+        return Path(directory)
+
+
+def preflight_of(tables: TableSpec, options: AuditOptions) -> Preflight:
+    """Read the dense model's tables and rank; notes of reading come first."""
+    from fairweight.auditing.prediction_matrix import answers_of
+    from fairweight.auditing.vocabulary import joined, of_answers
+    from fairweight.tables.align import align
+
+    with align(tables, alone=True) as aligned:
+        tasks = answers_of(aligned, tables.positive)
+        notes = list(aligned.notes)
+        if aligned.variants:
+            shown = ", ".join(f"'{name}'" for name in aligned.variants)
+            notes.append(
+                f"Only the baseline '{aligned.baseline}' was looked at; not used: {shown}. "
+                "Seeds of one model share a NAME: dense=a.csv dense=b.csv."
+            )
+    notes += joined(map(of_answers, tasks)).check(tasks[0].baseline, force=tables.force)
+    found = preflight(tasks, read_evidence(), alpha=options.alpha, min_group=options.min_group)
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def preflight(

@@ -146,7 +146,7 @@ def _variant_page(site: Site, item: Item, name: str) -> VariantPage:
         else:
             rows = rows[rows["metric"] == metric]
             tables += _table(title, rows, item, members, ("variant", "metric"))
-    gallery = None if item.predictions is None else of_item(item.key, "examples", variant=name)
+    gallery = None if item.tables is None else of_item(item.key, "examples", variant=name)
     return VariantPage(
         item.key,
         name,
@@ -240,7 +240,7 @@ def _level_page(site: Site, item: Item, by: By, name: str | None, task: str | No
             tables += _table(metric, rows[rows["metric"] == metric], item, members, (by, "metric"))
     return LevelPage(
         item.key, by, name, task, list(result.tasks), _METRIC[by], tables,
-        [] if name is None or item.predictions is None else _leads(result, item, by, name, task),
+        [] if name is None or item.tables is None else _leads(result, item, by, name, task),
         worded(_READING, members),
     )  # fmt: skip
 
@@ -310,7 +310,7 @@ def _task_page(result: AuditResult, item: Item, name: str | None) -> TaskPage:
         parts = [(t, own[(own["by"] == by) & (own["metric"] == m)]) for t, by, m in _PARTS]
     for title, rows in parts:
         tables += _table(title, rows, item, members_of(result), ("metric",))
-    gallery = None if item.predictions is None else of_item(item.key, "examples", task=name)
+    gallery = None if item.tables is None else of_item(item.key, "examples", task=name)
     return TaskPage(item.key, name, list(result.tasks), tables, gallery)
 
 

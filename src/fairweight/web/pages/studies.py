@@ -38,7 +38,7 @@ def studies(site: OfSite) -> StudiesPage:
                 item.title,
                 of_item(item.key),
                 item.audit_json is not None,
-                item.predictions is not None,
+                item.tables is not None,
                 item.report is not None,
             )
             for item in site.items.values()

@@ -44,25 +44,18 @@ def build_index(item: Item, folder: Path, progress: Progress | None = None) -> N
     """Read an item's predictions and write their index, whole or not at all."""
     from fairweight.tables.align import align
 
-    if item.predictions is None:
+    if item.tables is None:
         raise InputError(
             f"'{item.title}' has no prediction table, so single examples cannot be shown; put the "
             "tables beside the audit (predictions.parquet), or name them."
         )
     if progress is not None:
         progress("reading predictions", 0, 1)
-    aligned = align(
-        item.predictions,
-        examples=item.examples,
-        variants=item.variants,
-        **dict(item.columns),
-        further=True,
-    )
-    with aligned:
+    with align(item.tables, further=True) as aligned:
         write_index(
-            _answers(aligned, item.positive),
+            _answers(aligned, item.tables.positive),
             folder,
-            cluster=item.columns.get("cluster"),
+            cluster=item.tables.cluster,
             notes=aligned.notes,
             progress=progress,
         )
@@ -70,32 +63,21 @@ def build_index(item: Item, folder: Path, progress: Progress | None = None) -> N
 
 def index_folder(item: Item) -> Path:
     """Where the index is kept: named by where the tables are, and by what they were like."""
-    files = [file for given in _sources(item) for file in _files(given)]
+    paths = [] if item.tables is None else item.tables.paths
+    files = [file for path in paths for file in find_files(path).files]
     where = [str(file.resolve()) for file in files]
     facts = [(name, *_facts(Path(name))) for name in where]
-    asked = {"columns": dict(item.columns), "positive": item.positive}
+    asked = None if item.tables is None else item.tables.to_json()
     like = [fairweight.__version__, FORMAT, facts, asked]
     return cache_folder() / "views" / f"{_digest([where, asked])}-{_digest(like)}"
 
 
-def _answers(aligned: Aligned, positive: str | None) -> Iterator[Answers]:
+def _answers(aligned: Aligned, positive: object) -> Iterator[Answers]:
     """Task by task, so that only one of them is in memory."""
     from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
 
     for task in tasks_of(aligned):
         yield from_aligned(aligned, task, positive=None if aligned.has_task else positive)
-
-
-def _sources(item: Item) -> list[str]:
-    given = item.predictions if isinstance(item.predictions, list | tuple) else [item.predictions]
-    beside = [text for text in (item.examples, item.variants) if text is not None]
-    return [*(str(text) for text in given if text is not None), *beside]
-
-
-def _files(given: str) -> tuple[Path, ...]:
-    """The files of a source; `NAME=FILE` is a file with a name."""
-    _, equals, file = given.partition("=")
-    return find_files(file if equals and not Path(given).exists() else given).files
 
 
 def _facts(path: Path) -> tuple[int, int]:

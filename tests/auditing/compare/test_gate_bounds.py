@@ -151,7 +151,7 @@ def test_of_very_many_rows_the_next_wider_limits_are_given(
     """Only 1, 50 and 1000 are computed: a gate then fails later, never sooner."""
     made = population(22, n=120, members=(3, 4))
     exact = several()[0].result.bounds
-    monkeypatch.setattr("fairweight.auditing.compare.estimate.MANY_ROWS", 0)
+    monkeypatch.setattr("fairweight.auditing.compare.rows.MANY_ROWS", 0)
     coarse = audit(made, n_boot=200).result.bounds
     chosen = (exact["metric"] == "accuracy").to_numpy()
     exact, coarse = exact[chosen], coarse[chosen]

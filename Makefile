@@ -15,7 +15,7 @@ WITHOUT_LAB := tests/tables tests/cli/test_audit_command.py tests/cli/test_bad_i
   tests/security/test_audit_file.py tests/security/test_inputs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest test-3.12 test-3.13 same same-store check format docs bench clean chromium
+.PHONY: help demo test test-slow test-lowest test-3.12 test-3.13 same same-store house check format docs bench clean chromium
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,17 +43,21 @@ test-3.12 test-3.13: test-3.%:  ## the same with another Python, where it is ins
 	build/python3.$*/bin/python -m pip install --quiet --disable-pip-version-check -e '.[explain,web]' $(TEST_TOOLS)
 	$(ONE_THREAD) build/python3.$*/bin/python -m pytest -n $(WORKERS) $(WITHOUT_LAB)
 
-same: $(VENV)/.dev-installed  ## make fixed audits and compare every number with the stored one
-	$(ONE_THREAD) $(BIN)/python -m tests.same
+same: $(VENV)/.dev-installed  ## make fixed audits and studies and compare every number with the stored one
+	$(ONE_THREAD) $(BIN)/python -m tests.same --jobs $(WORKERS)
 
 same-store: $(VENV)/.dev-installed  ## store the numbers of these audits again, when they are meant to change
-	$(ONE_THREAD) $(BIN)/python -m tests.same --store
+	$(ONE_THREAD) $(BIN)/python -m tests.same --store --jobs $(WORKERS)
 
-check: $(VENV)/.dev-installed  ## lint, format, types, layers
+house: $(VENV)/.dev-installed  ## count files, functions, names and imports of the source
+	@$(ONE_THREAD) $(BIN)/python -m tests.house
+
+check: $(VENV)/.dev-installed  ## lint, format, types, layers, and that numbers are the same
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(ONE_THREAD) $(BIN)/python -m tests.same --jobs $(WORKERS)
 
 format: $(VENV)/.dev-installed  ## let ruff repair and format the code
 	$(BIN)/ruff check --fix .

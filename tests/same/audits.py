@@ -6,21 +6,21 @@ Each function below is given an empty folder and returns frames. Only the public
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 
 import fairweight as fw
-from fairweight.cli import main
 
-from .comparison import Frames, flat
-from .pages import drawn, page
+from .comparison import Frames, flat, frames_in, within
+from .inside import fairweight
+from .pages import NUMBER, drawn, numbers, page, pictures, texts
+from .studies import STUDIES, answers_of, without_pictures
 
 AUDITS: dict[str, Callable[[Path], Frames]] = {}
 FEW = {"n_boot": 200, "random_state": 1}
@@ -148,30 +148,6 @@ def frames_of(audit: fw.Audit) -> dict[str, pd.DataFrame]:
     return made
 
 
-def frames_in(folder: Path) -> dict[str, pd.DataFrame]:
-    """Every table that lies in a folder: Parquet where there is one, else CSV."""
-    made = {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
-    made |= {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
-    return made
-
-
-def fairweight(*words: Any, code: int = 0) -> None:
-    """Run a command, which must end with this exit code."""
-    told = io.StringIO()
-    with redirect_stdout(told), redirect_stderr(told):
-        try:
-            main([str(word) for word in words])
-        except SystemExit as end:
-            ended = end.code or 0
-    if ended != code:
-        raise RuntimeError(f"fairweight {words[0]} ended with {ended}: {told.getvalue()}")
-
-
-def within(name: str, frames: Frames) -> dict[str, pd.DataFrame]:
-    """The frames under names that say where they belong."""
-    return {f"{name}/{key}": frame for key, frame in frames.items()}
-
-
 # ---------------------------------------------------------------- audits
 
 
@@ -189,6 +165,36 @@ def pages(folder: Path) -> Frames:
     for name, audit in audits.items():
         made[f"{name}/page"] = page(audit, folder)
         made |= within(name, drawn(audit))
+        made |= within(name, texts(audit))
+    return made
+
+
+@fixed
+def terminal(folder: Path) -> Frames:
+    """What is printed of a pair with a policy, and of a population; wide enough for every table."""
+    wide().to_csv(folder / "wide.csv", index=False)
+    table = people()
+    members = population(table, {"half": 0.03, "tenth": 0.25}, seeds=4)
+    long(table, members).to_parquet(folder / "members.parquet")
+    (folder / "policy.toml").write_text("schema = 1\n" + POLICIES["strict"])
+    commands: dict[str, tuple[Any, ...]] = {
+        "pair": ("audit", folder / "wide.csv", "--policy", folder / "policy.toml"),
+        "members": ("audit", folder / "members.parquet", "--margin", "0.02"),
+        "gate": ("gate", folder / "wide.csv", "--policy", folder / "policy.toml"),
+    }
+    made: dict[str, pd.DataFrame] = {}
+    for name, words in commands.items():
+        out = () if name == "gate" else ("--out", folder / name)
+        told = fairweight(
+            *words,
+            "--groups",
+            "sex,age",
+            *out,
+            *FEW_OPTIONS[:-1],
+            code=0 if name == "members" else 1,
+        )
+        kept = [line for line in told.splitlines() if str(folder) not in line]
+        made[name] = numbers("\n".join(kept))
     return made
 
 
@@ -254,6 +260,20 @@ def weights(folder: Path) -> Frames:
     return frames_of(
         fw.audit_table(wide(), predictions=columns, groups=["sex", "age"], weight="sampled", **FEW)
     )
+
+
+@fixed
+def options(folder: Path) -> Frames:
+    """A margin, a side that is always watched, no correction, numbers of few left out."""
+    wide(classes="yn").to_csv(folder / "wide.csv", index=False)
+    people(300, classes="yn", first_id=5000).to_csv(folder / "train.csv", index=False)
+    fairweight(
+        "audit", folder / "wide.csv", "--train", folder / "train.csv", "--positive", "y",
+        "--groups", "sex,age", "--margin", "0.02", "--fixed-side", "sex=F", "--no-filters",
+        "--correction", "none", "--zero-baseline", "absolute", "--suppress-small",
+        "--out", folder / "out", *FEW_OPTIONS,
+    )  # fmt: skip
+    return frames_of(fw.load(folder / "out"))
 
 
 def attributes(n: int = 300) -> pd.DataFrame:
@@ -436,8 +456,15 @@ def cube(folder: Path) -> Frames:
         "--out", folder / "cube-persons.parquet", "--quiet",
     )  # fmt: skip
     persons = fw.audit_table(folder / "cube-persons.parquet", **FEW)
+    members = people()
+    long(members, population(members, {"int8": 0.1}, seeds=1)).to_parquet(folder / "long.parquet")
+    fairweight(
+        "count", folder / "long.parquet", "--groups", "sex", "--parts", "2", "--workers", "1",
+        "--out", folder / "cube-parts.parquet", "--quiet",
+    )  # fmt: skip
     return frames_of(fw.load(folder / "out")) | {
         "counted": pd.read_parquet(folder / "cube-one.parquet"),
+        "parts": pd.read_parquet(folder / "cube-parts.parquet"),
         **within("persons", {"results": persons.results}),
     }
 
@@ -534,6 +561,16 @@ POLICIES: dict[str, str] = {
 }
 
 
+def counted_tests(path: Path) -> dict[str, Any]:
+    """What a JUnit file says of each test, and the numbers of every suite."""
+    told: dict[str, Any] = {}
+    for number, element in enumerate(ElementTree.parse(path).iter()):
+        kept = {name: said for name, said in element.items() if name not in ("timestamp", "time")}
+        text = " ".join(NUMBER.findall(" ".join([kept.pop("message", ""), element.text or ""])))
+        told[f"{number} {element.tag}"] = kept | {"numbers": text}
+    return told
+
+
 @fixed
 def gate(folder: Path) -> Frames:
     """Two variants, four policies: a pass, a failure, what cannot be told, and a refusal."""
@@ -545,15 +582,35 @@ def gate(folder: Path) -> Frames:
         policy.write_text("schema = 1\n" + text)
         fairweight(
             "gate", folder / "wide.csv", "--groups", "sex,age", "--policy", policy,
-            "--json", verdict, *FEW_OPTIONS, code=code,
+            "--json", verdict, "--junit", folder / f"{name}.xml",
+            "--markdown", folder / f"{name}.md", *FEW_OPTIONS, code=code,
         )  # fmt: skip
         if code == 2:
             assert not verdict.exists()
             continue
+        made[f"{name}/junit"] = flat(counted_tests(folder / f"{name}.xml"))
+        made[f"{name}/markdown"] = numbers((folder / f"{name}.md").read_text(encoding="utf-8"))
         said = json.loads(verdict.read_text())
         made[f"{name}/endpoints"] = pd.DataFrame(said["endpoints"])
         answer = {key: said[key] for key in ("outcome", "exit_code", "variants", "passing")}
         made[f"{name}/verdict"] = flat(answer)
+    return made
+
+
+@fixed
+def gate_again(folder: Path) -> Frames:
+    """The same examples gated three times, with a level for each look."""
+    wide().to_csv(folder / "wide.csv", index=False)
+    (folder / "policy.toml").write_text("schema = 1\n" + POLICIES["strict"])
+    made: dict[str, pd.DataFrame] = {}
+    for look in ("first", "second", "third"):
+        fairweight(
+            "gate", folder / "wide.csv", "--groups", "sex", "--policy", folder / "policy.toml",
+            "--looks", "3", "--log", folder / "looks.jsonl", "--json", folder / f"{look}.json",
+            *FEW_OPTIONS, code=1,
+        )  # fmt: skip
+        said = json.loads((folder / f"{look}.json").read_text())
+        made[f"{look}/endpoints"] = pd.DataFrame(said["endpoints"])
     return made
 
 
@@ -577,6 +634,15 @@ def gate_of_populations(folder: Path) -> Frames:
     return made
 
 
+# The figures that an answer fills.
+OF_CHOICE: dict[str, tuple[str, ...]] = {
+    "smallest": ("FW-5",),
+    "frontier": ("PA-F4a",),
+    "three": ("PA-F4a", "PA-F4b"),
+    "weighed": ("FW-5",),
+}
+
+
 @fixed
 def choose(folder: Path) -> Frames:
     """Among three variants: the smallest that may be used, a frontier, and by weights."""
@@ -584,10 +650,13 @@ def choose(folder: Path) -> Frames:
     members = population(table, {"half": 0.03, "tenth": 0.25}, seeds=3)
     long(table, members).to_parquet(folder / "predictions.parquet")
     costs(3).to_csv(folder / "variants.csv", index=False)
+    audit = fw.audit_table(long(table, members), groups=["age"], **FEW)
     questions: dict[str, tuple[str, ...]] = {
         "smallest": ("--objective", "size_bytes", "--require", "accuracy>=0.85",
                      "--require", "worst_group_shift@age>=-0.1"),
         "frontier": ("--objective", "sparsity", "--objective", "accuracy"),
+        "three": ("--objective", "sparsity", "--objective", "accuracy",
+                  "--objective", "group_gap@age"),
         "weighed": ("--weight", "accuracy=1", "--weight", "sparsity=0.1",
                     "--confirm-share", "0.4"),
     }  # fmt: skip
@@ -599,7 +668,10 @@ def choose(folder: Path) -> Frames:
         )  # fmt: skip
         said = json.loads((folder / name / "choice.json").read_text())
         made[f"{name}/answer"] = flat({key: said[key] for key in ("chosen", "qualifying")})
-        made |= within(name, frames_in(folder / name / "tables"))
+        tables = frames_in(folder / name / "tables")
+        made |= within(
+            name, tables | pictures(folder / name) | drawn(audit, OF_CHOICE[name], **tables)
+        )
     return made
 
 
@@ -628,6 +700,42 @@ def explained(folder: Path) -> fw.Audit:
 def explain(folder: Path) -> Frames:
     """Every explanation."""
     return explained(folder).explanations
+
+
+@fixed
+def explain_images(folder: Path) -> Frames:
+    """Images of the bundled digits: who wrote them is made up."""
+    table = answers_of("resource-efficient", "structured")
+    place = table["example_id"].map({id: i for i, id in enumerate(table["example_id"].unique())})
+    table.assign(writer=place // 12, desk=(place // 12) % 2).to_parquet(folder / "asked.parquet")
+    fairweight(
+        "explain", folder / "asked.parquet", "--dataset", "digits", "--groups", "ink,desk",
+        "--cluster", "writer", "--individual-group", "desk", "--out", folder / "out", *FEW_OPTIONS,
+    )  # fmt: skip
+    audit = fw.load(folder / "out")
+    figures = ["SS-F1", "HK-F3", "PA-F10", "PA-F11"]
+    return without_pictures(audit.explanations) | drawn(audit, figures)
+
+
+@fixed
+def explain_tasks(folder: Path) -> Frames:
+    """Two attributes of one data set, before and after their thresholds were changed."""
+    table = attributes()
+    moved = table[table["variant"] == "small"].assign(
+        variant="small+thresholds",
+        prediction=lambda t: mistaken(t["prediction"], 0.05, 7, "yn"),
+    )
+    pd.concat([table, moved]).to_parquet(folder / "tasks.parquet")
+    train = people(300, classes="yn", first_id=5000)
+    both = pd.concat([train.assign(task="hat"), train.assign(task="glasses")])
+    both.to_parquet(folder / "train.parquet")
+    fairweight(
+        "explain", folder / "tasks.parquet", "--task", "task", "--groups", "sex,age",
+        "--train", folder / "train.parquet", "--positive", "y", "--part", "exemplars",
+        "--out", folder / "out", *FEW_OPTIONS,
+    )  # fmt: skip
+    audit = fw.load(folder / "out")
+    return audit.explanations | drawn(audit, ["IO-F1b", "IO-F2", "IO-F5a"])
 
 
 @fixed
@@ -661,6 +769,10 @@ def preflight(folder: Path) -> Frames:
 # ---------------------------------------------------------------- what helps
 
 
+# The figures that a mitigation is judged by.
+OF_MITIGATION = {"thresholds": ["FW-2"], "overrides": ["FW-4", "IO-F6"], "cascade": ["FW-4"]}
+
+
 def mitigated(folder: Path, kind: str, *words: Any) -> Frames:
     """Run a mitigation on scored predictions; other examples are in `validation.parquet`."""
     scored(200).to_parquet(folder / "test.parquet")
@@ -674,7 +786,8 @@ def mitigated(folder: Path, kind: str, *words: Any) -> Frames:
     rule = json.loads((folder / "out" / f"{kind}.json").read_text())
     rule.pop("fitted_on", None)  # digests of the examples
     audit = fw.load(folder / "out")
-    return frames_in(folder / "out") | {"rule": flat(rule), "results": audit.results}
+    made = {"rule": flat(rule), "results": audit.results}
+    return frames_in(folder / "out") | made | drawn(audit, OF_MITIGATION[kind])
 
 
 @fixed
@@ -694,3 +807,8 @@ def cascade(folder: Path) -> Frames:
     """The dense model answers where the small one is unsure."""
     validation = ("--validation", folder / "validation.parquet")
     return mitigated(folder, "cascade", *validation, "--margin", "0.05")
+
+
+# ---------------------------------------------------------------- studies
+
+AUDITS |= STUDIES

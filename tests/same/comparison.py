@@ -7,7 +7,10 @@ The stored tables are in `values/`, one file per audit, and any tool reads them:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +106,18 @@ def _leaves(node: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield from _leaves(inner, f"{path}.{name}" if path else str(name))
 
 
+def frames_in(folder: Path) -> dict[str, pd.DataFrame]:
+    """Every table that lies in a folder: Parquet where there is one, else CSV."""
+    made = {path.stem: pd.read_csv(path) for path in sorted(folder.glob("*.csv"))}
+    made |= {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}
+    return made
+
+
+def within(name: str, frames: Frames) -> dict[str, pd.DataFrame]:
+    """The frames under names that say where they belong."""
+    return {f"{name}/{key}": frame for key, frame in frames.items()}
+
+
 def differences(stored: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
     """The cells that differ, those of `stored` first and in its order.
 
@@ -168,4 +183,25 @@ def read(name: str) -> pd.DataFrame | None:
 def store(name: str, new: pd.DataFrame) -> None:
     """Write the values of an audit."""
     VALUES.mkdir(exist_ok=True)
-    new.to_parquet(stored_file(name), index=False, compression="zstd")
+    new.to_parquet(stored_file(name), index=False, compression="zstd", compression_level=19)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of one audit: its values and those that differ, or why it could not be made."""
+
+    name: str
+    values: pd.DataFrame | None = None
+    differing: pd.DataFrame | None = None
+    error: str = ""
+
+
+def made_again(name: str, function: Callable[[Path], Frames]) -> Made:
+    """Make one audit in an empty folder, and compare it with what is stored."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            new = cells(function(Path(folder)))
+        stored = read(name)
+        return Made(name, new, differences(new[:0] if stored is None else stored, new))
+    except Exception:
+        return Made(name, error=traceback.format_exc())

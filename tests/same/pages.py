@@ -1,4 +1,4 @@
-"""What readers see of an audit: the numbers on its page and the specifications of its figures.
+"""What readers see: the numbers on pages and in texts, and the specifications of figures.
 
 Wording may change; numbers, marks and encodings may not.
 """
@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 
 import fairweight as fw
-from fairweight.report.figures.registry import draw, figures
 
+from .inside import figure_specs
+
+# Paths of files and the version are no results.
+PLACES = re.compile(r"\S*/\S*|\b\d+\.\d+\.\d+\S*")
 NUMBER = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?(?:\s?%)?")
 KEPT_TEXTS = ("mark", "type", "field", "aggregate", "shape", "scheme")
 UNSEEN = {"script", "style", "head"}
@@ -43,26 +47,67 @@ class Text(HTMLParser):
             self.parts.append(data)
 
 
-def page(audit: fw.Audit, folder: Path) -> pd.DataFrame:
-    """How often each number stands on the page; versions, times and paths are not counted."""
-    reader = Text()
-    reader.feed(audit.save_html(folder / "page.html").read_text(encoding="utf-8"))
-    text = " ".join(reader.parts).rpartition("Provenance")[0]
-    found = Counter(NUMBER.findall(text))
+def numbers(text: str) -> pd.DataFrame:
+    """How often each number stands in a text, paths and versions left out."""
+    found = Counter(NUMBER.findall(PLACES.sub(" ", text)))
     return pd.DataFrame(sorted(found.items()), columns=["part", "value"])
 
 
-def drawn(audit: fw.Audit) -> dict[str, pd.DataFrame]:
-    """Every figure that this audit can fill, of every variant."""
-    variants = [name for name in audit.results["variant"].unique() if isinstance(name, str)]
+def seen(html: str) -> str:
+    """What a browser shows of a page or of a part of one."""
+    reader = Text()
+    reader.feed(html)
+    return " ".join(reader.parts)
+
+
+def of_page(path: Path) -> pd.DataFrame:
+    """The numbers on a report; versions, times and paths are not counted."""
+    return numbers(seen(path.read_text(encoding="utf-8")).rpartition("Provenance")[0])
+
+
+def page(audit: fw.Audit, folder: Path) -> pd.DataFrame:
+    """The numbers on an audit's report."""
+    return of_page(audit.save_html(folder / "page.html"))
+
+
+def drawn(
+    audit: fw.Audit, only: Collection[str] = (), **tables: pd.DataFrame
+) -> dict[str, pd.DataFrame]:
+    """The figures that this audit can fill, of every variant.
+
+    Parameters
+    ----------
+    only
+        The ids of figures that must be among them, and no others are drawn; by default all.
+    tables
+        Explanations in the place of the audit's own.
+    """
+    made = {
+        f"{id} {variant}": pd.DataFrame(_leaves(spec, ""), columns=["part", "value"], dtype=object)
+        for id, variant, spec in figure_specs(audit, **tables)
+        if not only or id in only
+    }
+    if missing := set(only) - {name.partition(" ")[0] for name in made}:
+        raise RuntimeError(f"The audit cannot fill {', '.join(sorted(missing))}")
+    return made
+
+
+def texts(audit: fw.Audit) -> dict[str, pd.DataFrame]:
+    """The numbers in what an audit is for a pull request, a notebook and a model's card."""
+    cards = {
+        f"card {name}": audit.card(name) for name in audit.results["variant"].dropna().unique()
+    }
+    told = {"markdown": audit.to_markdown(), "notebook": seen(audit._repr_html_()), **cards}
+    return {name: numbers(text) for name, text in told.items()}
+
+
+def pictures(folder: Path) -> dict[str, pd.DataFrame]:
+    """Of every SVG file below a folder the numbers that a screen reader says of its marks."""
     made: dict[str, pd.DataFrame] = {}
-    for figure in figures():
-        for variant in variants[:1] if figure.once else variants:
-            spec = draw(figure.id, audit.result, variant).spec
-            if spec is not None:
-                leaves = list(_leaves(spec, ""))
-                frame = pd.DataFrame(leaves, columns=["part", "value"], dtype=object)
-                made[f"{figure.id} {variant}"] = frame
+    for path in sorted(folder.rglob("*.svg")):
+        marks = ElementTree.parse(path).iter()
+        told = " ".join(label for mark in marks if (label := mark.get("aria-label")))
+        made[path.relative_to(folder).as_posix()] = numbers(told)
     return made
 
 

@@ -14,7 +14,10 @@ import pytest
 from . import __main__ as command
 from . import comparison
 from .audits import AUDITS
-from .comparison import by_column, cells, differences, first_of, flat
+from .comparison import by_column, cells, differences, first_of, flat, made_again
+from .inside import all_presets, figure_ids, planned
+from .pages import numbers, pictures
+from .studies import CLAIMS, NAMES, SMOKE, STAGES, digest, keys, place_of, stored
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -126,7 +129,7 @@ def test_the_command_stores_compares_and_ends_with_1_where_something_differs(
     monkeypatch.setattr(command, "AUDITS", made)
     for module in (command, comparison):
         monkeypatch.setattr(module, "VALUES", tmp_path / "values")
-    assert command.main([]) == 1
+    assert command.main(["--jobs", "1"]) == 1
     assert "not stored" in capsys.readouterr().out
     assert command.main(["--store"]) == 0
     assert command.main(["tiny"]) == 0
@@ -151,11 +154,113 @@ def test_the_command_stores_compares_and_ends_with_1_where_something_differs(
         command.main(["tiny"])
 
 
+def test_processes_find_the_same_as_one_and_a_failure_in_one_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in (command, comparison):
+        monkeypatch.setattr(module, "VALUES", tmp_path / "values")
+    monkeypatch.setattr(command, "AUDITS", {"good": good, "bad": bad, "again": good})
+    assert command.main(["--store", "--jobs", "2"]) == 1
+    told = capsys.readouterr().out
+    # In the order of their names, whoever was ready first.
+    assert told.index("good: 7 of 7") < told.index("bad: could not be made")
+    assert told.index("bad: could not be made") < told.index("again: 7 of 7")
+    assert "ZeroDivisionError" in told
+    assert sorted(path.stem for path in (tmp_path / "values").iterdir()) == ["again", "good"]
+    with pytest.raises(SystemExit, match="2"):
+        command.main(["--jobs", "0"])
+
+
+def good(folder: Path) -> dict[str, pd.DataFrame]:
+    assert not list(folder.iterdir())
+    return tiny()
+
+
+def bad(folder: Path) -> dict[str, pd.DataFrame]:
+    return {"f": pd.DataFrame({"n": [1 // 0]})}
+
+
+def test_an_audit_that_cannot_be_made_says_why() -> None:
+    made = made_again("bad", bad)
+    assert made.values is None
+    assert made.error.endswith("ZeroDivisionError: integer division or modulo by zero\n")
+
+
+def test_numbers_of_a_text_are_counted_and_its_words_are_not() -> None:
+    said = numbers("Women lose 3.1 points (−1.2 to 5), men 3.1; 12 % of 1,200.")
+    assert dict(zip(said["part"], said["value"], strict=True)) == {
+        "3.1": 2, "−1.2": 1, "5": 1, "12 %": 1, "1,200": 1,
+    }  # fmt: skip
+    assert numbers("Made of '/tmp/x7/dense3.csv' with 0.1.0 and 1.2.3.dev4.").empty
+    assert differences(cells({"t": numbers("a 1")}), cells({"t": numbers("b 1")})).empty
+    assert len(differences(cells({"t": numbers("a 1")}), cells({"t": numbers("a 2")}))) == 2
+
+
+def test_of_pictures_the_numbers_of_marks_are_read(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "F.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg"><path aria-label="shift: 0.25; n: 7" d="M9,9"/>'
+        "</svg>"
+    )
+    found = pictures(tmp_path)
+    assert {name: list(frame["part"]) for name, frame in found.items()} == {
+        "in/F.svg": ["0.25", "7"]
+    }
+
+
+def test_every_stage_of_a_smoke_study_that_needs_a_model_is_stored() -> None:
+    assert {path.stem for path in STAGES.iterdir()} == set(NAMES)
+    assert {path.stem for path in CLAIMS.iterdir()} == set(NAMES)
+    assert sum(path.stat().st_size for path in STAGES.iterdir()) < 500_000
+    for name in NAMES:
+        members, stages = planned(name, SMOKE)
+        held = stored(name, members)
+        assert set(held) == {
+            key for kind, key in stages if kind not in ("audit", "classes", "settings")
+        }
+        for member in members:
+            assert "predictions.parquet" in held[member.stages["asked"]], place_of(member, "asked")
+
+
+def test_a_key_is_named_by_whose_stage_it_is() -> None:
+    named = keys("simon-says")
+    assert list(named["part"][-2:]) == ["audit", "audit"]
+    before, after = (
+        cells({"plan": named}),
+        cells({"plan": named.replace(named["key"][0], "0" * 32)}),
+    )
+    assert first_of(differences(before, after)).startswith(
+        "plan, row 'balanced/dense/0/made', column key: stored '"
+    )
+
+
+def test_a_digest_does_not_depend_on_order_and_changes_with_any_key() -> None:
+    assert digest(["a", "b"]) == digest(["b", "a"])
+    assert len({digest(["a", "b"]), digest(["a", "c"]), digest(["a"]), digest(["ab"])}) == 4
+
+
+def test_the_keys_of_every_preset_are_stored() -> None:
+    held = comparison.read("plans")
+    assert held is not None
+    assert {frame.partition("/")[0] for frame in held["frame"]} == {
+        f"{name} {preset}" for name, preset in all_presets()
+    }
+
+
+def test_every_figure_is_drawn_by_some_audit() -> None:
+    drawn: set[str] = set()
+    for name in AUDITS:
+        held = comparison.read(name)
+        assert held is not None
+        drawn |= {frame.rpartition("/")[2].partition(" ")[0] for frame in held["frame"].unique()}
+    assert set(figure_ids()) - drawn == set()
+
+
 def test_the_values_of_every_audit_are_stored_and_no_others() -> None:
-    assert len(AUDITS) >= 12
+    assert len(AUDITS) >= 30
     assert {path.name for path in comparison.VALUES.iterdir()} == {f"{n}.parquet" for n in AUDITS}
     sizes = [path.stat().st_size for path in comparison.VALUES.iterdir()]
-    assert sum(sizes) < 2_000_000
+    assert sum(sizes) < 4_000_000
     for name in AUDITS:
         held = comparison.read(name)
         assert held is not None
@@ -168,7 +273,7 @@ def test_the_values_of_every_audit_are_stored_and_no_others() -> None:
 @pytest.mark.parametrize("hash_seed", ["0", "77"])
 def test_every_number_is_the_stored_one(hash_seed: str) -> None:
     made = subprocess.run(
-        [sys.executable, "-m", "tests.same"],
+        [sys.executable, "-m", "tests.same", "--jobs", "1"],
         cwd=ROOT,
         env=os.environ | {"PYTHONHASHSEED": hash_seed, "OMP_NUM_THREADS": "1"},
         capture_output=True,

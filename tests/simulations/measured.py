@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
+import pandas as pd
 
 import fairweight
 
@@ -69,7 +70,7 @@ def share(happened: Iterable[Any]) -> Share:
     """
     arrays = [np.asarray(x, dtype=float) for x in happened]
     values = [np.nanmean(x) for x in arrays if not np.isnan(x).all()]
-    return Share(float(np.mean(values)), len(values))
+    return Share(float(np.mean(values)) if values else np.nan, len(values))
 
 
 def stored(simulation: Callable[P, T]) -> Callable[P, T]:
@@ -108,6 +109,8 @@ def _written(value: Any) -> Any:
         return {"tuple": [_written(held) for held in value]}
     if isinstance(value, np.ndarray):
         return {"array": value.tolist()}
+    if isinstance(value, pd.DataFrame):
+        return {"frame": {str(name): value[name].tolist() for name in value}}
     if isinstance(value, list):
         return [_written(held) for held in value]
     return value.item() if isinstance(value, np.generic) else value
@@ -127,7 +130,7 @@ def _read(value: Any, known: dict[str, Any]) -> Any:
         return {_read(key, known): _read(part, known) for key, part in held}
     if kind == "tuple":
         return tuple(_read(part, known) for part in held)
-    return np.array(held)
+    return pd.DataFrame(held) if kind == "frame" else np.array(held)
 
 
 @cache

@@ -14,8 +14,9 @@ from .slices import CHURN, nothing, pair, single
 pytestmark = pytest.mark.slow
 
 
-def test_a_level_that_pays_10_points_in_300_of_10000_comes_first() -> None:
-    found = single(300, 0.1, CHURN)
+@pytest.mark.parametrize(("size", "excess"), [(500, 0.1), (300, 0.15)])
+def test_a_level_that_pays_more_comes_first(size: int, excess: float) -> None:
+    found = single(size, excess, CHURN)
     assert found.first.value >= 0.95
     assert found.covered.at_least(0.93)
 

@@ -27,6 +27,7 @@ from . import (
     people_shrunk,
     populations_figures,
     properties_found,
+    slices,
     small_groups,
 )
 from .measured import Figures
@@ -245,6 +246,7 @@ TABLES: dict[str, Callable[[], Figures]] = {
     "class-regression": class_regressions.class_regression,
     **people_shrunk.TABLES,
     **properties_found.TABLES,
+    **slices.TABLES,
     **mitigations.TABLES,
     **choices.TABLES,
 }

@@ -117,9 +117,9 @@ FUNCTIONS = {
     "compress": "fairweight.runs.stages:compress",
     "predict": "fairweight.runs.stages:predict",
     "similarity": "fairweight.runs.stages:similarity",
-    "audit": "fairweight.studies.stages:run",
-    "classes": "fairweight.studies.stages:run",
-    "settings": "fairweight.studies.stages:run",
+    "audit": "fairweight.studies.stages:audit",
+    "classes": "fairweight.studies.stages:classes",
+    "settings": "fairweight.studies.stages:settings",
 }
 DENSE = "dense"
 MOST_STAGES = 500_000  # the largest paper has 120,000

@@ -211,7 +211,7 @@ def count(
 
 # Count a large prediction data set in parts, in processes or on a cluster; cubes add.
 
-FUNCTION = "fairweight.runs.stages:run"
+FUNCTION = "fairweight.runs.stages:count"
 
 
 def count_in_parts(

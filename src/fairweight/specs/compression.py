@@ -12,7 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-# When a model is pruned, and how much at a time; the formulas are in lab/compress/schedules.py.
+# When a model is pruned, and how much at a time; the formulas are in lab/compression/schedules.py.
 
 _FROZEN = ConfigDict(extra="forbid")
 Share: TypeAlias = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]

@@ -1,7 +1,6 @@
 """A page and its twin: one function makes the data, two addresses show them."""
 
-from __future__ import annotations
-
+# No postponed annotations here: dependencies of pages are values of a function's own scope.
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints

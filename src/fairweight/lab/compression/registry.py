@@ -205,7 +205,7 @@ def spec_from(given: Mapping[str, Any]) -> Any:
 
 
 def _load_own() -> None:
-    importlib.import_module("fairweight.lab.compress.methods")
+    importlib.import_module("fairweight.lab.compression.methods")
 
 
 @cache

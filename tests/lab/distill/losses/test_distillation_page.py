@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import fairweight.lab.distill.losses  # noqa: F401  (registers them)
+import fairweight.lab.distillation.losses  # noqa: F401  (registers them)
 from fairweight.lab.distillation.registry import loss, losses
 
 PAGE = (Path(__file__).resolve().parents[4] / "docs/reference/distillation.md").read_text("utf-8")
@@ -21,7 +21,7 @@ def rows(heading: str) -> list[list[str]]:
 
 
 def test_every_loss_has_its_rows() -> None:
-    built_in = "fairweight.lab.distill.losses."
+    built_in = "fairweight.lab.distillation.losses."
     registered = [e.name for e in losses() if e.function.__module__.startswith(built_in)]
     assert registered == NAMES
     assert [row[0] for row in rows("| loss | formula")] == NAMES

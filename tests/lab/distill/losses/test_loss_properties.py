@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-import fairweight.lab.distill.losses  # noqa: F401  (registers them)
+import fairweight.lab.distillation.losses  # noqa: F401  (registers them)
 from fairweight.lab.distillation.registry import DistillationLoss, loss, losses
 
 NAMES = ["kd", "at", "sp", "fsp", "pkt", "crd", "hint", "max-pool-hint"]

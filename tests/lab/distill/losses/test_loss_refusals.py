@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-import fairweight.lab.distill.losses  # noqa: F401  (registers them)
+import fairweight.lab.distillation.losses  # noqa: F401  (registers them)
 from fairweight.errors import InputError
 from fairweight.lab.distillation.registry import Setting, loss
 

@@ -67,6 +67,56 @@ class Replicated:
             return np.concatenate([np.full_like(first, np.nan), second - first.mean(axis=0)])
         return np.concatenate([first, second])
 
+    @staticmethod
+    def beside(parts: Sequence[Replicated]) -> Replicated:
+        """The rows of several tables of one family as one."""
+        if len(parts) == 1:
+            return parts[0]
+
+        def joined(values: Sequence[Floats | None]) -> Floats | None:
+            known = [v for v in values if v is not None]
+            return np.concatenate(known, axis=-1) if len(known) == len(values) else None
+
+        def values(name: str) -> Values | None:
+            known = [v for v in (getattr(part, name) for part in parts) if v is not None]
+            if len(known) < len(parts):
+                return None
+            compressed = np.concatenate([v.compressed for v in known], axis=1)
+            excess = joined([v.excess for v in known])
+            return Values(joined([v.baseline for v in known]), compressed, excess)
+
+        observed = values("observed")
+        assert observed is not None
+        members = [part.members for part in parts if part.members is not None]
+        changed = [part.changed for part in parts if part.changed is not None]
+        influence = [part.influence for part in parts if part.influence is not None]
+        statistics = [part.statistic for part in parts if part.statistic is not None]
+        return Replicated(
+            observed,
+            values("bootstrap"),
+            values("swapped"),
+            members=None
+            if not members
+            else PerMember(
+                joined([m.baseline for m in members]),
+                np.concatenate([m.compressed for m in members], axis=-1),
+                joined([m.baseline_rest for m in members]),
+                joined([m.compressed_rest for m in members]),
+                members[0].compared,
+            ),
+            by_unit=values("by_unit"),
+            resampled=values("resampled"),
+            spread={
+                name: np.concatenate([part.spread[name] for part in parts])
+                for name in parts[0].spread
+            },
+            statistic=None
+            if len(statistics) < len(parts)
+            else lambda one, other: np.concatenate([s(one, other) for s in statistics], axis=1),
+            changed=Changed.beside(changed) if len(changed) == len(parts) else None,
+            influence=Influence.beside(influence) if len(influence) == len(parts) else None,
+        )
+
 
 def replicate(c: Comparison, wanted: Sequence[Estimand]) -> list[Replicated]:
     """Evaluate all estimands on the data, on bootstrap draws and on swaps."""

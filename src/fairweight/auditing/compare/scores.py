@@ -365,7 +365,7 @@ def replicate_scores(
     ):
         for key, replicated in part:
             found.setdefault(key, []).append(replicated)
-    return {key: _with_context(c, _side_by_side(parts)) for key, parts in found.items()}
+    return {key: _with_context(c, Replicated.beside(parts)) for key, parts in found.items()}
 
 
 def _undrawn(
@@ -534,36 +534,6 @@ def _exact(found: Replicated, exact: Floats | None, k: int) -> Replicated:
         bootstrap=moved(found.bootstrap),
         members=members,
         by_unit=None if found.by_unit is None else moved(found.by_unit),
-    )
-
-
-def _side_by_side(parts: Sequence[Replicated]) -> Replicated:
-    def joined(values: Sequence[Values | None]) -> Values | None:
-        given = [v for v in values if v is not None]
-        base = [v.baseline for v in given if v.baseline is not None]
-        if not given:
-            return None
-        return Values(
-            np.concatenate(base, axis=1), np.concatenate([v.compressed for v in given], axis=1)
-        )
-
-    observed = joined([p.observed for p in parts])
-    assert observed is not None
-    members = [p.members for p in parts if p.members is not None]
-    changed = [p.changed for p in parts if p.changed is not None]
-    influence = [p.influence for p in parts if p.influence is not None]
-    return Replicated(
-        observed,
-        joined([p.bootstrap for p in parts]),
-        joined([p.swapped for p in parts]),
-        changed=Changed.beside(changed) if changed else None,
-        influence=Influence.beside(influence) if influence else None,
-        members=PerMember(
-            np.concatenate([m.baseline for m in members if m.baseline is not None], axis=-1),
-            np.concatenate([m.compressed for m in members], axis=-1),
-        ),
-        by_unit=joined([p.by_unit for p in parts]),
-        spread={name: np.concatenate([p.spread[name] for p in parts]) for name in parts[0].spread},
     )
 
 

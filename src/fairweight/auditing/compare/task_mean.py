@@ -151,7 +151,15 @@ def _counted(c: Comparison, own: Iterable[Estimand]) -> dict[tuple[str, str], Dr
     for estimand, replicated in zip(alive, made, strict=True):
         key = (estimand.metric.name, estimand.slots.kind)
         grouped.setdefault(key, []).append((estimand, replicated))
-    return {key: _joined(members) for key, members in grouped.items()} | _flips(c)
+    return {key: _joined(parts) for key, parts in grouped.items()} | _flips(c)
+
+
+def _joined(parts: Sequence[Drawn]) -> Drawn:
+    """What one task has of a family as a single table."""
+    first = parts[0][0]
+    slots = join_slots([e.slots for e, _ in parts], first.slots.kind)
+    n, status = np.concatenate([e.n for e, _ in parts]), first.status if len(parts) == 1 else None
+    return replace(first, slots=slots, n=n, status=status), Replicated.beside([r for _, r in parts])
 
 
 def _scored(found: Comparison) -> dict[tuple[str, str], Drawn]:
@@ -361,71 +369,6 @@ def _denominator(c: Comparison, entry: Metric, grouping: Grouping) -> Floats:
         return everyone
     positives = c.pairs[grouping.name].label[:, c.positive]
     return positives if entry.event.given == "label" else everyone - positives
-
-
-def _joined(members: Sequence[Drawn]) -> Drawn:
-    """Quantities of one family in one task as a single table."""
-    first = members[0][0]
-    if len(members) == 1:
-        return members[0]
-    slots = join_slots([q.slots for q, _ in members], first.slots.kind)
-    n = np.concatenate([q.n for q, _ in members])
-
-    def values(pick: str) -> Values | None:
-        chosen = [getattr(r, pick) for _, r in members]
-        if any(v is None for v in chosen):
-            return None
-        return Values(
-            _beside([v.baseline for v in chosen]),
-            np.concatenate([v.compressed for v in chosen], axis=1),
-            _beside([v.excess for v in chosen]),
-        )
-
-    observed = values("observed")
-    assert observed is not None
-    each = [r.members for _, r in members]
-    changed = [r.changed for _, r in members if r.changed is not None]
-    return (
-        replace(first, slots=slots, n=n, status=None),
-        Replicated(
-            observed,
-            values("bootstrap"),
-            values("swapped"),
-            changed=Changed.beside(changed) if len(changed) == len(members) else None,
-            members=_members_beside([m for m in each if m is not None]),
-            by_unit=values("by_unit"),
-            resampled=values("resampled"),
-            statistic=_beside_statistic([r.statistic for _, r in members]),
-        ),
-    )
-
-
-def _beside_statistic(parts: Sequence[Statistic | None]) -> Statistic | None:
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    return lambda first, second: np.concatenate([part(first, second) for part in known], axis=1)
-
-
-def _members_beside(parts: Sequence[PerMember]) -> PerMember | None:
-    if not parts:
-        return None
-
-    def joined(name: str) -> Floats | None:
-        given = [getattr(part, name) for part in parts]
-        if any(values is None for values in given):
-            return None
-        return np.concatenate(given, axis=-1)
-
-    compressed = joined("compressed")
-    assert compressed is not None
-    rest = joined("baseline_rest"), joined("compressed_rest")
-    return PerMember(joined("baseline"), compressed, *rest, compared=parts[0].compared)
-
-
-def _beside(parts: Sequence[Floats | None]) -> Floats | None:
-    given = [part for part in parts if part is not None]
-    return np.concatenate(given, axis=1) if len(given) == len(parts) else None
 
 
 def _averaged(c: Comparison, tasks: Sequence[Drawn]) -> Drawn:

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
@@ -287,6 +288,10 @@ def register(**fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         fields.setdefault("name", function.__name__)
+        known = [each.name for each in dataclass_fields(Metric)]
+        for name in fields:
+            if name not in known:
+                raise UnknownNameError(f"The field of the metric '{fields['name']}'", name, known)
         for name in ("needs", "options"):
             fields[name] = frozenset(fields.get(name, ()))
         if fields.get("kind") == "comparison":

@@ -115,3 +115,17 @@ def test_the_audit_widens_for_few_clusters_and_says_so(monkeypatch: pytest.Monke
     )
     assert unwidened["ci_low"] > few["ci_low"]
     assert unwidened["ci_high"] < few["ci_high"]
+
+
+def test_an_unstable_row_still_counts_in_its_family() -> None:
+    """A class that is hardly ever predicted has no stable precision, and is one of three."""
+    y = np.repeat(["a", "b", "c"], 60)
+    dense = y.copy()
+    dense[y == "c"] = "a"
+    dense[-1] = "c"
+    small = dense.copy()
+    small[:5] = "b"
+    results = fw.audit(y, {"dense": dense, "small": small}, n_boot=200).results
+    rows = results[(results["metric"] == "precision") & (results["by"] == "class")]
+    tested = rows[rows["family"].notna()]
+    assert (tested["n_family"] == len(tested)).all()

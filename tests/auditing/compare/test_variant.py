@@ -199,6 +199,6 @@ def test_pandas_objects_are_put_in_one_order_by_their_index() -> None:
         n_boot=50,
     )
     assert row(audit.results, "accuracy", by="overall")["shift"] == 0
-    assert row(audit.results, "accuracy", group="sex=F")["n"] == 50
+    assert row(audit.results, "accuracy", "group", group="sex=F")["n"] == 50
     with pytest.raises(InputError, match="different indexes"):
         fw.audit(table["y"], {"dense": table["p"], "small": table["p"].reset_index(drop=True)})

@@ -37,9 +37,8 @@ from fairweight.auditing.compare.rows import (
     without_baseline_errors,
 )
 from fairweight.auditing.counts.cube import CubeMember
-from fairweight.auditing.metrics.registry import metrics
-
-_BY_GROUP = (("accuracy", "group"), ("accuracy", "intersection"))  # what structure is found in
+from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
+from fairweight.auditing.metrics.registry import metric, metrics
 
 
 @dataclass
@@ -72,11 +71,11 @@ def compare(
     rates: list[Built] = []
     zero: dict[str, bool] = {}
     for table in rate_rows(c, [m for m in metrics() if m.kind == "rate"]):
-        metric, kind = table.key
-        if zero.get(metric) and kind != "overall":
+        name, kind = table.key
+        if zero.get(name) and kind != "overall":
             continue  # one row says it for everybody
         if kind == "overall" and table.family.metric.one_row_if_zero:
-            zero[metric] = not np.any(table.family.members)
+            zero[name] = not np.any(table.family.members)
         made.blocks.append(table.block)
         rates.append(table)
     made.columns = {
@@ -85,7 +84,8 @@ def compare(
         if (chosen := groupings_of(c, kind))
     }
     made.confirmatory = [r for r in rates if r.is_confirmatory]
-    by_group = [r for r in rates if r.key in _BY_GROUP]
+    structured = metric(WORST_GROUP_SHIFT).of  # accuracy: who pays differently is asked of it
+    by_group = [r for r in rates if r.key[0] == structured and r.family.slots.by == "group"]
     made.blocks += [build(c, family, scope) for family, scope in flip_families(c)]
     made.blocks += [build(c, family, scope) for family, scope in heterogeneity(c, by_group)]
     wanted = [

@@ -210,6 +210,7 @@ def bias_amplification(counts: Counts, sides: Sides) -> Floats:
     unit="share",
     reference="sides",
     of="bias_amplification",
+    signature="worst_identity",
 )
 def worst_case(values: Floats, sides: Sides) -> Floats:
     """Signed maximum of bias amplification over the estimable identities (last axis).
@@ -259,6 +260,7 @@ def rarer_value(train_or_test: Counts) -> tuple[int, bool]:
     needs={"binary"},
     reference="rarer",
     instead="selection_rate_group_gap",
+    signature="rarer",
 )
 def tcb(counts: Counts, rarer: int | None = None) -> Floats:
     """How often the rarer value is predicted relative to how often it is true.

@@ -120,6 +120,7 @@ _BOTH_ERRORS = "both false positives and false negatives in the baseline"
     options={"zero_baseline"},
     relative=True,
     instead="cev_pp",
+    signature="zero_baseline",
 )
 def cev(
     base: Counts,
@@ -171,6 +172,7 @@ def cev(
     options={"zero_baseline"},
     relative=True,
     instead="sde_pp",
+    signature="zero_baseline",
 )
 def sde(
     base: Counts,
@@ -361,6 +363,7 @@ def normalized_fnr_change(base: Counts, compressed: Counts) -> Floats:
     pairs="changed",
     is_change=True,
     choosable=False,
+    signature="flips",
 )
 def flips(changed: Floats, n: Floats) -> Floats:
     """Share of examples whose prediction changed, right or wrong, from their number.
@@ -388,6 +391,7 @@ def flips(changed: Floats, n: Floats) -> Floats:
     pairs="lost",
     is_change=True,
     choosable=False,
+    signature="flips",
 )
 def harmful_flips(lost: Floats, n: Floats) -> Floats:
     """Share of examples that were right and are wrong now, from the number of lost answers.
@@ -415,6 +419,7 @@ def harmful_flips(lost: Floats, n: Floats) -> Floats:
     pairs="gained",
     is_change=True,
     choosable=False,
+    signature="flips",
 )
 def helpful_flips(gained: Floats, n: Floats) -> Floats:
     """Share of examples that were wrong and are right now, from the number of gained answers.

@@ -108,6 +108,7 @@ def worst_shift_level(base: Counts, compressed: Counts) -> NDArray[np.intp]:
     unit="points",
     of="accuracy",
     is_change=True,
+    signature="pair_by_group",
 )
 def worst_group_shift(base: Counts, compressed: Counts) -> Floats:
     """Lowest accuracy shift over the levels, counts (..., L, C); `worst_shift_level` says whose.
@@ -140,6 +141,7 @@ def worst_group_shift(base: Counts, compressed: Counts) -> Floats:
     unit="points",
     is_change=True,
     choosable=False,
+    signature="pair_by_group",
 )
 def excess_shift_standardised(base: Counts, compressed: Counts) -> Floats:
     """Each level's shift minus that of all others, label by label, averaged over labels: (..., L).
@@ -237,6 +239,7 @@ def _largest(z: Floats) -> Floats:
     aggregation="pairs",
     choosable=False,
     instead="harmful_flips",
+    signature="lost",
 )
 def concentration(lost: Floats) -> Floats:
     """Each level's share of all lost answers (last axis).

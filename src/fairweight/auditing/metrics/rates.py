@@ -243,6 +243,7 @@ def is_uncertain(score: Floats, *, binary: bool) -> np.ndarray[tuple[int, ...], 
     event=Event("uncertain"),
     needs={"score"},
     unit="share",
+    signature="uncertain",
 )
 def uncertainty(uncertain: Floats, n: Floats) -> Floats:
     """Share of uncertain examples, from their number (see `is_uncertain`) and that of all.
@@ -268,6 +269,7 @@ def uncertainty(uncertain: Floats, n: Floats) -> Floats:
     event=Event("top5"),
     needs={"label_rank"},
     unit="share",
+    signature="ranks",
 )
 def top5_accuracy(in_top5: Floats, n: Floats) -> Floats:
     """Share of examples whose label has rank 5 or better, from their number and that of all.

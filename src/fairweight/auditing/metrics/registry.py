@@ -196,6 +196,10 @@ ENTRY_POINTS = "fairweight.metrics"
 Kind = Literal["rate", "value", "grouping", "identity", "score", "comparison", "table"]
 Given = Literal["all", "label", "not_label"]
 Happens = Literal["correct", "wrong", "predicted", "abstained", "uncertain", "top5"]
+Signature = Literal[
+    "uncertain", "ranks", "rarer", "top_label", "promise", "worst_identity", "zero_baseline",
+    "flips", "pair_by_group", "lost",
+]  # fmt: skip
 PairEvent = Literal["changed", "lost", "gained"]  # of two predictions of one example
 Level = Literal["overall", "class", "group", "group*class", "grouping"]
 
@@ -239,6 +243,8 @@ class Metric:
     options: frozenset[str] = field(default_factory=frozenset)  # of the audit, passed on to it
     per_level: Callable[..., Any] | None = None  # same input: a value for every level
     level: Callable[..., Any] | None = None  # same input: index of the level that the value is of
+
+    signature: Signature | None = None  # what it takes on plain arrays; None: by its kind
 
     # Which rows it has.
     crossed: bool = False  # also by group and class

@@ -297,6 +297,7 @@ def ece(column: ScoreColumn, weights: Floats) -> Floats:
     no_limits=BIASED,
     unit="share",
     instead="calibration_error_sq",
+    signature="top_label",
 )
 def ece_top_label(column: ScoreColumn, weights: Floats) -> Floats:
     """Expected calibration error of the predicted class: (R, S).
@@ -345,6 +346,7 @@ def leave_one_out_gaps(
     undefined="no examples",
     needs={"score"},
     linear=True,
+    signature="promise",
 )
 def calibration_error_sq(column: ScoreColumn, weights: Floats) -> Floats:
     """Squared gap of score and outcome per bin, unbiased within bins: (R, S).
@@ -390,6 +392,7 @@ def calibration_error_sq(column: ScoreColumn, weights: Floats) -> Floats:
     linear=True,
     unit="share",
     instead="calibration_error_sq",
+    signature="promise",
 )
 def calibration_gap(column: ScoreColumn, weights: Floats) -> Floats:
     """Mean score minus mean outcome: (R, S).

@@ -24,7 +24,7 @@ from generate_reference import plain
 from results.study_figures import put
 
 from fairweight.report.figures import draw, figures
-from fairweight.report.figures.files import rendered
+from fairweight.report.figures.export import rendered
 from fairweight.studies.population_demo import in_processes
 
 if TYPE_CHECKING:

@@ -184,7 +184,7 @@ def _of_audit(folder: Path, name: str) -> list[Path]:
     if name not in FIGURES:
         return []
     from fairweight.auditing.archive import from_json
-    from fairweight.report.figures.files import save_figure
+    from fairweight.report.figures.export import save_figure
 
     result = from_json((folder / "audit" / "audit.json").read_text(encoding="utf-8"))
     origins = dict.fromkeys(variant.partition("+")[0] for variant in result.variants)

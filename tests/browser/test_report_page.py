@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fairweight.report.figures.data_rows import to_csv
+from fairweight.report.figures.export import to_csv
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -83,7 +83,7 @@ def test_none_qualifies(run: Run) -> None:
 
 
 def test_a_folder_and_a_held_out_half(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairweight.report.figures.files.rendered", lambda spec, kind: b"<svg/>")
+    monkeypatch.setattr("fairweight.report.figures.export.rendered", lambda spec, kind: b"<svg/>")
     made = run(
         "choose", *TABLES, *FEW, "--weight", "accuracy=1", "--weight", "unfairness=100",
         "--confirm-share", "0.5", "--out", "out",

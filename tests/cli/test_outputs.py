@@ -209,17 +209,18 @@ STOPS = """
 import os, sys, time
 from pathlib import Path
 from fairweight import api, cli
-from fairweight.report import html, machine
-from fairweight.tables import write
+from fairweight.auditing import archive
+from fairweight.report import html
+from fairweight.base import files
 at, calls, held = int(sys.argv[1]), 0, Path(sys.argv[2])
 # Auditing and drawing take longest and move nothing.
-api.audit_table = lambda *_, **__: api.Audit(machine.from_json(held.read_text()))
+api.audit_table = lambda *_, **__: api.Audit(archive.from_json(held.read_text()))
 html.render = lambda *_: "<!doctype html>"
 def stop_at(rename):
     def called(*arguments):
         global calls
         calls += 1
-        if calls == at and any(word in str(arguments[0]) for word in (".tmp", write.PENDING)):
+        if calls == at and any(word in str(arguments[0]) for word in (".tmp", files.PENDING)):
             print("stopped", flush=True)
             time.sleep(600)
         return rename(*arguments)
@@ -229,7 +230,7 @@ class Os:
         return getattr(os, name)
     replace = staticmethod(stop_at(os.replace))
     rename = staticmethod(stop_at(os.rename))
-write.os = Os()
+files.os = Os()
 sys.argv = ["fairweight", *sys.argv[3:]]
 sys.exit(cli.run(sys.argv[1:]))
 """

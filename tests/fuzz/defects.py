@@ -132,21 +132,21 @@ DEFECTS: tuple[Defect, ...] = (
     _defect(
         "weights are ignored",
         3,
-        "auditing.counts.count",
+        "auditing.counts.group_by",
         'weight=numbers(table, "weight") if aligned.has_weight else None,',
         "weight=None,",
     ),
     _defect(
         "tables are joined on the order of their rows",
         6,
-        "tables.members",
+        "tables.joins",
         "if counts[0] != counts[1]:",
         "if counts[0] == counts[1]:\n            return True\n        else:",
     ),
     _defect(
         "the place of a row in the examples table is taken for its identity",
         107,
-        "tables.members",
+        "tables.joins",
         """matched = " AND ".join(f"b.{key} = m.{key}" for key in keys)""",
         """matched = "b.rowid = m.rowid" if keys == ["example_id"] else " AND ".join("""
         """f"b.{key} = m.{key}" for key in keys)""",
@@ -154,14 +154,14 @@ DEFECTS: tuple[Defect, ...] = (
     _defect(
         "examples that some variant lacks are dropped in silence",
         543,
-        "tables.members",
+        "tables.joins",
         "elif self.drop_missing:",
         "elif True:",
     ),
     _defect(
         "an abstention is a prediction of the first class",
         9,
-        "auditing.counts.count",
+        "auditing.counts.group_by",
         "place[None] = -1",
         "place[None] = 0",
     ),
@@ -175,7 +175,7 @@ DEFECTS: tuple[Defect, ...] = (
     _defect(
         "the byte-order mark is part of the first column's name",
         57,
-        "tables.delimited",
+        "tables.formats",
         "selected = [_as_whole(c) if c in whole else quote(c) for c in columns]",
         "selected = [_as_whole(c) if c in whole else quote(c) for c in columns]\n"
         "        if _head(files[0]).startswith('\\xef\\xbb\\xbf'):\n"
@@ -191,7 +191,7 @@ DEFECTS: tuple[Defect, ...] = (
     _defect(
         "codes of groups are shifted by one where some value is missing",
         5,
-        "auditing.counts.count",
+        "auditing.counts.group_by",
         "        at = {value: k for k, value in enumerate(levels)}\n        columns.append(",
         "        at = {value: (k + (None in levels)) % len(levels)\n"
         "              for k, value in enumerate(levels)}\n        columns.append(",
@@ -206,7 +206,7 @@ DEFECTS: tuple[Defect, ...] = (
     _defect(
         "each row of a counted table is one example",
         1,
-        "auditing.counts.count",
+        "auditing.counts.group_by",
         """number = 'CAST(sum("count") AS BIGINT)' if aligned.has_count else "count(*)\"""",
         """number = "count(*)\"""",
     ),
@@ -227,7 +227,7 @@ DEFECTS: tuple[Defect, ...] = (
     _defect(
         "a constant label ends with an error of ours",
         15,
-        "auditing.compare.rates",
+        "auditing.compare.rows",
         'if estimate is not None and (kind != "group*class" or estimate.n.any()):',
         "if estimate is not None and len(estimate.n):",
     ),
@@ -241,7 +241,7 @@ DEFECTS: tuple[Defect, ...] = (
     _defect(
         "the page suggests commands without quotes",
         413,
-        "report.next_steps",
+        "report.sections",
         'return shlex.join(["fairweight", "explain", *_tables(result)])',
         'return " ".join(["fairweight", "explain", *_tables(result)])',
     ),

@@ -237,7 +237,7 @@ def quick(*, page: bool, tables: bool) -> Iterator[None]:
     import fairweight.auditing.archive
     import fairweight.auditing.compare.signs
     import fairweight.auditing.compare.simultaneous
-    import fairweight.report.figures.files
+    import fairweight.report.figures.export
     import fairweight.report.html
 
     built = command_line_tree()
@@ -247,7 +247,7 @@ def quick(*, page: bool, tables: bool) -> Iterator[None]:
         compare = fairweight.auditing.compare
         for drawing in (compare.signs, compare.simultaneous):
             held.enter_context(patch.object(drawing, "N_DRAWS", DRAWS))
-        drawn = patch.object(fairweight.report.figures.files, "rendered", lambda *_: b"<svg/>")
+        drawn = patch.object(fairweight.report.figures.export, "rendered", lambda *_: b"<svg/>")
         held.enter_context(drawn)
         if not page:
             empty = patch.object(fairweight.report.html, "render", lambda *_: "<p>not made</p>")

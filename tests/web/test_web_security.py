@@ -47,7 +47,7 @@ def test_headers_of_every_answer(client: TestClient, monkeypatch: pytest.MonkeyP
     def broken(*_: Any) -> None:
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr(audit, "_made", broken)
+    monkeypatch.setattr(audit, "_overview_page", broken)
     asset = next(link for link in Found(client.get("/").text).links if "static" in link)
     answers = [
         *(client.get(page) for page in ("/", "/index.json", asset, "/openapi.json", "/nowhere")),

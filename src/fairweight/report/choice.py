@@ -269,7 +269,7 @@ def save(
     from fairweight.auditing.archive import write_frames
     from fairweight.auditing.choose.tables import as_result
     from fairweight.report.figures import draw
-    from fairweight.report.figures.files import rendered
+    from fairweight.report.figures.export import rendered
 
     text = to_json(choice, command)
     result = as_result(choice)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.exemplars.table import in_turn
 from fairweight.auditing.result import records
 from fairweight.base.wording import missing, shown
 from fairweight.report.explanation_sentences import sentences_by_variant
@@ -298,6 +297,8 @@ def audit_digest(result: AuditResult) -> str:
 
 def _chosen(table: pd.DataFrame, images: Mapping[Key, str]) -> list[Key]:
     """The first of every variant and task in turn: modal ones, then the furthest apart."""
+    from fairweight.auditing.exemplars.table import in_turn
+
     lists: dict[tuple[str, str], list[Key]] = {}
     for modal in (True, False):  # each in the order of the table, the furthest apart first
         for row in records(table[table["modal"] == modal], ("variant", "task", "example_id")):

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from fairweight.auditing.explain.slices import UNSEARCHED
 from fairweight.auditing.result import records
 from fairweight.base.wording import missing, real, shown, text
-from fairweight.report.figures.explained import (
+from fairweight.report.figures.inputs import (
     at_cut,
     correlation,
     cut_name,
     cuts,
+    in_words,
     noted,
     untold,
     usual_cut,
 )
-from fairweight.report.figures.individual_points import in_words
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
     bracket,

@@ -32,7 +32,7 @@ def draw_all(
     from fairweight.base.files import atomic_file
     from fairweight.base.trust import inside
     from fairweight.report.figures import draw, figures
-    from fairweight.report.figures.files import rendered
+    from fairweight.report.figures.export import rendered
 
     together = {figure.id for figure in figures() if figure.once}
     for id in ids:

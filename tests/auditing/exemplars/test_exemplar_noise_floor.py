@@ -171,8 +171,8 @@ def test_several_children_of_one_parent_are_not_exchanged(population):
 def test_large_tables_are_sampled_and_say_so(population, monkeypatch):
     label, members = population
     whole = find(from_arrays(label, members))
-    monkeypatch.setattr("fairweight.auditing.exemplars.retraining.MOST_EXAMPLES", 60)
-    monkeypatch.setattr("fairweight.auditing.exemplars.retraining.MOST_EXAMPLES", 60)
+    for module in ("retraining", "exemplars"):
+        monkeypatch.setattr(f"fairweight.auditing.exemplars.{module}.MOST_EXAMPLES", 60)
     part = find(from_arrays(label, members))
     assert part.counts["floor"][0] == pytest.approx(whole.counts["floor"][0], rel=0.5)
     assert any("rest on 60 of the examples" in note for note in part.notes)

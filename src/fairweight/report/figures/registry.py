@@ -1,28 +1,43 @@
-"""The registry of figures: an id of the papers (or `FW-…`) to one function that draws it."""
+"""The registry of figures: an id of the papers (or `FW-…`) to its text and what draws it.
+
+A figure is two entries of the same id: a function in a catalogue (which rows, which form, which
+options) and its text in `figures.toml`, whose order is the order of the report.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
+from fairweight.auditing.result import variant_of
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.report.figures.theme import Absent, Spec, finished, label
 from fairweight.report.members import members_of, worded, worded_spec
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
-Spec: TypeAlias = dict[str, Any]
+TEXTS = Path(__file__).with_name("figures.toml")
+
+Name: TypeAlias = str | None  # of a task; none where nobody asked for one
+Drawn: TypeAlias = Spec | Absent
+Draw: TypeAlias = "Callable[[AuditResult, str, Name], Drawn]"
 
 
 @dataclass(frozen=True)
-class Absent:
-    """Why a figure cannot be drawn from this audit."""
+class Text:
+    """What is said about a figure, and where a report puts it."""
 
-    reason: str
-
-
-Draw: TypeAlias = "Callable[[AuditResult, str | None, str | None], Spec | Absent]"
+    title: str
+    caption: str
+    alt: str  # what it shows, for those who do not see it; names in braces are filled in
+    more: bool = False
+    explains: bool = False
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,44 +63,96 @@ class Drawing:
     reason: str | None
 
 
-_FIGURES: dict[str, Figure] = {}
+_FUNCTIONS: dict[str, Draw] = {}
+_OTHERS: dict[str, Figure] = {}  # of other packages, which bring their own text
 
 
 def figure(
     id: str,
     *,
-    title: str,
-    caption: str,
+    title: str | None = None,
+    caption: str | None = None,
     more: bool = False,
     explains: bool = False,
     once: bool = False,
 ) -> Callable[[Draw], Draw]:
-    """Register a function `(result, variant, task) -> specification or Absent` under an id."""
+    """Register a function `(result, variant, task) -> specification or Absent` under an id.
+
+    The description of the specification is its alternative text, or `alt(…)`, the facts that are
+    filled into that of `figures.toml`.
+
+    Parameters
+    ----------
+    title, caption, more, explains, once
+        Of a figure that has no text in `figures.toml`.
+    """
 
     def add(function: Draw) -> Draw:
-        if id in _FIGURES:
+        if id in _FUNCTIONS or id in _OTHERS:
             raise InputError(f"A figure '{id}' is registered already; choose another id.")
-        _FIGURES[id] = Figure(id, title, caption, function, more, explains, once)
+        if title is None or caption is None:
+            if id not in texts():
+                raise InputError(
+                    f"A figure '{id}' has no text; give it a title and a caption, or a figure of "
+                    f"this package an entry in {TEXTS.name}."
+                )
+            _FUNCTIONS[id] = function
+        else:
+            _OTHERS[id] = Figure(id, title, caption, function, more, explains, once)
         return function
 
     return add
 
 
+@cache
+def texts() -> dict[str, Text]:
+    """The text of every figure, in the order of the report."""
+    with TEXTS.open("rb") as stream:
+        found = tomllib.load(stream)
+    made = {}
+    for id, entry in found.items():
+        title, caption, told = (" ".join(entry.pop(k).split()) for k in ("title", "caption", "alt"))
+        made[id] = Text(title, caption, told, **entry)
+    return made
+
+
+class Facts(dict[str, object]):
+    """What an alternative text says of one drawing, under the names that it has in braces."""
+
+
+def alt(**facts: object) -> Facts:
+    """The facts of an alternative text; `baseline` and `variant` are added to them."""
+    return Facts(facts)
+
+
 def figures() -> tuple[Figure, ...]:
     """Every registered figure, in the order in which a report shows them."""
-    return tuple(_FIGURES.values())
+    own = [
+        Figure(id, text.title, text.caption, _FUNCTIONS[id], text.more, text.explains, text.once)
+        for id, text in texts().items()
+    ]
+    return (*own, *_OTHERS.values())
 
 
 def draw(
     id: str, result: AuditResult, variant: str | None = None, task: str | None = None
 ) -> Drawing:
     """Draw one figure of one variant (the first by default)."""
-    from fairweight.report.figures.theme import finished
-
-    if id not in _FIGURES:
-        raise UnknownNameError("Figure", id, _FIGURES)
-    entry = _FIGURES[id]
-    drawn = entry.function(result, variant, task)
+    known = {entry.id: entry for entry in figures()}
+    if id not in known:
+        raise UnknownNameError("Figure", id, known)
+    entry = known[id]
+    # The tables of a choice may be of a baseline alone.
+    alone = variant is None and not result.variants
+    name = result.baseline if alone else variant_of(result, variant)
+    try:
+        drawn = entry.function(result, name, task)
+    except Absent as absent:
+        drawn = absent
     if isinstance(drawn, Absent):
         return Drawing(entry, variant, None, worded(drawn.reason, members_of(result)))
+    facts = drawn.get("description")
+    if isinstance(facts, Facts):
+        both = {"baseline": label(result.baseline), "variant": label(name)}
+        drawn["description"] = texts()[id].alt.format_map(both | facts)
     return Drawing(entry, variant, worded_spec(finished(drawn), result), None)

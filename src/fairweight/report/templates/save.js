@@ -37,7 +37,7 @@
     }
   };
 
-  // The same rows as `fairweight report figure ID --out FILE.csv`: report/figures/data_rows.py.
+  // The same rows as `fairweight report figure ID --out FILE.csv`: report/figures/export.py.
   const tables = (part, found) => {
     if (Array.isArray(part)) part.forEach((held) => tables(held, found));
     else if (part && typeof part === "object") {

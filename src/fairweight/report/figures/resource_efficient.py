@@ -1,0 +1,454 @@
+"""SG: figures of Sinha and Groover. Tables before and after, by class and by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairweight.auditing.result import at_task, records, select
+from fairweight.base.wording import NOTHING, missing, real
+from fairweight.report.figures.forms import intervals
+from fairweight.report.figures.forms.encoding import colors, layer, quantitative
+from fairweight.report.figures.forms.lines import sparsity_panel
+from fairweight.report.figures.forms.text_table import change_table
+from fairweight.report.figures.inputs import (
+    NO_LEVELS,
+    Pair,
+    Row,
+    direction,
+    left_blank,
+    measured,
+    member_values,
+    pairs,
+    pairs_of,
+    point,
+    retrained,
+    sizes,
+    sparsity_levels,
+    why_missing,
+)
+from fairweight.report.figures.registry import Drawn, Name, alt, figure
+from fairweight.report.figures.theme import (
+    BLUE,
+    GREY,
+    ORANGE,
+    Absent,
+    Spec,
+    label,
+    labels,
+    largest,
+    models,
+    pair_title,
+    selection,
+    titled,
+    value,
+    variants_title,
+)
+from fairweight.report.numbers import MINUS, count, is_share, signed
+
+if TYPE_CHECKING:
+    from fairweight.auditing.result import AuditResult
+
+NO_BAND: dict[str, float | None] = {"floor_low": None, "floor_high": None}
+
+
+def _largest_shift(rows: Iterable[Row]) -> float:
+    """The largest change among some rows."""
+    known = [abs(real(row["shift"])) for row in rows if not missing(row["shift"])]
+    return max(known, default=0.0)
+
+
+# --- rates of classes ----------------------------------------------------------------------------
+
+
+@figure("SG-F1")
+def fpr_per_class(result: AuditResult, name: str, task: Name) -> Drawn:
+    return _class_rates(result, name, task, "fpr", "false positive rate", zero=True)
+
+
+@figure("SG-F2")
+def precision_per_class(result: AuditResult, name: str, task: Name) -> Drawn:
+    return _class_rates(result, name, task, "precision", "precision", zero=False)
+
+
+def _class_rates(
+    result: AuditResult, name: str, task: Name, metric: str, words: str, *, zero: bool
+) -> Drawn:
+    """The rate of every class in the baseline and the variant, with intervals."""
+    limit = 40
+    found = {
+        str(c): both
+        for c, both in pairs(result, name, metric, "class", task).items()
+        if not (missing(both[0]["baseline"]) and missing(both[0]["compressed"]))
+    }
+    if not found:
+        return Absent(f"there is no {words} by class")
+    # How far a rate moved; what became undefined comes first, because it must be seen.
+    moves = [value(real(row["compressed"]) - real(row["baseline"])) for row, _ in found.values()]
+    kept = largest(list(found), [float("inf") if m is None else abs(m) for m in moves], limit)
+    values: list[Row] = []
+    for text, c in zip(labels(kept), kept, strict=True):
+        before = {"class": text, "model": label(result.baseline), **NO_BAND}
+        values.append(before | measured(found[c], "baseline"))
+        after = {"class": text, "model": label(name)} | retrained(found[c])
+        values.append(after | measured(found[c], "compressed"))
+    higher = count(sum(found[c][0]["compressed"] > found[c][0]["baseline"] for c in kept))
+    chosen = selection(len(kept), len(found), "classes")
+    axis = "FPR, %" if metric == "fpr" else f"{words}, %"
+    tooltip = intervals.value_tooltip(("class", "model"), ".2f", "%")
+    form = intervals.PairedRows("class", "model", models(result, name), axis, tooltip, zero=zero,
+                      said={"type": "nominal"})  # fmt: skip
+    return {
+        "title": pair_title(result, name, chosen, sizes(values, "class"), left_blank(values)),
+        "description": alt(n=count(len(kept)), higher=higher),
+        "width": 420,
+        "height": {"step": 12},
+        "data": {"values": values},
+        "layer": intervals.paired_rows(values, form),
+    }
+
+
+@figure("SG-F5")
+def class_gaps(result: AuditResult, name: str, task: Name) -> Drawn:
+    limit = 20
+    if len(result.classes) != 2:
+        return Absent("the labels are not binary")
+    # The positive class first; without one, in the audit's order.
+    classes = sorted(result.classes, key=lambda c: c != result.positive)
+    found = {
+        metric: {
+            own: rows
+            for own, rows in pairs_of(result, result.variants, metric, "class", task).items()
+            if set(classes) <= set(rows)
+        }
+        for metric in ("recall", "precision")
+    }
+    every = [v for v in result.variants if any(v in rows_of for rows_of in found.values())]
+    importance = [
+        float("inf")
+        if v == name
+        else _largest_shift(row for of in found.values() for row, _ in of.get(v, {}).values())
+        for v in every
+    ]
+    kept = largest(every, importance, limit)
+    order = labels([result.baseline, *kept])
+    panels: list[Spec] = []
+    drawn: list[Row] = []
+    for metric, rows_of in found.items():
+        # The baseline as the variant of this section is compared with it.
+        rows = [(order[0], name, "baseline")] if name in rows_of else []
+        rows += [(order[i], v, "compressed") for i, v in enumerate(kept, 1) if v in rows_of]
+        values = [
+            _class_value(model, c, rows_of[v][c], side, this=v == name and side == "compressed")
+            for model, v, side in rows
+            for c in classes
+        ]
+        if values:
+            drawn += values
+            panels.append(_gap_panel(metric, values, order, [label(c) for c in classes]))
+    if not panels:
+        return Absent("there is no recall or precision of both classes")
+    first, second = map(label, classes)
+    return {
+        "title": titled(
+            f"{first} minus {second}",
+            f"ring: {label(name)}",
+            sizes(drawn, "value"),
+            selection(len(kept), len(every), "variants"),
+            left_blank(drawn),
+        ),
+        "description": alt(first=first, second=second, n=count(len(kept))),
+        "hconcat": panels,
+        "spacing": 60,
+    }
+
+
+def _class_value(model: str, of: str, both: Pair, side: str, *, this: bool) -> Row:
+    here = {"model": model, "class": label(of), "this": this}
+    if side == "baseline":
+        return here | NO_BAND | measured(both, "baseline")
+    return here | retrained(both) | measured(both, "compressed")
+
+
+def _gap_panel(metric: str, values: list[Row], order: list[str], classes: list[str]) -> Spec:
+    """Both classes of every model, with the gap between what is drawn at the right."""
+    width = 230
+    gaps = []
+    for one, other in zip(values[::2], values[1::2], strict=True):
+        known = one["value"] is not None and other["value"] is not None
+        gap = signed(one["value"] - other["value"], 1) if known else NOTHING
+        gaps.append({"model": one["model"], "gap": gap})
+    color = colors("class", dict(zip(classes, (ORANGE, BLUE), strict=True)))
+    tooltip = intervals.value_tooltip(("model", "class"), ".2f", "%")
+    form = intervals.PairedRows(
+        "model", "class", color, f"{metric}, %", tooltip, order, size=45, limit=width
+    )
+    place = form.place
+    at = {"y": place["y"], "yOffset": place["yOffset"], "x": quantitative("value", **form.along)}
+    ring = layer("point", at, where="isValid(datum.value) && datum.this", size=110, color=GREY,
+                 strokeWidth=1.5)  # fmt: skip
+    right = {"x": {"value": width + 44}}
+    heading = {"y": {"value": -6}, **right, "text": {"field": "text"}}
+    written = {"y": place["y"], **right, "text": {"field": "gap"}}
+    return {
+        "width": width,
+        "height": {"step": 13},
+        "data": {"values": values},
+        "layer": [
+            *intervals.paired_rows(values, form, over=[ring]),
+            layer("text", heading, values=[{"text": "gap"}], align="right", opacity=0.8),
+            layer("text", written, values=gaps, align="right"),
+        ],
+    }
+
+
+# --- against sparsity ----------------------------------------------------------------------------
+
+
+@figure("SG-F3")
+def accuracy_and_auc(result: AuditResult, name: str, task: Name) -> Drawn:
+    levels = sparsity_levels(result)
+    if not levels:
+        return Absent(NO_LEVELS)
+    lines = [label(level.method) for level in levels.values()]
+    panels: list[Spec] = []
+    blank: dict[str, str] = {}
+    for metric, words in {"accuracy": "accuracy", "auc": "AUC"}.items():
+        points: list[Row] = []
+        for own, rows in pairs_of(result, list(levels), metric, "overall", task).items():
+            for row, method in rows.values():
+                if missing(row["compressed"]):
+                    blank[words] = why_missing(row)
+                else:
+                    points.append(point(row, levels[own], this=own == name, method=method))
+        if points:
+            ticks = member_values(result, levels, metric, task)
+            panels.append(sparsity_panel(points, ticks, f"{words}, %", lines))
+    if not panels:
+        return Absent("no variant with a sparsity has an accuracy or an AUC")
+    said = [f"no {words} ({why})" for words, why in blank.items()]
+    found = [level.sparsity for level in levels.values()]
+    n = count(len(levels))
+    return {
+        "title": titled(
+            f"{n} variants against {label(result.baseline)}",
+            f"ring: {label(name)}",
+            f"n {count(result.n_examples)}",
+            *said,
+        ),
+        "description": alt(n=n, low=min(found), high=max(found)),
+        "concat": panels,
+        "columns": 2,
+    }
+
+
+# --- rates of groups -----------------------------------------------------------------------------
+
+Table = dict[str, dict[tuple[str, str], Pair]]  # group → (variant, metric) → rows
+
+
+@figure("SG-F4")
+def errors_per_group(result: AuditResult, name: str, task: Name) -> Drawn:
+    positive = result.positive if len(result.classes) == 2 else None
+    of = "mean over classes" if positive is None else f"positive: {label(positive)}"
+    rates = {"fpr": ("FPR", ORANGE), "fnr": ("FNR", BLUE)}
+    words = "False positive and false negative rate"
+    form = intervals.GroupPanels(
+        rates, words, f"rate, % ({of})", 100.0, ".2f", zero=True, top=100.0
+    )
+    return _group_rates(result, name, task, form)
+
+
+@figure("SG-F6")
+def ppv_ratio_per_group(result: AuditResult, name: str, task: Name) -> Drawn:
+    ratio = {"ppv_ratio": ("PPV ratio", BLUE)}
+    form = intervals.GroupPanels(ratio, "PPV ratio", "PPV ratio", 1.0, ".3f", zero=False, top=1.0)
+    return _group_rates(result, name, task, form)
+
+
+def _group_rates(result: AuditResult, name: str, task: Name, form: intervals.GroupPanels) -> Drawn:
+    """Every metric of every group in the baseline and all variants; `name` is ringed."""
+    most_panels, most_models = 12, 16
+    table = _by_group(result, form, task)
+    if not table:
+        return Absent(_why_no_groups(result, name, form, task))
+    # The variants that fit: those that change most, and the one that the figure is about.
+    importance = [
+        float("inf")
+        if v == name
+        else _largest_shift(
+            row for found in table.values() for (own, _), (row, _) in found.items() if own == v
+        )
+        for v in result.variants
+    ]
+    variants = largest(list(result.variants), importance, most_models - 1)
+    changes = [_largest_shift(row for row, _ in found.values()) for found in table.values()]
+    groups = largest(list(table), changes, most_panels)
+    order = labels([result.baseline, *variants])
+    values: list[Row] = []
+    for text, group in zip(labels(groups), groups, strict=True):
+        # The number of examples behind each metric, once where they are the same.
+        own = [table[group].get((name, metric)) for metric in form.metrics]
+        size = "n " + " / ".join(dict.fromkeys(count(both[0]["n"]) for both in own if both))
+        for (variant, metric), both in table[group].items():
+            here = {"group": text, "size": size, "metric": form.metrics[metric][0]}
+            if variant == name:  # the baseline as this variant is compared with it
+                before: Row = {**here, "model": order[0], "place": 0, "this": False, **NO_BAND}
+                values.append(before | measured(both, "baseline", form.scale))
+            if variant in variants:
+                place = 1 + variants.index(variant)
+                after = {**here, "model": order[place], "place": place, "this": variant == name}
+                after |= retrained(both, form.scale)
+                values.append(after | measured(both, "compressed", form.scale))
+    return {
+        "title": variants_title(
+            result,
+            len(variants),
+            f"ring: {label(name)}",
+            selection(len(groups), len(table), "groups"),
+            selection(len(variants), len(result.variants), "variants"),
+            left_blank(values),
+        ),
+        "description": alt(n=count(len(groups)), variants=count(len(variants))),
+        **intervals.group_panels(values, form, order),
+    }
+
+
+def _by_group(result: AuditResult, form: intervals.GroupPanels, task: Name) -> Table:
+    """Rows of groups of single columns; of intersections only where there is nothing else."""
+    from fairweight.auditing.gate.endpoints import column_of
+
+    columns = result.single_columns or result.groupings
+    table: Table = {}
+    for metric in form.metrics:
+        rows_of = pairs_of(result, result.variants, metric, "group", task)
+        named = {str(group) for rows in rows_of.values() for group in rows}
+        wanted = {group for group in named if column_of(group, result.groupings) in columns}
+        for variant, rows in rows_of.items():
+            for group, both in rows.items():
+                if group in wanted:
+                    table.setdefault(str(group), {})[variant, metric] = both
+    return {
+        group: found
+        for group, found in table.items()
+        if not all(
+            missing(row["baseline"]) and missing(row["compressed"]) for row, _ in found.values()
+        )
+    }
+
+
+def _why_no_groups(result: AuditResult, name: str, form: intervals.GroupPanels, task: Name) -> str:
+    if not result.groupings:
+        return "there are no groups"
+    for by in ("group", "grouping", "overall"):
+        for metric in form.metrics:
+            rows = records(at_task(select(result, name, metric, by), result, task))
+            if rows:
+                return why_missing(rows[0])
+    return f"there is no {form.words} by group"
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+SIZE, FLOOR = "n", "retraining, up to"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table: a metric of one class, or of all examples, in every variant."""
+
+    metric: str
+    heading: str
+    found: dict[str, Pair]  # by variant
+
+
+@figure("SG-T1")
+def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
+    most_classes, most_variants = 12, 6
+    by_class = pairs(result, name, "recall", "class", task)
+    if not by_class:
+        return Absent("there are no rates by class")
+    changes = [_largest_shift([row]) for row, _ in by_class.values()]
+    classes = largest([str(c) for c in by_class], changes, most_classes)
+    # The variants that fit: those whose accuracy changes most, and that of the section.
+    rows_of = pairs_of(result, result.variants, "accuracy", "overall", task)
+    importance = [
+        float("inf") if v == name else _largest_shift(row for row, _ in rows.values())
+        for v, rows in rows_of.items()
+    ]
+    chosen = largest(list(rows_of), importance, most_variants)
+    lines = _lines(result, chosen, classes, task)
+    columns = labels([result.baseline, *chosen])
+    rows = labels([line.heading for line in lines])
+    floors = any(not missing(both[0]["noise_floor"]) for x in lines for both in x.found.values())
+    cells: list[dict[str, Any]] = []
+    for row, line in zip(rows, lines, strict=True):
+        first = line.found.get(name) or next(iter(line.found.values()))
+        cells.append({"row": row, "column": SIZE, "text": count(first[0]["n"]), "why": None})
+        cells.append({"row": row, "column": columns[0], **_cell(first, "baseline")})
+        for column, own in zip(columns[1:], chosen, strict=True):
+            if own in line.found:
+                here = {"row": row, "column": column, "this": own == name}
+                cells.append(here | _cell(line.found[own], "compressed"))
+        if floors:
+            # The largest of the variants: they differ only where their numbers of members do.
+            every = [real(own["noise_floor"]) for own, _ in line.found.values()]
+            floor = max((f for f in every if not missing(f)), default=None)
+            share = is_share(line.metric)
+            said = NOTHING if floor is None else f"{100 * floor:.1f}" if share else f"{floor:.3f}"
+            cells.append({"row": row, "column": FLOOR, "text": said, "why": None})
+    worse = sum(str(cell.get("ink", "")).startswith("worse") for cell in cells)
+    return {
+        "title": variants_title(
+            result,
+            len(chosen),
+            selection(len(classes), len(by_class), "classes"),
+            selection(len(chosen), len(result.variants), "variants"),
+            left_blank(cells),
+        ),
+        "description": alt(
+            n=count(len(lines)),
+            variants=count(len(chosen)),
+            classes=count(len(classes)),
+            worse=count(worse),
+        ),
+        **change_table(cells, rows, [SIZE, *columns, *([FLOOR] if floors else [])]),
+    }
+
+
+def _lines(result: AuditResult, variants: list[str], classes: list[str], task: Name) -> list[Line]:
+    lines: list[Line] = []
+    for metric, heading in (("accuracy", "accuracy, %"), ("auc", "AUC, %"), ("kappa", "kappa")):
+        rows_of = pairs_of(result, variants, metric, "overall", task)
+        known = {v: rows[None] for v, rows in rows_of.items() if None in rows}
+        if any(not missing(row["baseline"]) for row, _ in known.values()):
+            lines.append(Line(metric, heading, known))
+    for metric, word in (("fpr", "FPR"), ("precision", "precision"), ("recall", "recall")):
+        rows_of = pairs_of(result, variants, metric, "class", task)
+        for c in classes:
+            known = {v: rows[c] for v, rows in rows_of.items() if c in rows}
+            if known:
+                lines.append(Line(metric, f"{word} of {c}, %", known))
+    return lines
+
+
+def _cell(both: Pair, side: str) -> dict[str, Any]:
+    """A number with its interval, and whether the limits of the paired shift exclude 0."""
+    row, method = both
+    if missing(row[side]):
+        return {"text": "×", "why": why_missing(row)}
+    known = method is not None and not missing(method[f"{side}_low"])
+    limits = method if known and method is not None else row
+    scale, form = (100.0, ".1f") if is_share(str(row["metric"])) else (1.0, ".3f")
+    said = format(scale * real(row[side]), form)
+    low, high = real(limits[f"{side}_low"]), real(limits[f"{side}_high"])
+    if not (missing(low) or missing(high)):
+        said += f" [{scale * low:{form}}, {scale * high:{form}}]"
+    told = direction(row)
+    ink = None
+    if side == "compressed" and told:
+        better = "better" if (told > 0) != (row["metric"] == "fpr") else "worse"
+        beyond = method is not None and direction(method) == told
+        ink = f"{better}, {'the method' if beyond else 'these models'}"
+    return {"text": said.replace("-", MINUS), "why": None, "ink": ink}

@@ -1,4 +1,4 @@
-"""Write metrics.md, command-line.md and figures.md of docs/reference from the code itself.
+"""Write metrics.md, results.md, command-line.md and figures.md of docs/reference from the code.
 
     python docs/generate_reference.py
 
@@ -98,6 +98,79 @@ def metrics_page() -> str:
             lines += [f"### {entry.name}", f"{plain(summary)}."]
             lines.append(table(("", ""), rows.items()))
     return "\n\n".join(lines) + "\n"
+
+
+RESULTS = """
+An audit is a set of tidy tables. In Python they are pandas frames (`audit.results`, `audit.power`,
+…); on disk they are `tables/NAME.parquet` and, those of every audit, `tables/NAME.csv` too.
+Exemplars and explanations, where they were asked for, are `audit.explanations[NAME]` and
+`tables/NAME.parquet`; [below](#explanations) stand their columns. `fw.load(FOLDER)` reads all of
+them back, with the types below. Names are exact in Parquet and JSON; in CSV, text that a
+spreadsheet would run as a formula gets a leading apostrophe.
+
+A number that cannot be had is missing (NaN in pandas, empty in CSV, null in JSON), never 0, and
+`status` says why.
+"""
+EXPLANATIONS = """
+Tables of `fairweight exemplars`, of `fairweight explain` and of `explain=` in Python, of choices
+and of mitigations. Each is there only if it was asked for and if there is something to say. They
+describe these models and are associations, never causes. Intervals are of level 1 − α, and `low`
+and `high` are their ends.
+"""
+AUDIT_JSON = """
+One small object, valid JSON throughout (null, never NaN). It appears last, so its presence says
+that an output folder is complete. Of the tables it holds the rows that are read most, at most 2,000
+of each: of the confirmatory metrics (accuracy, recall, and what a policy names) the rows overall,
+by group and by class, their limits for the gate, and `left_out`. All rows are in `tables/`.
+
+`fairweight gate audit.json` works without `tables/` where these rows suffice; else it ends with
+exit code 2 and asks for the folder. Everything else needs the folder. `audit.to_json()` and
+`fairweight report DIR --format json` give the same object with every row of every table in it
+(explanations under `explanations`, the table given with `--variants` under `variants_table`), which
+`fw.load` reads without any other file.
+
+`tables/cube.parquet` holds the counts that all numbers but those of scores follow from. It names no
+example and no cluster, but a cell of it may be a single example: `--suppress-small` leaves it out
+unless every cell is large enough. It is also left out where it would have more than a million
+cells.
+"""
+TYPES = {
+    "text": "text",
+    "number": "number",
+    "whole": "whole number",
+    "truth": "true or false",
+    "mixed": "text or number",
+}
+
+
+def results_page() -> str:
+    """Every table with its columns, and the keys of audit.json."""
+    from fairweight.auditing.columns import AUDIT_KEYS, LISTED
+
+    def told(mark: str, of: str) -> Iterator[str]:
+        for entry in (entry for entry in LISTED if entry.of == of):
+            yield f"{mark} {entry.name}"
+            yield entry.about
+            rows = [(f"`{c.name}`", TYPES[c.kind], c.meaning) for c in entry.columns]
+            yield table(("column", "type", "meaning"), rows)
+            if entry.more:
+                yield f"Further columns: {entry.more}."
+
+    keys = [(f"`{name}`", meaning) for name, meaning in AUDIT_KEYS.items()]
+    keys += [
+        (f"`{entry.name}`", f"rows of [{entry.name}](#{entry.name})")
+        for entry in LISTED
+        if entry.of == "audit"
+    ]
+    lines = [MADE, "# Results", *_paragraphs(RESULTS), *told("##", "audit")]
+    lines += ["## Explanations", *_paragraphs(EXPLANATIONS), *told("###", "explanation")]
+    lines += ["## audit.json", *_paragraphs(AUDIT_JSON), table(("key", "meaning"), keys)]
+    lines += ["## Beside audits", *told("###", "other")]
+    return "\n\n".join(lines) + "\n"
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(part.split()) for part in text.strip().split("\n\n")]
 
 
 def figures_page() -> str:
@@ -217,6 +290,7 @@ def _end(end: float) -> str:
 
 PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
+    "results.md": results_page,
     "command-line.md": command_line_page,
     "figures.md": figures_page,
 }

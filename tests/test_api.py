@@ -162,8 +162,9 @@ def test_save_writes_the_report_the_tables_and_the_audit(audit: fw.Audit, tmp_pa
     assert (folder / "report.html").stat().st_size > 1_000
     assert list((folder / "tables").iterdir())
     document = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
-    assert document["schema"] == 1
-    assert len(document["results"]) == len(audit.results)
+    assert document["schema"] == 2
+    assert document["tables"]["results"]["rows"] == len(audit.results)
+    assert len(pd.read_parquet(folder / "tables" / "results.parquet")) == len(audit.results)
 
 
 def test_audit_json_is_written_last(

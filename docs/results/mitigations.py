@@ -183,10 +183,10 @@ def figures(folder: Path, name: str, page: Path) -> list[str]:
 def _of_audit(folder: Path, name: str) -> list[Path]:
     if name not in FIGURES:
         return []
-    from fairweight.auditing.archive import from_json
+    from fairweight.auditing.archive import load
     from fairweight.report.figures.export import save_figure
 
-    result = from_json((folder / "audit" / "audit.json").read_text(encoding="utf-8"))
+    result = load(folder / "audit")
     origins = dict.fromkeys(variant.partition("+")[0] for variant in result.variants)
     id = FIGURES[name]
     if id in TOGETHER:

@@ -10,7 +10,7 @@ from statistics import median
 import pandas as pd
 from study_tables import markdown
 
-from fairweight.auditing.archive import from_json
+from fairweight.auditing.archive import load
 from fairweight.report.finding import Payer, Verdict, find
 from fairweight.studies.claims import ENOUGH_MEMBERS
 
@@ -62,7 +62,7 @@ def harms(results: Path, apart: Sequence[str] = ()) -> Iterator[Harm]:
         folder = path.parents[1]
         if not (folder / "predictions").is_dir():  # a mitigation that was tried later
             continue
-        result = from_json(path.read_text(encoding="utf-8"))
+        result = load(path)
         facts = pd.read_parquet(folder / "variants.parquet")
         dense = facts[facts["variant"] == result.baseline]
         for variant in result.variants:

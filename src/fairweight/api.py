@@ -203,10 +203,15 @@ class Audit:
         return to_card(self.result, variant, base_model=base_model, relation=relation)
 
     def to_json(self) -> str:
-        """Everything as JSON: {"schema": 1, ..., "results": [rows]}."""
-        from fairweight.auditing.archive import to_json
+        """Everything as one JSON document: {"schema": 2, ..., "results": [every row]}.
 
-        return to_json(self.result)
+        `load` reads it back without any other file. The `audit.json` that `save` writes is small:
+        it leaves most rows to `tables/`.
+        """
+        from fairweight.auditing.archive import to_json
+        from fairweight.report.sentences import finding_document
+
+        return to_json(self.result, finding_document(self.result))
 
     def save(
         self, directory: str | Path, *, verdict: Verdict | None = None, overwrite: bool = False
@@ -494,36 +499,20 @@ def _looked_for(
     return Asked(parts=parts, alpha=alpha, random_state=random_state or 0)
 
 
-def load(folder: str | Path) -> Audit:
-    """The audit that `fairweight audit` or `Audit.save` wrote to a folder; nothing is recomputed.
+def load(folder: str | Path, *, lone: bool = False) -> Audit:
+    """The audit that `fairweight audit` or `Audit.save` wrote to a folder.
 
     Parameters
     ----------
     folder
-        The folder, one that holds it under the name `audit`, or the `audit.json` itself.
+        The folder, one that holds it under the name `audit`, or the `audit.json` itself with its
+        `tables/` beside it.
+    lone
+        Take an `audit.json` without its tables: enough for `gate`, as far as its rows reach.
     """
-    from fairweight.auditing.archive import from_json
-    from fairweight.base.files import settle
+    from fairweight.auditing.archive import load
 
-    path = Path(folder)
-    settle(path)
-    if path.is_dir():
-        places = (path / "audit.json", path / "audit" / "audit.json")
-        found = next((place for place in places if place.is_file()), None)
-        if found is None:
-            raise InputError(
-                f"'{folder}' holds no audit.json; give the folder that fairweight audit wrote "
-                "(--out), or the audit.json itself."
-            )
-        path = found
-    try:
-        return Audit(from_json(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise InputError(
-            f"'{folder}' does not exist; fairweight audit FILE... --out DIR writes one."
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError(f"'{folder}' is not UTF-8 text; give an audit.json.") from None
+    return Audit(load(folder, lone=lone))
 
 
 def worst_group_shift(

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 import typer.main
 
+import fairweight as fw
 from fairweight import cli
 
 PROGRAM = str(Path(sys.executable).with_name("fairweight"))  # installed beside Python
@@ -148,13 +149,14 @@ def model_frames(wide: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
 
 
 def document(out: str | Path = "fairweight-audit") -> dict[str, Any]:
-    """audit.json, read strictly: NaN and Infinity are not JSON."""
+    """The audit as one document, with every row; NaN and Infinity are not JSON."""
 
     def strict(constant: str) -> None:
         raise AssertionError(f"{constant} in audit.json")
 
     text = Path(out, "audit.json").read_text(encoding="utf-8")
-    read: dict[str, Any] = json.loads(text, parse_constant=strict)
+    json.loads(text, parse_constant=strict)
+    read: dict[str, Any] = json.loads(fw.load(out).to_json(), parse_constant=strict)
     return read
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fairweight as fw
 from fairweight.tables.annotation_store import AnnotationStore
 from fairweight.tables.annotations import Annotation, to_csv
 
@@ -72,7 +73,7 @@ def test_the_loop_from_exemplars_to_an_audit_of_overrides(run: Run) -> None:
     new = made[made["variant"] == "small+overrides-100"].set_index("example_id")["prediction"]
     dense = preds[preds["variant"] == "dense"].set_index("example_id")["prediction"]
     assert (new.astype(int) == dense[new.index]).all()  # it was the small model that was wrong
-    audit = json.loads(Path("fixed/audit/audit.json").read_text())
+    audit = json.loads(fw.load("fixed/audit").to_json())
     assert "small+overrides-100" in audit["variants"]
     (row,) = [
         row

@@ -37,7 +37,7 @@ GROUPS = ("--groups", "sex,age")
 @pytest.fixture(scope="module")
 def reference() -> list[dict[str, Any]]:
     """The rows of the same audit, made in Python."""
-    from fairweight.auditing.archive import plain_records
+    from fairweight.auditing.table_files import plain_records
 
     made = fw.audit_table(wide_frame(), groups=["sex", "age"], n_boot=40)
     return plain_records(made.results)
@@ -145,7 +145,7 @@ def test_what_an_audit_writes_and_says(run: Run) -> None:
     assert told.rstrip().endswith("Report: o u t/report.html")
 
     made = document("o u t")
-    assert made["schema"] == 1
+    assert made["schema"] == 2
     assert (made["baseline"], made["variants"]) == ("dense", ["int8"])
     assert made["version"] == fw.__version__
     assert made["n_examples"] == 240

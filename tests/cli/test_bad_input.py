@@ -168,7 +168,7 @@ def test_examples_missing_from_a_variant(refuse: Callable[..., str], run: Run) -
     said(sentence, "12 examples", "'dense'", "'int8'", "example 1000", "--missing drop")
 
     run("audit", holes, "--missing", "drop", *FEW, "--out", "kept").done()
-    kept = json.loads(Path("kept/audit.json").read_text())
+    kept = document("kept")
     assert kept["n_examples"] == 240 - 12
     assert [n for n in kept["notes"] if "12 examples" in n]
 
@@ -257,7 +257,7 @@ def test_types_that_differ_are_one_class(run: Run, no_page: None) -> None:
     frames["int8"]["prediction"] = frames["int8"]["prediction"].astype(float)  # 1.0 is 1
     files = [csv(frame, f"{name}.csv") for name, frame in frames.items()]
     run("audit", *files, *FEW).done()
-    assert json.loads(Path("fairweight-audit/audit.json").read_text())["classes"] == ["0", "1"]
+    assert document()["classes"] == ["0", "1"]
 
 
 def test_predictions_outside_the_label_set_are_allowed_and_reported(
@@ -266,7 +266,7 @@ def test_predictions_outside_the_label_set_are_allowed_and_reported(
     wide = wide_frame()
     wide.loc[[1, 2, 3], "pred_int8"] = 7
     run("audit", csv(wide), *FEW).done()
-    audit = json.loads(Path("fairweight-audit/audit.json").read_text())
+    audit = document()
     notes = " ".join(audit["notes"])
     said(notes, "3 predictions of 'int8'", "'7'", "count as wrong")
     assert audit["classes"] == ["0", "1"]
@@ -305,7 +305,7 @@ def test_binary_metrics_on_a_multiclass_table_are_not_estimable(run: Run, no_pag
     wide = wide_frame().drop(columns=["score_dense", "score_int8"])
     three = wide.assign(label=wide["example_id"] % 3, pred_dense=wide["person"] % 3)
     run("audit", csv(three), "--groups", "sex", *FEW).done()
-    rows = json.loads(Path("fairweight-audit/audit.json").read_text())["results"]
+    rows = document()["results"]
     binary_only = {"demographic_parity_difference", "disparate_impact"}
     told = [r for r in rows if r["metric"] in binary_only]
     assert {r["metric"] for r in told} == binary_only
@@ -322,7 +322,7 @@ def test_two_classes_without_a_positive_one(run: Run, no_page: None) -> None:
         words
     )
     run("audit", csv(wide), "--groups", "sex", *FEW).done()
-    notes = " ".join(json.loads(Path("fairweight-audit/audit.json").read_text())["notes"])
+    notes = " ".join(document()["notes"])
     said(notes, "'cat', 'dog'", "positive")
 
 
@@ -336,7 +336,7 @@ def test_missing_group_values_are_a_group_of_their_own(run: Run, no_page: None) 
     wide.loc[:19, "sex"] = None
     wide.to_parquet("preds.parquet")
     run("audit", "preds.parquet", "--groups", "sex", *FEW).done()
-    audit = json.loads(Path("fairweight-audit/audit.json").read_text())
+    audit = document()
     said(" ".join(audit["notes"]), "20 rows have no value in 'sex'")
     accuracy = [r for r in audit["results"] if r["metric"] == "accuracy" and r["by"] == "group"]
     by_group = {r["group"]: r for r in accuracy}
@@ -353,12 +353,12 @@ def test_group_columns_with_thousands_of_values(run: Run, no_page: None) -> None
     wide["town"] = [f"town {i % 1100}" for i in range(len(wide))]
     name = csv(wide)
     run("audit", name, *FEW).done()
-    audit = json.loads(Path("fairweight-audit/audit.json").read_text())
+    audit = document()
     assert audit["groupings"] == ["sex"]
     said(" ".join(audit["notes"]), "'town'", "1,000 values", "--groups")
 
     run("audit", name, "--groups", "town", *FEW).done()
-    audit = json.loads(Path("fairweight-audit/audit.json").read_text())
+    audit = document()
     said(" ".join(audit["notes"]), "'town' has 1,100 values", "tables")
     table = pd.read_csv("fairweight-audit/tables/by_group.csv", low_memory=False)
     accuracy = table[table["metric"] == "accuracy"]
@@ -390,7 +390,7 @@ def test_html_commas_and_newlines_in_names(run: Run) -> None:
     )
     groups = set(table["group"])
     assert {f"<b>site</b>={name}" for name in NASTY} <= groups
-    exact = json.loads(Path("fairweight-audit/audit.json").read_text())
+    exact = document()
     assert exact["classes"] == sorted(named.values())
     assert exact["variants"] == ["<img src=x onerror=alert(2)>"]
     assert {r["group"] for r in exact["results"] if r["by"] == "group"} <= groups

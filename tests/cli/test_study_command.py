@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -78,8 +77,8 @@ def test_tables_and_report_of_a_finished_study(finished: Path) -> None:
     assert variants["sparsity"]["rewound-r2", 0] == pytest.approx(0.75, abs=1e-3)
     assert variants["nominal_sparsity"]["rewound-r2", 0] == 0.75
     assert len(pd.read_parquet(folder / "train.parquet")) > 1000
-    results = json.loads((folder / "audit" / "audit.json").read_text())["results"]
-    assert {row["scope"] for row in results} == {"model", "method"}
+    results = pd.read_parquet(folder / "audit" / "tables" / "results.parquet")
+    assert set(results["scope"]) == {"model", "method"}
 
 
 def test_a_published_study_is_found_with_its_images(

@@ -89,9 +89,10 @@ def _accuracies(results: Iterable[dict[str, Any]]) -> Found:
 
 def audit(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
     """audit.json: accuracy overall, by class and by group; the command as it was typed."""
-    made = json.loads((folder / step.out / "audit.json").read_text(encoding="utf-8"))
+    place = folder / step.out
+    made = json.loads((place / "audit.json").read_text(encoding="utf-8"))
     small = any("--suppress-small" in step.words for step in case.steps)
-    found = _accuracies(made["results"])
+    found = _accuracies(_rows(place, "results"))
     if small and step.command != case.steps[0].command:  # of a cube without its small cells
         held = pq.ParquetFile(folder / case.steps[0].out).read()
         left = _added_up(held, truth)
@@ -108,7 +109,7 @@ def audit(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
     if told is not None and shlex.split(told) != ["fairweight", *step.argv]:
         problems.append(f"the command is told as {told!r}")
     if not small:
-        problems += _members(made.get("per_seed") or [], truth)
+        problems += _members(_rows(place, "per_seed"), truth)
     names = {n for t in case.tables for n in t.names} | {v for v, _ in truth.members}
     names |= set(made["classes"]) | {n for g in made["groupings"] for n in (g, *g.split("*"))}
     for note in made["notes"]:
@@ -116,6 +117,12 @@ def audit(folder: Path, step: Step, truth: Expected, case: Case) -> list[str]:
     if case.page and step is case.steps[0]:
         problems += _page(folder / step.out / "report.html", step)
     return problems
+
+
+def _rows(audit: Path, table: str) -> list[dict[str, Any]]:
+    """All rows of a table of an audit."""
+    rows: list[dict[str, Any]] = pq.read_table(audit / "tables" / f"{table}.parquet").to_pylist()
+    return rows
 
 
 def _members(rows: Iterable[dict[str, Any]], truth: Expected) -> list[str]:
@@ -324,15 +331,15 @@ def mitigation(folder: Path, step: Step, truth: Expected, case: Case) -> list[st
     path = f"{step.out}/predictions.parquet"
     table = Table(path, [], Style("parquet"))
     names = pq.ParquetFile(place / "predictions.parquet").schema_arrow.names
-    made = json.loads((place / "audit" / "audit.json").read_text(encoding="utf-8"))
+    made = _accuracies(_rows(place / "audit", "results"))
     meaning = Meaning(
         "long", [table], baseline=truth.baseline, task="task" if "task" in names else None,
         weight="weight" if "weight" in names else None,
         groups=None if case.meaning is None else case.meaning.groups,
     )  # fmt: skip
     again = expected(meaning, folder)
-    problems = compared(_accuracies(made["results"]), again, some=True)
-    if not any(key[2] == "overall" for key in _accuracies(made["results"])):
+    problems = compared(made, again, some=True)
+    if not any(key[2] == "overall" for key in made):
         problems.append("the audit of a mitigation has no overall accuracy")
     if case.meaning is None or case.meaning.id is None:
         return problems  # rows without a name cannot be found again

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fairweight.auditing.result import AuditResult
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 
 WRITERS = 60
 WAYS = (("modal", np.nan), ("taxicab", 90.0), ("taxicab", 95.0), ("taxicab", 99.0))
@@ -44,7 +44,7 @@ def digit(tilt: float, size: int = 28) -> np.ndarray:
 
 def table(name: str, rows: list[dict[str, Any]], *more: str) -> pd.DataFrame:
     """Rows as a frame with the columns of the contract; what a row lacks is missing."""
-    return pd.DataFrame(rows, columns=[*COLUMNS[name], *more])
+    return pd.DataFrame(rows, columns=[*column_names(name), *more])
 
 
 def explanations(audit: AuditResult, names: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def _classes() -> dict[str, pd.DataFrame]:
         "class_rows": table("class_rows", rows),
         "class_coefficients": table("class_coefficients", coefficients),
         "class_fits": table("class_fits", fits),
-        "class_residuals": residuals[list(COLUMNS["class_residuals"])],
+        "class_residuals": residuals[list(column_names("class_residuals"))],
     }
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fairweight as fw
 from fairweight import cli
 from fairweight.auditing.result import AuditResult
 from fairweight.report.html import provenance_lines, render
@@ -45,7 +46,7 @@ def audited(words: list[str], monkeypatch: pytest.MonkeyPatch, folder: Path) -> 
     monkeypatch.setattr(sys, "argv", ["fairweight", *words])
     assert cli.run(words) == cli.DONE
     (written,) = folder.glob("*/audit.json")
-    document: dict[str, Any] = json.loads(written.read_text(encoding="utf-8"))
+    document: dict[str, Any] = json.loads(fw.load(written).to_json())
     return document
 
 

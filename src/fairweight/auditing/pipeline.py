@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, Options, Training, comparison
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
@@ -71,7 +72,6 @@ def run(
     progress: Progress = silent,
 ) -> AuditResult:
     """Audit a cube (and, where there are scores, the cube that tells them apart)."""
-    import pandas as pd
 
     from fairweight import __version__
     from fairweight.tables.companions import leak_notes, leaks, parents
@@ -125,9 +125,7 @@ def run(
     if scored is not None:
         reliability = _reliability(scored, request, positive)
     else:
-        from fairweight.auditing.compare.reliability import RELIABILITY_COLUMNS
-
-        reliability = pd.DataFrame(columns=list(RELIABILITY_COLUMNS))
+        reliability = schema.frame("reliability")
     results = frame(blocks)
     if len(reliability):
         from fairweight.auditing.compare.reliability import beside_calibrated
@@ -152,9 +150,9 @@ def run(
         confusion=confusion(cube),
         reliability=reliability,
         data=data_table(cube, request.groupings, training),
-        power=_table([r for p in made for r in p.power], POWER_COLUMNS),
-        concentration=_table([r for p in made for r in p.concentration], CONCENTRATION_COLUMNS),
-        group_error=_table([r for p in made for r in p.group_error], GROUP_ERROR_COLUMNS),
+        power=schema.frame("power", [r for p in made for r in p.power]),
+        concentration=schema.frame("concentration", [r for p in made for r in p.concentration]),
+        group_error=schema.frame("group_error", [r for p in made for r in p.group_error]),
         notes=tuple(dict.fromkeys(notes)),
         provenance=Provenance(
             version=__version__,
@@ -162,13 +160,18 @@ def run(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             inputs=request.inputs,
             options=asdict(request.options)
-            | {"positive": None if request.positive is None else str(request.positive)},
+            | {
+                "positive": None if request.positive is None else str(request.positive),
+                "filters": request.filters,
+                "fixed_side": request.fixed_side,
+            },
         ),
         variants_table=variants_table,
         bounds=bounds_frame(blocks),
         lead=lead_table(made, signs, request.options.alpha),
         left_out=left_out_table(cube, request.groupings),
         test_set=request.test_set,
+        cube=cube,
         pairing={
             variant: part.pairing
             for variant, part in zip(request.variants * len(tasks), made, strict=True)
@@ -410,25 +413,6 @@ def _sign_notes(
         f"The training table has no column for {some(absent)}: there the sign of bias "
         "amplification comes from the test labels."
     ]
-
-
-POWER_COLUMNS = (
-    "variant", "task", "metric", "by", "group", "class", "n", "discordance", "n_family",
-    "min_detectable_shift", "reference_shift", "n_needed", "largest_loss", "status",
-)  # fmt: skip
-CONCENTRATION_COLUMNS = (
-    "variant", "task", "column", "part", "n", "share_examples", "lost", "gained",
-    "share_lost", "share_gained", "share_lost_poisson",
-)  # fmt: skip
-GROUP_ERROR_COLUMNS = (
-    "variant", "task", "group", "error", "excess_shift", "corrected_low", "corrected_high",
-)  # fmt: skip
-
-
-def _table(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(rows, columns=list(columns))
 
 
 # From given tables (or cubes) to the result of an audit, for `fw.audit_table` and for studies.

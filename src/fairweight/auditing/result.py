@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fairweight.auditing.columns import DIVISORS as DIVISORS
+from fairweight.auditing.columns import GATE_ALPHA as GATE_ALPHA
+from fairweight.auditing.schema import AUDIT_TABLES, BOUND, OK, TABLES, column_names, frame, typed
 from fairweight.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -14,47 +18,18 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-RESULT_COLUMNS: tuple[str, ...] = (
-    "variant", "metric", "by", "group", "class", "task", "scope", "aggregation",
-    "n", "n_clusters", "n_seeds_baseline", "n_seeds_compressed",
-    "baseline", "baseline_low", "baseline_high",
-    "compressed", "compressed_low", "compressed_high",
-    "shift", "ci_low", "ci_high", "interval",
-    "p_value", "p_adjusted", "family", "n_family", "sim_low", "sim_high",
-    "excess_shift", "excess_low", "excess_high", "excess_p", "excess_p_adjusted",
-    "excess_sim_low", "excess_sim_high", "level", "equivalent", "loss_ruled_out",
-    "debiased", "matched", "noise_floor", "p_retraining", "churn", "status",
-)  # fmt: skip
+    from fairweight.auditing.counts.cube import Cube
 
-TEXT_COLUMNS: frozenset[str] = frozenset(
-    {"variant", "metric", "by", "group", "class", "task", "scope", "aggregation"}
-    | {"interval", "family", "status", "level"}
-)
-# The gate's limits: one-sided errors of GATE_ALPHA / j, for Holm's steps down to j of DIVISORS.
-GATE_ALPHA = 0.05
-DIVISORS: tuple[int, ...] = (1, 2, 3, 4, 6, 10, 20, 50, 200, 1000)
+# Columns by the names that the engine uses.
+RESULT_COLUMNS = column_names("results")
+BOUND_COLUMNS = column_names("bounds")
+LEAD_COLUMNS = column_names("lead")
+LEFT_OUT_COLUMNS = column_names("left_out")
+TEXT_COLUMNS = TABLES["results"].of_kind("text")
+INTEGER_COLUMNS = TABLES["results"].of_kind("whole")
+BOOLEAN_COLUMNS = TABLES["results"].of_kind("truth")
 # Status of limits that are no interval but one bound; what it rests on follows.
-BOUNDED = "bound: "
-BOUND_COLUMNS: tuple[str, ...] = (
-    "variant", "task", "metric", "by", "kind", "group", "class", "n", "quantity", "estimate",
-    "status", *(f"{side}_{j}" for j in DIVISORS for side in ("low", "high")),
-)  # fmt: skip
-
-LEFT_OUT_COLUMNS: tuple[str, ...] = (
-    "task", "kind", "group", "class", "lacks", "n", "n_weighted",
-)  # fmt: skip
-
-INTEGER_COLUMNS: frozenset[str] = frozenset(
-    ("n", "n_clusters", "n_seeds_baseline", "n_seeds_compressed", "n_family")
-)
-BOOLEAN_COLUMNS: frozenset[str] = frozenset(("equivalent", "loss_ruled_out"))
-
-# What is read first: one error rate for all families and variants together. `quantity` is "shift"
-# or "excess"; limits and p hold for all rows of one scope at once.
-LEAD_COLUMNS: tuple[str, ...] = (
-    "variant", "task", "scope", "by", "column", "group", "class", "n", "quantity", "estimate",
-    "low", "high", "p_lead", "n_tests",
-)  # fmt: skip
+BOUNDED = f"{BOUND}: "
 
 
 @dataclass(frozen=True)
@@ -66,35 +41,14 @@ class Provenance:
     created: str  # ISO 8601, UTC
     inputs: tuple[dict[str, Any], ...]  # {"name", "sha256" or None, "rows"}
     options: dict[str, Any]  # alpha, n_boot, correction, min_group, random_state, ...
+    request: dict[str, Any] | None = None  # what was asked for, as plain JSON, where it is known
 
 
 @dataclass(frozen=True)
 class AuditResult:
     """Numbers only: the report draws them, the gate judges them.
 
-    Frames (columns):
-
-    results        RESULT_COLUMNS
-    per_seed       variant, seed, task, metric, by, group, class, n, value
-    confusion      variant, seed, task, label, prediction, count
-    reliability    variant, seed, task, definition (ece | ece_top_label), group, bin, low, high,
-                   n, mean_score, mean_outcome, contribution (ece = its sum),
-                   expected_if_calibrated, calibration_in_the_large (of the whole group)
-    data           split (test | train), task, by (overall | class | group | group*class),
-                   group, class, n, share
-    power          variant, task, metric, by, group, class, n, discordance, n_family,
-                   min_detectable_shift, reference_shift, n_needed, largest_loss, status
-    concentration  variant, task, column, part (a level, or "top 1 %" ...), n, share_examples,
-                   lost, gained, share_lost, share_gained, share_lost_poisson
-    lead           LEAD_COLUMNS: shifts and excesses of the confirmatory families with limits and p
-                   that hold for all of them, and all variants, at once
-    bounds         BOUND_COLUMNS: one-sided limits of what a gate can ask for, scope `model`;
-                   quantity is "shift" (compressed − baseline) or "value" (of the compressed)
-    left_out       LEFT_OUT_COLUMNS: examples that some variant lacks (--missing drop), in every row
-                   that they would be in; lacks names the variants, n_weighted counts them in
-                   examples of that row's mean weight. A row may have no examples but these.
-    group_error    variant, task, group, error, excess_shift, corrected_low, corrected_high
-                   (only with a declared error of the group labels; else empty)
+    The frames have the columns and types of `auditing/columns.py`, whatever they are made from.
     """
 
     baseline: str
@@ -115,14 +69,25 @@ class AuditResult:
     notes: tuple[str, ...]  # what was dropped, assumed, unused or not estimable, one sentence each
     provenance: Provenance
     variants_table: pd.DataFrame | None = None
-    bounds: pd.DataFrame = field(default_factory=lambda: empty_frame(BOUND_COLUMNS))
-    lead: pd.DataFrame = field(default_factory=lambda: empty_frame(LEAD_COLUMNS))
-    left_out: pd.DataFrame = field(default_factory=lambda: empty_frame(LEFT_OUT_COLUMNS))
+    bounds: pd.DataFrame = field(default_factory=lambda: frame("bounds"))
+    lead: pd.DataFrame = field(default_factory=lambda: frame("lead"))
+    left_out: pd.DataFrame = field(default_factory=lambda: frame("left_out"))
     test_set: str | None = None  # the fingerprint of its examples, where it was made
     pairing: dict[str, str] = field(default_factory=dict)  # variant → parent, seed, independent, …
     single_columns: tuple[str, ...] = ()  # the groupings that are one column: "sex", "age"
-    # Exemplars and explanations by the name of the table; see auditing/explain/tables.py.
-    explanations: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    explanations: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # by name of the table
+    # What was counted, or the file that holds it; None where there is none, or where it is hidden.
+    cube: Cube | Path | None = field(default=None, repr=False, compare=False)
+    # (metric, by) whose rows a lone audit.json does not hold; see auditing/archive.py.
+    absent: frozenset[tuple[str, str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        for name in AUDIT_TABLES:
+            object.__setattr__(self, name, typed(name, getattr(self, name)))
+        if self.variants_table is not None:
+            object.__setattr__(self, "variants_table", typed(None, self.variants_table))
+        told = {name: typed(name, held) for name, held in self.explanations.items()}
+        object.__setattr__(self, "explanations", told)
 
     @cached_property
     def places(self) -> dict[tuple[str, str, str, str], NDArray[np.intp]]:
@@ -131,13 +96,6 @@ class AuditResult:
         keys = [self.results[name] for name in ("variant", "metric", "by")]
         found: Any = self.results.groupby([*keys, scope], sort=False).indices
         return dict(found)
-
-
-def empty_frame(columns: tuple[str, ...]) -> pd.DataFrame:
-    """A frame with these columns and no rows."""
-    import pandas as pd
-
-    return pd.DataFrame(columns=list(columns))
 
 
 # Choosing rows of an audit's frames; missing cells compare as missing, whatever their type.
@@ -191,7 +149,7 @@ def of_scope(frame: pd.DataFrame, scope: Scope) -> pd.Series:
 
 def is_ok(frame: pd.DataFrame) -> pd.Series:
     """Which rows carry the status `ok` (a missing status counts as ok)."""
-    return frame["status"].isna() | (frame["status"] == "ok")
+    return frame["status"].isna() | (frame["status"] == OK)
 
 
 def records(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:

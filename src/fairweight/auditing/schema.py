@@ -1,182 +1,216 @@
-"""The tables of exemplars and explanations: which columns each of them has.
+"""Every table: its columns, their types and what they mean; and the status of a row.
 
-They stand in `AuditResult.explanations` under these names, are written to `tables/`, and are what
-the figures of the papers read.
+`auditing/columns.py` lists them. Empty frames, the order and types of columns, the checks of what
+is read, and docs/reference/results.md come from that list.
 """
 
 from __future__ import annotations
 
-from fairweight.auditing.result import (
-    BOOLEAN_COLUMNS,
-    BOUND_COLUMNS,
-    INTEGER_COLUMNS,
-    LEAD_COLUMNS,
-    LEFT_OUT_COLUMNS,
-    RESULT_COLUMNS,
-    TEXT_COLUMNS,
-)
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "exemplar_counts": (
-        "variant", "task", "kind", "percentile", "threshold", "n_examples", "n_asked",
-        "n_exemplars", "share", "n_baseline_members", "n_compressed_members", "floor",
-        "floor_low", "floor_high", "matched", "p_retraining", "n_undecided", "uncertain_share",
-        "uncertain_share_others", "status",
-    ),
-    "exemplar_accuracy": (
-        "variant", "task", "kind", "percentile", "part", "n", "baseline", "baseline_low",
-        "baseline_high", "compressed", "compressed_low", "compressed_high", "shift", "shift_low",
-        "shift_high", "floor", "status",
-    ),
-    "exemplar_overlap": (
-        "task", "kind", "percentile", "first", "second", "n_first", "n_second", "n_both",
-        "jaccard", "expected_both",
-    ),
-    "exemplar_surrogate": (
-        "variant", "task", "percentile", "n", "agreement_auc", "auc_low", "auc_high", "overlap",
-        "status",
-    ),
-    "enrichment": (
-        "variant", "task", "kind", "percentile", "by", "group", "class", "n", "n_exemplars",
-        "share_exemplars", "share_test", "share_train", "odds_ratio", "or_low", "or_high",
-        "matched_odds_ratio", "retraining_odds_ratio", "retraining_low", "retraining_high",
-        "ratio", "ratio_low", "ratio_high", "p_value", "p_adjusted", "status",
-    ),
-    "exemplar_images": (  # part: exemplar | non-exemplar | shared | one-only | gallery
-        "variant", "task", "part", "example_id", "label", "modal_baseline", "modal_compressed",
-        "image",  # a data URI: a PNG, in the gallery a PNG or JPEG of at most 96 pixels
-    ),
-    "risk": (
-        "variant", "task", "score", "auc", "auc_low", "auc_high", "n", "n_exemplars", "status",
-    ),
-    "class_rows": (
-        "dataset", "model", "weight_treatment", "pruning_technique", "sparsity", "seed", "root",
-        "class", "accuracy", "accuracy0", "accuracy0_quartile", "imbalance", "class_entropy", "n",
-    ),
-    "class_coefficients": (
-        "fit", "term", "coefficient", "std_error", "statistic", "p_value", "low", "high",
-        "p_one_tailed", "tail", "status", "p_wild", "p_wild_one_tailed",
-    ),
-    "class_fits": (
-        "fit", "n", "n_parameters", "df_residual", "r2", "r2_adjusted", "condition_number",
-        "n_roots", "f_against_linear", "f_p", "status",
-    ),  # and the diagnostics of residuals
-    "class_residuals": ("row", "predicted", "residual"),
-    "individuals": (
-        "variant", "task", "individual", "group", "n", "baseline", "baseline_shrunk",
-        "baseline_low", "baseline_high", "compressed", "compressed_shrunk", "compressed_low",
-        "compressed_high", "lost", "gained", "shift", "shift_shrunk", "shift_low", "shift_high",
-        "rank",
-    ),  # and one column per property
-    "individual_fits": (
-        "variant", "side", "group", "property", "slope", "slope_se", "intercept", "intercept_se",
-        "r2", "n", "status",
-    ),
-    "tilt_example": (  # of the line: column = slope × row + intercept, in pixels of the image
-        "image", "width", "height", "slope", "intercept", "example_id",
-    ),
-    "example_properties": (
-        "variant", "property", "kind", "n", "effect", "low", "high", "p_value", "p_adjusted",
-        "mean_lost", "mean_kept", "status",
-    ),
-    "slices": (
-        "variant", "slice", "columns", "n", "n_discovery", "excess_discovery", "p_discovery",
-        "p_adjusted", "n_confirmation", "excess", "excess_low", "excess_high", "p_confirmation",
-        "parent", "status",
-    ),
-    "bias_regression": (
-        "variant", "n_attributes", "n_pairs", "slope", "slope_low", "slope_high", "intercept", "r2",
-        "r2_low", "r2_high", "status",
-    ),
-    "similarity_points": (  # distances are means over members; floor: dense against dense
-        "measure", "block", "variant", "distance", "floor", "cev", "sde", "accuracy", "sparsity",
-    ),
-    "similarity": (
-        "measure", "block", "metric", "n_variants", "slope", "slope_low", "slope_high",
-        "correlation", "correlation_low", "correlation_high", "p_value", "status",
-    ),
-    "override_curves": (  # of budgets; random: the mean of random choices of equal size
-        "variant", "task", "source", "metric", "group", "budget", "n", "n_overridden", "n_tasks",
-        "value", "low", "high", "change", "change_low", "change_high", "random", "random_low",
-        "random_high", "beyond_random", "beyond_low", "beyond_high", "status",
-    ),
-    "cascade_curve": (  # part: choosing | judging
-        "variant", "task", "part", "metric", "group", "threshold", "share_deferred", "cost_ms",
-        "n", "n_tasks", "value", "low", "high", "change", "change_low", "change_high",
-        "recommended", "status",
-    ),
-    "mitigation": (  # against: the origin, or the dense model
-        "variant", "against", "task", "metric", "by", "group", "class", "n", "before", "after",
-        "shift", "low", "high", "p_value", "p_adjusted", "n_family", "sim_low", "sim_high",
-        "verdict", "status",
-    ),
-    "attributes": (  # task null: the mean over all; category: the column that a bias is about
-        "variant", "method", "sparsity", "task", "metric", "category", "n", "n_members", "value",
-        "low", "high", "shift", "sim_low", "sim_high", "status",
-    ),
-    "settings": (  # the same of several experiments: single, joint, a pair, a backdoor
-        "setting", "variant", "method", "sparsity", "task", "metric", "category", "n", "n_members",
-        "value", "low", "high", "shift", "sim_low", "sim_high", "status",
-    ),
-    "label_interrelation": ("variant", "seed", "task", "r2", "r2_labels", "n", "status"),
-    "choice": (  # of `fairweight choose`, best first
-        "rank", "variant", "is_baseline", "qualifies", "chosen", "tied", "value", "value_low",
-        "value_high", "value_shrunk", "in_best_set", "p_within_margin", "p_best", "frontier",
-        "p_frontier", "bootstrap_best", "bootstrap_frontier", "status",
-    ),
-    "choice_values": (
-        "variant", "term", "metric", "place", "aim", "weight", "value", "low", "high",
-    ),
-    "choice_requirements": ("variant", "requirement", "value", "limit", "shortfall", "standing"),
-    "choice_weights": ("variant", "first", "second", "ratio_low", "ratio_high"),
-    "choice_confirmed": ("variant", "term", "value", "confirmed", "low", "high", "standing"),
-}  # fmt: skip
+from fairweight.auditing.columns import LISTED, Kind, Table
+from fairweight.base.wording import missing, shown
+from fairweight.errors import InputError
 
-# Columns of text; every other column that is named above holds numbers or truth values.
-EXPLANATION_TEXT: frozenset[str] = frozenset((
-    "variant", "task", "kind", "part", "status", "first", "second", "by", "group", "class",
-    "example_id", "label", "modal_baseline", "modal_compressed", "image", "score", "dataset",
-    "model", "weight_treatment", "pruning_technique", "fit", "term", "tail", "individual",
-    "side", "property", "slice", "columns", "parent", "measure", "block", "metric", "source",
-    "against", "verdict", "method", "category", "setting", "place", "aim", "requirement",
-    "standing", "frontier",
-))  # fmt: skip
-# Columns that may hold either: names which were numbers in the tables.
-MIXED: frozenset[str] = frozenset(("example_id", "individual", "seed", "root", "slice", "columns"))
+if TYPE_CHECKING:
+    import pandas as pd
+
+# The status of a row: how far it may be leaned on.
+
+OK, NOT_ESTIMABLE, SMALL_GROUP = "ok", "not_estimable", "small_group"
+SUPPRESSED, BOUND, UNKNOWN = "suppressed", "bound", "cannot tell"
 
 
-# The frames of an audit and the types of their columns, as AuditResult documents them.
+@dataclass(frozen=True)
+class Status:
+    """A kind and the reason behind it; the column `status` holds its text.
 
-FRAMES: dict[str, tuple[str, ...]] = {
-    "results": RESULT_COLUMNS,
-    "per_seed": ("variant", "seed", "task", "metric", "by", "group", "class", "n", "value"),
-    "confusion": ("variant", "seed", "task", "label", "prediction", "count"),
-    "reliability": (
-        "variant", "seed", "task", "definition", "group", "bin", "low", "high", "n",
-        "mean_score", "mean_outcome", "contribution", "expected_if_calibrated",
-        "calibration_in_the_large",
-    ),
-    "data": ("split", "task", "by", "group", "class", "n", "share"),
-    "power": (
-        "variant", "task", "metric", "by", "group", "class", "n", "discordance", "n_family",
-        "min_detectable_shift", "reference_shift", "n_needed", "largest_loss", "status",
-    ),
-    "concentration": (
-        "variant", "task", "column", "part", "n", "share_examples", "lost", "gained",
-        "share_lost", "share_gained", "share_lost_poisson",
-    ),
-    "group_error": (
-        "variant", "task", "group", "error", "excess_shift", "corrected_low", "corrected_high",
-    ),
-    "bounds": BOUND_COLUMNS,
-    "lead": LEAD_COLUMNS,
-    "left_out": LEFT_OUT_COLUMNS,
-}  # fmt: skip
-TEXT = (
-    TEXT_COLUMNS
-    | {"seed", "label", "prediction", "definition", "split", "column", "part"}
-    | {"kind", "quantity", "lacks"}
-)
-INTEGER = INTEGER_COLUMNS | {"bin", "n_tests"}
-BOOLEAN = BOOLEAN_COLUMNS
-LATER = frozenset({"lead", "left_out"})  # frames that audits of version 0.1.0 do not have
+    >>> Status.of("small_group: n < 10"), str(Status("not_estimable", "no scores"))
+    (Status(kind='small_group', reason='n < 10'), 'not_estimable: no scores')
+    >>> Status.of(None).ok, Status.of("ok; one root alone").reason
+    (True, 'one root alone')
+    """
+
+    kind: str
+    reason: str = ""
+
+    @classmethod
+    def of(cls, cell: Any) -> Status:
+        """The status that a cell holds; a cell that holds nothing is `ok`."""
+        if missing(cell) or cell == OK:
+            return cls(OK)
+        found = re.match(r"(ok(?=; )|[^:]*?(?=: ))[:;] ", str(cell))
+        if found is None:
+            return cls(str(cell))
+        return cls(found[1], str(cell)[found.end() :])
+
+    @property
+    def ok(self) -> bool:
+        return self.kind == OK
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}" if self.reason else self.kind
+
+
+# Tables and their columns.
+
+TABLES: dict[str, Table] = {table.name: table for table in LISTED}
+AUDIT_TABLES = tuple(table.name for table in LISTED if table.of == "audit")
+EXPLANATIONS = tuple(table.name for table in LISTED if table.of == "explanation")
+# What they are called where a column holds something else.
+FORMS: dict[Kind, str] = {
+    "text": "text",
+    "number": "numbers",
+    "whole": "whole numbers",
+    "truth": "true or false",
+    "mixed": "text or numbers",
+}
+LARGEST, LARGEST_WHOLE = 1e100, 2**63 - 1  # no number of an audit comes near
+_LEVELS = frozenset(("overall", "class", "group", "intersection", "grouping", "group*class"))
+# What a text column of an audit's own tables may hold; others may hold any text.
+WORDS: dict[str, frozenset[str]] = {
+    "by": _LEVELS,
+    "scope": frozenset(("model", "method")),
+    "quantity": frozenset(("shift", "excess", "value")),
+    "split": frozenset(("test", "train")),
+}
+
+
+def column_names(table: str) -> tuple[str, ...]:
+    """The columns of a table, in their order."""
+    return TABLES[table].names
+
+
+def frame(table: str, rows: Any = (), *, more: Iterable[str] = ()) -> pd.DataFrame:
+    """Rows (dictionaries, or columns of values) as a frame of that table, with its types.
+
+    >>> frame("group_error").dtypes["error"].name, len(frame("group_error").columns)
+    ('float64', 7)
+    """
+    import pandas as pd
+
+    held = rows if isinstance(rows, Mapping) else list(rows)
+    return typed(table, pd.DataFrame(held, columns=[*column_names(table), *more]))
+
+
+def typed(table: str | None, held: pd.DataFrame) -> pd.DataFrame:
+    """The frame with every column of the table, each of its type; `None`: of no known table.
+
+    Text is `str`, numbers are `float64`, whole numbers `Int64` (`float64` where some have a
+    fraction), truth values `boolean`. Columns that the table does not name have the type of what
+    they hold.
+    """
+    import pandas as pd
+
+    kinds = {} if table is None or table not in TABLES else TABLES[table].kinds
+    changed = {}
+    for name in held.columns:
+        column = held[name]
+        made = _typed(column, kinds.get(str(name), "mixed"))
+        if made is not column:
+            changed[name] = made
+    for name in kinds:
+        if name not in held.columns:
+            empty = pd.Series([None] * len(held), index=held.index, dtype=object)
+            changed[name] = _typed(empty, kinds[name])
+    if changed:
+        held = held.assign(**changed)
+    if not isinstance(held.index, pd.RangeIndex) or held.index.start or held.index.step != 1:
+        held = held.reset_index(drop=True)
+    return held
+
+
+def _typed(column: pd.Series, kind: Kind) -> pd.Series:
+    """The column with the type of its kind; itself where it has it."""
+    dtype = str(column.dtype)
+    if kind == "mixed":
+        kind = _own_kind(column)
+        whole, truth = ("Int64", "boolean") if column.isna().any() else ("int64", "bool")
+    else:
+        whole, truth = "Int64", "boolean"
+    types = {"text": "str", "number": "float64", "whole": whole, "truth": truth}
+    wanted: Any = types[kind]
+    if dtype == wanted:
+        return column
+    if wanted == "Int64":
+        try:
+            return column.astype("Int64")
+        except (OverflowError, TypeError, ValueError):
+            return column.astype("float64")  # a weighted count has a fraction
+    made: pd.Series = column.astype(wanted)
+    return made
+
+
+def _own_kind(column: pd.Series) -> Kind:
+    """What a column holds; mixtures, dates and lists are told as text."""
+    code = column.dtype.kind
+    if code != "O" or str(column.dtype) == "str":
+        found: dict[str, Kind] = {"b": "truth", "i": "whole", "u": "whole", "f": "number"}
+        return found.get(code, "text")
+    kinds = {type(value) for value in column if not missing(value)}
+    if kinds and all(issubclass(one, bool) or one.__name__ == "bool" for one in kinds):
+        return "truth"
+    import numbers
+
+    if kinds and all(issubclass(one, numbers.Integral) for one in kinds):
+        return "whole"
+    return "number" if kinds and all(issubclass(one, numbers.Real) for one in kinds) else "text"
+
+
+def check(
+    table: str, held: pd.DataFrame, known: Mapping[str, Iterable[str]], place: str | None = None
+) -> None:
+    """Raise where a typed frame holds what the table cannot, naming table, column and row.
+
+    Parameters
+    ----------
+    known
+        What the columns `variant` and `task` of an audit's own tables may hold.
+    place
+        How the table is called in the sentence.
+    """
+    import numpy as np
+
+    place = place or table
+    entry = TABLES.get(table)
+    own = entry is not None and entry.of == "audit"
+    required = {c.name for c in entry.columns if c.required} if own and entry else set()
+    words: dict[str, Iterable[str]] = {**WORDS, **known} if own else {}
+    for name in map(str, held.columns):
+        column = held[name]
+        if name in required:
+            refuse(column.isna().to_numpy(dtype=bool), f"{place}.{name}", "is empty")
+        if name in words:
+            strange = (column.notna() & ~column.isin(list(words[name]))).to_numpy(dtype=bool)
+            if strange.any():
+                told = shown(column[strange].iloc[0], 60)
+                refuse(strange, f"{place}.{name}", f"holds '{told}', which the audit does not have")
+        if column.dtype.kind in "if":
+            numbers = column.to_numpy(dtype=float, na_value=np.nan)
+            with np.errstate(invalid="ignore"):
+                beyond = np.isfinite(numbers) & (np.abs(numbers) > LARGEST)
+                if own and entry is not None and entry.kinds.get(name) == "whole":
+                    beyond |= numbers < 0
+            if beyond.any():
+                told = f"{numbers[beyond][0]:.3g}"
+                refuse(beyond, f"{place}.{name}", f"holds {told}, which no audit has,")
+
+
+def refuse(rows: Sequence[bool] | Any, place: str, problem: str) -> None:
+    """Raise an error that names the first of these rows; nothing where there is none."""
+    import numpy as np
+
+    where = np.flatnonzero(np.asarray(rows))
+    if len(where):
+        raise other_form(place, f"{problem} in row {where[0] + 1:,}")
+
+
+REMEDY = "give the audit.json that fairweight wrote"
+
+
+def other_form(name: str, problem: str) -> InputError:
+    """What is said of a field of a stored audit that cannot be right."""
+    return InputError(f"In the audit, '{shown(name, 80)}' {problem}; {REMEDY}.")

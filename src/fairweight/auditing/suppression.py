@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing.archive import stored_cube
 from fairweight.auditing.gate.endpoints import column_of
 from fairweight.auditing.result import BOOLEAN_COLUMNS, INTEGER_COLUMNS, TEXT_COLUMNS, AuditResult
+from fairweight.auditing.schema import SUPPRESSED, Status
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairweight.auditing.counts.cube import Cube
 
 LEAST = 10
 NOT_ABOUT_PEOPLE = frozenset({"n_seeds_baseline", "n_seeds_compressed", "n_family"})
@@ -43,10 +47,10 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     for column in bounds.columns:
         if column.startswith(("low_", "high_")) or column in ("estimate", "n"):
             bounds.loc[few, column] = pd.NA if column == "n" else np.nan
-    bounds.loc[few, "status"] = f"suppressed: n < {least}"
+    bounds.loc[few, "status"] = str(Status(SUPPRESSED, f"n < {least}"))
     groups = {group for group, cls in hidden if cls is None}
     rows.loc[away | rows["level"].isin(groups).to_numpy(dtype=bool), "level"] = None
-    rows.loc[away, "status"] = f"suppressed: n < {least}"
+    rows.loc[away, "status"] = str(Status(SUPPRESSED, f"n < {least}"))
     rows.loc[away, "interval"] = None  # of a calibration error it tells numbers
 
     def shown(frame: pd.DataFrame, count: str | None = "n") -> pd.DataFrame:
@@ -55,6 +59,7 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
             keep &= (frame[count] >= least).to_numpy(dtype=bool)
         return frame[keep].reset_index(drop=True)
 
+    cube = _safe_cube(result, least)
     parts = result.concentration.rename(columns={"part": "group"})
     lost = parts["lost"].to_numpy(dtype=float)
     parts = shown(parts[(lost == 0) | (lost >= least)])
@@ -72,12 +77,29 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
         lead=lead[~unsaid].reset_index(drop=True),
         left_out=_left_out(result.left_out, hidden, least),
         explanations={},  # of single examples, individuals and small slices
+        cube=cube,
         notes=(
             *result.notes,
             f"Numbers that rest on fewer than {least} examples were left out on request"
             + (", and so were exemplars and explanations." if result.explanations else "."),
+            *([_NO_CUBE.format(least)] if cube is None and result.cube is not None else []),
         ),
     )
+
+
+_NO_CUBE = (
+    "The counts (tables/cube.parquet) were left out too: they have cells of fewer than {} "
+    "examples, and without these cells the tables would tell by subtraction what was in them."
+)
+
+
+def _safe_cube(result: AuditResult, least: int) -> Cube | None:
+    """The cube if no cell of it is small; a part of it would show the rest by subtraction."""
+    cube = stored_cube(result)
+    if cube is None:
+        return None
+    sizes = [*cube.count.tolist(), *(part.n for part in cube.left_out)]
+    return None if any(0 < size < least for size in sizes) else cube
 
 
 def _left_out(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairweight.auditing.compare.estimate import COLUMNS as PER_SEED_COLUMNS
+from fairweight.auditing import schema
 from fairweight.auditing.prediction_matrix import Answers
-from fairweight.auditing.result import RESULT_COLUMNS, AuditResult, Provenance
+from fairweight.auditing.result import AuditResult, Provenance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,6 @@ def tabulated(answers: Answers) -> AuditResult:
 
 def _per_seed(answers: Answers) -> pd.DataFrame:
     """Accuracy, recall of every class and their gap, of every member."""
-    import pandas as pd
 
     names = answers.classes[: answers.n_label_classes]
     sizes = np.bincount(answers.label, minlength=len(names))
@@ -80,11 +79,10 @@ def _per_seed(answers: Answers) -> pd.DataFrame:
              "value": value}
             for name, n, value in zip(names, sizes.tolist(), recall.tolist(), strict=True)
         ]  # fmt: skip
-    return pd.DataFrame(rows, columns=list(PER_SEED_COLUMNS)).astype({"n": "Int64"})
+    return schema.frame("per_seed", rows)
 
 
 def _means(members: pd.DataFrame, answers: Answers) -> pd.DataFrame:
-    import pandas as pd
 
     overall = members[members["by"] == "overall"]
     values: dict[tuple[str, str], list[float]] = {}
@@ -104,7 +102,7 @@ def _means(members: pd.DataFrame, answers: Answers) -> pd.DataFrame:
                     "status": "not_estimable: tabulated, not compared",
                 }
             )  # fmt: skip
-    return pd.DataFrame(rows, columns=list(RESULT_COLUMNS))
+    return schema.frame("results", rows)
 
 
 def _data(answers: Answers) -> pd.DataFrame:

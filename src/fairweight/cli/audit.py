@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -399,36 +398,23 @@ def _made(
         from fairweight.api import load
 
         _refuse_table_options(context)
-        return load(stored)
+        return load(stored, lone=True)
     return _audited(files, values, confirmatory)
 
 
 def _stored_audit(files: list[str]) -> Path | None:
     """The audit.json that was given, itself or by its folder; None for predictions."""
+    from fairweight.auditing.archive import stored_at
     from fairweight.base.files import settle
 
     for name in files:
         settle(name)
-    inside = (Path(name, "audit.json") for name in files)
-    paths = [
-        held if held.is_file() else Path(name) for held, name in zip(inside, files, strict=True)
-    ]
-    stored = [path for path in paths if _is_audit(path)]
+    stored = [path for name in files if (path := stored_at(name)) is not None]
     if stored and len(files) > 1:
         raise InputError(
             f"'{stored[0]}' is an audit that was made; give it alone, or only predictions."
         )
     return stored[0] if stored else None
-
-
-def _is_audit(path: Path) -> bool:
-    """By its name, or because it begins as our audits do: tables may be JSON as well."""
-    if path.name == "audit.json":
-        return True
-    if path.suffix != ".json" or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return re.match(rb'\s*\{\s*"schema"\s*:', file.read(200)) is not None
 
 
 def _refuse_table_options(context: typer.Context) -> None:
@@ -656,7 +642,7 @@ def _count_in_parts(
             groupings=groupings,
             baseline=baseline,
             suppress=SUPPRESS if suppress_small else 0,
-            digested=True,
+            units="digests",
         )
     shutil.rmtree(place, ignore_errors=True)
     if not quiet:

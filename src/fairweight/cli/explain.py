@@ -299,9 +299,9 @@ def exemplars(
     and `exemplar_surrogate` into DIR, as Parquet and CSV.
     """
     values = dict(locals())
-    from fairweight.auditing.archive import write_frames
     from fairweight.auditing.exemplars.exemplars import find, join
     from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
+    from fairweight.auditing.table_files import write_frames
     from fairweight.auditing.vocabulary import Vocabulary, joined, of_answers
     from fairweight.base.files import atomic_directory, check_folder
     from fairweight.cli.options import assignments

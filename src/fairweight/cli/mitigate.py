@@ -588,13 +588,13 @@ def judge_and_write(
     import json
     from dataclasses import replace
 
-    from fairweight.auditing.archive import write_frames
     from fairweight.auditing.mitigate.mitigation import (
         prediction_table,
         training_rows,
         variants_with,
     )
     from fairweight.auditing.mitigate.reaudit import reaudit
+    from fairweight.auditing.table_files import write_frames
     from fairweight.base.files import atomic_directory
     from fairweight.report.html import save
 

@@ -154,9 +154,9 @@ def _text(result: AuditResult, form: str, verdict: Verdict | None) -> str:
 
         return to_markdown(result, verdict)
     if form == "json":
-        from fairweight.auditing.archive import to_json
+        from fairweight.api import Audit
 
-        return to_json(result) + "\n"
+        return Audit(result).to_json() + "\n"
     if verdict is not None:
         from fairweight.report.junit import verdict_to_junit as verdict_as_junit
 

@@ -489,7 +489,7 @@ def claims(
 def _write(asked: Claims, found: list[Judged], path: Path) -> None:
     import json
 
-    from fairweight.auditing.archive import plain_records
+    from fairweight.auditing.table_files import plain_records
     from fairweight.base.files import atomic_file
     from fairweight.studies.claims import frame
     from fairweight.studies.claims_page import markdown, summary

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.archive import plain_records
 from fairweight.auditing.result import records
+from fairweight.auditing.table_files import plain_records
 from fairweight.base.files import atomic_directory
 from fairweight.base.wording import missing, shown
 from fairweight.report.numbers import count, is_share, number, percent, value_of
@@ -266,8 +266,8 @@ def save(
     choice: Choice, folder: str | Path, command: str | None = None, *, overwrite: bool = False
 ) -> None:
     """Write everything, whole or not at all; files of others are replaced with `overwrite` only."""
-    from fairweight.auditing.archive import write_frames
     from fairweight.auditing.choose.tables import as_result
+    from fairweight.auditing.table_files import write_frames
     from fairweight.report.figures import draw
     from fairweight.report.figures.export import rendered
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.explain.slices import UNSEARCHED
 from fairweight.auditing.result import records
+from fairweight.auditing.schema import Status
 from fairweight.base.wording import missing, real, shown, text
 from fairweight.report.figures.inputs import (
     at_cut,
@@ -240,7 +241,7 @@ def _over_indexed(
     alone = worded("retraining alone", members)
     known = [row for row in rows if not missing(row["p_adjusted"]) and untold(row) is None]
     if not known:
-        reasons = [reason for row in rows if (reason := _reason(row))]
+        reasons = [reason for row in rows if (reason := Status.of(row["status"]).reason)]
         why = f" ({shown(reasons[0])})" if reasons else ""
         yield (
             f"{words} {among} cannot be compared with {alone}{why}; their shares may "
@@ -262,11 +263,6 @@ def _over_indexed(
             f"{p_value(real(row['p_adjusted']))} corrected."
         )
     yield from _more(len(beyond), "enrichment")
-
-
-def _reason(row: dict[str, Any]) -> str:
-    """What stands behind the kind of a status: `not_estimable: no exemplars` → `no exemplars`."""
-    return (text(row["status"]) or "").partition(": ")[2]
 
 
 def _risk(tables: dict[str, pd.DataFrame]) -> Iterator[str]:

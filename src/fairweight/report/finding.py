@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.auditing.result import Scope, at_task, is_ok, of_scope, records, select, variant_of
+from fairweight.auditing.schema import Status
 from fairweight.base.wording import missing, real, text, whole
 from fairweight.report.members import RETRAINED, members_of
 from fairweight.tables.companions import leaks
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["group", "class"]
 
 # The confirmatory families: decided before the data are seen, in both a higher value is better.
+UNTESTED = "no test was made"
 CONFIRMATORY: tuple[tuple[str, Kind], ...] = (("accuracy", "group"), ("recall", "class"))
 
 
@@ -157,7 +159,7 @@ class Verdict:
 def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Verdict:
     """What the rows of one scope say."""
     overall = at_task(select(result, variant, "accuracy", "overall", scope), result, None)
-    status = text(overall["status"].iloc[0]) if len(overall) else None
+    status = Status.of(overall["status"].iloc[0] if len(overall) else None)
     return Verdict(
         variant=variant,
         scope=scope,
@@ -169,7 +171,7 @@ def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Ve
         ),
         shifts=_payers(result, variant, scope, _SHIFT),
         excesses=_payers(result, variant, scope, _EXCESS),
-        reason=reason_of(status) if status not in (None, "ok") else None,
+        reason=None if status.ok else status.reason or UNTESTED,
     )
 
 
@@ -225,15 +227,6 @@ def _held_column(column: Column, lead: pd.DataFrame, alpha: float) -> Column:
     return replace(column, p=p, differs=p <= alpha)
 
 
-def reason_of(status: str | None) -> str:
-    """The reason behind a status.
-
-    >>> reason_of("not_estimable: one level"), reason_of("small_group: n < 10"), reason_of("ok")
-    ('one level', 'n < 10', 'no test was made')
-    """
-    return (status or "").partition(": ")[2] or "no test was made"
-
-
 def _context(row: dict[str, Any]) -> Context:
     return Context(real(row["matched"]), real(row["noise_floor"]), real(row["p_retraining"]))
 
@@ -274,7 +267,7 @@ def _group_columns(
                 task=text(row["task"]),
                 p=p,
                 differs=bool(p <= alpha) if known else None,
-                reason=None if known else reason_of(text(row["status"])),
+                reason=None if known else Status.of(row["status"]).reason or UNTESTED,
                 within_p=within.get((str(row["group"]), text(row["task"])), float("nan")),
             )
         )
@@ -493,7 +486,8 @@ def small(result: AuditResult, variant: str) -> tuple[Small, ...]:
         for row in records(rows[~is_ok(rows)]):
             name = str(row[kind])
             found.setdefault(
-                (kind, name), Small(kind, name, whole(row["n"]), reason_of(str(row["status"])))
+                (kind, name),
+                Small(kind, name, whole(row["n"]), Status.of(row["status"]).reason or UNTESTED),
             )
     return tuple(found.values())
 

@@ -7,8 +7,8 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.archive import plain_records
 from fairweight.auditing.result import GATE_ALPHA
+from fairweight.auditing.table_files import plain_records
 from fairweight.base.wording import real, shown, text
 from fairweight.report.numbers import count, is_share, number, percent, shift_of, value_interval
 

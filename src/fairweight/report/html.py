@@ -31,7 +31,7 @@ from fairweight.report.finding import findings, ranked
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import count
 from fairweight.report.sections import answers, figure_command, section
-from fairweight.report.sentences import HEADINGS, reading
+from fairweight.report.sentences import HEADINGS, finding_document, reading
 from fairweight.report.view_model import FIRST, page_lead, page_unseen
 from fairweight.report.view_tables import Cell, detail_tables
 from fairweight.tables.companions import leak_notes, leaks
@@ -304,9 +304,9 @@ def _resource(name: str) -> str:
 
 def names() -> tuple[str, ...]:
     """The files that every audit's folder has."""
-    from fairweight.auditing.archive import TABLES
+    from fairweight.auditing.archive import file_names
 
-    return ("report.html", "audit.json", *(f"tables/{name}.csv" for name in TABLES))
+    return ("report.html", *file_names())
 
 
 def save(
@@ -323,13 +323,12 @@ def save(
     overwrite
         Replace files too that fairweight did not write, or that were changed since.
     """
-    from fairweight.auditing.archive import to_json, write_tables
+    from fairweight.auditing.archive import write
     from fairweight.base.files import atomic_directory
 
     target = atomic_directory(Path(directory), overwrite=overwrite)
     with target as room, ThreadPoolExecutor(1) as beside:
-        # DuckDB writes the tables while the page is made.
-        tables = beside.submit(write_tables, result, room / "tables")
+        # Arrow and DuckDB write the tables while the page is made.
+        written = beside.submit(write, result, room, finding_document(result))
         (room / "report.html").write_text(render(result, verdict), encoding="utf-8")
-        (room / "audit.json").write_text(to_json(result), encoding="utf-8")
-        tables.result()
+        written.result()

@@ -228,7 +228,7 @@ def safe_name(text: str) -> str:
 def _manifest(shown: Shown, names: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
-    from fairweight.auditing.archive import cell_text
+    from fairweight.auditing.table_files import cell_text
 
     places = np.concatenate([shown.exemplars, shown.others])
     columns: dict[str, list[str]] = {

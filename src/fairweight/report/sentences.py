@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fairweight.auditing.result import Scope
 from fairweight.base.wording import missing, shown
@@ -23,6 +23,7 @@ from fairweight.report.finding import (
     Small,
     Standing,
     Verdict,
+    findings,
     ranked,
 )
 from fairweight.report.members import worded
@@ -495,6 +496,16 @@ def beyond_retraining(found: Sequence[Finding]) -> str | None:
     said = _said(standings, len(standings))
     begin = worded("Beyond retraining (the method)", found[0].members.kind)
     return f"{begin}: {_lowered(said)}"
+
+
+def finding_document(result: AuditResult) -> dict[str, Any]:
+    """The finding in words, as audit.json holds it: a headline, and the sentences per variant."""
+    found = findings(result)
+    return {
+        "headline": headline(found),
+        "beyond_retraining": beyond_retraining(found),
+        "variants": {one.variant: [told.text for told in sentences(one)] for one in found},
+    }
 
 
 def facts(result: AuditResult, found: Sequence[Finding]) -> str:

@@ -9,7 +9,8 @@ from math import isnan, nan, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.schema import FRAMES
+from fairweight.auditing import schema
+from fairweight.auditing.schema import AUDIT_TABLES, NOT_ESTIMABLE, OK, UNKNOWN, Status
 from fairweight.base.files import settle
 from fairweight.base.wording import missing, real
 from fairweight.errors import InputError
@@ -48,8 +49,6 @@ class Stored:
         return self._frames[key]
 
     def _read(self, folder: str, name: str) -> pd.DataFrame:
-        import pandas as pd
-
         place = self.root / folder
         settle(place)
         if (place / "audit").is_dir():
@@ -60,20 +59,20 @@ class Stored:
             from fairweight.auditing.explain.individuals import individual_fits
 
             return individual_fits(self.table(folder, "individuals"), sides=("shift",))
-        path = place / "tables" / f"{name}.parquet"
-        if path.is_file():
-            return pd.read_parquet(path)
-        if name in FRAMES and (place / "audit.json").is_file():
-            return self._from_audit(place / "audit.json", folder, name)
+        from fairweight.auditing.archive import AUDIT, load
+        from fairweight.auditing.table_files import read_table
+
+        if (place / AUDIT).is_file():
+            result = load(place)
+            held: dict[str, pd.DataFrame] = dict(result.explanations)
+            held |= {one: getattr(result, one) for one in AUDIT_TABLES}
+            for one, frame in held.items():
+                self._frames.setdefault((folder, one), frame)
+            if name in held:
+                return held[name]
+        elif (path := place / "tables" / f"{name}.parquet").is_file():
+            return read_table(path)
         raise NotThereError(f"{folder} has no table {name}")
-
-    def _from_audit(self, path: Path, folder: str, name: str) -> pd.DataFrame:
-        from fairweight.auditing.archive import from_json
-
-        result = from_json(path.read_text(encoding="utf-8"))
-        for held in FRAMES:
-            self._frames.setdefault((folder, held), getattr(result, held))
-        return self._frames[folder, name]
 
 
 RESULTS, PER_SEED = "results", "per_seed"
@@ -149,12 +148,12 @@ def stored_estimate(claim: Claim, where: Where, stored: Stored) -> Estimate:
         raise NotThereError(NO_ROW)
     row = _in_scope(rows, value)
     low, high, how = _limits(row, value, claim.corrected)
-    status = "" if missing(row.get("status")) else str(row.get("status"))
+    status = Status.of(row.get("status"))
     reason = ""
-    if status.startswith(("not_estimable", "cannot tell")):
-        reason = status.partition(": ")[2] or status
+    if status.kind in (NOT_ESTIMABLE, UNKNOWN):
+        reason = status.reason or status.kind
     elif isnan(low) or isnan(high):
-        reason = "no interval" if status in ("", "ok") else status
+        reason = "no interval" if status == Status(OK) else str(status)
     return Estimate(
         real(row[value]),
         low,
@@ -415,12 +414,6 @@ def of_all_lines(claim: Claim, verdicts: Sequence[str]) -> str:
 
 # All claims of a study judged: as a frame, and as Markdown.
 
-COLUMNS = (
-    "claim", "statement", "place", "quantity", "line", "direction", "null", "smallest", "why",
-    "value", "low", "high", "interval", "scope", "retraining", "verdict", "reason",
-    "claim_verdict",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -476,7 +469,6 @@ def _estimate(claim: Claim, line: dict[str, Any], stored: Stored, n_lines: int) 
 
 def frame(found: Sequence[Judged]) -> pd.DataFrame:
     """A row per line of every claim."""
-    import pandas as pd
 
     rows = [
         {
@@ -490,4 +482,4 @@ def frame(found: Sequence[Judged]) -> pd.DataFrame:
         for one in found
         for line, estimate, told in one.lines
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return schema.frame("claims", rows)

@@ -184,9 +184,9 @@ def classes(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
     """Tabulate every experiment, fit the regressions of all, draw both."""
-    from fairweight.auditing.archive import write_frames
     from fairweight.auditing.explain.class_regression import explain_classes
     from fairweight.auditing.explain.class_rows import class_rows
+    from fairweight.auditing.table_files import write_frames
 
     results: list[AuditResult] = []
     covariates: dict[str, pd.DataFrame] = {}
@@ -252,16 +252,16 @@ def settings(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
 ) -> None:
     """Put the attributes of all audits into one table, and draw it."""
-    from fairweight.auditing.archive import from_json, write_frames
+    from fairweight.auditing.archive import load
     from fairweight.auditing.explain.attributes import settings_table
+    from fairweight.auditing.table_files import write_frames
 
     audits = []
     for number, ((name, setting), folder) in enumerate(
         zip(spec["settings"], inputs.values(), strict=True)
     ):
         context.progress(number, len(inputs), name)
-        text = (folder / "audit.json").read_text(encoding="utf-8")
-        audits.append((setting, from_json(text)))
+        audits.append((setting, load(folder)))
     tables = {"settings": settings_table(audits)}
     write_frames(tables, room / "tables")
     together = replace(audits[0][1], explanations=tables)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.archive import head
 from fairweight.base.files import settle
 from fairweight.base.trust import inside
 from fairweight.errors import InputError
@@ -57,9 +57,6 @@ class Item:
 
 # What an audit was made of: the tables and columns that its command names.
 
-HEAD = 1_000_000  # characters in which provenance is found: it stands before the results
-MARK = '"provenance":'
-
 FILES = ("examples", "variants")
 COLUMNS = {
     "--baseline": "baseline",
@@ -88,21 +85,6 @@ class Recorded:
     files: Mapping[str, str] = field(default_factory=dict)  # examples, variants
     columns: Mapping[str, Any] = field(default_factory=dict)
     positive: str | None = None
-
-
-def provenance(audit_json: Path) -> Mapping[str, Any]:
-    """The provenance of an audit without reading its tables; {} where there is none."""
-    try:
-        with audit_json.open(encoding="utf-8") as file:
-            text = file.read(HEAD)
-        start = text.find(MARK)
-        if start < 0:
-            return {}
-        rest = text[start + len(MARK) :].lstrip()
-        held, _ = json.JSONDecoder().raw_decode(rest)
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return held if isinstance(held, dict) else {}
 
 
 def recorded(command: str | None) -> Recorded:
@@ -393,7 +375,8 @@ def _audit(folder: Path) -> Item:
         audit_json=audit if audit.is_file() else None,
         report=report if report.is_file() else None,
     )
-    asked = recorded(provenance(audit).get("command")) if audit.is_file() else Recorded()
+    made = head(audit).get("provenance") if audit.is_file() else None
+    asked = recorded(made.get("command")) if isinstance(made, dict) else Recorded()
     for place in (folder, folder.parent):
         source = predictions_in(place)
         if source is not None:

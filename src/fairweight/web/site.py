@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import threading
 from collections import OrderedDict
@@ -181,13 +180,15 @@ class Site:
 
     def audit(self, item: Item) -> AuditResult:
         """Its audit, read once."""
+        from fairweight.auditing.archive import load
+
         path = item.audit_json
         if path is None:
             raise InputError(
                 f"'{item.title}' has no audit; make one with fairweight audit, or look at its "
                 "examples."
             )
-        return self._audits.get((item.key, _stamp(item)), lambda: _read(path))
+        return self._audits.get((item.key, _stamp(item)), lambda: load(path))
 
     def index(self, item: Item) -> VoteIndex:
         """Its votes; `NotReadyError` while they are indexed, if that takes long."""
@@ -226,25 +227,11 @@ class Site:
         return made
 
 
-def _read(path: Path) -> AuditResult:
-    from fairweight.auditing.archive import from_json
-
-    try:
-        return from_json(path.read_text(encoding="utf-8"))
-    except UnicodeError as error:  # bytes, or an escaped half of a character
-        raise InputError(
-            f"The audit '{path.name}' holds text that is no UTF-8; make it again."
-        ) from error
-
-
 def has_tasks(item: Item) -> bool:
     """Whether its audit is of several tasks; without the libraries that hold its tables."""
-    if item.audit_json is None:
-        return False
-    try:
-        return bool(json.loads(item.audit_json.read_bytes())["tasks"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return False  # whoever opens the audit is told
+    from fairweight.auditing.archive import head
+
+    return item.audit_json is not None and bool(head(item.audit_json).get("tasks"))
 
 
 def _stamp(item: Item) -> tuple[int, int] | None:

@@ -343,7 +343,7 @@ def test_files_keep_the_types_of_columns(tmp_path: Path) -> None:
     """Also of columns that are empty this time: without weights there is no best."""
     import json
 
-    from fairweight.auditing.archive import write_frames
+    from fairweight.auditing.table_files import write_frames
     from fairweight.report.choice import to_json
 
     flags = ["is_baseline", "qualifies", "chosen", "tied", "in_best_set"]

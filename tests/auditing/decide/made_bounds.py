@@ -6,18 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from fairweight.auditing.intervals.proportion import tango, wilson
 from fairweight.auditing.result import (
-    BOUND_COLUMNS,
     DIVISORS,
     GATE_ALPHA,
-    RESULT_COLUMNS,
     AuditResult,
     Provenance,
 )
-from fairweight.auditing.schema import FRAMES, INTEGER, TEXT
+from fairweight.auditing.schema import AUDIT_TABLES, column_names, frame
 
 # A limit on one side errs with GATE_ALPHA / j; intervals are asked with both sides together.
 TWO_SIDED = np.array([2 * GATE_ALPHA / j for j in DIVISORS])
@@ -70,21 +67,13 @@ def made_audit(
     baseline: float | None = None,
 ) -> AuditResult:
     """An audit that holds these limits, and this value of the baseline in every row, if given."""
-    kinds = {
-        name: "str" if name in TEXT else "Int64" if name in INTEGER else "float64"
-        for name in BOUND_COLUMNS
-    }
-    held = pd.DataFrame(list(rows), columns=list(BOUND_COLUMNS)).astype(kinds)
+    held = frame("bounds", rows)
     keys = ["variant", "task", "metric", "by", "group", "class"]
-    results = pd.DataFrame(columns=list(RESULT_COLUMNS))
+    results = frame("results")
     if baseline is not None:
         known = held.loc[held["quantity"] == "shift", keys].assign(scope="model", baseline=baseline)
-        results = known.reindex(columns=list(RESULT_COLUMNS))
-    empty = {
-        name: pd.DataFrame(columns=list(columns))
-        for name, columns in FRAMES.items()
-        if name not in ("bounds", "results")
-    }
+        results = known.reindex(columns=list(column_names("results")))
+    empty = {name: frame(name) for name in AUDIT_TABLES if name not in ("bounds", "results")}
     return AuditResult(
         baseline="dense",
         variants=tuple(dict.fromkeys(held["variant"])),

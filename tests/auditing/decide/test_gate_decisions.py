@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairweight.auditing.gate.verdict import ROW_COLUMNS, Verdict, decide
+from fairweight.auditing.gate.verdict import Verdict, decide
 from fairweight.auditing.result import (
-    BOUND_COLUMNS,
     DIVISORS,
     LEFT_OUT_COLUMNS,
     AuditResult,
-    empty_frame,
 )
+from fairweight.auditing.schema import column_names, frame
 from fairweight.errors import InputError
 from fairweight.specs.policy import read_policy
 
@@ -574,7 +573,7 @@ def test_a_variant_without_the_row_is_bad_input_not_a_pass() -> None:
 
 
 def test_an_audit_without_limits_is_bad_input() -> None:
-    audit = replace(everyone(), bounds=empty_frame(BOUND_COLUMNS))
+    audit = replace(everyone(), bounds=frame("bounds"))
     with pytest.raises(InputError, match="holds no limits for a gate"):
         decide(audit, MARGIN)
 
@@ -620,4 +619,4 @@ def test_require_is_all_or_any() -> None:
 
 
 def test_columns_of_the_verdict() -> None:
-    assert tuple(gate(variants(a="pass")).rows.columns) == ROW_COLUMNS
+    assert tuple(gate(variants(a="pass")).rows.columns) == column_names("endpoints")

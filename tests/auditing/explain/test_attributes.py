@@ -12,7 +12,7 @@ from fairweight.auditing.explain.attributes import attribute_values, settings_ta
 from fairweight.auditing.explain.explanations import Asked
 from fairweight.auditing.pipeline import audited
 from fairweight.auditing.result import AuditResult
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 
 TASKS = ("hat", "scarf")
 
@@ -116,13 +116,13 @@ def test_the_mean_over_attributes_is_a_row_without_a_task(values: pd.DataFrame) 
 
 def test_settings_are_under_one_another_without_means(audit: AuditResult) -> None:
     found = settings_table([("joint", audit), ("single", replace(audit, variants=("pruned",)))])
-    assert list(found.columns) == list(COLUMNS["settings"])
+    assert list(found.columns) == list(column_names("settings"))
     assert found["task"].notna().all()
     assert found["setting"].value_counts().to_dict() == {
         "joint": len(found) // 2,
         "single": len(found) // 2,
     }
-    assert list(settings_table([]).columns) == list(COLUMNS["settings"])
+    assert list(settings_table([]).columns) == list(column_names("settings"))
 
 
 def test_an_audit_without_a_variants_table_has_no_levels(audit: AuditResult) -> None:

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.explain.class_rows import CLASS_ROW_COLUMNS, class_rows, quartile
+from fairweight.auditing.explain.class_rows import class_rows, quartile
 from fairweight.auditing.result import AuditResult
+from fairweight.auditing.schema import column_names
 from fairweight.errors import InputError
 
 LABELS = np.repeat([0, 1], 5)
@@ -72,7 +73,7 @@ def result() -> AuditResult:
 
 def test_rows_are_the_recalls_with_those_of_the_unpruned_ancestor(result: AuditResult) -> None:
     rows = class_rows([result], {"toy": COVARIATES})
-    assert tuple(rows.columns) == CLASS_ROW_COLUMNS
+    assert tuple(rows.columns) == column_names("class_rows")
     keyed = rows.set_index(["variant", "seed", "class"])
     assert len(rows) == 6
     # The second round of seed 0 descends from the first, and that from dense:0.

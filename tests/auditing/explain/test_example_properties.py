@@ -12,7 +12,7 @@ from scipy import stats
 
 from fairweight.auditing.explain.properties import example_properties
 from fairweight.auditing.prediction_matrix import Answers, from_arrays
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.errors import InputError, UnknownNameError
 
 CLASSES = 4
@@ -64,7 +64,7 @@ def test_one_pair_equals_statsmodels_logit() -> None:
     x_of = design(rows)
     expected = sm.Logit(rows["lost"][x_of.index].astype(float), x_of).fit(disp=0)
     frame = example_properties(a, "pruned")
-    assert tuple(frame.columns) == COLUMNS["example_properties"]
+    assert tuple(frame.columns) == column_names("example_properties")
     (row,) = frame.to_dict("records")
     low, high = expected.conf_int().loc["x"]
     found = [row[name] for name in ("effect", "low", "high", "p_value")]

@@ -11,7 +11,7 @@ import statsmodels.api as sm
 
 from fairweight.auditing.explain.individuals import individual_fits, individuals
 from fairweight.auditing.prediction_matrix import Answers, from_arrays
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.errors import InputError, UnknownNameError
 
 
@@ -26,7 +26,7 @@ def two_writers(**given: Any) -> Answers:
 
 def test_raw_rates_by_hand() -> None:
     frame = individuals(two_writers(), "pruned", properties={"ink": [1, 2, 3, np.nan, 5, 6, 10]})
-    assert tuple(frame.columns) == (*COLUMNS["individuals"], "ink")
+    assert tuple(frame.columns) == (*column_names("individuals"), "ink")
     ann, bob = (frame[frame["individual"] == name].iloc[0] for name in ("ann", "bob"))
     raw = ["n", "baseline", "compressed", "lost", "gained", "shift", "ink", "rank"]
     assert ann[raw].tolist() == [4, 1.0, 0.5, 0.5, 0.0, -0.5, 2.0, 1]
@@ -136,7 +136,7 @@ def table(n: int = 30) -> pd.DataFrame:
 def test_fits_equal_statsmodels_with_hc3() -> None:
     frame = table()
     fits = individual_fits(frame, ["tilt"], sides=("baseline", "compressed", "shift"))
-    assert tuple(fits.columns) == COLUMNS["individual_fits"]
+    assert tuple(fits.columns) == column_names("individual_fits")
     assert fits["group"].fillna("everyone").tolist() == ["a", "b", "everyone"] * 3
     for row in fits.to_dict("records"):
         part = frame if pd.isna(row["group"]) else frame[frame["group"] == row["group"]]

@@ -19,7 +19,7 @@ from fairweight.auditing.explain.explanations import Asked, explained
 from fairweight.auditing.explain.similarity import band, regress, similarity, similarity_points
 from fairweight.auditing.pipeline import silent
 from fairweight.auditing.result import AuditResult
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.errors import InputError
 
 # --- the line ------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def result() -> AuditResult:
 
 def test_points_are_means_over_members_beside_the_floor(result: AuditResult) -> None:
     points = result.explanations["similarity_points"]
-    assert tuple(points.columns) == COLUMNS["similarity_points"]
+    assert tuple(points.columns) == column_names("similarity_points")
     blocks = [(m, b) for m, b in zip(points["measure"], points["block"], strict=True)]
     wanted = [("svcca", "block1"), ("svcca", "logits"), ("cka", "block1")]
     assert blocks == [pair for pair in wanted for _ in LEVELS]
@@ -253,7 +253,7 @@ def test_points_are_means_over_members_beside_the_floor(result: AuditResult) -> 
 
 def test_lines_over_variants_agree_with_scipy(result: AuditResult) -> None:
     lines, points = (result.explanations[name] for name in ("similarity", "similarity_points"))
-    assert tuple(lines.columns) == COLUMNS["similarity"]
+    assert tuple(lines.columns) == column_names("similarity")
     assert len(lines) == 3 * 3
     own = points[(points["measure"] == "svcca") & (points["block"] == "logits")]
     for metric in ("cev", "sde", "accuracy"):

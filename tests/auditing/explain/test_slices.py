@@ -14,7 +14,7 @@ from fairweight.auditing.explain.slices.search import discoveries, find_slices
 from fairweight.auditing.intervals.excess import excess_interval, excess_test
 from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
 from fairweight.auditing.prediction_matrix import Answers, from_arrays
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.errors import InputError, UnknownNameError
 
 N = 4000
@@ -64,7 +64,7 @@ def notes(found: pd.DataFrame) -> str:
 
 def test_a_planted_level_is_listed_alone_and_confirmed() -> None:
     found = find_slices(made(A == 1, groups=GROUPS), "small")
-    assert tuple(found.columns) == COLUMNS["slices"]
+    assert tuple(found.columns) == column_names("slices")
     assert found["slice"].tolist() == ["a=1"]
     row = found.iloc[0]
     assert row["columns"] == "a"
@@ -211,7 +211,7 @@ def test_too_few_clusters_are_nothing_to_compare() -> None:
 def test_no_slice_found_says_how_many_were_tested_and_what_could_have_been() -> None:
     found = find_slices(made(groups=GROUPS), "small")
     assert len(found) == 0
-    assert tuple(found.columns) == COLUMNS["slices"]
+    assert tuple(found.columns) == column_names("slices")
     # 4 + 3 + 2 levels; 12 + 8 + 6 pairs.
     assert "No slice found: 35 slices (9 levels and 26 pairs) were tested" in notes(found)
     assert "found with a power of 80 %: " in notes(found)

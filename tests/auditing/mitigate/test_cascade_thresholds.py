@@ -22,7 +22,7 @@ from fairweight.auditing.mitigate.cascade import (
 )
 from fairweight.auditing.mitigate.mitigation import rows_seen
 from fairweight.auditing.prediction_matrix import from_arrays
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.errors import InputError
 
 from .made_pairs import pair
@@ -88,7 +88,7 @@ def test_the_curve_is_that_of_the_cascades_themselves() -> None:
     assert (grid[0], grid[-1]) == (0.0, 1.0)
     assert len(grid) == 12
     found = cascade_curve([answers], "small", grid, "judging", n_boot=40)
-    assert tuple(found.columns) == COLUMNS["cascade_curve"]
+    assert tuple(found.columns) == column_names("cascade_curve")
     man = answers.columns[0].code == 1
     dense = answers.correct("dense")[0].astype(float)
     for threshold in grid:

@@ -27,7 +27,7 @@ from fairweight.auditing.mitigate.overrides import (
     uncertain_order,
 )
 from fairweight.auditing.prediction_matrix import from_arrays
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.errors import InputError
 
 from .made_pairs import pair
@@ -118,7 +118,7 @@ def test_the_curve_is_that_of_brute_force() -> None:
     answers = pair(500)
     budgets = (0.0, 0.05, 0.1, 0.2)
     found = override_curves([answers], ["small"], budgets=budgets, n_boot=40)
-    assert tuple(found.columns) == COLUMNS["override_curves"]
+    assert tuple(found.columns) == column_names("override_curves")
     order = np.argsort(np.abs(answers.score[0].astype(float) - 0.5), kind="stable")
     man = answers.columns[0].code == 1
     for source, other in (("dense", answers.prediction[0]), ("human", answers.label)):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairweight.auditing.mitigate.reaudit import Reaudit, reaudit, verdict
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.report.explanation_sentences import mitigation_sentences
 
 NEW = "small+thresholds"
@@ -59,7 +59,7 @@ def accuracies(made: Reaudit, against: str) -> pd.DataFrame:
 
 
 def test_who_gains_and_who_loses_is_named(again: Reaudit) -> None:
-    assert tuple(again.mitigation.columns) == COLUMNS["mitigation"]
+    assert tuple(again.mitigation.columns) == column_names("mitigation")
     rows = accuracies(again, "small")
     assert rows["before"].tolist() == pytest.approx([0.7, 0.7, 0.7])
     assert rows["after"].to_dict() == pytest.approx(

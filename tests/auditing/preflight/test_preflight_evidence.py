@@ -14,7 +14,6 @@ from tests.scripts import loaded
 from fairweight.auditing.prediction_matrix import Answers, from_arrays
 from fairweight.auditing.preflight.evidence import (
     CHOSEN,
-    EVIDENCE_COLUMNS,
     Found,
     best_score,
     evidence_frame,
@@ -23,6 +22,7 @@ from fairweight.auditing.preflight.evidence import (
     support,
     with_choices,
 )
+from fairweight.auditing.schema import column_names
 from fairweight.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -116,7 +116,7 @@ def test_the_choice_has_not_seen_the_study_it_is_judged_on() -> None:
 
 
 def test_the_table_of_the_package_can_be_read() -> None:
-    assert tuple(read_evidence().columns) == EVIDENCE_COLUMNS
+    assert tuple(read_evidence().columns) == column_names("evidence")
 
 
 def test_the_script_reads_folders_of_results(script: ModuleType, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_the_script_reads_folders_of_results(script: ModuleType, tmp_path: Path)
     out = tmp_path / "evidence.csv"
     script.main([*(f"{name}={tmp_path / name}" for name in "abc"), "--out", str(out)])
     frame = pd.read_csv(out, keep_default_na=False)
-    assert tuple(frame.columns) == EVIDENCE_COLUMNS
+    assert tuple(frame.columns) == column_names("evidence")
     assert set(frame["study"]) == {"a", "b", "c"}
     assert support(frame, "example", "one", CHOSEN).low > 0.8
 

@@ -12,16 +12,16 @@ import pytest
 from fairweight.auditing.exemplars.enrichment import partitions
 from fairweight.auditing.intervals.proportion import wilson
 from fairweight.auditing.prediction_matrix import Answers, from_arrays
-from fairweight.auditing.preflight.evidence import EVIDENCE_COLUMNS, mean_of, rarity
+from fairweight.auditing.preflight.evidence import mean_of, rarity
 from fairweight.auditing.preflight.preflight import (
     AT_RISK,
     CANNOT_TELL,
     NOT_HIGHER,
-    PART_COLUMNS,
     preflight,
 )
+from fairweight.auditing.schema import column_names
 
-NOTHING = pd.DataFrame(columns=list(EVIDENCE_COLUMNS))
+NOTHING = pd.DataFrame(columns=list(column_names("evidence")))
 
 
 def evidence(value: float, *, level: str = "group", score: str = "error_rate") -> pd.DataFrame:
@@ -30,7 +30,7 @@ def evidence(value: float, *, level: str = "group", score: str = "error_rate") -
         (f"study {i}", level, "one", score, "rank_correlation", value + 0.01 * i, 3, "")
         for i in range(4)
     ]
-    return pd.DataFrame(rows, columns=list(EVIDENCE_COLUMNS))
+    return pd.DataFrame(rows, columns=list(column_names("evidence")))
 
 
 def dense(*, wrong_in_b: int = 12, **more: Any) -> Answers:
@@ -50,7 +50,7 @@ def of(parts: pd.DataFrame, group: str, score: str = "error_rate") -> pd.Series:
 
 def test_values_limits_and_ranks_by_hand() -> None:
     parts = preflight([dense()], NOTHING).parts
-    assert tuple(parts.columns) == PART_COLUMNS
+    assert tuple(parts.columns) == column_names("preflight")
     b = of(parts, "g=b")
     low, high = wilson(12, 30, modified=True)
     assert (b["value"], b["low"], b["high"]) == pytest.approx((0.4, float(low), float(high)))

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fairweight.auditing.result import AuditResult
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.report.figures import draw
 
 
@@ -61,7 +61,7 @@ def override_rows(variant: str) -> pd.DataFrame:
         for metric, group in (("accuracy", None), ("bias_amplification", "sex"))
         for budget in (0.0, 0.1, 0.2)
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS["override_curves"]))
+    return pd.DataFrame(rows, columns=list(column_names("override_curves")))
 
 
 def with_tables(audit: AuditResult, **tables: pd.DataFrame) -> AuditResult:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fairweight.auditing.result import AuditResult
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.report.figures import draw
 
 from .specs import override_rows, spec_of, values_in, with_tables
@@ -137,7 +137,7 @@ def cascade_rows(variant: str, cost: float) -> pd.DataFrame:
         for part in ("choosing", "judging")
         for t in (0.0, 0.5, 1.0)
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS["cascade_curve"]))
+    return pd.DataFrame(rows, columns=list(column_names("cascade_curve")))
 
 
 def test_cascade_and_overrides_stand_side_by_side(explained: AuditResult) -> None:

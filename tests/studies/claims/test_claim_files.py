@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fairweight.auditing.metrics import registry
-from fairweight.auditing.schema import COLUMNS, FRAMES
+from fairweight.auditing.schema import AUDIT_TABLES, TABLES, column_names
 from fairweight.errors import InputError
 from fairweight.runs.plan import Plan, plan
 from fairweight.specs.claims import Claim
@@ -17,7 +17,10 @@ from fairweight.studies.claims import CHANGE_FITS, table_of
 
 MITIGATIONS = ("-thresholds", "-overrides")
 STUDIES = library.with_claims()
-KNOWN = {**FRAMES, **COLUMNS, CHANGE_FITS: COLUMNS["individual_fits"]}
+KNOWN = {
+    **{name: column_names(name) for name in TABLES},
+    CHANGE_FITS: column_names("individual_fits"),
+}
 
 
 @pytest.fixture(scope="module", params=STUDIES)
@@ -95,7 +98,7 @@ def test_tables_columns_and_metrics_exist(written: tuple[Plan, tuple[Claim, ...]
 def test_groups_are_columns_of_the_experiment(written: tuple[Plan, tuple[Claim, ...]]) -> None:
     made, claims = written
     for claim in claims:
-        if claim.folder not in made.experiments or table_of(claim) not in FRAMES:
+        if claim.folder not in made.experiments or table_of(claim) not in AUDIT_TABLES:
             continue
         groups = made.experiments[claim.folder].groups
         if groups is None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fairweight.auditing.schema import column_names
 from fairweight.specs.claims import Claims
-from fairweight.studies.claims import COLUMNS, Estimate, frame, judged
+from fairweight.studies.claims import Estimate, frame, judged
 from fairweight.studies.claims_page import markdown, needed, summary, told
 
 from .published import claim, judge, results
@@ -75,7 +76,7 @@ def test_the_summary_counts_claims_and_lines(tmp_path: Path) -> None:
 def test_the_frame(tmp_path: Path) -> None:
     results(tmp_path, {})
     made = frame([judge(tmp_path), judge(tmp_path, folder="other")])
-    assert tuple(made.columns) == COLUMNS
+    assert tuple(made.columns) == column_names("claims")
     assert made["verdict"].tolist() == ["reproduces", "cannot tell at this scale"]
     assert made["reason"].tolist() == ["", "these results have no other"]
     assert made["low"].tolist()[0] == -0.07

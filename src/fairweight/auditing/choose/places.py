@@ -25,6 +25,7 @@ from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT, worst_group_shift
 from fairweight.auditing.metrics.rates import summary_of
 from fairweight.auditing.metrics.registry import Metric, metric
+from fairweight.auditing.schema import Status
 from fairweight.base.types import Floats
 from fairweight.errors import UnknownNameError
 
@@ -118,8 +119,8 @@ def _measure(found: Sequence[Estimand], term: Term) -> Measure:
             told = "there are no groups; name group columns (--groups)"
         return Measure((), entry.better, told)
     parts = tuple(Part(q.evaluate, row, q.rates_first) for q, row in rows if q.evaluate is not None)
-    statuses = [str(q.status[row]) for q, row in rows if q.status is not None]
-    reason = next((s for s in statuses if s != "ok"), "not_estimable").partition(": ")[2]
+    statuses = [Status.of(q.status[row]) for q, row in rows if q.status is not None]
+    reason = next((status.reason for status in statuses if not status.ok), "")
     return Measure(parts, entry.better, None if parts else reason or "it has no value here")
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.choose.objectives import standings, winning_ranges
-from fairweight.auditing.result import RESULT_COLUMNS, AuditResult, Provenance
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from fairweight.auditing.choose.terms import Asked, Known
 
 LIMITS = (0.025, 0.975)
-FLAGS = frozenset({"is_baseline", "qualifies", "chosen", "tied"})
-WORDS = frozenset(
-    {"variant", "frontier", "status", "term", "metric", "place", "aim", "requirement", "standing"}
-    | {"first", "second"}
-)
 ON, NEAR, OFF = "frontier", "within noise", "dominated"
 
 
@@ -40,26 +35,10 @@ def frames(
     baseline: str,
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Every table of a choice by its name."""
-    yield "choice", _frame("choice", _ranked(asked, known, kept, sure, chosen, baseline))
-    yield "choice_values", _frame("choice_values", _values(asked, known))
-    yield "choice_requirements", _frame("choice_requirements", _requirements(asked, known))
-    yield "choice_weights", _frame("choice_weights", _ranges(asked, known, kept))
-
-
-def _frame(name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    frame = pd.DataFrame(rows, columns=list(COLUMNS[name]))
-    return frame.astype({column: _dtype(column) for column in frame.columns})
-
-
-def _dtype(column: str) -> str:
-    """By name, not by what is in it: a column that is empty this time keeps its type in files."""
-    if column in WORDS:
-        return "object"
-    if column in FLAGS:
-        return "bool"
-    return {"in_best_set": "boolean", "rank": "Int64"}.get(column, "float64")
+    yield "choice", schema.frame("choice", _ranked(asked, known, kept, sure, chosen, baseline))
+    yield "choice_values", schema.frame("choice_values", _values(asked, known))
+    yield "choice_requirements", schema.frame("choice_requirements", _requirements(asked, known))
+    yield "choice_weights", schema.frame("choice_weights", _ranges(asked, known, kept))
 
 
 def _ranked(
@@ -77,7 +56,7 @@ def _ranked(
     limits = None if drawn is None else np.quantile(drawn, LIMITS, axis=0)
     for place, i in enumerate(order):
         name = known.variants[i]
-        row: dict[str, Any] = dict.fromkeys(COLUMNS["choice"])
+        row: dict[str, Any] = dict.fromkeys(schema.column_names("choice"))
         row |= {
             "variant": name, "is_baseline": name == baseline, "qualifies": bool(kept[i]),
             "chosen": name == chosen, "tied": False, "in_best_set": None,
@@ -199,7 +178,7 @@ def confirmed_frame(
                     "standing": max(required, key=_badness) if required else None,
                 }
             )  # fmt: skip
-    return _frame("choice_confirmed", rows)
+    return schema.frame("choice_confirmed", rows)
 
 
 def _badness(standing: str) -> tuple[bool, bool]:
@@ -225,7 +204,7 @@ def as_result(choice: Choice) -> AuditResult:
         tasks=(),
         groupings=(),
         n_examples=choice.n_examples,
-        results=pd.DataFrame(columns=list(RESULT_COLUMNS)),
+        results=nothing,
         per_seed=nothing,
         confusion=nothing,
         reliability=nothing,

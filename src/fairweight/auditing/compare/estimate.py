@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import (
     MIN_CLUSTERS,
     Comparison,
@@ -407,7 +408,7 @@ def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
                 columns[f"low_{j}"].append(limits[:, i, 0])
                 columns[f"high_{j}"].append(limits[:, i, 1])
     if not columns["metric"]:
-        return pd.DataFrame(columns=list(BOUND_COLUMNS))
+        return schema.frame("bounds")
     made = pd.DataFrame({name: np.concatenate(parts) for name, parts in columns.items()})
     return made.astype({"n": "Int64"})
 
@@ -428,7 +429,6 @@ def _status(b: Block, quantity: str) -> Any:
 
 # Every member's own numbers, read off the blocks of all comparisons; who is far from the rest.
 
-COLUMNS = ("variant", "seed", "task", "metric", "by", "group", "class", "n", "value")
 MEMBER_KEYS = ("task", "metric", "by", "group", "class", "n")
 FAR = 3.0  # median absolute deviations beyond which a member is far from the others
 AS_DEVIATION = 1.4826  # of a normal sample: its standard deviation / its median absolute deviation
@@ -479,9 +479,8 @@ def per_seed(
     Comparisons (flips, CEV) have a value for every compressed member: against its own partner, or
     against the baseline's mean rates.
     """
-    import pandas as pd
 
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[Any]] = {name: [] for name in schema.column_names("per_seed")}
     seen: set[tuple[Any, ...]] = set()
     for members, blocks in compared:
         for b in blocks:
@@ -503,4 +502,4 @@ def per_seed(
         name: np.concatenate(parts) if parts else np.zeros(0, dtype=object)
         for name, parts in columns.items()
     }
-    return pd.DataFrame(made, columns=list(COLUMNS)).astype({"n": "Int64", "value": float})
+    return schema.frame("per_seed", made)

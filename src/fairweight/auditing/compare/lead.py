@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
+from fairweight.auditing import schema
 from fairweight.auditing.compare.signs import adjusted
 from fairweight.auditing.compare.simultaneous import MeanFamily, Signs
 from fairweight.auditing.intervals.multiplicity import holm
-from fairweight.auditing.result import LEAD_COLUMNS
 from fairweight.base.types import Floats, Limits
 
 if TYPE_CHECKING:
@@ -83,10 +83,9 @@ def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.D
             columns[name] = [getattr(table, name) for table in tables for _ in range(len(table))]
         frames.append(pd.DataFrame(columns | {"scope": scope, "n_tests": number}))
     if not frames:
-        return pd.DataFrame(columns=list(LEAD_COLUMNS))
-    made = pd.concat(frames, ignore_index=True)[list(LEAD_COLUMNS)]
-    text = ("variant", "task", "scope", "by", "column", "group", "class", "quantity")
-    return made.astype({"n": "Int64", "n_tests": "Int64", **dict.fromkeys(text, object)})
+        return schema.frame("lead")
+    made = pd.concat(frames, ignore_index=True)
+    return schema.typed("lead", made[list(schema.column_names("lead"))])
 
 
 def _of_rates(compared: Sequence[Compared]) -> Iterator[Tested]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
 from fairweight.auditing.compare.scores import probabilities, with_scores_only
 from fairweight.auditing.counts.cube import Cube
@@ -25,11 +26,6 @@ from fairweight.base.types import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-RELIABILITY_COLUMNS = (
-    "variant", "seed", "task", "definition", "group", "bin", "low", "high", "n",
-    "mean_score", "mean_outcome", "contribution", "expected_if_calibrated",
-    "calibration_in_the_large",
-)  # fmt: skip
 Scored: TypeAlias = tuple[Literal["ece", "ece_top_label"], Floats, Floats]  # scores, outcomes
 
 DEFINITIONS = ("ece", "ece_top_label")
@@ -81,7 +77,7 @@ def reliability_table(
             with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
                 parts += pool.map(partial(_of_member, c), jobs)
     if not parts:
-        return pd.DataFrame(columns=list(RELIABILITY_COLUMNS))
+        return schema.frame("reliability")
     return pd.concat(parts, ignore_index=True).astype({"task": object, "group": object})
 
 
@@ -178,4 +174,4 @@ def _frame(
             "calibration_in_the_large": large[slot],
         }
     )
-    return table[list(RELIABILITY_COLUMNS)].astype({"task": object, "group": object})
+    return table[list(schema.column_names("reliability"))].astype({"task": object, "group": object})

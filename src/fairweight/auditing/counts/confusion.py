@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairweight.auditing import schema
 from fairweight.auditing.counts.counts import sums
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
-from fairweight.auditing.result import LEFT_OUT_COLUMNS, empty_frame
 from fairweight.tables.names import group_name, level_name, split_grouping
 
 if TYPE_CHECKING:
@@ -74,10 +74,9 @@ def left_out_table(cube: Cube, grouping_names: Sequence[str]) -> pd.DataFrame:
     What is not known of them (no table that has them has the column) is taken to be anything:
     they are then counted in every class, or in every level of the grouping.
     """
-    import pandas as pd
 
     if not cube.left_out:
-        return empty_frame(LEFT_OUT_COLUMNS)
+        return schema.frame("left_out")
     found: dict[tuple[str | None, str, str | None, str | None, str], list[float]] = {}
     for task in cube.tasks or (None,):
         part = cube.of_task(task)
@@ -101,9 +100,7 @@ def left_out_table(cube: Cube, grouping_names: Sequence[str]) -> pd.DataFrame:
                 mean = weight.get((group, cls), weight.get((None, None), 1.0))
                 count[1] += example.weight / mean
     rows = [(*key, int(n), weighted) for key, (n, weighted) in sorted(found.items(), key=str)]
-    return pd.DataFrame(rows, columns=list(LEFT_OUT_COLUMNS), dtype=object).astype(
-        {"n": "Int64", "n_weighted": float}
-    )
+    return schema.frame("left_out", rows)
 
 
 def _mean_weights(

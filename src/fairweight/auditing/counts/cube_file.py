@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.cube import (
+    HEX,
     Codes,
     Cube,
     CubeMember,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 KEY = b"fairweight_cube"
 SCHEMA = 1
+Units: TypeAlias = Literal["names", "digests", "numbers"]
 
 
 def write_cube(
@@ -45,13 +47,15 @@ def write_cube(
     baseline: str,
     suppress: int = 0,
     key: str = "",
-    digested: bool = False,
+    units: Units = "names",
 ) -> int:
     """Write a cube; cells with fewer than `suppress` examples are left out. Returns how many were.
 
     Names of clusters (and of examples, where tasks bind them) are written as digests: equal names
     stay equal, so parts still add up, and nobody is named. Give all parts one secret `key` where
-    names could be guessed. `digested`: they are digests already, as in cubes that were read.
+    names could be guessed. `units` says what a cube has in their place: "names", "digests" already
+    (as in cubes that were read), or "numbers" to write: these say nothing, and the cube stands
+    alone, but units keep their order, so an audit of it draws the same ones.
 
     Columns: `task`, `group:<name>`, `label`, `prediction:<i>` (in the order of the members in the
     metadata), `weight`, `unit`, `count`.
@@ -60,27 +64,33 @@ def write_cube(
     import pyarrow.parquet as parquet
 
     keep = cube.count >= suppress
-    names = np.array([*cube.classes, None], dtype=object)
+
+    def texts(names: Sequence[str | None], codes: NDArray[np.integer]) -> Any:
+        # Taken by Arrow from the few names; a code of -1 is an abstention.
+        known = pa.array(names, type=pa.string())
+        return known.take(pa.array(codes, mask=codes < 0))
+
     columns: dict[str, Any] = {}
     if cube.task is not None:
-        columns["task"] = np.array(cube.tasks, dtype=object)[cube.task]
+        columns["task"] = texts(cube.tasks, cube.task)
     for column in cube.columns:
-        columns[f"group:{column.name}"] = np.array(column.values, dtype=object)[column.code]
-    columns["label"] = names[cube.label]
+        columns[f"group:{column.name}"] = texts(column.values, column.code)
+    columns["label"] = texts(cube.classes, cube.label)
     for m in range(len(cube.members)):
-        columns[f"prediction:{m}"] = names[cube.prediction[:, m]]
+        columns[f"prediction:{m}"] = texts(cube.classes, cube.prediction[:, m])
     if cube.weight is not None:
         columns["weight"] = cube.weight
     if cube.unit is not None:
-        told = cube.unit_names if digested else [digest(n, key) for n in cube.unit_names]
-        columns["unit"] = np.array(told, object)[cube.unit]
+        told: Sequence[str] = cube.unit_names
+        if units == "names":
+            told = [digest(n, key) for n in cube.unit_names]
+        elif units == "numbers":  # in the form of digests: `unit_order` leaves them as they are
+            told = [f"{i:0{HEX}x}" for i in range(len(cube.unit_names))]
+        columns["unit"] = texts(told, cube.unit)
     columns["count"] = cube.count
-    table = pa.table(
-        {
-            name: pa.array(values[keep], type=pa.string() if values.dtype == object else None)
-            for name, values in columns.items()
-        }
-    )
+    table = pa.table(columns)
+    if not keep.all():
+        table = table.filter(pa.array(keep))
     meta = {
         "schema": SCHEMA,
         "members": [[member.variant, member.seed] for member in cube.members],
@@ -88,6 +98,7 @@ def write_cube(
         "groupings": list(groupings),
         "n_examples": cube.n_examples if cube.tasks else int(cube.count[keep].sum()),
         "unit_is_cluster": cube.unit_is_cluster,
+        "alone": units == "numbers" and cube.unit is not None,
         "notes": [
             *cube.notes,
             *([_suppressed(int((~keep).sum()), suppress)] if not keep.all() else []),
@@ -117,7 +128,13 @@ def _suppressed(cells: int, least: int) -> str:
 def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]:
     """The sum of cubes, the baseline and the groupings that they were counted with."""
     made = [_read(Path(path)) for path in paths]
-    cubes, baselines, groupings = zip(*made, strict=True)
+    cubes, baselines, groupings, alone = zip(*made, strict=True)
+    if len(paths) > 1 and any(alone):
+        raise InputError(
+            f"'{paths[alone.index(True)]}' is the cube of an audit, which does not say whose its "
+            "clusters (or examples) are, so it cannot be added to others; count the tables instead "
+            "(fairweight count)."
+        )
     for what, values, option in (
         ("baseline", baselines, "--baseline"),
         ("groups", [", ".join(names) or "none" for names in groupings], "--groups"),
@@ -135,7 +152,7 @@ def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]
     return whole, baselines[0], groupings[0]
 
 
-def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
+def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
@@ -146,7 +163,7 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         members = tuple(CubeMember(str(v), str(s)) for v, s in meta["members"])
         baseline, groupings = str(meta["baseline"]), tuple(map(str, meta["groupings"]))
         n_examples, clustered = int(meta["n_examples"]), bool(meta["unit_is_cluster"])
-        notes = tuple(map(str, meta["notes"]))
+        notes, alone = tuple(map(str, meta["notes"])), bool(meta.get("alone", False))
         left_out = tuple(_left_out(part) for part in meta.get("left_out", ()))
         answers = ("label", *(f"prediction:{m}" for m in range(len(members))))
         if len(set(members)) < len(members) or (clustered and "unit" not in table.column_names):
@@ -229,7 +246,7 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...]]:
         grouping_name([name]) if name in known and not known >= {*split_grouping(name)} else name
         for name in groupings
     )
-    return compact(with_own_classes(cube)), baseline, named
+    return compact(with_own_classes(cube)), baseline, named, alone
 
 
 def _left_out(held: dict[str, Any]) -> LeftOut:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
 from fairweight.auditing.counts.cube import Codes, Cube
 from fairweight.auditing.counts.groupings import groupings
@@ -38,7 +39,6 @@ from fairweight.auditing.exemplars.votes import TieRule
 from fairweight.auditing.intervals.multiplicity import holm
 from fairweight.auditing.pairing import FEWEST, FEWEST_MEMBERS, pair_members
 from fairweight.auditing.prediction_matrix import Answers
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats, Mask
 from fairweight.tables.companions import parents
@@ -124,7 +124,6 @@ def training_sizes(answers: Answers, partition: Partition) -> NDArray[np.float64
     return sizes
 
 
-ENRICHMENT_COLUMNS = COLUMNS["enrichment"]
 DIFFICULTY = "may reflect difficulty alone"
 DISJOINT = TieRule()
 OF_POPULATIONS = ("modal", "unanimous", "taxicab", "jaccard")
@@ -167,7 +166,6 @@ def enrichment(
     population (status: may reflect difficulty alone), and without an interval below 5 baseline or
     3 compressed members. Examples count once each, whatever their weight.
     """
-    import pandas as pd
 
     parts = partitions(answers)
     rows: list[dict[str, Any]] = []
@@ -178,7 +176,7 @@ def enrichment(
             if name == variant
         }
         rows += _rows_of(answers, variant, own, rule, parts, alpha, min_group, random_state)
-    return pd.DataFrame(rows, columns=list(ENRICHMENT_COLUMNS))
+    return schema.frame("enrichment", rows)
 
 
 def _rows_of(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
 from fairweight.auditing.exemplars.retraining import MOST_EXAMPLES, Context, Retraining, retraining
 from fairweight.auditing.exemplars.risk import uncertain, uncertain_shares
@@ -29,7 +30,6 @@ from fairweight.auditing.exemplars.selection import (
 from fairweight.auditing.exemplars.table import exemplar_rows
 from fairweight.auditing.exemplars.votes import Disagreement
 from fairweight.auditing.prediction_matrix import Answers
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.types import Floats, Mask
 
 if TYPE_CHECKING:
@@ -37,11 +37,6 @@ if TYPE_CHECKING:
 
 
 # What finding exemplars gives: frames with fixed columns, and who they are.
-
-COUNT_COLUMNS = COLUMNS["exemplar_counts"]
-ACCURACY_COLUMNS = COLUMNS["exemplar_accuracy"]
-OVERLAP_COLUMNS = COLUMNS["exemplar_overlap"]
-SURROGATE_COLUMNS = COLUMNS["exemplar_surrogate"]
 
 
 @dataclass(frozen=True)
@@ -90,11 +85,9 @@ def join(found: Sequence[Exemplars]) -> Exemplars:
     )
 
 
-def frame(rows: list[dict[str, Any]], columns: tuple[str, ...], task: str | None) -> pd.DataFrame:
-    """Rows of one task as a frame with these columns, also where there are no rows."""
-    import pandas as pd
-
-    return pd.DataFrame([{"task": task} | row for row in rows], columns=list(columns))
+def frame(name: str, rows: list[dict[str, Any]], task: str | None) -> pd.DataFrame:
+    """Rows of one task as a frame of a table."""
+    return schema.frame(name, [{"task": task} | row for row in rows])
 
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -299,10 +292,10 @@ def find(
     found = [_of_variant(request, variant) for variant in answers.variants]
     masks = {key: mask for one in found for key, mask in one.masks.items()}
     return Exemplars(
-        frame([row for one in found for row in one.counts], COUNT_COLUMNS, answers.task),
-        frame([row for one in found for row in one.accuracy], ACCURACY_COLUMNS, answers.task),
-        frame(overlaps(masks), OVERLAP_COLUMNS, answers.task),
-        frame([row for one in found for row in one.surrogate], SURROGATE_COLUMNS, answers.task),
+        frame("exemplar_counts", [row for one in found for row in one.counts], answers.task),
+        frame("exemplar_accuracy", [row for one in found for row in one.accuracy], answers.task),
+        frame("exemplar_overlap", overlaps(masks), answers.task),
+        frame("exemplar_surrogate", [row for one in found for row in one.surrogate], answers.task),
         stacked([pd.DataFrame(one.rows) for one in found]),
         masks,
         _notes(request, any(one.sampled for one in found)),

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
 from fairweight.auditing.exemplars.selection import Key
 from fairweight.auditing.exemplars.votes import distinct_answers
 from fairweight.auditing.intervals.auc import auc_limits, placements
 from fairweight.auditing.prediction_matrix import Answer, Answers
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.types import Floats, Mask
 
 if TYPE_CHECKING:
@@ -174,9 +174,6 @@ def _highest_probability(answers: Answers) -> Floats | None:
     return mean_score(answers, answers.baseline)
 
 
-RISK_COLUMNS = COLUMNS["risk"]
-
-
 def risk(
     answers: Answers,
     masks: Mapping[Key, Mask],
@@ -201,7 +198,6 @@ def risk(
     of, so it describes these models; what a score is worth on other data is the evidence of the
     pre-flight check.
     """
-    import pandas as pd
 
     scores = risk_scores(answers)
     rows = []
@@ -213,7 +209,7 @@ def risk(
         if not scores:
             told = {"n": answers.n_examples, "n_exemplars": int(mask.sum())}
             rows.append({**place, **told, "status": f"cannot tell: {NO_SCORES}"})
-    return pd.DataFrame(rows, columns=list(RISK_COLUMNS))
+    return schema.frame("risk", rows)
 
 
 def _found(answers: Answers, score: Floats, mask: Mask, alpha: float) -> dict[str, Any]:

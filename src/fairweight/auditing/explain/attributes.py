@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.auditing.result import AuditResult
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.tables.names import grouping_of
@@ -59,7 +59,7 @@ def attribute_values(
     ]
     if interrelation is not None and len(interrelation):
         found.append(_interrelation(interrelation, whose))
-    names = list(COLUMNS["attributes"])
+    names = list(schema.column_names("attributes"))
     made = pd.concat([part for part in found if len(part)] or found[:1], ignore_index=True)
     return made[names]
 
@@ -77,7 +77,7 @@ def settings_table(audits: Sequence[tuple[str, AuditResult]]) -> pd.DataFrame:
 
     parts = [attribute_values(result).assign(setting=setting) for setting, result in audits]
     known = [part[part["task"].notna()] for part in parts]
-    names = list(COLUMNS["settings"])
+    names = list(schema.column_names("settings"))
     return pd.concat(known, ignore_index=True)[names] if known else pd.DataFrame(columns=names)
 
 
@@ -150,7 +150,6 @@ def _side(
 
 def _interrelation(table: pd.DataFrame, whose: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """Means over members, of every attribute and over all of them."""
-    import pandas as pd
 
     rows = []
     for variant, known in whose.items():
@@ -166,12 +165,10 @@ def _interrelation(table: pd.DataFrame, whose: Mapping[str, Mapping[str, Any]]) 
                     "status": "ok" if value == value else "not_estimable: one answer only",
                 }
             )  # fmt: skip
-    return pd.DataFrame(rows, columns=list(COLUMNS["attributes"]))
+    return schema.frame("attributes", rows)
 
 
 # Label interrelation: how far the predictions of one attribute follow from those of the others.
-
-INTERRELATION_COLUMNS = COLUMNS["label_interrelation"]
 
 
 def label_interrelation(tasks: Mapping[str, Answers]) -> pd.DataFrame:
@@ -182,12 +179,11 @@ def label_interrelation(tasks: Mapping[str, Answers]) -> pd.DataFrame:
     labels: what a model without errors would show. In [0, 1]; NaN where an attribute is always
     predicted alike. Needs two attributes with two classes each, on the same examples.
     """
-    import pandas as pd
 
     rows: list[dict[str, Any]] = []
     answers = list(tasks.values())
     if len(answers) < 2:
-        return pd.DataFrame(rows, columns=list(INTERRELATION_COLUMNS))
+        return schema.frame("label_interrelation", rows)
     _check(tasks)
     codes = [a.positive if a.positive is not None else 1 for a in answers]
     labels = np.stack([a.label == code for a, code in zip(answers, codes, strict=True)], axis=1)
@@ -205,7 +201,7 @@ def label_interrelation(tasks: Mapping[str, Answers]) -> pd.DataFrame:
                     "status": "ok" if not np.isnan(r2) else "not_estimable: one answer only",
                 }
             )  # fmt: skip
-    return pd.DataFrame(rows, columns=list(INTERRELATION_COLUMNS))
+    return schema.frame("label_interrelation", rows)
 
 
 def r_squared(values: Floats) -> Floats:
@@ -255,7 +251,6 @@ def _check(tasks: Mapping[str, Answers]) -> None:
 
 # Does compression amplify bias where the dense model already did? Compressed on dense, by pair.
 
-BIAS_REGRESSION_COLUMNS = COLUMNS["bias_regression"]
 METRIC = "bias_amplification"
 FEWEST = 3
 FEWEST_FOR_R2 = 4  # Fisher's z has n − 3 in its variance
@@ -281,12 +276,11 @@ def bias_regression(results: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFra
     dense ones draws the slope towards 0. An association: nothing here says that one is the cause
     of the other. Undefined with fewer than 3 attributes, or where the dense values are all equal.
     """
-    import pandas as pd
 
     rows = results[(results["metric"] == METRIC) & (results["scope"].fillna("model") == "model")]
     variants = list(dict.fromkeys(results["variant"]))
     found = [{"variant": name, **_fit(rows[rows["variant"] == name], alpha)} for name in variants]
-    return pd.DataFrame(found, columns=list(BIAS_REGRESSION_COLUMNS))
+    return schema.frame("bias_regression", found)
 
 
 def _fit(rows: pd.DataFrame, alpha: float) -> dict[str, Any]:

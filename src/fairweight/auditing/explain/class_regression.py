@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.explain.class_models import (
     FEWEST_CLUSTERS,
     LEAST_SQUARES,
@@ -26,7 +27,6 @@ from fairweight.auditing.explain.class_models import (
     least_squares,
 )
 from fairweight.auditing.explain.class_rows import in_row_order
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
@@ -132,9 +132,6 @@ def _weights(groups: int, n_boot: int, rng: np.random.Generator) -> Floats:
 
 # The fits of class accuracy as tables: coefficients, summaries, residuals.
 
-COEFFICIENT_COLUMNS = COLUMNS["class_coefficients"]
-FIT_COLUMNS = (*COLUMNS["class_fits"], *(one.name for one in fields(Diagnostics)))
-RESIDUAL_COLUMNS = COLUMNS["class_residuals"]
 
 # The paper's alternatives: a class with fewer images, or with richer ones, is less accurate.
 TAILS: dict[str, str] = {"imbalance": "greater", "class_entropy": "less"}
@@ -193,17 +190,14 @@ def refused_row(
 
 def fit_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """Summaries as a table; counts that are not known stay missing."""
-    import pandas as pd
 
-    whole = ("n", "n_parameters", "df_residual", "n_roots")
-    return pd.DataFrame(rows, columns=list(FIT_COLUMNS)).astype(dict.fromkeys(whole, "Int64"))
+    return schema.frame("class_fits", rows, more=[one.name for one in fields(Diagnostics)])
 
 
 def coefficient_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """Coefficients as a table."""
-    import pandas as pd
 
-    return pd.DataFrame(rows, columns=list(COEFFICIENT_COLUMNS))
+    return schema.frame("class_coefficients", rows)
 
 
 def _estimated(fit: Fitted, term: str, j: int, wild: WildP | None) -> dict[str, Any]:
@@ -347,19 +341,17 @@ def _wild(made: Design, fit: LeastSquares, root: Codes, n_boot: int, random_stat
 
 
 def _residuals(rows: pd.DataFrame, fit: LeastSquares) -> pd.DataFrame:
-    import pandas as pd
 
     values = {"row": rows["row"], "predicted": fit.predicted, "residual": fit.residual}
-    return pd.DataFrame(values, columns=list(RESIDUAL_COLUMNS))
+    return schema.frame("class_residuals", values)
 
 
 def _nothing(reason: str, n: int, n_roots: int, notes: tuple[str, ...]) -> ClassExplanation:
     """Every fit refused for one reason."""
-    import pandas as pd
 
     names = (*LEAST_SQUARES, LOGIT)
     return ClassExplanation(
         coefficients=coefficient_frame([]),
         fits=fit_frame([refused_row(fit, reason, n, n_roots, notes) for fit in names]),
-        residuals=pd.DataFrame(columns=list(RESIDUAL_COLUMNS)),
+        residuals=schema.frame("class_residuals"),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairweight.auditing.schema import column_names, frame
 from fairweight.data.image_properties import image_entropy
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, class_order
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.result import AuditResult
 
-CLASS_ROW_COLUMNS: tuple[str, ...] = (
-    "dataset", "model", "weight_treatment", "pruning_technique", "sparsity", "seed", "root",
-    "class", "accuracy", "accuracy0", "accuracy0_quartile", "imbalance", "class_entropy", "n",
-    "intra_class_distance", "variant", "status",
-)  # fmt: skip
 # Heteroscedasticity- and autocorrelation-robust errors depend on it: this order is part of the fit.
 ROW_ORDER: tuple[str, ...] = (
     "dataset", "model", "pruning_technique", "weight_treatment", "seed", "sparsity", "class",
@@ -58,7 +54,7 @@ def class_rows(
 
     Returns
     -------
-    CLASS_ROW_COLUMNS, in ROW_ORDER (seeds and classes as numbers where they are numbers).
+    The table `class_rows`, in ROW_ORDER (seeds and classes as numbers where they are numbers).
     `accuracy` is the recall of the class, `accuracy0` that of the unpruned model which the pruned
     one descends from: its parents' parent as the variants table says, else the baseline's member
     of the same seed, else its only member. `root` names that model (data set, architecture, seed):
@@ -79,7 +75,7 @@ def class_rows(
     rows = pd.concat(parts, ignore_index=True)
     rows["accuracy0_quartile"] = quartile(rows["accuracy0"].to_numpy(dtype=float))
     rows["status"] = _status(rows)
-    return in_row_order(rows)[list(CLASS_ROW_COLUMNS)]
+    return in_row_order(rows)[list(column_names("class_rows"))]
 
 
 def quartile(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -236,10 +232,6 @@ def _status(rows: pd.DataFrame) -> NDArray[np.object_]:
 
 # What a class is like before anything is trained: its share, its images' entropy and spread.
 
-COVARIATE_COLUMNS: tuple[str, ...] = (
-    "class", "n_train", "share", "imbalance", "class_entropy", "intra_class_distance",
-)  # fmt: skip
-
 _VALUES = 256
 _PIXELS_AT_ONCE = 1 << 22
 
@@ -283,7 +275,6 @@ def class_covariates(
     0     a   0.166667            0.0
     1     b  -0.166667            1.0
     """
-    import pandas as pd
 
     _check_images(images)
     codes, names = _codes(labels, classes, len(images))
@@ -293,7 +284,7 @@ def class_covariates(
         share = len(own) / len(images)
         entropy, distance = _entropy_and_distance(images, own)
         rows.append((name, len(own), share, share - 1 / len(names), entropy, distance))
-    return pd.DataFrame(rows, columns=list(COVARIATE_COLUMNS))
+    return frame("class_covariates", rows)
 
 
 def _entropy_and_distance(images: NDArray[np.uint8], own: NDArray[np.intp]) -> tuple[float, float]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.exemplars.table import in_turn
 from fairweight.auditing.prediction_matrix import Answers
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.streams import stream
 from fairweight.base.types import Mask
 from fairweight.data.codecs import png_uri, thumbnail_uri
@@ -134,7 +134,6 @@ def exemplar_images(
         So many different exemplars to look through, of all variants in turn: small, and the modal
         ones first.
     """
-    import pandas as pd
 
     assert answers.example_id is not None
     place = {str(name): i for i, name in enumerate(answers.example_id.tolist())}
@@ -183,14 +182,13 @@ def exemplar_images(
             add(variant, "one-only", i)
     for i in in_turn(orders.values(), gallery):  # once, however many variants it is of
         add(next(variant for variant, order in orders.items() if i in order), "gallery", i)
-    return pd.DataFrame(made, columns=list(COLUMNS["exemplar_images"]))
+    return schema.frame("exemplar_images", made)
 
 
 def tilt_example(
     answers: Answers, tilts: NDArray[np.float64], images: Images, rows: NDArray[Any]
 ) -> pd.DataFrame:
     """The table `tilt_example`: one clearly tilted image and its line."""
-    import pandas as pd
 
     assert answers.example_id is not None
     size = np.abs(tilts)
@@ -211,7 +209,7 @@ def tilt_example(
                 "example_id": str(answers.example_id[i]),
             }
         )
-    return pd.DataFrame(made, columns=list(COLUMNS["tilt_example"]))
+    return schema.frame("tilt_example", made)
 
 
 def _modal(answers: Answers, variant: str, i: int) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.explain.properties import changes, measurements
 from fairweight.auditing.explain.shrinkage import (
     effective_answers,
@@ -16,7 +17,6 @@ from fairweight.auditing.explain.shrinkage import (
     shrink,
 )
 from fairweight.auditing.prediction_matrix import Answers
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, class_order
@@ -82,7 +82,7 @@ def individuals(
     names, code = _whose(answers, by)
     measured = measurements(answers, properties)
     measured.pop(by, None)
-    clash = sorted(set(measured) & set(COLUMNS["individuals"]))
+    clash = sorted(set(measured) & set(schema.column_names("individuals")))
     if clash:
         raise InputError(
             f"The property '{clash[0]}' has the name of a column of the result; rename it."
@@ -128,7 +128,7 @@ def individuals(
         "rank": _ranks(expected),
     }
     columns |= {name: _property_mean(values, code, len(names)) for name, values in measured.items()}
-    return pd.DataFrame(columns)[[*COLUMNS["individuals"], *measured]]
+    return pd.DataFrame(columns)[[*schema.column_names("individuals"), *measured]]
 
 
 def _whose(answers: Answers, by: str) -> tuple[list[str], Codes]:
@@ -242,9 +242,9 @@ def individual_fits(
     accuracies near 1 from 8 or 130 examples scatter differently. The slope is an association
     among these individuals.
     """
-    import pandas as pd
 
-    offered = [name for name in individuals.columns if name not in COLUMNS["individuals"]]
+    own = schema.column_names("individuals")
+    offered = [name for name in individuals.columns if name not in own]
     wanted = offered if properties is None else list(properties)
     for name in wanted:
         if name not in offered:
@@ -264,7 +264,7 @@ def individual_fits(
                     )
                     told = {"variant": variant, "side": side, "group": group, "property": name}
                     rows.append(told | line)
-    return pd.DataFrame(rows, columns=list(COLUMNS["individual_fits"]))
+    return schema.frame("individual_fits", rows)
 
 
 def fit_line(x: Floats, y: Floats) -> dict[str, Any]:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, stdtr, stdtrit
 
+from fairweight.auditing import schema
 from fairweight.auditing.counts.cube import GroupColumn
 from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
 from fairweight.auditing.pairing import pair_members
 from fairweight.auditing.prediction_matrix import Answers
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.companions import parents
@@ -258,7 +258,6 @@ def example_properties(
     which fewer than about 5 losses are expected).
     Measured level and power: docs/statistics.md.
     """
-    import pandas as pd
 
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
@@ -274,7 +273,7 @@ def example_properties(
             continue
         for name, inside in _levels(column):
             rows.append({"property": name, "kind": LEVEL} | _association(asked, inside, alpha))
-    frame = pd.DataFrame(rows, columns=list(COLUMNS["example_properties"]))
+    frame = schema.frame("example_properties", rows)
     frame["variant"] = variant
     frame["p_adjusted"] = benjamini_hochberg(frame["p_value"].to_numpy(np.float64))
     return frame

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairweight.auditing import schema
 from fairweight.auditing.result import AuditResult
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 
@@ -194,7 +194,7 @@ def similarity_points(result: AuditResult) -> pd.DataFrame:
     import pandas as pd
 
     columns = distance_columns(result.variants_table)
-    names = list(COLUMNS["similarity_points"])
+    names = list(schema.column_names("similarity_points"))
     table = result.variants_table
     if table is None or not columns:
         return pd.DataFrame(columns=names)
@@ -234,7 +234,6 @@ def similarity(points: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFrame:
     errors, and variants made from the same dense models are not independent. Rows with fewer than
     4 variants, equal distances or an undefined metric are NaN, and `status` says why.
     """
-    import pandas as pd
 
     rows = []
     for (measure, block), own in points.groupby(["measure", "block"], sort=False):
@@ -257,7 +256,7 @@ def similarity(points: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFrame:
                     "status": _status(line, lacking.tolist(), metric),
                 }
             )
-    return pd.DataFrame(rows, columns=list(COLUMNS["similarity"]))
+    return schema.frame("similarity", rows)
 
 
 def _status(line: Regression, lacking: Sequence[str], metric: str) -> str:

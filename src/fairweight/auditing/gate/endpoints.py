@@ -228,6 +228,7 @@ def endpoints(
         raise InputError(
             "The audit holds no limits for a gate; make it again with this version of fairweight."
         )
+    _check_held(result, policy)
     _check_required(result, policy)
     absences = Absences.of(result)
     bounds = absences.with_absent_rows(result.bounds)
@@ -282,6 +283,22 @@ def unjudged_levels(result: AuditResult, policy: Policy) -> list[str]:
                 if beside and is_missing(level) and level not in rule.groups:
                     found[level] = None
     return list(found)
+
+
+def _check_held(result: AuditResult, policy: Policy) -> None:
+    """A lone audit.json may not hold what a rule asks for; then its tables are needed."""
+    for number, rule in enumerate(policy.rule, start=1):
+        by = {"intersection": "group"}.get(rule.by, rule.by)
+        # A gap is judged only where all levels of its column are large enough.
+        needed = {(rule.metric, by)} | ({("accuracy", "group")} if by == "grouping" else set())
+        if policy.require_groups:
+            needed.add(("accuracy", "group"))
+        if needed & result.absent:
+            raise InputError(
+                f"Rule {number} of the policy: this audit.json alone does not hold the limits of "
+                f'{rule.metric} by = "{rule.by}"; give the folder that fairweight audit wrote '
+                "(audit.json with its tables/)."
+            )
 
 
 def _check_required(result: AuditResult, policy: Policy) -> None:

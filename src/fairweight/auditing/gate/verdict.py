@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.gate.endpoints import demands, endpoints, unjudged_levels
 from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened, test_set_of
-from fairweight.auditing.result import BOUNDED, DIVISORS
+from fairweight.auditing.result import DIVISORS
+from fairweight.auditing.schema import BOUND, NOT_ESTIMABLE, Status, column_names, typed
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,11 +48,6 @@ CANNOT_TELL: Outcome = "cannot tell"
 
 NO_WIDTH = 1e-12
 MINUS = "\N{MINUS SIGN}"
-ROW_COLUMNS: tuple[str, ...] = (
-    "variant", "task", "metric", "by", "group", "class", "n", "rule", "criterion", "limit",
-    "threshold", "estimate", "low", "high", "bound", "ratio", "n_left_out", "decision",
-    "equivalent", "certifiable", "reason",
-)  # fmt: skip
 NAMES = {"margin": "margin", "min": "floor", "max": "ceiling", "recovery": "recovery"}
 
 
@@ -101,7 +97,7 @@ def rejected(strength: Sequence[int] | NDArray[np.int_], looks: int = 1) -> NDAr
 
 
 def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) -> pd.DataFrame:
-    """The endpoints (as `endpoints` returns them) with their decisions: ROW_COLUMNS.
+    """The endpoints (as `endpoints` returns them) with their decisions: the table `endpoints`.
 
     Parameters
     ----------
@@ -138,7 +134,8 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
     seen = usable & (low[:, at] > threshold)
     above = seen & (least > needed)
     absent = _told_left_out(declared)
-    how = [str(status).partition(BOUNDED)[2] for status in declared["status"]]
+    states = [Status.of(cell) for cell in declared["status"]]
+    how = [state.reason if state.kind == BOUND else "" for state in states]
     decisions: list[Outcome] = []
     reasons: list[str] = []
     for i, (of, unusable) in enumerate(zip(limits, unsound, strict=True)):
@@ -177,7 +174,7 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
         certifiable=np.where(usable, certified, np.nan),
         reason=reasons,
     )
-    return made[list(ROW_COLUMNS)]
+    return typed("endpoints", made[list(column_names("endpoints"))])
 
 
 def _oriented(declared: pd.DataFrame, sign: NDArray[np.int_]) -> tuple[Floats, Floats]:
@@ -243,19 +240,19 @@ def _unsound(
     found: list[str | None] = []
     for too_small, status, n, least, width, threshold in zip(
         declared["too_small"],
-        declared["status"].astype(str),
+        map(Status.of, declared["status"]),
         declared["n"].to_numpy(dtype=float, na_value=np.nan),
         low,
         high - low,
         declared["threshold"],
         strict=True,
     ):
-        one_sided = status.startswith(BOUNDED)
+        one_sided = status.kind == BOUND
         if closed is not None:
             found.append(closed)
         elif isinstance(too_small, str) and n != 0:
             found.append(too_small)
-        elif status != "ok" and not one_sided:
+        elif not status.ok and not one_sided:
             found.append(_why_not(status))
         elif np.isnan(threshold):
             found.append("the audit does not hold the baseline's value")
@@ -269,15 +266,17 @@ def _unsound(
     return found
 
 
-def _why_not(status: str) -> str:
+def _why_not(status: Status) -> str:
     """A status as the reason of an endpoint.
 
-    >>> _why_not("not_estimable: none below 1,000 examples per class")
+    >>> _why_not(Status("not_estimable", "none below 1,000 examples per class"))
     'it has no limits below 1,000 examples per class'
-    >>> _why_not("not_estimable: no scores")
+    >>> _why_not(Status("not_estimable", "no scores"))
     'not estimable: no scores'
     """
-    return status.replace("not_estimable: none", "it has no limits").replace("_", " ")
+    if status.kind == NOT_ESTIMABLE and status.reason.startswith("none"):
+        return status.reason.replace("none", "it has no limits", 1).replace("_", " ")
+    return str(status).replace("_", " ")
 
 
 def _told_left_out(declared: pd.DataFrame) -> list[str | None]:
@@ -417,7 +416,7 @@ EXIT_CODES: dict[Outcome, int] = {PASS: 0, FAIL: 1, CANNOT_TELL: 3}
 class Verdict:
     """What the gate decided and why.
 
-    rows  `judge.ROW_COLUMNS`, one per endpoint: `estimate`, `low`, `high` are the shift (or the
+    rows  the table `endpoints`, one per endpoint: `estimate`, `low`, `high` are the shift (or the
           value) with its 90 % interval, or wider where looks are counted; `bound` is the one limit
           that decides, `certifiable` the strictest limit that the data certify
     """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
 from fairweight.auditing.mitigate.confidence import confidence
 from fairweight.auditing.mitigate.curves import (
@@ -34,7 +35,6 @@ from fairweight.auditing.mitigate.mitigation import (
     same_examples,
 )
 from fairweight.auditing.prediction_matrix import Answers
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError
 
@@ -145,7 +145,6 @@ def cascade_curve(
     part
         Which rows these are: choosing, or judging.
     """
-    import pandas as pd
 
     sure = input_confidence(tasks, variant)
     steps = len(thresholds)
@@ -186,7 +185,7 @@ def cascade_curve(
         for task, own in named
         for place, row in _rows(mean_curve(own), steps, alpha)
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS["cascade_curve"]))
+    return schema.frame("cascade_curve", rows)
 
 
 def _rows(curve: Curve, steps: int, alpha: float) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.mitigate.curves import (
     Curve,
     Series,
@@ -30,7 +31,6 @@ from fairweight.auditing.mitigate.overrides import (
     uncertain_order,
 )
 from fairweight.auditing.prediction_matrix import Answers
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError
@@ -89,7 +89,6 @@ def override_curves(
     order and the sets of a budget are held in bootstrap draws of examples (clusters). `random` is
     the mean over 20 seeded draws; its interval is the bootstrap of the expectation over all draws.
     """
-    import pandas as pd
 
     asked = _Asked(_checked(budgets), alpha, random_state)
     rows: list[dict[str, Any]] = []
@@ -106,7 +105,7 @@ def override_curves(
         if len(tasks) > 1 and same:
             for source, pairs in whole.items():
                 rows += _rows(variant, None, source, pairs, tasks[0].n_examples, asked)
-    return pd.DataFrame(rows, columns=list(COLUMNS["override_curves"]))
+    return schema.frame("override_curves", rows)
 
 
 def _checked(budgets: Sequence[float]) -> tuple[float, ...]:

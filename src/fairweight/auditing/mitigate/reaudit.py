@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing import schema
 from fairweight.auditing.explain.attributes import attribute_values
 from fairweight.auditing.metrics.registry import metric as registered
 from fairweight.auditing.pipeline import audited
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.types import Progress
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Reaudit:
     """New variants beside their origins and the dense model, on rows that no rule was fitted on."""
 
     result: AuditResult  # origins and new variants against the dense model
-    mitigation: pd.DataFrame  # of COLUMNS["mitigation"]
+    mitigation: pd.DataFrame  # of schema.column_names("mitigation")
 
 
 def reaudit(
@@ -170,9 +170,8 @@ def _changes(result: AuditResult, variant: str, against: str) -> pd.DataFrame:
                 else "cannot tell",
             }
         )
-    import pandas as pd
 
-    return pd.DataFrame(made, columns=list(COLUMNS["mitigation"]))
+    return schema.frame("mitigation", made)
 
 
 def _middle(row: Mapping[Any, Any], wider: float) -> tuple[float, float]:

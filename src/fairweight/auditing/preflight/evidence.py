@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
 from fairweight.auditing.exemplars.enrichment import Partition, partitions, training_sizes
 from fairweight.auditing.exemplars.risk import MEANINGS as OF_EXAMPLES
@@ -24,7 +25,6 @@ from fairweight.tables.companions import parents
 if TYPE_CHECKING:
     import pandas as pd
 
-EVIDENCE_COLUMNS = ("study", "level", "members", "score", "measure", "value", "n", "choice")
 LEVELS = ("attribute", "class", "group", "example")
 CHOSEN = "chosen"  # the score that was best in all other studies
 CHANCE = {"auc": 0.5, "rank_correlation": 0.0}
@@ -140,9 +140,8 @@ def with_choices(found: Sequence[Found]) -> list[Found]:
 
 
 def evidence_frame(found: Sequence[Found]) -> pd.DataFrame:
-    import pandas as pd
 
-    return pd.DataFrame([asdict(row) for row in found], columns=list(EVIDENCE_COLUMNS))
+    return schema.frame("evidence", [asdict(row) for row in found])
 
 
 # Risk scores of classes, groups and whole tasks: means over their examples, with limits.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairweight.auditing import schema
 from fairweight.auditing.exemplars.enrichment import Partition, partitions, training_sizes
 from fairweight.auditing.exemplars.risk import DISAGREEMENT, LOW_CONFIDENCE, NO_SCORES, risk_scores
 from fairweight.auditing.prediction_matrix import Answers
@@ -29,11 +30,6 @@ from fairweight.base.types import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-PART_COLUMNS = (
-    "task", "by", "group", "class", "score", "n", "n_train", "value", "low", "high",
-    "excess", "excess_low", "excess_high", "rank", "verdict", "evidence", "evidence_low",
-    "evidence_high", "n_studies", "status",
-)  # fmt: skip
 AT_RISK, NOT_HIGHER, CANNOT_TELL = "at risk", "not higher", "cannot tell"
 FEWEST_EXAMPLES = 10
 UNTRIED = (LOW_CONFIDENCE, DISAGREEMENT, ERROR_RATE)  # what is shown where no study has tried any
@@ -43,7 +39,7 @@ UNTRIED = (LOW_CONFIDENCE, DISAGREEMENT, ERROR_RATE)  # what is shown where no s
 class Preflight:
     """What a dense model alone can say; every number is in one of the frames.
 
-    parts     PART_COLUMNS: a row per part and score. `value` is the part's mean score with its
+    parts     `preflight`: a row per part and score. `value` is the part's mean score with its
               interval, `excess` its distance from everybody else (from an even share for `rarity`)
               with limits that hold for all parts of its kind together, `rank` 1 the highest.
     examples  task, example_id, label, prediction, one column per score, rank by the best of them
@@ -85,7 +81,6 @@ def preflight(
     over studies lies above chance). It is `not higher` where past studies support the score and the
     limits do not lie above: that is no promise. Everything else is `cannot tell`, with the reason.
     """
-    import pandas as pd
 
     rows: list[dict[str, Any]] = []
     n_members = len(tasks[0].of(tasks[0].baseline))
@@ -100,7 +95,7 @@ def preflight(
         row |= {"evidence": found.value, "n_studies": found.n_studies}
         row |= {"evidence_low": found.low, "evidence_high": found.high}
         row |= _verdict(row, found)
-    parts = pd.DataFrame(rows, columns=list(PART_COLUMNS))
+    parts = schema.frame("preflight", rows)
     known = {level: list(parts.loc[parts["by"] == level, "score"].unique()) for level in LEVELS[:3]}
     scores = list(risk_scores(tasks[0]))
     known["example"] = [name for name in scores if _differs(tasks, name)]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.archive import cell_text
+from fairweight.auditing.table_files import cell_text
 from fairweight.base.files import atomic_file
 from fairweight.errors import InputError
 from fairweight.report.figures.registry import draw

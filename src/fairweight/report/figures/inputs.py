@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.auditing.result import Scope, at_task, records
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.base.wording import missing, real, text
 from fairweight.errors import UnknownNameError
 from fairweight.report.figures.theme import EVERYONE, Absent, label, labels, value
@@ -495,7 +495,7 @@ _SHARES = (
 
 def properties(frame: pd.DataFrame) -> list[str]:
     """The columns that describe the individuals and differ between them."""
-    own = [str(c) for c in frame.columns if c not in COLUMNS["individuals"]]
+    own = [str(c) for c in frame.columns if c not in column_names("individuals")]
     return [c for c in own if frame[c].dtype.kind in "fiu" and frame[c].nunique() > 1]
 
 

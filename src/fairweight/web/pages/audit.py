@@ -119,7 +119,8 @@ def of_results(
     ]
     cut = None
     if len(kept) < len(frame):
-        cut = f"The {len(kept):,} of {len(frame):,} rows with the largest n; all are in audit.json."
+        shown = f"The {len(kept):,} of {len(frame):,} rows with the largest n"
+        cut = f"{shown}; all are in tables/results.parquet."
     return replace(made, rows=rows, total=len(frame), cut=cut)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
 from fairweight.auditing.counts.counts import sums
 from fairweight.auditing.explain.slices import UNSEARCHED
@@ -32,7 +33,6 @@ from fairweight.auditing.explain.slices.contrasts import (
 )
 from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
 from fairweight.auditing.prediction_matrix import Answers
-from fairweight.auditing.schema import COLUMNS
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
@@ -545,12 +545,7 @@ def _row(
 
 
 def _frame(rows: list[dict[str, Any]], notes: list[str]) -> pd.DataFrame:
-    import pandas as pd
 
-    texts = ("variant", "slice", "columns", "parent", "status")
-    frame = pd.DataFrame(rows, columns=list(COLUMNS["slices"]))
-    for name in COLUMNS["slices"]:
-        kind = object if name in texts else np.int64 if name.startswith("n") else np.float64
-        frame[name] = frame[name].astype(kind)
+    frame = schema.frame("slices", rows)
     frame.attrs["notes"] = notes
     return frame

@@ -254,7 +254,7 @@ def audited(request: pytest.FixtureRequest) -> fw.Audit:
 
 def estimable(audited: fw.Audit) -> pd.DataFrame:
     """Rows about these models that have a value."""
-    rows = audited.results
+    rows = audited.results.fillna({"group": "", "class": ""})
     return rows[(rows["scope"] == "model") & rows["compressed"].notna()]
 
 
@@ -276,7 +276,7 @@ def test_seeds_first_means_the_mean_of_the_members(audited: fw.Audit) -> None:
     """Section 7: per member, then mean, for every metric that says so."""
     found, checked = means(audited), set()
     for _, line in estimable(audited).iterrows():
-        key = (line["metric"], line["by"], line["group"] or "", line["class"] or "")
+        key = (line["metric"], line["by"], line["group"], line["class"])
         if line["aggregation"] != "seeds_first" or key not in found.index:
             continue
         own = found.loc[key]
@@ -304,7 +304,7 @@ def test_flips_are_means_over_pairs(audited: fw.Audit) -> None:
     found = means(audited)
     for _, line in estimable(audited).iterrows():
         if line["metric"] in PAIRS:
-            key = (line["metric"], line["by"], line["group"] or "", line["class"] or "")
+            key = (line["metric"], line["by"], line["group"], line["class"])
             assert line["compressed"] == pytest.approx(found.loc[key, "small"], abs=1e-12), key
 
 
@@ -320,7 +320,7 @@ def test_every_member_has_every_metric(audited: fw.Audit) -> None:
     counted = frame[frame["value"].notna()].groupby([*KEYS, "variant"]).size()
     missing = []
     for _, line in rows.iterrows():
-        key = (line["metric"], line["by"], line["group"] or "", line["class"] or "")
+        key = (line["metric"], line["by"], line["group"], line["class"])
         wanted = ["small"] if pd.isna(line["baseline"]) else ["dense", "small"]
         missing += [(*key, v) for v in wanted if counted.get((*key, v), 0) != n[v]]
     assert not missing

@@ -138,9 +138,11 @@ class Audit:
 
     def worst_group_shift(self, variant: str | None = None) -> float:
         """The least shift of accuracy over all groups of all single columns."""
+        from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
+
         rows = self.results
         columns = [name for name in self.result.groupings if name in self.result.single_columns]
-        chosen = rows[(rows["metric"] == "worst_group_shift") & rows["group"].isin(columns)]
+        chosen = rows[(rows["metric"] == WORST_GROUP_SHIFT) & rows["group"].isin(columns)]
         chosen = chosen[chosen["task"].isna()]
         if variant is not None:
             chosen = chosen[chosen["variant"] == variant]

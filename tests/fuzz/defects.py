@@ -228,8 +228,8 @@ DEFECTS: tuple[Defect, ...] = (
         "a constant label ends with an error of ours",
         15,
         "auditing.compare.rows",
-        'if estimate is not None and (kind != "group*class" or estimate.n.any()):',
-        "if estimate is not None and len(estimate.n):",
+        'if family is not None and (kind != "group*class" or family.n.any()):',
+        "if family is not None and len(family.n):",
     ),
     _defect(
         "a suggested option names a class without quotes",

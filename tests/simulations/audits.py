@@ -7,43 +7,45 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.estimands import Quantity, quantities
+from fairweight.auditing.compare.estimands import Estimand, estimands
 from fairweight.auditing.compare.estimate import Block
-from fairweight.auditing.compare.harm import heterogeneity_rows
+from fairweight.auditing.compare.harm import heterogeneity as heterogeneity_of
 from fairweight.auditing.compare.replicates import Replicated, replicate
-from fairweight.auditing.compare.rows import RateRows, family_blocks, rate_block, rates
+from fairweight.auditing.compare.rows import Built, build, drawn_rows, rates
 from fairweight.auditing.metrics.registry import metric
 
 from .latent import Floats
 
 
-def rate(c: Comparison, name: str, kind: str) -> RateRows:
+def rate(c: Comparison, name: str, kind: str) -> Built:
     """The rows of one rate and kind, with intervals, tests and corrections."""
-    estimate = rates(c, metric(name), kind)
-    assert estimate is not None
-    return RateRows(name, "model", rate_block(c, metric(name), estimate, {}), estimate)
+    family = rates(c, metric(name), kind)
+    assert family is not None
+    return Built(family, "model", build(c, family))
 
 
 def heterogeneity(c: Comparison, name: str = "heterogeneity") -> float:
     """p of the only group column; `heterogeneity_within_classes` likewise."""
-    blocks = {str(b["metric"][0]): b for b in heterogeneity_rows(c, [rate(c, "accuracy", "group")])}
-    return float(blocks[name]["p_value"][0])
+    families = heterogeneity_of(c, [rate(c, "accuracy", "group")])
+    p = {family.metric.name: family.compressed.p for family, _ in families}[name]
+    assert p is not None
+    return float(p[0])
 
 
-def chosen(c: Comparison, wanted: Sequence[tuple[str, str]]) -> list[Quantity]:
-    """The bootstrapped quantities with these metrics and kinds, in this order."""
-    made = {(q.metric, q.slots.kind): q for q in quantities(c, None)}
+def chosen(c: Comparison, wanted: Sequence[tuple[str, str]]) -> list[Estimand]:
+    """What is drawn of these metrics and kinds, in this order."""
+    made = {(q.metric.name, q.slots.kind): q for q in estimands(c, None)}
     return [made[key] for key in wanted]
 
 
-def replicated(c: Comparison, wanted: Sequence[Quantity]) -> list[Replicated]:
+def replicated(c: Comparison, wanted: Sequence[Estimand]) -> list[Replicated]:
     assert all(q.evaluate is not None for q in wanted)
     return replicate(c, wanted)
 
 
-def value_block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
-    """The rows of one bootstrapped quantity, about these models."""
-    return next(family_blocks(c, [(quantity, found)]))
+def value_block(c: Comparison, estimand: Estimand, found: Replicated) -> Block:
+    """The rows of one estimand that is drawn, about these models."""
+    return next(drawn_rows(c, [(estimand, found)]))
 
 
 def covers(low: Floats, truth: Floats, high: Floats) -> Floats:

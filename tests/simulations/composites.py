@@ -1,4 +1,4 @@
-"""Quantities without a closed form: coverage of their bootstraps, level of the swap null."""
+"""Numbers without a closed form: coverage of their bootstraps, level of the swap null."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from unittest.mock import patch
 import numpy as np
 
 from fairweight.auditing.compare import bootstrap
-from fairweight.auditing.compare.harm import worst_shift_rows
+from fairweight.auditing.compare.harm import worst_shifts
+from fairweight.auditing.compare.rows import build
 from fairweight.auditing.intervals.bootstrap import bias_corrected
 
 from .audits import chosen, covers, rate, replicated, value_block
@@ -54,7 +55,7 @@ def truths(of: World) -> dict[str, np.ndarray]:
     c = compared(of.whole(), 0, n_boot=20)
     wanted = chosen(c, WANTED)
     found = replicated(c, wanted)
-    return {q.metric: r.observed.change[0] for q, r in zip(wanted, found, strict=True)}
+    return {q.metric.name: r.observed.change[0] for q, r in zip(wanted, found, strict=True)}
 
 
 @stored
@@ -76,7 +77,9 @@ def coverage(
         for q, r in zip(wanted, replicated(c, wanted), strict=True):
             with patch.object(bootstrap, "ENOUGH_PER_CLASS", 0):
                 row = value_block(c, q, r)
-            covered[q.metric].append(covers(row["ci_low"], truth[q.metric], row["ci_high"]))
+            covered[q.metric.name].append(
+                covers(row["ci_low"], truth[q.metric.name], row["ci_high"])
+            )
     return {metric: share(found) for metric, found in covered.items()}
 
 
@@ -110,7 +113,7 @@ def swap_level(
         c = compared(sampled.cube(sampled.draw(per_class * CLASSES, rng)), i, n_boot=n_boot)
         wanted = chosen(c, WANTED)
         for q, r in zip(wanted, replicated(c, wanted), strict=True):
-            found[q.metric].append(float(np.mean(value_block(c, q, r)["p_value"] <= 0.05)))
+            found[q.metric.name].append(float(np.mean(value_block(c, q, r)["p_value"] <= 0.05)))
     return {metric: share(happened) for metric, happened in found.items()}
 
 
@@ -133,7 +136,8 @@ def worst_group(
     for i in range(audits):
         c = compared(sampled.cube(sampled.draw_per_group(per_group, rng)), i, positive=1)
         groups = rate(c, "accuracy", "group")
-        (row,) = worst_shift_rows(c, [groups.estimate])
+        ((family, _),) = worst_shifts(c, [groups])
+        row = build(c, family)
         simultaneous.append(covers(row["ci_low"], shifts.min(), row["ci_high"]))
         worst = int(np.argmin(groups.block["shift"]))
         low, high = (groups.block[side][worst] for side in ("ci_low", "ci_high"))

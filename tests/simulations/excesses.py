@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairweight.auditing.compare.harm import standardised_quantities
+from fairweight.auditing.compare.harm import standardised_excess_shift
 from fairweight.auditing.compare.rows import value_rows
 
 from .audits import covers, rate
@@ -46,6 +46,6 @@ def standardised_coverage(n: int, audits: int = 300, n_boot: int = 500, seed: in
     covered = []
     for i in range(audits):
         c = compared(hurt.cube(hurt.draw(n, rng)), i, n_boot=n_boot)
-        (rows,) = value_rows(c, list(standardised_quantities(c)))
+        (rows,) = value_rows(c, list(standardised_excess_shift(c)))
         covered.append(covers(rows["ci_low"], hurt.excess, rows["ci_high"]))
     return share(covered)

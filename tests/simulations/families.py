@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairweight.auditing.compare.harm import power_table, standardised_quantities
+from fairweight.auditing.compare.harm import power_table, standardised_excess_shift
 from fairweight.auditing.compare.rows import value_rows
 
 from .audits import heterogeneity, rate
@@ -105,7 +105,7 @@ def composition(audits: int = 400, seed: int = 1104) -> dict[str, Share]:
     for i in range(audits):
         c = compared(mixed.cube(mixed.draw_per_group(1000, rng)), i)
         groups = rate(c, "accuracy", "group").block
-        (standardised,) = value_rows(c, list(standardised_quantities(c)))
+        (standardised,) = value_rows(c, list(standardised_excess_shift(c)))
         found["excess, any"].append(bool((groups["excess_p_adjusted"] <= ALPHA).any()))
         found["standardised excess, any"].append(bool((standardised["p_adjusted"] <= ALPHA).any()))
         within = heterogeneity(c, "heterogeneity_within_classes")

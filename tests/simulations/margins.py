@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fairweight as fw
-from fairweight.auditing.compare.comparison import Comparison, Options, comparison, event_rows
-from fairweight.auditing.compare.estimate import RateEstimate
+from fairweight.auditing.compare.comparison import Comparison, Options, comparison, event_outcomes
+from fairweight.auditing.compare.estimate import Family
 from fairweight.auditing.compare.linear import linear_rates
 from fairweight.auditing.compare.two_way import method_rates
 from fairweight.auditing.counts.cube import CubeMember
@@ -87,20 +87,26 @@ class Table:
         )
 
 
-def accuracy(table: Table, scope: str = "model") -> RateEstimate:
+def accuracy(table: Table, scope: str = "model") -> Family:
     """Accuracy by group, as the audit estimates it."""
     event = metric("accuracy").event
     assert event is not None
     c = table.comparison()
     rates = linear_rates if scope == "model" else method_rates
-    found = rates(c, event_rows(c, event, "group"), "group")
+    found = rates(c, metric("accuracy"), event_outcomes(c, event, "group"), "group")
     assert found is not None
     return found
 
 
+def excess_p(found: Family) -> Floats:
+    assert found.excess is not None
+    assert found.excess.p is not None
+    return found.excess.p
+
+
 def passes(table: Table, margin: float = MARGIN) -> bool:
     """Whether a gate on accuracy by group passes level 0: its 90 % interval lies above −margin."""
-    return bool(accuracy(table).limits(0.1)[0][0] > -margin)
+    return bool(accuracy(table).change.limits(0.1)[0][0] > -margin)
 
 
 def gate_passes(audited: fw.Audit, margin: float = MARGIN) -> bool:
@@ -206,7 +212,9 @@ def cluster_excess(
     rng = np.random.default_rng([seed, int(churn), *_key(str(people))])
     quiet = (0.025, 0.005)
     hard = (0.02 + 0.005 * churn, 0.005 * churn) if not people.mixed else quiet
-    return share(accuracy(people.draw(rng, hard, quiet)).excess_p[0] <= 0.05 for _ in range(audits))
+    return share(
+        excess_p(accuracy(people.draw(rng, hard, quiet)))[0] <= 0.05 for _ in range(audits)
+    )
 
 
 # ---------------------------------------------------------------- weights
@@ -346,7 +354,8 @@ def method_excess(
     """Any excess after Holm, and that of the first group."""
     rng = np.random.default_rng([seed, k, *_key(world.name)])
     found = [
-        holm(accuracy(world.draw(k, rng, effect), "method").excess_p) <= 0.05 for _ in range(audits)
+        holm(excess_p(accuracy(world.draw(k, rng, effect), "method"))) <= 0.05
+        for _ in range(audits)
     ]
     return {"any": share(f.any() for f in found), "first": share(f[0] for f in found)}
 

@@ -7,8 +7,9 @@ from unittest.mock import patch
 import numpy as np
 
 from fairweight.auditing.compare import bootstrap, replicates
-from fairweight.auditing.compare.bootstrap import method_block
+from fairweight.auditing.compare.bootstrap import drawn_family
 from fairweight.auditing.compare.replicates import replicate
+from fairweight.auditing.compare.rows import build
 from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.metrics.registry import metric
 
@@ -69,8 +70,10 @@ def coverage(
         # Classes vary in size about `per_class`: the audit would withhold every other interval.
         with patch.object(bootstrap, "ENOUGH_PER_CLASS", 0):
             for q, r in zip(wanted, replicate(c, wanted), strict=True):
-                row = method_block(c, q, r)
-                inside[q.metric].append(covers(row["ci_low"], truth[q.metric], row["ci_high"]))
+                row = build(c, drawn_family(c, q, r, "method"), "method")
+                inside[q.metric.name].append(
+                    covers(row["ci_low"], truth[q.metric.name], row["ci_high"])
+                )
     return {metric: share(found) for metric, found in inside.items()}
 
 
@@ -88,5 +91,5 @@ def relabelling(
         with patch.object(replicates, "partners_of", lambda c: None):
             made = replicate(c, wanted)
         for q, r in zip(wanted, made, strict=True):
-            found[q.metric].append(bool(r.context["p_retraining"][0] <= 0.05))
+            found[q.metric.name].append(bool(r.context["p_retraining"][0] <= 0.05))
     return {metric: share(happened) for metric, happened in found.items()}

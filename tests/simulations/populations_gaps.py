@@ -10,7 +10,7 @@ import numpy as np
 from fairweight.auditing.compare import replicates
 from fairweight.auditing.compare.bootstrap import drawn_with_members, method_limits, two_way_values
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.estimands import Quantity
+from fairweight.auditing.compare.estimands import Estimand
 from fairweight.auditing.compare.replicates import Replicated, replicate
 from fairweight.base.types import Limits
 
@@ -63,17 +63,17 @@ CASES = (
 )
 
 
-def _members_drawn(c: Comparison, q: Quantity, r: Replicated) -> Limits:
+def _members_drawn(c: Comparison, q: Estimand, r: Replicated) -> Limits:
     limits = drawn_with_members(c, q, r, LEVELS, "change")
     assert limits is not None
     return limits
 
 
-def _two_way_t(c: Comparison, q: Quantity, r: Replicated) -> Limits:
+def _two_way_t(c: Comparison, q: Estimand, r: Replicated) -> Limits:
     return two_way_values(c, q, r, "change").limits(LEVELS[:, None])
 
 
-def _of_the_audit(c: Comparison, q: Quantity, r: Replicated) -> Limits:
+def _of_the_audit(c: Comparison, q: Estimand, r: Replicated) -> Limits:
     return method_limits(c, q, r, LEVELS, "change")
 
 
@@ -143,5 +143,7 @@ def _audit(
     for q, r in zip(wanted, found, strict=True):
         for rule, limits_of in RULES.items():
             low, high = limits_of(c, q, r)
-            rows[q.metric, rule] = np.array([low.item(), high.item(), r.observed.change.item()])
+            rows[q.metric.name, rule] = np.array(
+                [low.item(), high.item(), r.observed.change.item()]
+            )
     return rows

@@ -90,5 +90,5 @@ def found(design: Design, *, planted: bool = True, audits: int = AUDITS) -> Shar
     happened = []
     for i in range(audits):
         overall, _ = estimates(compared(of.sample(design, [N], rng), design, i), "method")
-        happened.append(bool(overall.p_value[0] <= ALPHA))
+        happened.append(bool(overall.change.p[0] <= ALPHA))
     return share(happened)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairweight.auditing.compare.comparison import Comparison, event_rows
-from fairweight.auditing.compare.estimate import RateEstimate
+from fairweight.auditing.compare.comparison import Comparison, event_outcomes
+from fairweight.auditing.compare.estimate import Family
 from fairweight.auditing.compare.linear import linear_rates
 from fairweight.auditing.compare.two_way import method_rates
 from fairweight.auditing.metrics.registry import metric
@@ -76,30 +76,33 @@ def truth_of(dense: Floats, compressed: Floats, labels: Floats) -> Truth:
     return Truth(rows(dense), rows(compressed))
 
 
-def estimates(c: Comparison, scope: str) -> list[RateEstimate]:
+def estimates(c: Comparison, scope: str) -> list[Family]:
     """Accuracy overall and by group, as the audit estimates it."""
     event = metric("accuracy").event
     assert event is not None
     rates = method_rates if scope == "method" else linear_rates
-    found = [rates(c, event_rows(c, event, kind), kind) for kind in ("overall", "group")]
+    found = [
+        rates(c, metric("accuracy"), event_outcomes(c, event, kind), kind)
+        for kind in ("overall", "group")
+    ]
     return [e for e in found if e is not None]
 
 
-def covered(found: list[RateEstimate], truth: Truth) -> dict[str, Floats]:
+def covered(found: list[Family], truth: Truth) -> dict[str, Floats]:
     """Whether the 95 % limits hold the truth, by row."""
 
-    def rows(limits: str, part: str) -> Floats:
+    def rows(part: str) -> Floats:
         low, high = (
             np.concatenate(ends)
-            for ends in zip(*(getattr(e, limits)(0.05) for e in found), strict=True)
+            for ends in zip(*(getattr(e, part).limits(0.05) for e in found), strict=True)
         )
         return covers(low, truth.parts[part], high)
 
-    accuracy = [rows(f"{side}_limits", side) for side in ("baseline", "compressed")]
+    accuracy = [rows(side) for side in ("baseline", "compressed")]
     return {
         "accuracy": np.mean(accuracy, axis=0),
-        "shift": rows("limits", "shift"),
-        "excess": rows("excess_limits", "excess"),
+        "shift": rows("shift"),
+        "excess": rows("excess"),
     }
 
 

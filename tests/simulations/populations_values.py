@@ -87,8 +87,8 @@ def coverage(name: str, design: Design, audits: int = AUDITS) -> dict[tuple[str,
         for q, r in zip(wanted, found, strict=True):
             assert not q.members_drawn
             parts = ["compressed", "change"] + ["excess"] * (q.slots.kind == "group")
-            values = truth[q.metric, q.slots.kind]
+            values = truth[q.metric.name, q.slots.kind]
             for part, value in zip(parts, values, strict=False):
                 low, high = method_limits(c, q, r, np.array([0.05]), part)
-                inside.setdefault((q.metric, part), []).append(covers(low[0], value, high[0]))
+                inside.setdefault((q.metric.name, part), []).append(covers(low[0], value, high[0]))
     return {at: share(rows) for at, rows in inside.items()}

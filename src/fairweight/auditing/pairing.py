@@ -57,7 +57,7 @@ class Pairing:
         n_first = self.first.shape[1] - len(self.parent)
         return mean_of(happens[..., :n_first]), mean_of(happens[..., n_first:])
 
-    def changed(self, happens: NDArray[np.bool_]) -> Floats:
+    def changed(self, happens: NDArray[Any]) -> Floats:
         """Share of the pairs of which one side alone has the event, for values (…, members)."""
         if self.paired or self.how == "single":
             first, second = self._sides(happens)

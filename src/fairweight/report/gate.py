@@ -145,20 +145,20 @@ def deciding_bound(row: dict[str, Any]) -> str:
     >>> deciding_bound(row | {"criterion": "min", "limit": 0.8, "threshold": 0.8, "bound": 0.912})
     'at least 91.2 %; floor 80 %'
     """
-    from fairweight.auditing.gate.endpoints import CHANGES
     from fairweight.auditing.gate.verdict import NAMES
     from fairweight.auditing.metrics import metric
 
     if row["bound"] is None:
         return shown(row["reason"])
     bound, threshold, criterion = float(row["bound"]), float(row["threshold"]), row["criterion"]
-    lower = metric(row["metric"]).better == "lower"
+    entry = metric(row["metric"])
+    lower = entry.better == "lower"
     # A fail is shown from the other side: the good end of the interval is beyond the limit.
     worst = row["decision"] != "fail"
     if criterion in ("margin", "recovery"):
         loss, limit = (bound, threshold) if lower else (-bound, -threshold)
         size, allowed = _scaled(row["metric"], abs(loss), limit, up=worst == (loss > 0))
-        what = "" if lower and row["metric"] in CHANGES else "rise is " if lower else "loss is "
+        what = "" if lower and entry.pairs is not None else "rise is " if lower else "loss is "
         most = "at most" if worst else "at least"
         if loss <= 0:
             what, most = ("fall is " if lower else "gain is "), "at least"

@@ -7,17 +7,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairweight.base.wording import NOTHING, missing
+from fairweight.errors import InputError
 
 MINUS = "\N{MINUS SIGN}"
 
-# Metrics that are shares of examples or differences of such shares; every other is a plain number.
-_SHARES = frozenset((
-    "accuracy", "error_rate", "recall", "precision", "fpr", "fnr", "selection_rate",
-    "balanced_accuracy", "top5_accuracy", "auc", "ece", "ece_top_label", "uncertainty", "bias",
-    "bias_amplification", "worst_case_bias_amplification", "class_gap", "class_shortfall",
-    "worst_group", "group_std", "flips", "harmful_flips", "helpful_flips", "worst_group_shift",
-    "excess_shift_standardised", "abstention_rate",
-))  # fmt: skip
+
+def unit_of(metric: str) -> str:
+    """The unit of a registered metric; one that is not registered here is a plain number."""
+    from fairweight.auditing.metrics import metric as registered
+
+    try:
+        return registered(metric).unit
+    except InputError:
+        return "number"
 
 
 def is_share(metric: str) -> bool:
@@ -26,7 +28,7 @@ def is_share(metric: str) -> bool:
     >>> [is_share(m) for m in ("recall", "fpr_group_gap", "equalized_odds_difference", "kappa")]
     [True, True, True, False]
     """
-    return metric in _SHARES or metric.endswith(("_gap", "_difference"))
+    return unit_of(metric) != "number"
 
 
 def signed(value: float, decimals: int) -> str:
@@ -161,9 +163,6 @@ def p_value(p: float, *, bare: bool = False) -> str:
     return body if bare else f"p = {body}"
 
 
-_CHANGES = ("worst_group_shift", "excess_shift_standardised")  # values that are shifts of shares
-
-
 def value_of(metric: str, value: float, shift: float = math.nan) -> str:
     """The value of a metric in its own unit, with the digits that a small shift beside it needs.
 
@@ -172,7 +171,7 @@ def value_of(metric: str, value: float, shift: float = math.nan) -> str:
     >>> value_of("recall", 0.9705, -0.0002), value_of("recall", 0.9703, -0.0002)
     ('97.05 %', '97.03 %')
     """
-    if metric in _CHANGES:
+    if unit_of(metric) == "points":
         return points(value)
     if not is_share(metric):
         return number(value)
@@ -187,7 +186,7 @@ def value_interval(metric: str, value: float, low: float, high: float) -> str:
     >>> value_interval("worst_group_shift", -0.031, -0.05, -0.01)
     '−3.1 points [−5.0, −1.0]'
     """
-    if metric in _CHANGES:
+    if unit_of(metric) == "points":
         return points_interval(value, low, high)
     return f"{value_of(metric, value)} [{value_of(metric, low)}, {value_of(metric, high)}]"
 

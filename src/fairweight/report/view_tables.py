@@ -589,8 +589,11 @@ def _percent(value: float) -> Cell:
 
 
 def _rows(result: AuditResult, variant: str, scope: Scope) -> list[dict[str, Any]]:
+    import fairweight.auditing.metrics as registered
+
     found: list[dict[str, Any]] = []
-    for metrics, by in ((_OVERALL, "overall"), (_GROUPING, "grouping")):
+    more = tuple(entry.name for entry in registered.metrics() if entry.headline)
+    for metrics, by in (((*_OVERALL, *more), "overall"), ((*_GROUPING, *more), "grouping")):
         rows = at_task(select(result, variant, metrics, by, scope), result, None)
         known = records(rows[rows["baseline"].notna()])
         found += sorted(known, key=lambda row: metrics.index(row["metric"]))

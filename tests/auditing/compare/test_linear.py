@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 import fairweight as fw
-from fairweight.auditing.compare.comparison import Comparison, Options, comparison, event_rows
-from fairweight.auditing.compare.estimate import RateEstimate
+from fairweight.auditing.compare.comparison import (
+    Comparison,
+    Options,
+    Outcomes,
+    cell_outcomes,
+    comparison,
+    event_outcomes,
+)
+from fairweight.auditing.compare.estimate import Estimate, Family
 from fairweight.auditing.compare.linear import clumping_of, linear_rates
+from fairweight.auditing.compare.rows import scopes
 from fairweight.auditing.compare.two_way import method_rates
 from fairweight.auditing.counts.cube import Cube, CubeMember, GroupColumn
 from fairweight.auditing.intervals.proportion import tango
-from fairweight.auditing.metrics.registry import metric
+from fairweight.auditing.metrics.registry import Metric, metric
 
 from ..strategies import row
 from .made_populations import Population, audit, audit_with_seeds, population
@@ -142,13 +151,18 @@ def compared(
     )  # fmt: skip
 
 
-def accuracy(c: Comparison, kind: str = "overall", scope: str = "model") -> RateEstimate:
+def accuracy(c: Comparison, kind: str = "overall", scope: str = "model") -> Family:
     event = metric("accuracy").event
     assert event is not None
     rates = linear_rates if scope == "model" else method_rates
-    found = rates(c, event_rows(c, event, kind), kind)
+    found = rates(c, metric("accuracy"), event_outcomes(c, event, kind), kind)
     assert found is not None
     return found
+
+
+def excess(found: Family) -> Estimate:
+    assert found.excess is not None
+    return found.excess
 
 
 def test_the_pooled_correlation_by_hand() -> None:
@@ -194,11 +208,11 @@ def test_columns_inside_clusters_do_not_hide_the_correlation() -> None:
 def test_identical_predictions_of_clusters_are_worth_one_example_each() -> None:
     """No cluster changed, so nothing is known: 40 clusters of 25 at t(39) = 2.023, 4.09 / 44.09."""
     found = accuracy(compared(np.zeros((1000, 1), int), cluster=np.repeat(np.arange(40), 25)))
-    low, high = found.limits(0.05)
+    low, high = found.change.limits(0.05)
     assert low[0] == pytest.approx(-(2.0227**2) / (40 + 2.0227**2), abs=1e-4)
     assert high[0] == -low[0]
-    assert found.p_value[0] == 1.0
-    assert found.intervals[0] == NAME.format("clusters")  # nothing is taken from elsewhere
+    assert found.change.p[0] == 1.0
+    assert found.interval[0] == NAME.format("clusters")  # nothing is taken from elsewhere
 
 
 def test_a_row_without_changes_says_what_it_assumes() -> None:
@@ -208,10 +222,12 @@ def test_a_row_without_changes_says_what_it_assumes() -> None:
     c = compared(-lost.astype(int)[:, None], cluster=cluster, group=group)
     assert clumping_of(c).icc == 1.0
     found = accuracy(c, "group")
-    names = list(found.intervals)
+    names = list(found.interval)
     assert names == [NAME.format("clusters"), NAME.format("clusters") + ELSEWHERE]
     # n_eff = 200 / (1 + 4) = 40 examples at t(39)
-    assert found.limits(0.05)[0][1] == pytest.approx(-(2.0227**2) / (40 + 2.0227**2), abs=1e-4)
+    assert found.change.limits(0.05)[0][1] == pytest.approx(
+        -(2.0227**2) / (40 + 2.0227**2), abs=1e-4
+    )
 
 
 def test_the_texts_of_an_audit() -> None:
@@ -234,7 +250,7 @@ def test_equal_weights_and_no_correlation_are_tango_with_t() -> None:
     """The linearised t is narrower where 3 of 300 are lost; n_eff is 300 · 299/300."""
     x = np.zeros((300, 1), int)
     x[:3] = -1
-    low, high = accuracy(compared(x, weight=np.full(300, 2.5))).limits(0.05)
+    low, high = accuracy(compared(x, weight=np.full(300, 2.5))).change.limits(0.05)
     plain = tango(300, 3, 0)
     # t alone: −.01 ± 1.968 · √(.01 · .99 / 299) = −.0213, .0013
     assert (low[0], high[0]) == pytest.approx((plain[0], plain[1]), abs=3e-4)
@@ -249,7 +265,8 @@ def test_more_members_that_change_at_random_say_more() -> None:
     group = np.repeat([0, 1], [50, 250])
     x[:50] = 0
     lows = [
-        accuracy(compared(x[:, :k], group=group), "group").limits(0.1)[0][0] for k in (2, 4, 12)
+        accuracy(compared(x[:, :k], group=group), "group").change.limits(0.1)[0][0]
+        for k in (2, 4, 12)
     ]
     assert lows[0] < lows[1] < lows[2] < 0
     # twelve unchanged predictions on each of 50 examples: about 600 / (1 + 11 ICC)
@@ -262,14 +279,16 @@ def test_copies_of_one_member_say_nothing_new() -> None:
     x = rng.choice([-1, 0, 1], (300, 1), p=[0.03, 0.95, 0.02])
     found = [accuracy(compared(np.repeat(x, k, axis=1))) for k in (2, 3, 8)]
     for one in found[1:]:
-        np.testing.assert_allclose(one.limits(0.05), found[0].limits(0.05), atol=1e-12)
-    low, high = found[0].limits(0.05)
+        np.testing.assert_allclose(
+            one.change.limits(0.05), found[0].change.limits(0.05), atol=1e-12
+        )
+    low, high = found[0].change.limits(0.05)
     plain = tango(300, (x < 0).sum(), (x > 0).sum())
     assert (low[0], high[0]) == pytest.approx((plain[0], plain[1]), abs=1e-3)
 
 
 def test_identical_predictions_of_members_are_worth_their_examples() -> None:
-    low, _ = accuracy(compared(np.zeros((150, 5), int))).limits(0.1)
+    low, _ = accuracy(compared(np.zeros((150, 5), int))).change.limits(0.1)
     assert low[0] == pytest.approx(tango(150, 0, 0, 0.1)[0])
 
 
@@ -290,8 +309,8 @@ def test_p_is_the_smallest_level_at_which_the_excess_excludes_0(
         cluster = np.arange(n) // 4 if clustered else None
         c = compared(x, group=group, cluster=cluster, crossed=crossed)
         found = accuracy(c, "group", scope)
-        p = found.excess_p
-        inside, outside = found.excess_limits(p * (1 - 1e-6)), found.excess_limits(p * (1 + 1e-6))
+        p = excess(found).p
+        inside, outside = excess(found).limits(p * (1 - 1e-6)), excess(found).limits(p * (1 + 1e-6))
         assert ((inside[0] <= 0) & (inside[1] >= 0)).all()
         assert ((outside[0] > 0) | (outside[1] < 0) | (p == 1)).all()
         smallest = min(smallest, float(p.min()))
@@ -303,8 +322,8 @@ def test_p_of_a_shift_is_the_smallest_level_at_which_the_limits_exclude_0(scope:
     rng = np.random.default_rng(12)
     x = rng.choice([-1, 0, 1], (400, 4), p=[0.06, 0.91, 0.03])
     found = accuracy(compared(x, group=np.arange(400) % 3), "group", scope)
-    p = found.p_value
-    inside, outside = found.limits(p * (1 - 1e-6)), found.limits(p * (1 + 1e-6))
+    p = found.change.p
+    inside, outside = found.change.limits(p * (1 - 1e-6)), found.change.limits(p * (1 + 1e-6))
     assert ((inside[0] <= 0) & (inside[1] >= 0)).all()
     assert ((outside[0] > 0) | (outside[1] < 0)).all()
 
@@ -316,8 +335,8 @@ def test_a_contrast_of_two_levels_is_one_contrast() -> None:
     cluster = np.repeat(np.arange(70), sizes)
     x = rng.choice([-1, 0, 1], (len(cluster), 1), p=[0.06, 0.9, 0.04])
     found = accuracy(compared(x, cluster=cluster, group=(cluster >= 40).astype(int)), "group")
-    low, high = found.excess_limits(0.05)
-    assert found.excess_p[0] == pytest.approx(found.excess_p[1], rel=1e-9)
+    low, high = excess(found).limits(0.05)
+    assert excess(found).p[0] == pytest.approx(excess(found).p[1], rel=1e-9)
     assert (low[0], high[0]) == pytest.approx((-high[1], -low[1]), abs=1e-12)
 
 
@@ -325,10 +344,10 @@ def test_an_excess_needs_20_clusters_on_both_sides() -> None:
     cluster = np.repeat(np.arange(45), 10)
     x = -(np.arange(450) % 17 == 0).astype(int)[:, None]
     found = accuracy(compared(x, cluster=cluster, group=(cluster >= 30).astype(int)), "group")
-    assert np.isnan(found.excess_p).all()
-    assert np.isnan(found.excess_limits(0.05)).all()
-    assert np.isfinite(found.limits(0.05)[0][0])  # the shift of the 30 clusters has limits
-    assert np.isnan(found.limits(0.05)[0][1])
+    assert np.isnan(excess(found).p).all()
+    assert np.isnan(excess(found).limits(0.05)).all()
+    assert np.isfinite(found.change.limits(0.05)[0][0])  # the shift of the 30 clusters has limits
+    assert np.isnan(found.change.limits(0.05)[0][1])
 
 
 def test_discordance_and_design_effect_are_of_predictions_not_of_net_changes() -> None:
@@ -339,12 +358,15 @@ def test_discordance_and_design_effect_are_of_predictions_not_of_net_changes() -
     x = np.zeros((240, 1), int)
     x[0::12], x[1::12] = -1, 1
     found = accuracy(compared(x, cluster=np.arange(240) // 4))
-    assert found.discordance[0] == pytest.approx(2 / 12)
-    assert found.design_effect[0] == pytest.approx(1.0)
+    assert found.sums is not None
+    assert found.sums.discordance[0] == pytest.approx(2 / 12)
+    assert found.sums is not None
+    assert found.sums.design_effect[0] == pytest.approx(1.0)
     # whole clusters of four, a third of them: ICC 1, so 240 predictions are worth 60
     x = -(np.arange(240) // 4 % 3 == 0).astype(int)[:, None]
     found = accuracy(compared(x, cluster=np.arange(240) // 4))
-    assert found.design_effect[0] == pytest.approx(4.0)
+    assert found.sums is not None
+    assert found.sums.design_effect[0] == pytest.approx(4.0)
 
 
 def test_the_gate_sees_the_same_limits() -> None:
@@ -360,3 +382,127 @@ def test_the_gate_sees_the_same_limits() -> None:
     shift = bounds[here & (bounds["quantity"] == "shift")].iloc[0]
     expected = pytest.approx((found["ci_low"], found["ci_high"]), abs=1e-12)
     assert (shift["low_1"], shift["high_1"]) == expected
+
+
+# ---------------------------------------------------------------- numbers instead of events
+
+WORD_ERRORS = Metric(
+    name="word_error_rate", kind="rate", function=lambda counts: counts, by=("overall", "group"),
+    better="lower", low=0, high=np.inf, summary="errors per word", formula="errors / words",
+    source="test", undefined="no words",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Word errors of every sentence and member; sentences have a weight, so each is a cell."""
+
+    c: Comparison
+    words: Any
+    errors: Any  # (sentences, members)
+
+    def outcomes(self, kind: str) -> list[Outcomes]:
+        return list(cell_outcomes(self.c, self.errors, kind, self.words))
+
+
+def sentences(members: int) -> Sentences:
+    rng = np.random.default_rng(6)
+    n = 40
+    c = compared(
+        np.zeros((n, members), int),
+        weight=rng.uniform(0.5, 2, n),
+        group=np.repeat([0, 1], [15, 25]),
+    )
+    assert c.cube.n_cells == n
+    words = rng.integers(5, 30, n).astype(float)
+    rates = np.repeat([0.2, 0.3], members)
+    return Sentences(c, words, rng.poisson(rates * words[:, None]).astype(float))
+
+
+def linearised_by_hand(a: Any, d: Any) -> tuple[float, float]:
+    """Ratio of totals over sentences, and its variance G / (G − 1) Σ (a − R d)² / (Σ d)²."""
+    value, g = a.sum() / d.sum(), len(a)
+    return value, g / (g - 1) * ((a - value * d) ** 2).sum() / d.sum() ** 2
+
+
+def test_errors_per_word_of_two_models_by_hand() -> None:
+    made = sentences(1)
+    w = made.c.cube.weight
+    assert w is not None
+    found = linear_rates(made.c, WORD_ERRORS, made.outcomes("overall"), "overall")
+    assert found is not None
+    assert found.baseline is not None
+    t = scipy.stats.t.ppf(0.975, 39)
+    for estimate, errors in (
+        (found.baseline, made.errors[:, 0]),
+        (found.compressed, made.errors[:, 1]),
+        (found.change, made.errors[:, 1] - made.errors[:, 0]),
+    ):
+        value, variance = linearised_by_hand(w * errors, w * made.words)
+        low, high = estimate.limits(0.05)
+        assert estimate.value[0] == pytest.approx(value)
+        assert (low[0], high[0]) == pytest.approx(
+            (value - t * variance**0.5, value + t * variance**0.5)
+        )
+    assert found.change.p is not None
+    assert found.change.p[0] == pytest.approx(2 * scipy.stats.t.sf(value / variance**0.5, 39))
+    assert found.interval == "linearised t over examples"
+    # above 1 there may be more errors than words: bounds are the metric's, not those of a share
+    many = replace(made, errors=made.errors + 2 * made.words[:, None])
+    above = linear_rates(many.c, WORD_ERRORS, many.outcomes("overall"), "overall")
+    assert above is not None
+    assert above.compressed.limits(0.05)[0][0] > 2
+
+
+def test_numbers_by_group_become_rows_with_excesses_and_limits_for_the_gate() -> None:
+    made = sentences(1)
+    outcomes = made.outcomes("group")
+    family = linear_rates(made.c, WORD_ERRORS, outcomes, "group")
+    assert family is not None
+    (built,) = scopes(made.c, family, outcomes)
+    rows = built.block
+    w, here = made.c.cube.weight, made.c.groupings[0].code == 0
+    assert w is not None
+    shifts = [
+        (w * (made.errors[:, 1] - made.errors[:, 0]))[at].sum() / (w * made.words)[at].sum()
+        for at in (here, ~here)
+    ]
+    assert rows["shift"].tolist() == pytest.approx(shifts)
+    assert rows["excess_shift"].tolist() == pytest.approx(
+        [shifts[0] - shifts[1], shifts[1] - shifts[0]]
+    )
+    assert (rows["sim_low"] < rows["ci_low"]).all()
+    assert (rows["excess_low"] < rows["excess_shift"]).all()
+    assert np.isfinite(rows["bounds_shift"]).all()
+    assert np.isfinite(rows["p_adjusted"]).all()
+
+
+def test_numbers_of_several_members_have_a_two_way_t() -> None:
+    made = sentences(3)
+    w = made.c.cube.weight
+    assert w is not None
+    found = method_rates(made.c, WORD_ERRORS, made.outcomes("overall"), "overall")
+    assert found is not None
+    change = w[:, None] * (made.errors[:, 3:] - made.errors[:, :3])
+    each = [linearised_by_hand(a, w * made.words) for a in change.T]
+    value, together = linearised_by_hand(change.mean(axis=1), w * made.words)
+    own = sum(variance for _, variance in each)
+    by_member = np.var([v for v, _ in each], ddof=1) / 3
+    interaction = max(own - 3 * together, 0.0) / 6
+    variance = max(by_member + together - interaction, by_member, together)
+    low, high = found.change.limits(0.05)
+    assert found.change.value[0] == pytest.approx(value)
+    spread = by_member**2 / 2 + together**2 / 39 + interaction**2 / 78
+    t = scipy.stats.t.ppf(0.975, max(variance**2 / spread, 1))
+    assert high[0] - low[0] == pytest.approx(2 * t * variance**0.5)
+    assert found.interval == "two-way t over members and examples"
+
+
+def test_numbers_that_never_vary_have_no_limits() -> None:
+    """Equal differences say nothing about the next sentence; a share would have Tango's limits."""
+    made = sentences(1)
+    made = replace(made, errors=np.stack([0 * made.words, 0.1 * made.words], axis=1))
+    found = linear_rates(made.c, WORD_ERRORS, made.outcomes("overall"), "overall")
+    assert found is not None
+    assert found.change.value[0] == pytest.approx(0.1)
+    assert np.isnan(found.change.limits(0.05)).all()

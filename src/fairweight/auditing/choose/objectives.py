@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.metrics.registry import Metric, metric, metrics
+from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
+from fairweight.auditing.metrics.registry import metric, metrics
 from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
 
@@ -24,17 +25,6 @@ PAPERS_NAMES = {"unfairness": "class_gap"}
 MORE_IS_BETTER = frozenset({"sparsity", "items_per_s"})
 NOT_NUMBERS = frozenset({"variant", "seed", "parent"})
 AIMS: dict[str, Aim] = {"higher": "max", "lower": "min", "zero": "zero", "one": "one"}
-_UNMEASURED = frozenset(
-    {
-        "flips",
-        "harmful_flips",
-        "helpful_flips",
-        "excess_shift_standardised",
-        "heterogeneity",
-        "heterogeneity_within_classes",
-    }
-    | {"concentration", "class_impact", "label_interrelation"}
-)
 
 
 @dataclass(frozen=True)
@@ -83,9 +73,9 @@ def read_term(text: str, columns: Sequence[str]) -> Term:
     name = text.strip()
     base, _, place = (part.strip() for part in name.partition("@"))
     asked = PAPERS_NAMES.get(base, base)
-    known = {entry.name for entry in metrics()}
+    known = {entry.name: entry for entry in metrics()}
     if asked in known:
-        if asked in _UNMEASURED:
+        if not known[asked].choosable:
             raise InputError(
                 f"'{asked}' cannot be an objective or a requirement: it is no value of a variant "
                 "that replicates could be drawn of; fairweight metrics lists others."
@@ -96,16 +86,16 @@ def read_term(text: str, columns: Sequence[str]) -> Term:
     raise UnknownNameError(
         "The objective",
         base,
-        [*_first_ones(known), *columns],
+        [*_first_ones([e.name for e in known.values() if e.choosable]), *columns],
         remedy="Name a metric (fairweight metrics) or a numeric column of --variants.",
     )
 
 
-def _first_ones(known: set[str]) -> list[str]:
+def _first_ones(known: Sequence[str]) -> list[str]:
     """What people optimise comes first in a list that is cut."""
-    usual = ["accuracy", "worst_group", "worst_group_shift", "group_gap", "class_gap"]
+    usual = ["accuracy", "worst_group", WORST_GROUP_SHIFT, "group_gap", "class_gap"]
     usual += ["class_shortfall", "cev_pp", "sde_pp", "balanced_accuracy", "auc"]
-    rest = sorted(known - set(usual) - _UNMEASURED)
+    rest = sorted(set(known) - set(usual))
     return [name for name in usual if name in known] + rest
 
 
@@ -157,11 +147,7 @@ def is_bounded(term: Term) -> bool:
 
 def needs_scores(terms: Iterable[Term]) -> bool:
     """Whether any term is of scores, not of answers."""
-    return any(_of_scores(metric(t.metric)) for t in terms if t.metric is not None)
-
-
-def _of_scores(entry: Metric) -> bool:
-    return entry.kind == "score" or entry.name in ("uncertainty", "top5_accuracy")
+    return any(metric(t.metric).of_scores for t in terms if t.metric is not None)
 
 
 # Requirements: what a variant must keep to be chosen at all.

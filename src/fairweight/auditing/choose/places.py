@@ -1,6 +1,6 @@
 """Where a metric is asked for, everywhere, in a group, a class or a column, and how it is computed.
 
-The values are those of the audit: its own quantities are asked, of all variants at once.
+The values are those of the audit: its own estimands are asked, of all variants at once.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 from fairweight.auditing.choose.objectives import Term
 from fairweight.auditing.compare.comparison import Comparison, Slots, Training, slots_of
 from fairweight.auditing.compare.estimands import (
-    Quantity,
+    Estimand,
+    estimands,
     grouping_slots,
-    quantities,
     sizes,
     too_few_levels,
 )
 from fairweight.auditing.compare.members import Both, Evaluate, PerMember
 from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.metrics.harm import worst_group_shift
-from fairweight.auditing.metrics.rates import recall, summary_of
+from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT, worst_group_shift
+from fairweight.auditing.metrics.rates import summary_of
 from fairweight.auditing.metrics.registry import Metric, metric
 from fairweight.auditing.schema import Status
 from fairweight.base.types import Floats
@@ -34,7 +34,7 @@ CLASS = "class="
 
 @dataclass(frozen=True)
 class Part:
-    """One row of one quantity: a metric in one group, class or column."""
+    """One row of one estimand: a metric in one group, class or column."""
 
     evaluate: Evaluate
     row: int
@@ -52,25 +52,25 @@ class Measure:
 
 def measures(c: Comparison, training: Training | None, terms: Sequence[Term]) -> list[Measure]:
     """How each term is computed in one task."""
-    found = list(_quantities(c, training, {t.metric for t in terms if t.metric is not None}))
+    found = list(_estimands(c, training, {t.metric for t in terms if t.metric is not None}))
     return [_measure(found, term) for term in terms]
 
 
-def _quantities(c: Comparison, training: Training | None, wanted: set[str]) -> Iterator[Quantity]:
+def _estimands(c: Comparison, training: Training | None, wanted: set[str]) -> Iterator[Estimand]:
     for name in sorted(wanted):
         entry = metric(name)
         if entry.kind == "rate":
             yield from _rates(c, entry)
-    if "worst_group_shift" in wanted:
+    if WORST_GROUP_SHIFT in wanted:
         for grouping in c.groupings:
             yield _worst_shift(c, grouping)
-    others = {name for name in wanted if metric(name).kind != "rate"} - {"worst_group_shift"}
-    for quantity in quantities(c, training, only=others):
-        if quantity.metric in others:
-            yield quantity
+    others = {name for name in wanted if metric(name).kind != "rate"} - {WORST_GROUP_SHIFT}
+    for estimand in estimands(c, training, only=others):
+        if estimand.metric.name in others:
+            yield estimand
 
 
-def _rates(c: Comparison, entry: Metric) -> Iterator[Quantity]:
+def _rates(c: Comparison, entry: Metric) -> Iterator[Estimand]:
     for grouping in (c.whole, *c.groupings):
         kind = "overall" if grouping is c.whole else "group"
 
@@ -78,34 +78,34 @@ def _rates(c: Comparison, entry: Metric) -> Iterator[Quantity]:
             counts = both[name][1]
             return PerMember(None, summary_of(entry, entry.function(counts), counts))
 
-        yield Quantity(entry.name, slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
-    per_class = entry.function if entry.per_class else recall if entry.name == "accuracy" else None
-    if per_class is not None:  # accuracy of a class is its recall
+        yield Estimand(entry, slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
+    within = entry if entry.per_class else metric(entry.in_class) if entry.in_class else None
+    if within is not None:
 
         def by_class(both: Both) -> PerMember:
-            return PerMember(None, per_class(both[""][1])[..., 0, :])
+            return PerMember(None, within.function(both[""][1])[..., 0, :])
 
-        yield Quantity(entry.name, slots_of(c, c.whole, "class"), sizes(c, c.whole), by_class)
+        yield Estimand(entry, slots_of(c, c.whole, "class"), sizes(c, c.whole), by_class)
 
 
-def _worst_shift(c: Comparison, grouping: Grouping) -> Quantity:
+def _worst_shift(c: Comparison, grouping: Grouping) -> Estimand:
     usable, slots = c.usable(grouping), grouping_slots(c, grouping)
     n = np.array([sizes(c, grouping).sum()])
     reason = None if usable.any() else too_few_levels(c, grouping)
     if reason is not None:
-        return Quantity("worst_group_shift", slots, n, None, np.array([reason], dtype=object))
+        return Estimand(metric(WORST_GROUP_SHIFT), slots, n, None, np.array([reason], dtype=object))
 
     def evaluate(both: Both) -> PerMember:
         one, other = both.levels(grouping.name, usable)
         return PerMember(None, worst_group_shift(one, other)[..., None])
 
-    return Quantity("worst_group_shift", slots, n, evaluate, aggregation="rates_first")
+    return Estimand(metric(WORST_GROUP_SHIFT), slots, n, evaluate)
 
 
-def _measure(found: Sequence[Quantity], term: Term) -> Measure:
+def _measure(found: Sequence[Estimand], term: Term) -> Measure:
     assert term.metric is not None
     entry = metric(term.metric)
-    own = [quantity for quantity in found if quantity.metric == entry.name]
+    own = [estimand for estimand in found if estimand.metric is entry]
     everywhere = [(q, row) for q in own for row in range(len(q.slots))]
     rows = [(q, row) for q, row in everywhere if _is_at(q.slots, row, term.place)]
     if not rows and term.place:

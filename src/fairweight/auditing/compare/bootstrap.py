@@ -4,21 +4,28 @@ the mean of what examples add, none where a value is biased.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
-from fairweight.auditing.compare.estimands import Quantity
-from fairweight.auditing.compare.estimate import Block, block, status
+from fairweight.auditing.compare.estimands import Estimand
+from fairweight.auditing.compare.estimate import (
+    Estimate,
+    Family,
+    few_changes,
+    limits_where,
+    status,
+)
 from fairweight.auditing.compare.influence import Part
 from fairweight.auditing.compare.members import Values, units_of
 from fairweight.auditing.compare.replicates import Replicated
 from fairweight.auditing.compare.two_way import interval_name
 from fairweight.auditing.intervals.units import NO_VARIANCE
-from fairweight.auditing.metrics.registry import metric
 from fairweight.base.types import Floats, Limits
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ REACH_UP = {"model": 1.0, "method": 2.0}
 
 def drawn_limits(
     c: Comparison,
-    quantity: Quantity,
+    estimand: Estimand,
     found: Replicated,
     observed: Floats,
     draws: Floats,
@@ -47,44 +54,44 @@ def drawn_limits(
     """Limits at several levels, (levels, rows), of a value as observed, (rows,), and its draws."""
     from fairweight.auditing.intervals.bootstrap import simultaneous
 
-    if quantity.never_negative:
-        low, high = _inflated(c, quantity, observed, draws, found.swapped, levels, scope)
+    if estimand.metric.inflation is not None:
+        low, high = _inflated(c, estimand, observed, draws, found.swapped, levels, scope)
     else:
         low, high = simultaneous(observed, draws, levels[:, None], 1)
-        low, high = widened(quantity, observed, (low, high), levels[:, None])
+        low, high = widened(estimand, observed, (low, high), levels[:, None])
     still = never_moves(draws)
     return np.where(still, np.nan, low), np.where(still, np.nan, high)
 
 
 def model_limits(
-    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: Part
+    c: Comparison, estimand: Estimand, found: Replicated, levels: Floats, part: Part
 ) -> Limits:
     """Limits about these models at several levels: of the change, or of the compressed value."""
     from fairweight.auditing.intervals.bootstrap import share_undefined
 
-    entry = metric(quantity.metric)
+    entry = estimand.metric
     observed: Floats = getattr(found.observed, part)[0]
     if entry.no_limits is not None:
         nothing = np.full((len(levels), len(observed)), np.nan)
         return nothing, nothing
     if entry.linear:
-        reach = -_t(_degrees(quantity), levels[:, None] / 2) * _error(c, found, part)
-        return cut(quantity, (observed - reach, observed + reach), part)
+        reach = -_t(_degrees(estimand), levels[:, None] / 2) * _error(c, found, part)
+        return cut(estimand, (observed - reach, observed + reach), part)
     assert found.bootstrap is not None
     draws: Floats = getattr(found.bootstrap, part)
-    low, high = drawn_limits(c, quantity, found, observed, draws, levels, scope="model")
+    low, high = drawn_limits(c, estimand, found, observed, draws, levels, scope="model")
     stable = share_undefined(draws) <= UNSTABLE
     return np.where(stable, low, np.nan), np.where(stable, high, np.nan)
 
 
-def linear_p(c: Comparison, quantity: Quantity, found: Replicated) -> Floats:
+def linear_p(c: Comparison, estimand: Estimand, found: Replicated) -> Floats:
     """Two-sided p of no change, from the limits' own error; 1 where nothing changed at all."""
     from scipy.special import stdtr
 
     shift = found.observed.change[0]
     with np.errstate(invalid="ignore", divide="ignore"):
         t = np.abs(shift) / _error(c, found, "change")
-        p: Floats = 2 * stdtr(_degrees(quantity), -t)
+        p: Floats = 2 * stdtr(_degrees(estimand), -t)
     if found.changed is None:
         return p
     p = np.where(found.changed.enough("change"), p, np.nan)
@@ -104,10 +111,10 @@ def _error(c: Comparison, found: Replicated, part: Part) -> Floats:
     return np.sqrt(np.where(variance > 0, variance, np.nan))
 
 
-def _degrees(quantity: Quantity) -> Floats:
+def _degrees(estimand: Estimand) -> Floats:
     """Examples, or clusters, less one."""
-    clusters = quantity.slots.clusters
-    made: Floats = np.maximum(np.where(np.isnan(clusters), quantity.n, clusters) - 1, 1)
+    clusters = estimand.slots.clusters
+    made: Floats = np.maximum(np.where(np.isnan(clusters), estimand.n, clusters) - 1, 1)
     return made
 
 
@@ -118,9 +125,9 @@ def _t(degrees: Floats, tail: Floats) -> Floats:
     return quantile
 
 
-def cut(quantity: Quantity, limits: Limits, part: Part) -> Limits:
+def cut(estimand: Estimand, limits: Limits, part: Part) -> Limits:
     """Limits within the metric's range; a change may span it in either direction."""
-    entry = metric(quantity.metric)
+    entry = estimand.metric
     low, high = entry.low, entry.high
     if part in ("change", "excess"):
         reach = (high - low) * (2 if part == "excess" else 1)
@@ -128,18 +135,18 @@ def cut(quantity: Quantity, limits: Limits, part: Part) -> Limits:
     return np.clip(limits[0], low, high), np.clip(limits[1], low, high)
 
 
-def widened(quantity: Quantity, value: Floats, limits: Limits, level: float | Floats) -> Limits:
+def widened(estimand: Estimand, value: Floats, limits: Limits, level: float | Floats) -> Limits:
     """Under 50 clusters, limits moved away from the value by t(G − 1) / z; else as they are.
 
     The middle 95 % of draws of few clusters are too close: draws vary less than new clusters do.
     """
     from scipy.special import ndtri
 
-    few = quantity.slots.clusters < FEW_CLUSTERS
+    few = estimand.slots.clusters < FEW_CLUSTERS
     if not few.any():
         return limits
     tail = np.asarray(level) / 2
-    factor = np.where(few, _t(np.where(few, _degrees(quantity), 1.0), tail) / ndtri(tail), 1.0)
+    factor = np.where(few, _t(np.where(few, _degrees(estimand), 1.0), tail) / ndtri(tail), 1.0)
     low, high = (value + (side - value) * factor for side in limits)
     return np.fmin(limits[0], low), np.fmax(limits[1], high)
 
@@ -155,7 +162,7 @@ def never_moves(draws: Floats) -> NDArray[np.bool_]:
 
 def _inflated(
     c: Comparison,
-    quantity: Quantity,
+    estimand: Estimand,
     estimate: Floats,
     replicates: Floats,
     swapped: Values | None,
@@ -169,7 +176,7 @@ def _inflated(
         nothing = np.full((len(levels), len(estimate)), np.nan)
         return nothing, nothing
     null = None if swapped is None else swapped.compressed
-    absolute = quantity.metric.startswith("sde")
+    absolute = estimand.metric.inflation == "absolute"
     made = [
         inflated_limits(
             estimate, replicates, null, float(level), absolute=absolute, reach_up=REACH_UP[scope]
@@ -179,167 +186,36 @@ def _inflated(
     return np.stack([low for low, _ in made]), np.stack([high for _, high in made])
 
 
-def undrawn_block(c: Comparison, quantity: Quantity, found: Replicated, p_value: Floats) -> Block:
-    """Rows about these models whose limits need no draws: t, or none at all."""
-    entry, observed = metric(quantity.metric), found.observed
-    estimate = observed.change[0]
-    state = state_of(c, quantity, estimate, np.zeros(len(estimate), dtype=bool), found)
-    columns: dict[str, Any] = {**found.context, "shift": estimate}
-    if observed.baseline is not None:
-        columns["baseline"] = observed.baseline[0]
-    interval: Any = f"none: {entry.no_limits}"
-    if entry.linear:
-        interval = np.full(len(estimate), f"t over {units_name(c)}", dtype=object)
-        interval[few_changes(state)] = FEW_CHANGES
-    at = np.array([c.options.alpha])
-    parts: tuple[Part, ...] = ("change", "baseline", "compressed")
-    names = {"change": "ci", "baseline": "baseline", "compressed": "compressed"}
-    for part in parts:
-        low, high = model_limits(c, quantity, found, at, part)
-        shown = limits_known(state, found, part)
-        columns[f"{names[part]}_low"] = np.where(shown, low[0], np.nan)
-        columns[f"{names[part]}_high"] = np.where(shown, high[0], np.nan)
-    return block(
-        c,
-        quantity.metric,
-        quantity.slots,
-        aggregation=quantity.aggregation,
-        n=quantity.n,
-        compressed=observed.compressed[0],
-        interval=interval,
-        p_value=p_value,
-        status=state,
-        sized=sized_rows(c, quantity),
-        n_clusters=quantity.slots.clusters,
-        **columns,
-    )
-
-
 def units_name(c: Comparison) -> str:
     """What is sampled."""
     return "clusters" if c.cube.unit_is_cluster else "examples"
 
 
-def drawn_block(
-    c: Comparison,
-    quantity: Quantity,
-    found: Replicated,
-    observed: Values,
-    draws: Values,
-    p_value: Floats,
-    *,
-    scope: str,
-    drawn: str,
-) -> Block:
-    """Rows whose limits come from draws: percentile, or basic for CEV and SDE."""
-    from fairweight.auditing.intervals.bootstrap import bias_corrected, percentile, share_undefined
-
-    alpha = c.options.alpha
-    estimate, replicates = observed.change[0], draws.change
-    debiased = np.full(len(quantity.slots), np.nan)
-    interval = f"percentile bootstrap ({len(replicates)} replicates{drawn})"
-    withheld = False
-
-    def of(value: Floats, replicates: Floats) -> Limits:
-        return widened(quantity, value, percentile(replicates, alpha), alpha)
-
-    if quantity.never_negative:
-        levels = np.array([alpha])
-        made = _inflated(c, quantity, estimate, replicates, found.swapped, levels, scope)
-        low, high = made[0][0], made[1][0]
-        debiased = bias_corrected(estimate, replicates, drop_negative=True)
-        interval = f"basic bootstrap ({len(replicates)} replicates{drawn})"
-        if quantity.metric.startswith("sde") and found.swapped is not None:
-            interval += ", ends moved to what noise allows"
-        if c.pairs[""].label[0].min() < ENOUGH_PER_CLASS:
-            withheld = True
-            interval = f"none below {ENOUGH_PER_CLASS:,} examples per class"
-        # Whether nothing changed is what the test is for; the interval must not contradict it.
-        low = np.where(p_value <= alpha, low, 0.0)
-    else:
-        low, high = of(estimate, replicates)
-    unstable = share_undefined(replicates) > UNSTABLE
-    state = state_of(c, quantity, estimate, unstable, found)
-    still, few = never_moves(replicates), few_changes(state)
-    limits_shown = limits_known(state, found, "change") & ~still & (not withheld)
-    how = np.full(len(quantity.slots), interval, dtype=object)
-    if not quantity.never_negative:
-        how[quantity.slots.clusters < FEW_CLUSTERS] += ", widened by t / z for few clusters"
-    how[still] = NO_WIDTH
-    how[few] = FEW_CHANGES
-    columns: dict[str, Any] = dict(found.context)
-    if observed.baseline is not None and draws.baseline is not None:
-        columns |= {"baseline": observed.baseline[0], "shift": estimate}
-        sides: tuple[tuple[Part, Floats, Floats], ...] = (
-            ("baseline", observed.baseline[0], draws.baseline),
-            ("compressed", observed.compressed[0], draws.compressed),
-        )
-        for name, value, side in sides:
-            side_low, side_high = of(value, side)
-            moves = limits_known(state, found, name) & ~never_moves(side)
-            moves &= share_undefined(side) <= UNSTABLE
-            columns[f"{name}_low"] = np.where(moves, side_low, np.nan)
-            columns[f"{name}_high"] = np.where(moves, side_high, np.nan)
-    if observed.excess is not None and draws.excess is not None:
-        excess_low, excess_high = of(observed.excess[0], draws.excess)
-        shown = limits_known(state, found, "excess")
-        columns |= {
-            "excess_shift": observed.excess[0],
-            "excess_low": np.where(shown, excess_low, np.nan),
-            "excess_high": np.where(shown, excess_high, np.nan),
-        }
-    # Exchanging predictions is a test of few changes too; relabelling members is none.
-    tested = limits_known(state, found, "change") | (few & ~unstable & (scope == "model"))
-    return block(
-        c,
-        quantity.metric,
-        quantity.slots,
-        scope=scope,
-        aggregation=quantity.aggregation,
-        n=quantity.n,
-        compressed=observed.compressed[0],
-        ci_low=np.where(limits_shown, low, np.nan),
-        ci_high=np.where(limits_shown, high, np.nan),
-        interval=how,
-        p_value=np.where(tested, p_value, np.nan),
-        debiased=debiased,
-        status=state,
-        sized=sized_rows(c, quantity),
-        n_clusters=quantity.slots.clusters,
-        level=found.level,
-        **columns,
-    )
-
-
-def sized_rows(c: Comparison, quantity: Quantity) -> NDArray[np.bool_]:
+def _sized_rows(c: Comparison, estimand: Estimand) -> NDArray[np.bool_]:
     """Rows that could be tested, by their size and by what the metric needs."""
-    sized: NDArray[np.bool_] = status(c, quantity.n, quantity.slots.clusters) == "ok"
-    return sized if quantity.status is None else sized & (quantity.status == "ok")
+    sized: NDArray[np.bool_] = status(c, estimand.n, estimand.slots.clusters) == "ok"
+    return sized if estimand.status is None else sized & (estimand.status == "ok")
 
 
-def state_of(
+def _state(
     c: Comparison,
-    quantity: Quantity,
-    estimate: Floats,
-    unstable: NDArray[np.bool_],
+    estimand: Estimand,
+    observed: Values,
     found: Replicated,
+    unstable: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.object_]:
-    state = status(c, quantity.n, quantity.slots.clusters).copy()
-    if quantity.status is not None:
-        state = np.where(quantity.status == "ok", state, quantity.status)
-    open_rows = state == "ok"
-    state[open_rows & np.isnan(estimate)] = "not_estimable: undefined in the data"
-    if found.changed is not None and metric(quantity.metric).no_limits is None:
+    """The status of every row: of its size, of its value, of what its limits rest on."""
+    state = status(c, estimand.n, estimand.slots.clusters).copy()
+    if estimand.status is not None:
+        state = np.where(estimand.status == "ok", state, estimand.status)
+    state[(state == "ok") & np.isnan(observed.change[0])] = "not_estimable: undefined in the data"
+    if found.changed is not None and estimand.metric.no_limits is None:
         for i, why in enumerate(found.changed.reasons()):
             if state[i] == "ok" and why is not None:
                 state[i] = f"not_estimable: {why}"
-    state[(state == "ok") & unstable] = "not_estimable: unstable"
+    if unstable is not None:
+        state[(state == "ok") & unstable] = "not_estimable: unstable"
     return state
-
-
-def few_changes(state: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Rows whose change has no limits because too little changed; their sides may have some."""
-    return np.array(["changed predictions" in text for text in state], dtype=bool)
 
 
 def limits_known(state: NDArray[np.object_], found: Replicated, part: Part) -> NDArray[np.bool_]:
@@ -350,7 +226,7 @@ def limits_known(state: NDArray[np.object_], found: Replicated, part: Part) -> N
     return known if found.changed is None else known & found.changed.enough(part)
 
 
-# Rows of the bootstrapped quantities for scope `method`: members are sampled too.
+# Rows of the bootstrapped estimands for scope `method`: members are sampled too.
 #
 # Means over members of each member's own value get a two-way t: the spread of the members' values,
 # the bootstrap over examples of their mean, less what both contain. What is made of mean rates
@@ -371,57 +247,38 @@ def about_method(c: Comparison, found: Replicated) -> Replicated:
     return found if c.pairing.paired else replace(found, changed=None)
 
 
-def method_block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
-    """Rows about the method, or the estimates alone where members are too few."""
-    if not c.has_method:
-        return _estimates_only(c, quantity, found, str(c.pairing.reason))
-    if not _has_members(found):
-        return _estimates_only(c, quantity, found, "no interval over members")
-    observed = by_unit(c, found)
-    why = metric(quantity.metric).no_limits
-    if why is not None:
-        return _estimates_only(c, quantity, replace(found, observed=observed), None, f"none: {why}")
-    if quantity.rates_first and found.resampled is not None:
-        p_value = _relabelled_p(quantity, found)
-        return drawn_block(
-            c, quantity, found, observed, found.resampled, p_value,
-            scope="method", drawn=", members drawn too",
-        )  # fmt: skip
-    return _two_way_block(c, quantity, found, observed)
-
-
 def method_limits(
-    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: Part
+    c: Comparison, estimand: Estimand, found: Replicated, levels: Floats, part: Part
 ) -> Limits:
     """Limits about the method at several levels, (levels, rows)."""
-    unlimited = metric(quantity.metric).no_limits is not None
+    unlimited = estimand.metric.no_limits is not None
     if unlimited or not c.has_method or not _has_members(found):
-        nothing = np.full((len(levels), len(quantity.slots)), np.nan)
+        nothing = np.full((len(levels), len(estimand.slots)), np.nan)
         return nothing, nothing
-    limits = drawn_with_members(c, quantity, found, levels, part)
-    if quantity.rates_first and limits is not None:
+    limits = drawn_with_members(c, estimand, found, levels, part)
+    if estimand.rates_first and limits is not None:
         return limits
-    estimate = two_way_values(c, quantity, found, part)
+    estimate = two_way_values(c, estimand, found, part)
     low, high = estimate.limits(levels[:, None])
     still = estimate.variance <= NO_VARIANCE
     low, high = np.where(still, np.nan, low), np.where(still, np.nan, high)
     if limits is not None:
         low, high = np.fmin(low, limits[0]), np.fmax(high, limits[1])
-    return cut(quantity, (low, high), part)
+    return cut(estimand, (low, high), part)
 
 
 def drawn_with_members(
-    c: Comparison, quantity: Quantity, found: Replicated, levels: Floats, part: Part
+    c: Comparison, estimand: Estimand, found: Replicated, levels: Floats, part: Part
 ) -> Limits | None:
     """Limits from draws of members and examples; None where members were not drawn."""
     if found.resampled is None:
         return None
     observed, draws = getattr(by_unit(c, found), part)[0], getattr(found.resampled, part)
-    return drawn_limits(c, quantity, found, observed, draws, levels, scope="method")
+    return drawn_limits(c, estimand, found, observed, draws, levels, scope="method")
 
 
-def _relabelled_p(quantity: Quantity, found: Replicated) -> Floats:
-    return found.context.get("p_retraining", np.full(len(quantity.slots), np.nan))
+def _relabelled_p(estimand: Estimand, found: Replicated) -> Floats:
+    return found.context.get("p_retraining", np.full(len(estimand.slots), np.nan))
 
 
 def by_unit(c: Comparison, found: Replicated) -> Values:
@@ -431,7 +288,7 @@ def by_unit(c: Comparison, found: Replicated) -> Values:
     return found.members.mean(c.unit_weights)
 
 
-def two_way_values(c: Comparison, quantity: Quantity, found: Replicated, part: Part) -> TwoWay:
+def two_way_values(c: Comparison, estimand: Estimand, found: Replicated, part: Part) -> TwoWay:
     """The two-way t of the change, the excess, or one side's value."""
     from fairweight.auditing.intervals.units import two_way
 
@@ -443,7 +300,7 @@ def two_way_values(c: Comparison, quantity: Quantity, found: Replicated, part: P
         names = ("baseline", "compressed")
     elif part == "excess" and "excess" not in units:
         names = ("baseline_excess", "compressed_excess")
-    items = np.where(np.isnan(quantity.slots.clusters), quantity.n, quantity.slots.clusters)
+    items = np.where(np.isnan(estimand.slots.clusters), estimand.n, estimand.slots.clusters)
     others = np.maximum(items - 1, 1)
     members: list[Term] = []
     interactions: list[Term] = []
@@ -468,95 +325,229 @@ def _over_examples(c: Comparison, found: Replicated, part: Part) -> Floats:
     return spread
 
 
-def _two_way_block(c: Comparison, quantity: Quantity, found: Replicated, observed: Values) -> Block:
-    from fairweight.auditing.intervals.bootstrap import share_undefined
-
-    alpha = c.options.alpha
-    draws = found.by_unit or found.bootstrap
-    unstable = np.zeros(len(quantity.slots), dtype=bool)
-    if draws is not None:
-        unstable = share_undefined(draws.change) > UNSTABLE
-    state = state_of(c, quantity, observed.change[0], unstable, found)
-    shown = ~np.char.startswith(state.astype(str), "not_estimable")
-
-    def limits(part: Part) -> Limits:
-        low, high = method_limits(c, quantity, found, np.array([alpha]), part)
-        known = limits_known(state, found, part)
-        return np.where(known, low[0], np.nan), np.where(known, high[0], np.nan)
-
-    low, high = limits("change")
-    p_value, interval = two_way_values(c, quantity, found, "change").p_value, interval_name(c)
-    if found.resampled is not None:
-        p_value = _relabelled_p(quantity, found)
-        interval = f"wider of {interval} and percentile bootstrap with members drawn"
-    columns: dict[str, Any] = dict(found.context)
-    if observed.baseline is not None:
-        columns |= {"baseline": observed.baseline[0], "shift": observed.change[0]}
-        columns["baseline_low"], columns["baseline_high"] = limits("baseline")
-        columns["compressed_low"], columns["compressed_high"] = limits("compressed")
-    if observed.excess is not None:
-        columns["excess_shift"] = observed.excess[0]
-        columns["excess_low"], columns["excess_high"] = limits("excess")
-        excess = two_way_values(c, quantity, found, "excess")
-        columns["excess_p"] = np.where(shown, excess.p_value, np.nan)
-    how = np.full(len(quantity.slots), interval, dtype=object)
-    how[np.isnan(low) & shown] = NO_WIDTH
-    how[few_changes(state)] = FEW_CHANGES
-    return block(
-        c,
-        quantity.metric,
-        quantity.slots,
-        scope="method",
-        aggregation=quantity.aggregation,
-        n=quantity.n,
-        compressed=observed.compressed[0],
-        ci_low=low,
-        ci_high=high,
-        interval=how,
-        p_value=np.where(shown, p_value, np.nan),
-        status=state,
-        sized=sized_rows(c, quantity),
-        n_clusters=quantity.slots.clusters,
-        level=found.level,
-        **columns,
-    )
-
-
 def _has_members(found: Replicated) -> bool:
     """Whether members were drawn again, or their own values are known."""
     own = found.members is not None and found.members.baseline is not None
     return own or found.resampled is not None
 
 
-def _estimates_only(
-    c: Comparison,
-    quantity: Quantity,
-    found: Replicated,
-    reason: str | None,
-    interval: str | None = None,
-) -> Block:
-    """Rows without limits: `reason` makes them not estimable, `interval` says why none are."""
-    observed = found.observed
-    columns: dict[str, Any] = dict(found.context)
-    if observed.baseline is not None:
-        columns |= {"baseline": observed.baseline[0], "shift": observed.change[0]}
-    if observed.excess is not None:
-        columns["excess_shift"] = observed.excess[0]
-    never = np.zeros(len(quantity.slots), dtype=bool)
-    state = state_of(c, quantity, observed.change[0], never, found)
-    if reason is not None:
+# Families: the values of a estimand with the limits, the test and the words of one rule.
+
+LimitsOf: TypeAlias = Callable[[Floats, Part], Limits]  # levels (L,), which part → (L, rows) each
+
+
+def drawn_family(c: Comparison, estimand: Estimand, found: Replicated | None, scope: str) -> Family:
+    """A family of what has no closed form, about these models or about the method."""
+    entry = estimand.metric
+    nothing = np.full(len(estimand.slots), np.nan)
+    if found is None:  # the status says why there is no value
+        none = limits_where(np.zeros(len(nothing), dtype=bool), None)
+        return Family(
+            entry,
+            estimand.slots,
+            estimand.n,
+            Estimate.closed(nothing, none, nothing),
+            status=estimand.status,
+            sized=np.asarray(estimand.status == "ok"),
+            members=np.full((len(c.cube.members), len(nothing)), np.nan)
+            if scope == "model"
+            else None,
+        )
+    if scope == "method":
+        return _of_method(c, estimand, about_method(c, found))
+    if found.bootstrap is None or entry.linear:
+        p = linear_p(c, estimand, found) if entry.linear else nothing
+        return _undrawn(c, estimand, found, p)
+    p = nothing
+    if estimand.p_value is not None:
+        p = estimand.p_value
+    elif found.swapped is not None:
+        from fairweight.auditing.intervals.bootstrap import exceedance_p
+
+        two_sided = entry.inflation is None
+        p = exceedance_p(found.observed.change[0], found.swapped.change, two_sided=two_sided)
+    return _percentiles(c, estimand, found, found.observed, found.bootstrap, p, scope)
+
+
+def _of_method(c: Comparison, estimand: Estimand, found: Replicated) -> Family:
+    """Members drawn too, a two-way t, the wider of both, or the values alone."""
+    why, observed = estimand.metric.no_limits, by_unit(c, found)
+    if not c.has_method or not _has_members(found):
+        reason = "no interval over members" if c.has_method else str(c.pairing.reason)
+        state = _state(c, estimand, found.observed, found)
         state[(state == "ok") | few_changes(state)] = f"not_estimable: {reason}"
-    return block(
+        return _family(c, estimand, found, found.observed, state, None)
+    if why is not None:
+        state = _state(c, estimand, observed, found)
+        return _family(c, estimand, found, observed, state, f"none: {why}")
+    if estimand.rates_first and found.resampled is not None:
+        p = _relabelled_p(estimand, found)
+        return _percentiles(c, estimand, found, observed, found.resampled, p, "method")
+    return _two_way(c, estimand, found, observed)
+
+
+def _undrawn(c: Comparison, estimand: Estimand, found: Replicated, p: Floats) -> Family:
+    """Limits that need no draws: t, or none at all."""
+    entry, state = estimand.metric, _state(c, estimand, found.observed, found)
+    how = np.full(len(state), f"none: {entry.no_limits}", dtype=object)
+    if entry.linear:
+        how[:] = f"t over {units_name(c)}"
+        how[few_changes(state)] = FEW_CHANGES
+    limits = partial(model_limits, c, estimand, found)
+    return _family(
+        c, estimand, found, found.observed, state, how, limits=limits, corrected=limits, p=p,
+        members=True,
+    )  # fmt: skip
+
+
+def _percentiles(
+    c: Comparison,
+    estimand: Estimand,
+    found: Replicated,
+    observed: Values,
+    draws: Values,
+    p: Floats,
+    scope: str,
+) -> Family:
+    """Limits that come from draws: percentile, or basic for what noise can only inflate."""
+    from fairweight.auditing.intervals.bootstrap import bias_corrected, percentile, share_undefined
+
+    inflated, method = estimand.metric.inflation is not None, scope == "method"
+    withheld = inflated and c.pairs[""].label[0].min() < ENOUGH_PER_CLASS
+    unstable = share_undefined(draws.change) > UNSTABLE
+    state, still = _state(c, estimand, observed, found, unstable), never_moves(draws.change)
+
+    def limits(levels: Floats, part: Part) -> Limits:
+        value: Floats = getattr(observed, part)[0]
+        own: Floats = getattr(draws, part)
+        if not inflated:
+            ends = percentile(own, levels[:, None])
+            return widened(estimand, value, ends, levels[:, None])
+        low, high = _inflated(c, estimand, value, own, found.swapped, levels, scope)
+        # Whether nothing changed is what the test is for; the interval must not contradict it.
+        return np.where(p <= levels[:, None], low, 0.0), high
+
+    def moves(part: Part) -> NDArray[np.bool_]:
+        if part == "change":
+            return ~still & (not withheld)
+        own: Floats = getattr(draws, part)
+        if part == "excess":
+            return np.ones(len(state), dtype=bool)
+        return ~never_moves(own) & (share_undefined(own) <= UNSTABLE)
+
+    drawn = f"({len(draws.change)} replicates{', members drawn too' if method else ''})"
+    how = np.full(len(state), f"percentile bootstrap {drawn}", dtype=object)
+    if inflated:
+        how[:] = f"basic bootstrap {drawn}"
+        if estimand.metric.inflation == "absolute" and found.swapped is not None:
+            how += ", ends moved to what noise allows"
+        if withheld:
+            how[:] = f"none below {ENOUGH_PER_CLASS:,} examples per class"
+    else:
+        how[estimand.slots.clusters < FEW_CLUSTERS] += ", widened by t / z for few clusters"
+    how[still] = NO_WIDTH
+    few = few_changes(state)
+    how[few] = FEW_CHANGES
+    # Exchanging predictions is a test of few changes too; relabelling members is none.
+    tested = limits_known(state, found, "change") | (few & ~unstable & (not method))
+    columns = {}
+    if inflated:
+        debiased = bias_corrected(observed.change[0], draws.change, drop_negative=True)
+        columns["debiased"] = debiased
+    return _family(
         c,
-        quantity.metric,
-        quantity.slots,
-        scope="method",
-        aggregation=quantity.aggregation,
-        n=quantity.n,
-        compressed=observed.compressed[0],
-        interval=interval,
+        estimand,
+        found,
+        observed,
+        state,
+        how,
+        limits=limits,
+        corrected=partial(method_limits if method else model_limits, c, estimand, found),
+        p=np.where(tested, p, np.nan),
+        moves=moves,
+        members=not method,
+        columns=columns,
+    )
+
+
+def _two_way(c: Comparison, estimand: Estimand, found: Replicated, observed: Values) -> Family:
+    """Limits of a mean over members of each member's own value."""
+    from fairweight.auditing.intervals.bootstrap import share_undefined
+
+    draws = found.by_unit or found.bootstrap
+    unstable = None if draws is None else share_undefined(draws.change) > UNSTABLE
+    state = _state(c, estimand, observed, found, unstable)
+    shown = ~np.char.startswith(state.astype(str), "not_estimable")
+    limits = partial(method_limits, c, estimand, found)
+    p, interval = two_way_values(c, estimand, found, "change").p_value, interval_name(c)
+    if found.resampled is not None:
+        p = _relabelled_p(estimand, found)
+        interval = f"wider of {interval} and percentile bootstrap with members drawn"
+    low = limits(np.array([c.options.alpha]), "change")[0][0]
+    how = np.full(len(state), interval, dtype=object)
+    how[(np.isnan(low) | ~limits_known(state, found, "change")) & shown] = NO_WIDTH
+    how[few_changes(state)] = FEW_CHANGES
+    excess_p = None
+    if observed.excess is not None:
+        found_p = two_way_values(c, estimand, found, "excess").p_value
+        excess_p = np.where(shown, found_p, np.nan)
+    return _family(
+        c, estimand, found, observed, state, how, limits=limits, corrected=limits,
+        p=np.where(shown, p, np.nan), excess_p=excess_p,
+    )  # fmt: skip
+
+
+def _family(
+    c: Comparison,
+    estimand: Estimand,
+    found: Replicated,
+    observed: Values,
+    state: NDArray[np.object_],
+    interval: NDArray[np.object_] | str | None,
+    *,
+    limits: LimitsOf | None = None,
+    corrected: LimitsOf | None = None,
+    p: Floats | None = None,
+    excess_p: Floats | None = None,
+    moves: Callable[[Part], NDArray[np.bool_]] | None = None,
+    members: bool = False,
+    columns: Mapping[str, Floats] | None = None,
+) -> Family:
+    """The parts that a estimand has as estimates; limits of the rows that may have some.
+
+    `moves` says which rows of a part have limits at the audit's level; groups that are too small
+    have none at smaller levels.
+    """
+    small = np.char.startswith(state.astype(str), "small_group")
+
+    def at(limits: LimitsOf, part: Part, level: float | Floats) -> Limits:
+        low, high = limits(np.reshape(level, -1), part)
+        return (low[0], high[0]) if np.ndim(level) == 0 else (low, high)
+
+    def estimate(part: Part, p: Floats | None = None) -> Estimate:
+        value: Floats = getattr(observed, part)[0]
+        if limits is None or corrected is None:
+            return Estimate.alone(value, p)
+        known = limits_known(state, found, part)
+        shown = known if moves is None else known & moves(part)
+        far = limits_where(known & ~small, partial(at, corrected, part))
+        return Estimate(value, limits_where(shown, partial(at, limits, part)), p, far)
+
+    compared = observed.baseline is None
+    own = None
+    if members:
+        own = np.full((len(c.cube.members), len(state)), np.nan) if found.own is None else found.own
+    return Family(
+        estimand.metric,
+        estimand.slots,
+        estimand.n,
+        estimate("change", p) if compared else estimate("compressed"),
+        None if compared else estimate("baseline"),
+        None if compared else estimate("change", p),
+        None if observed.excess is None else estimate("excess", excess_p),
         status=state,
-        n_clusters=quantity.slots.clusters,
-        level=found.level,
-        **columns,
+        sized=_sized_rows(c, estimand),
+        interval=interval,
+        members=own,
+        columns={"level": found.level, **(columns or {}), **found.context},
     )

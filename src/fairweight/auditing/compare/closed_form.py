@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,10 @@ from fairweight.auditing.compare.comparison import (
     kept_slots,
     slots_of,
 )
-from fairweight.auditing.compare.estimate import RateEstimate
+from fairweight.auditing.compare.estimate import Estimate, Family, Sums, limits_where
 from fairweight.auditing.counts.counts import sums
-from fairweight.auditing.metrics.registry import Event
-from fairweight.base.types import Floats, Limits
+from fairweight.auditing.metrics.registry import Event, Metric
+from fairweight.base.types import Floats
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,10 @@ class Paired:
         )
 
 
-def closed_rates(c: Comparison, event: Event, kind: str) -> RateEstimate | None:
-    """The event's rates in all rows of a kind; None where the event has no such rows."""
+def closed_rates(c: Comparison, metric: Metric, kind: str) -> Family | None:
+    """Rates of the metric's event in all rows of a kind; None where it has no such rows."""
+    event = metric.event
+    assert event is not None
     slots: list[Slots] = []
     inside: list[Paired] = []
     for grouping in groupings_of(c, kind):
@@ -65,10 +68,12 @@ def closed_rates(c: Comparison, event: Event, kind: str) -> RateEstimate | None:
         inside.append(flat.each(lambda part, keep=keep: part[keep]))  # type: ignore[misc]
     # Rows share out the examples unless every class's row counts the examples of all the others.
     shared = not _crossed(kind) or event.happens in ("correct", "wrong")
-    return _estimate(c, slots, inside, kind, partition=shared and kind != "overall")
+    return _family(c, metric, slots, inside, kind, partition=shared and kind != "overall")
 
 
-def closed_flags(c: Comparison, flags: NDArray[np.bool_], kind: str) -> RateEstimate | None:
+def closed_flags(
+    c: Comparison, metric: Metric, flags: NDArray[np.bool_], kind: str
+) -> Family | None:
     """Rates of a flag per cell and member (such as: the prediction is uncertain)."""
     slots: list[Slots] = []
     inside: list[Paired] = []
@@ -78,7 +83,7 @@ def closed_flags(c: Comparison, flags: NDArray[np.bool_], kind: str) -> RateEsti
         size = len(grouping.levels)
         inside.append(Paired(*(sums(grouping.code, c.cube.count * e, size) for e in events)))
         slots.append(slots_of(c, grouping, kind))
-    return _estimate(c, slots, inside, kind, partition=kind != "overall")
+    return _family(c, metric, slots, inside, kind, partition=kind != "overall")
 
 
 def _crossed(kind: str) -> bool:
@@ -111,9 +116,15 @@ def _by_slice(p: Pairs, event: Event, positive: int | None) -> Paired | None:
     return table.each(lambda part: part[:, positive])
 
 
-def _estimate(
-    c: Comparison, slots: Sequence[Slots], inside: Sequence[Paired], kind: str, *, partition: bool
-) -> RateEstimate | None:
+def _family(
+    c: Comparison,
+    metric: Metric,
+    slots: Sequence[Slots],
+    inside: Sequence[Paired],
+    kind: str,
+    *,
+    partition: bool,
+) -> Family | None:
     from fairweight.auditing.intervals.excess import excess_interval, excess_test
     from fairweight.auditing.intervals.proportion import mcnemar, tango, tango_test, wilson
 
@@ -126,40 +137,42 @@ def _estimate(
     with np.errstate(invalid="ignore", divide="ignore"):
         shift = (t.compressed_only - t.baseline_only) / t.n
         other = (rest.compressed_only - rest.baseline_only) / rest.n
-        excess = shift - other if compared else nothing
         discordance = (t.compressed_only + t.baseline_only) / t.n
         rates = t.baseline / t.n, t.compressed / t.n
     sides = (
         *(t.n, t.baseline_only, t.compressed_only),
         *(rest.n, rest.baseline_only, rest.compressed_only),
     )
-
-    def excess_limits(alpha: float | Floats) -> Limits:
-        if not compared:
-            missing = np.full(np.broadcast_shapes(np.shape(alpha), nothing.shape), np.nan)
-            return missing, missing
-        return excess_interval(*sides, alpha)
-
     p_value = mcnemar(t.baseline_only, t.compressed_only, exact=c.options.exact)
-    return RateEstimate(
-        slots=join_slots(slots, kind),
-        n=t.n,
+    baseline, compressed = (
+        Estimate.closed(rate, partial(wilson, right, t.n, modified=True))
+        for rate, right in zip(rates, (t.baseline, t.compressed), strict=True)
+    )
+    none = limits_where(np.zeros(len(t.n), dtype=bool), None)
+    return Family(
+        metric,
+        join_slots(slots, kind),
+        t.n,
+        compressed,
+        baseline,
+        Estimate.closed(
+            shift,
+            lambda alpha: tango(t.n, t.baseline_only, t.compressed_only, alpha),
+            np.where(t.n > 0, p_value, np.nan),
+        ),
+        Estimate.closed(
+            shift - other, lambda alpha: excess_interval(*sides, alpha), excess_test(*sides)
+        )
+        if compared
+        else Estimate.closed(nothing, none, nothing),
         n_clusters=nothing,
-        baseline=rates[0],
-        compressed=rates[1],
-        shift=shift,
-        p_value=np.where(t.n > 0, p_value, np.nan),
-        zero_p=2 * ndtr(-np.abs(tango_test(t.n, t.baseline_only, t.compressed_only, 0.0))),
-        excess=excess,
-        excess_p=excess_test(*sides) if compared else nothing,
-        discordance=discordance,
-        design_effect=np.ones(len(t.n)),
-        baseline_limits=lambda alpha: wilson(t.baseline, t.n, alpha, modified=True),
-        compressed_limits=lambda alpha: wilson(t.compressed, t.n, alpha, modified=True),
-        limits=lambda alpha: tango(t.n, t.baseline_only, t.compressed_only, alpha),
-        excess_limits=excess_limits,
         interval="tango",
         members=np.stack(rates),
+        sums=Sums(
+            zero_p=2 * ndtr(-np.abs(tango_test(t.n, t.baseline_only, t.compressed_only, 0.0))),
+            discordance=discordance,
+            design_effect=np.ones(len(t.n)),
+        ),
     )
 
 

@@ -409,21 +409,32 @@ AT_ONCE = 8_000_000  # entries × members that are held in memory
 
 
 @dataclass(frozen=True)
-class EventRows:
-    """Entries (a cell that counts in a row) of some rows, with the event per entry and member."""
+class Outcomes:
+    """What ratios of sums are made of: entries, each a cell that counts in a row.
+
+    A row's value is Σ weight × numerator / Σ weight × denominator over its examples. Of a
+    yes-or-no event the numerator says whether it happens, and every example counts once; numbers
+    (a loss, word errors per word) are floats, with a denominator where examples differ in size.
+    """
 
     slots: Slots
     cells: NDArray[np.intp]
     row: NDArray[np.int64]
-    happens: NDArray[np.bool_]  # (entries, members)
+    numerator: NDArray[np.bool_] | Floats  # (entries, members), of one example of the cell
     partition: bool  # the rows share out the examples
+    denominator: Floats | None = None  # (entries,); None: 1
 
     @property
     def n_rows(self) -> int:
         return len(self.slots)
 
+    @property
+    def is_event(self) -> bool:
+        """Whether it is yes or no: Tango's limits apply."""
+        return self.numerator.dtype == np.bool_ and self.denominator is None
 
-def event_rows(c: Comparison, event: Event, kind: str) -> Iterator[EventRows]:
+
+def event_outcomes(c: Comparison, event: Event, kind: str) -> Iterator[Outcomes]:
     """All rows of a kind, in parts that fit into memory; nothing where the event has none."""
     for grouping in groupings_of(c, kind):
         if kind in ("class", "group*class"):
@@ -432,12 +443,17 @@ def event_rows(c: Comparison, event: Event, kind: str) -> Iterator[EventRows]:
             yield from _by_level(c, grouping, event, kind)
 
 
-def flag_rows(c: Comparison, flags: NDArray[np.bool_], kind: str) -> Iterator[EventRows]:
-    """Rows of a flag per cell and member (such as: the prediction is uncertain)."""
+def cell_outcomes(
+    c: Comparison,
+    numerator: NDArray[np.bool_] | Floats,
+    kind: str,
+    denominator: Floats | None = None,
+) -> Iterator[Outcomes]:
+    """Rows of what is known per cell and member (such as: the prediction is uncertain)."""
     cells = np.arange(c.cube.n_cells)
     for grouping in groupings_of(c, kind):
-        slots = slots_of(c, grouping, kind)
-        yield EventRows(slots, cells, grouping.code.astype(np.int64), flags, True)
+        slots, row = slots_of(c, grouping, kind), grouping.code.astype(np.int64)
+        yield Outcomes(slots, cells, row, numerator, True, denominator)
 
 
 def too_many_entries(c: Comparison) -> bool:
@@ -445,7 +461,7 @@ def too_many_entries(c: Comparison) -> bool:
     return c.cube.n_cells * len(c.classes) > MOST_ENTRIES
 
 
-def _by_level(c: Comparison, grouping: Grouping, event: Event, kind: str) -> Iterator[EventRows]:
+def _by_level(c: Comparison, grouping: Grouping, event: Event, kind: str) -> Iterator[Outcomes]:
     cube = c.cube
     cells = np.arange(cube.n_cells)
     of_everyone = event.given == "all" and event.happens in ("correct", "wrong", "abstained")
@@ -458,19 +474,17 @@ def _by_level(c: Comparison, grouping: Grouping, event: Event, kind: str) -> Ite
             cells = np.flatnonzero(cube.label != c.positive)
     row = grouping.code[cells].astype(np.int64)
     target = np.full(len(cells), -2 if c.positive is None else c.positive)
-    yield EventRows(
-        slots_of(c, grouping, kind), cells, row, _happens(c, event, cells, target), True
-    )
+    yield Outcomes(slots_of(c, grouping, kind), cells, row, _happens(c, event, cells, target), True)
 
 
-def _by_class(c: Comparison, grouping: Grouping, event: Event, kind: str) -> Iterator[EventRows]:
+def _by_class(c: Comparison, grouping: Grouping, event: Event, kind: str) -> Iterator[Outcomes]:
     cube, n_classes = c.cube, len(c.classes)
     cells = np.arange(cube.n_cells)
     level = grouping.code.astype(np.int64)
     slots = slots_of(c, grouping, kind)
     if event.happens in ("correct", "wrong"):
         row = level * n_classes + cube.label
-        yield EventRows(slots, cells, row, _happens(c, event, cells, cube.label), True)
+        yield Outcomes(slots, cells, row, _happens(c, event, cells, cube.label), True)
         return
     if event.happens == "abstained" or too_many_entries(c):
         return
@@ -486,7 +500,7 @@ def _by_class(c: Comparison, grouping: Grouping, event: Event, kind: str) -> Ite
         row = level[every_cell] * len(chosen) + (every_class - start)
         here = (of_class >= start) & (of_class < start + len(chosen))
         happens = _happens(c, event, every_cell, every_class)
-        yield EventRows(kept_slots(slots, here), every_cell, row, happens, False)
+        yield Outcomes(kept_slots(slots, here), every_cell, row, happens, False)
 
 
 def _happens(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fairweight.auditing.compare.comparison import (
     MIN_CLUSTERS,
     Comparison,
+    Names,
     Slots,
     Training,
     groupings_of,
@@ -31,20 +32,17 @@ from fairweight.auditing.metrics.registry import Metric, metric, metrics
 from fairweight.base.types import Floats
 
 NO_POSITIVE = "not_estimable: no positive class (name it: --positive, positive=)"
-AMPLIFIED = frozenset({"bias", "bias_amplification", "worst_case_bias_amplification"})
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """One family of rows of one metric."""
+class Estimand:
+    """One family of rows of one metric that is computed from counts."""
 
-    metric: str
+    metric: Metric
     slots: Slots
     n: Floats
     evaluate: Evaluate | None  # None: there is no value, and `status` says why
-    status: NDArray[np.object_] | None = None
-    aggregation: str = "seeds_first"
-    never_negative: bool = False  # CEV, SDE: basic interval, corrected value, one-sided test
+    status: Names | None = None
     level: Callable[[Both], str | None] | None = None  # the level that the compressed value is of
     p_value: Floats | None = None  # from a test of its own; else the swap null's
     members_drawn: bool = False  # scope `method` draws members too, and its p relabels them
@@ -53,29 +51,29 @@ class Quantity:
     @property
     def rates_first(self) -> bool:
         """Whether rates are averaged over members before the metric is computed."""
-        return self.aggregation == "rates_first"
+        return self.metric.aggregation == "rates_first"
 
 
-def quantities(
+def estimands(
     c: Comparison,
     training: Training | None,
     *,
     filters: bool = True,
     fixed_side: str | None = None,
     only: Set[str] | None = None,
-) -> Iterator[Quantity]:
-    """Every bootstrapped quantity that this comparison can have, or those of some metrics."""
-    for entry in metrics():
-        if only is not None and entry.name not in only:
-            continue
+) -> Iterator[Estimand]:
+    """Everything that this comparison can have of what is drawn, or that of some metrics."""
+    wanted = [entry for entry in metrics() if only is None or entry.name in only]
+    for entry in wanted:
         if entry.kind == "value" or (entry.kind == "rate" and entry.per_class):
             yield from _values(c, entry, training)
         elif entry.kind == "grouping":
             yield from _gaps(c, entry)
         elif entry.kind == "comparison":
             yield from _changes(c, entry)
-    if only is None or only & AMPLIFIED:
-        yield from _amplification(c, training, filters=filters, fixed_side=fixed_side)
+    amplified = [entry for entry in wanted if entry.reference == "sides"]
+    if amplified:
+        yield from _amplification(c, amplified, training, filters=filters, fixed_side=fixed_side)
 
 
 def impossible(c: Comparison, entry: Metric) -> str | None:
@@ -94,15 +92,15 @@ def sizes(c: Comparison, grouping: Grouping) -> Floats:
     return sums(grouping.code, c.cube.count, len(grouping.levels))
 
 
-def _values(c: Comparison, entry: Metric, training: Training | None) -> Iterator[Quantity]:
+def _values(c: Comparison, entry: Metric, training: Training | None) -> Iterator[Estimand]:
     reason = impossible(c, entry)
     if reason is None and entry.per_class and len(c.classes) == 2 and c.positive is None:
         reason = NO_POSITIVE
     closed = entry.kind == "rate"  # rates have a closed form wherever they are of one class
     function = _with_training(c, entry, training)
     if entry.per_class and "class" in entry.by and not closed:
-        yield Quantity(
-            entry.name,
+        yield Estimand(
+            entry,
             slots_of(c, c.whole, "class"),
             _class_sizes(c),
             _per_class(function),
@@ -111,14 +109,14 @@ def _values(c: Comparison, entry: Metric, training: Training | None) -> Iterator
     if closed and reason is None and c.positive is not None:
         return
     if reason is not None:
-        yield _without_value(c, entry.name, "overall", reason)
+        yield _without_value(c, entry, "overall", reason)
         return
     for kind in ("overall", "group", "intersection"):
         chosen = groupings_of(c, kind)
         level = "group" if kind == "intersection" else kind
         if chosen and level in entry.by:
-            yield Quantity(
-                entry.name,
+            yield Estimand(
+                entry,
                 join_slots([slots_of(c, g, kind) for g in chosen], kind),
                 np.concatenate([sizes(c, g) for g in chosen]),
                 per_slice(c, entry, function, chosen, rest=kind != "overall"),
@@ -135,7 +133,7 @@ def changed_in(c: Comparison, entry: Metric, chosen: Sequence[Grouping]) -> Call
 def _with_training(
     c: Comparison, entry: Metric, training: Training | None
 ) -> Callable[[Counts], Floats]:
-    if entry.name != "tcb" or len(c.classes) != 2:
+    if entry.reference != "rarer" or len(c.classes) != 2:
         return entry.function
     reference = training.counts(c, c.whole) if training else None
     rarer, _ = rarer_value(reference if reference is not None else _labels(c, c.whole))
@@ -206,29 +204,28 @@ def per_slice(
     return evaluate
 
 
-def _gaps(c: Comparison, entry: Metric) -> Iterator[Quantity]:
+def _gaps(c: Comparison, entry: Metric) -> Iterator[Estimand]:
     reason = impossible(c, entry)
     if reason is None and c.positive is None and len(c.classes) == 2 and _of_a_class(entry):
         reason = NO_POSITIVE
-    by_group = entry.name == "ppv_ratio" and "group" in entry.by
     for grouping in c.groupings:
         slots = grouping_slots(c, grouping)
         n = np.array([sizes(c, grouping).sum()])
         usable = c.usable(grouping)
         why = reason or too_few_levels(c, grouping)
         if why:
-            yield _without_value(c, entry.name, "grouping", why, slots=slots, n=n)
+            yield _without_value(c, entry, "grouping", why, slots=slots, n=n)
             continue
-        yield Quantity(
-            entry.name,
+        yield Estimand(
+            entry,
             slots,
             n,
             _gap(entry, grouping.name, usable),
             members_drawn=True,
             level=_named_level(entry, grouping, usable) if entry.level else None,
         )
-        if by_group:
-            yield _ppv_ratios(c, grouping)
+        if entry.per_level is not None:
+            yield _by_level(c, entry, entry.per_level, grouping)
 
 
 def too_few_levels(c: Comparison, grouping: Grouping) -> str | None:
@@ -243,8 +240,7 @@ def too_few_levels(c: Comparison, grouping: Grouping) -> str | None:
 
 def _of_a_class(entry: Metric) -> bool:
     """Whether a gap is of a rate that binary labels have for the positive class only."""
-    of = entry.name.removesuffix("_group_gap")
-    return of != entry.name and metric(of).per_class
+    return entry.of is not None and metric(entry.of).per_class
 
 
 def grouping_slots(c: Comparison, grouping: Grouping) -> Slots:
@@ -273,29 +269,30 @@ def _named_level(entry: Metric, grouping: Grouping, usable: Any) -> Callable[[Bo
     return name
 
 
-def _ppv_ratios(c: Comparison, grouping: Grouping) -> Quantity:
-    from fairweight.auditing.metrics.gaps import ppv_ratios
-
+def _by_level(
+    c: Comparison, entry: Metric, function: Callable[[Counts], Floats], grouping: Grouping
+) -> Estimand:
+    """What a metric of a column says about each of its levels."""
     kind = "group" if grouping.single else "intersection"
     usable = c.usable(grouping)
 
-    def ratios(side: Counts) -> Floats:
-        """Against the highest of the usable levels; one tiny level must not decide for all."""
-        found = ppv_ratios(side)
+    def values(side: Counts) -> Floats:
+        """Among the usable levels; one tiny level must not decide for all."""
+        found = function(side)
         everyone = np.full((*found.shape[:-1], len(usable)), np.nan)
         everyone[..., usable] = found
         return everyone
 
     def evaluate(both: Both) -> PerMember:
-        base, compressed = (ratios(side) for side in both.levels(grouping.name, usable))
+        base, compressed = (values(side) for side in both.levels(grouping.name, usable))
         return PerMember(base, compressed)
 
-    return Quantity("ppv_ratio", slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
+    return Estimand(entry, slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
 
 
-def _changes(c: Comparison, entry: Metric) -> Iterator[Quantity]:
+def _changes(c: Comparison, entry: Metric) -> Iterator[Estimand]:
     """Comparison metrics from the mean rates of both sides."""
-    if entry.per_class or entry.name == "normalized_error_change":
+    if entry.inflation is None:
         yield from _normalised(c, entry)
         return
 
@@ -304,18 +301,16 @@ def _changes(c: Comparison, entry: Metric) -> Iterator[Quantity]:
         return PerMember(None, np.asarray(entry.function(first, second, **policy)))
 
     policy: dict[str, Any] = {}
-    if entry.name in ("cev", "sde"):
+    if "zero_baseline" in entry.options:
         policy = {"zero_baseline": c.options.zero_baseline}
         if c.options.zero_baseline == "drop":
             policy["kept"] = kept_by_baseline(c)  # fixed on the data, held in replicates
 
-    yield Quantity(
-        entry.name,
+    yield Estimand(
+        entry,
         slots_of(c, c.whole, "overall"),
         sizes(c, c.whole),
         evaluate,
-        aggregation="rates_first",
-        never_negative=True,
         members_drawn=True,
     )
 
@@ -329,7 +324,7 @@ def kept_by_baseline(c: Comparison) -> NDArray[np.bool_]:
     return kept
 
 
-def _normalised(c: Comparison, entry: Metric) -> Iterator[Quantity]:
+def _normalised(c: Comparison, entry: Metric) -> Iterator[Estimand]:
     per_class = entry.per_class
 
     def value(first: Counts, second: Counts) -> Floats:
@@ -348,12 +343,11 @@ def _normalised(c: Comparison, entry: Metric) -> Iterator[Quantity]:
         def by_class(both: Both) -> PerMember:
             return PerMember(None, np.asarray(entry.function(*both[""]))[..., 0, :])
 
-        yield Quantity(
-            entry.name,
+        yield Estimand(
+            entry,
             slots_of(c, c.whole, "class"),
             c.pairs[""].label[0],
             by_class,
-            aggregation="rates_first",
             members_drawn=True,
             changed=partial(changed_predictions, c, entry.changed, [c.whole], by_class=True),
         )
@@ -361,26 +355,31 @@ def _normalised(c: Comparison, entry: Metric) -> Iterator[Quantity]:
         return
     for kind in ("overall", "group", "intersection"):
         chosen = groupings_of(c, kind)
-        if chosen:
-            yield Quantity(
-                entry.name,
+        level = "group" if kind == "intersection" else kind
+        if chosen and level in entry.by:
+            yield Estimand(
+                entry,
                 join_slots([slots_of(c, g, kind) for g in chosen], kind),
                 np.concatenate([sizes(c, g) for g in chosen]),
                 by_slice(chosen),
-                aggregation="rates_first",
                 members_drawn=True,
                 changed=changed_in(c, entry, chosen),
             )
 
 
 def _amplification(
-    c: Comparison, training: Training | None, *, filters: bool, fixed_side: str | None
-) -> Iterator[Quantity]:
+    c: Comparison,
+    wanted: Sequence[Metric],
+    training: Training | None,
+    *,
+    filters: bool,
+    fixed_side: str | None,
+) -> Iterator[Estimand]:
     """Bias and its amplification for every identity, and the worst case over all of them."""
-    reason = impossible(c, metric("bias_amplification"))
+    reason = impossible(c, wanted[0])
     if reason is not None:
-        for name in ("bias", "bias_amplification", "worst_case_bias_amplification"):
-            yield _without_value(c, name, "overall", reason)
+        for entry in wanted:
+            yield _without_value(c, entry, "overall", reason)
         return
     chosen = [g for g in c.groupings if g.single]
     watched: list[tuple[Grouping, Any, Sides]] = []
@@ -402,44 +401,45 @@ def _amplification(
                 ),
             )
         )
-    for name in ("bias", "bias_amplification"):
-        function = metric(name).function
+    for entry in wanted:
+        if entry.of is not None:
+            yield _worst_identity(c, entry, watched)
+            continue
         for grouping, present, sides in watched:
-            slots = slots_of(c, grouping, "group")
-            yield Quantity(
-                name,
-                kept_slots(slots, present),
+            yield Estimand(
+                entry,
+                kept_slots(slots_of(c, grouping, "group"), present),
                 sizes(c, grouping)[present],
-                _identity(function, grouping.name, present, sides),
+                _identity(entry.function, grouping.name, present, sides),
                 status=np.array(
                     ["ok" if not r else f"not_estimable: {r}" for r in sides.reason], dtype=object
                 ),
                 changed=partial(_changed_levels, c, grouping, present),
             )
+
+
+def _worst_identity(
+    c: Comparison, entry: Metric, watched: Sequence[tuple[Grouping, Any, Sides]]
+) -> Estimand:
+    """The largest value over all identities that can be estimated."""
     if not any(sides.estimable.any() for _, _, sides in watched):
-        yield _without_value(
-            c,
-            "worst_case_bias_amplification",
-            "overall",
-            "not_estimable: no identity with enough positives and a lean in the training data",
-        )
-        return
-    amplification = metric("bias_amplification").function
+        why = "no identity with enough positives and a lean in the training data"
+        return _without_value(c, entry, "overall", f"not_estimable: {why}")
+    assert entry.of is not None
+    function = metric(entry.of).function
 
     def worst(both: Both) -> PerMember:
         highest = []
         for i in (0, 1):
             parts = [
-                np.asarray(amplification(both.levels(g.name, present)[i], sides))[
-                    ..., sides.estimable
-                ]
+                np.asarray(function(both.levels(g.name, present)[i], sides))[..., sides.estimable]
                 for g, present, sides in watched
             ]
             highest.append(np.concatenate(parts, axis=-1).max(axis=-1)[..., None])
         return PerMember(highest[0], highest[1])
 
-    yield Quantity(
-        "worst_case_bias_amplification",
+    return Estimand(
+        entry,
         slots_of(c, c.whole, "overall"),
         sizes(c, c.whole),
         worst,
@@ -464,17 +464,17 @@ def _identity(function: Any, name: str, present: Any, sides: Sides) -> Evaluate:
 
 def _without_value(
     c: Comparison,
-    name: str,
+    entry: Metric,
     kind: str,
     reason: str,
     *,
     slots: Slots | None = None,
     n: Floats | None = None,
-) -> Quantity:
+) -> Estimand:
     """A row that says why there is no number."""
     place = slots or slots_of(c, c.whole, kind)
-    return Quantity(
-        name,
+    return Estimand(
+        entry,
         place,
         sizes(c, c.whole) if n is None else n,
         None,

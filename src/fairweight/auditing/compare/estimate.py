@@ -1,22 +1,29 @@
-"""A table of paired rates: both models, their shift and excess, and what limits them."""
+"""What an estimator makes: numbers with limits at any level, families of them, and their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing import schema
-from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Comparison, Options, Slots
+from fairweight.auditing.compare.comparison import (
+    MIN_CLUSTERS,
+    Comparison,
+    Names,
+    Options,
+    Slots,
+    join_slots,
+)
 from fairweight.auditing.counts.cube import CubeMember
+from fairweight.auditing.metrics.registry import Metric
 from fairweight.auditing.result import (
     BOOLEAN_COLUMNS,
     BOUND_COLUMNS,
     DIVISORS,
-    GATE_ALPHA,
     INTEGER_COLUMNS,
     RESULT_COLUMNS,
     TEXT_COLUMNS,
@@ -29,42 +36,72 @@ if TYPE_CHECKING:
     from fairweight.auditing.compare.simultaneous import FamilyDraws
 
 
-@dataclass(frozen=True)
-class RateEstimate:
-    """Arrays over the rows of `slots`; limits are functions, so that any level can be asked for."""
+LimitsAt: TypeAlias = Callable[[float | Floats], Limits]  # levels (L, 1) → (L, rows) each
 
+
+@dataclass(frozen=True)
+class Estimate:
+    """One number per row: its value, limits at any level, and p.
+
+    `corrected` are the limits at the small levels of a family and of the gate, which draws may not
+    resolve; None where there are none.
+    """
+
+    value: Floats
+    limits: LimitsAt
+    p: Floats | None = None
+    corrected: LimitsAt | None = None
+
+    @staticmethod
+    def closed(value: Floats, limits: LimitsAt, p: Floats | None = None) -> Estimate:
+        """Limits that are the same formula at every level."""
+        return Estimate(value, limits, p, limits)
+
+    @staticmethod
+    def alone(value: Floats, p: Floats | None = None) -> Estimate:
+        """A value without limits."""
+        return Estimate(value, limits_where(np.zeros(len(value), dtype=bool), None), p)
+
+
+@dataclass(frozen=True)
+class Family:
+    """The rows of one metric that are tested together, as an estimator made them."""
+
+    metric: Metric
     slots: Slots
     n: Floats
-    n_clusters: Floats  # NaN without clusters
-    baseline: Floats
-    compressed: Floats
-    shift: Floats
-    p_value: Floats
-    zero_p: Floats  # the smallest level at which `limits` exclude 0
-    excess: Floats
-    excess_p: Floats
-    discordance: Floats
-    design_effect: Floats
-    baseline_limits: Callable[[float | Floats], Limits]
-    compressed_limits: Callable[[float | Floats], Limits]
-    limits: Callable[[float | Floats], Limits]
-    excess_limits: Callable[[float], Limits]
-    interval: str | None
-    members: Floats  # (members, rows): every member's own rate
-    assumed: NDArray[np.bool_] | None = None  # rows that take from others how changes clump
+    compressed: Estimate
+    baseline: Estimate | None = None  # a comparison of two models has neither this nor a shift
+    shift: Estimate | None = None
+    excess: Estimate | None = None
+    n_clusters: Floats | None = None  # None: those of the slots
+    status: Names | None = None  # None: by sizes alone
+    sized: NDArray[np.bool_] | None = None  # rows that could be tested; None: those that are ok
+    interval: Names | str | None = None  # how the limits of each row were made
+    members: Floats | None = None  # (members, rows): every member's own value
+    sums: Sums | None = None  # of a ratio of sums over examples
+    columns: Mapping[str, Any] = field(default_factory=dict)  # of the results, as they are
 
     @property
-    def intervals(self) -> NDArray[np.object_] | str | None:
-        """What the limits of each row are, and what they assume."""
-        if self.interval is None or self.assumed is None:
-            return self.interval
-        longer = f"{self.interval}; assumes losses clump here as elsewhere"
-        return np.where(self.assumed, longer, self.interval).astype(object)
+    def change(self) -> Estimate:
+        """What an interval is about: the shift, or the value of a comparison."""
+        return self.compressed if self.shift is None else self.shift
+
+    @property
+    def clusters(self) -> Floats:
+        return self.slots.clusters if self.n_clusters is None else self.n_clusters
 
 
-def limits_where(
-    rows: NDArray[np.bool_], limits: Callable[[float | Floats], Limits] | None
-) -> Callable[[float | Floats], Limits]:
+@dataclass(frozen=True)
+class Sums:
+    """What is known beside the estimates of a ratio of sums over examples."""
+
+    zero_p: Floats  # the smallest level at which the limits of the shift exclude 0
+    discordance: Floats
+    design_effect: Floats
+
+
+def limits_where(rows: NDArray[np.bool_], limits: LimitsAt | None) -> LimitsAt:
     """The limits of some rows, NaN of all others; of none, where there are no limits."""
 
     def at(alpha: float | Floats) -> Limits:
@@ -77,20 +114,116 @@ def limits_where(
     return at
 
 
-def without_limits(e: RateEstimate) -> RateEstimate:
-    """The estimates alone, where nothing can be said about their precision."""
-    nothing = np.full(len(e.n), np.nan)
-    no_limits = limits_where(np.zeros(len(e.n), dtype=bool), None)
+def without_limits(family: Family) -> Family:
+    """The values alone, where nothing can be said about their precision."""
+
+    def bare(estimate: Estimate | None) -> Estimate | None:
+        if estimate is None:
+            return None
+        nothing = np.full(len(family.n), np.nan)
+        return Estimate.alone(estimate.value, None if estimate.p is None else nothing)
+
+    compressed = bare(family.compressed)
+    assert compressed is not None
     return replace(
-        e,
-        p_value=nothing,
-        zero_p=nothing,
-        excess_p=nothing,
-        baseline_limits=no_limits,
-        compressed_limits=no_limits,
-        limits=no_limits,
-        excess_limits=no_limits,
+        family,
+        compressed=compressed,
+        baseline=bare(family.baseline),
+        shift=bare(family.shift),
+        excess=bare(family.excess),
         interval=None,
+    )
+
+
+def joined(parts: Sequence[Family]) -> Family:
+    """Tables of several groupings as one, so that a family is one table."""
+    if len(parts) == 1:
+        return parts[0]
+    first, sizes = parts[0], [len(part.n) for part in parts]
+    ends = np.cumsum(sizes)
+
+    def side(name: str) -> Estimate | None:
+        found: list[Estimate | None] = [getattr(part, name) for part in parts]
+        known = [estimate for estimate in found if estimate is not None]
+        if not known:
+            return None
+        made = [
+            Estimate.alone(np.full(size, np.nan)) if one is None else one
+            for one, size in zip(found, sizes, strict=True)
+        ]
+
+        def limits(pick: str, alpha: float | Floats) -> Limits:
+            # A level for every row is shared out; levels for all rows are not.
+            own = np.shape(alpha)[-1:] == (ends[-1],)
+            levels = np.split(alpha, ends[:-1], axis=-1) if own else [alpha] * len(parts)
+            both = [
+                (getattr(one, pick) or limits_where(np.zeros(size, dtype=bool), None))(level)
+                for one, size, level in zip(made, sizes, levels, strict=True)
+            ]
+            low, high = (np.concatenate(ends, axis=-1) for ends in zip(*both, strict=True))
+            return low, high
+
+        tested = any(one.p is not None for one in known)
+        return Estimate(
+            np.concatenate([one.value for one in made]),
+            lambda alpha: limits("limits", alpha),
+            np.concatenate(
+                [np.full(len(one.value), np.nan) if one.p is None else one.p for one in made]
+            )
+            if tested
+            else None,
+            (lambda alpha: limits("corrected", alpha))
+            if any(one.corrected is not None for one in known)
+            else None,
+        )
+
+    def column(name: str, empty: Any, values: Sequence[Any]) -> Any:
+        text = name in TEXT_COLUMNS
+        filled = [
+            np.broadcast_to(np.asarray(empty if v is None else v, object if text else float), size)
+            for v, size in zip(values, sizes, strict=True)
+        ]
+        return np.concatenate(filled)
+
+    def names_of(kind: str) -> Names | None:
+        values = [getattr(part, kind) for part in parts]
+        return None if all(v is None for v in values) else column(kind, None, values)
+
+    compressed = side("compressed")
+    assert compressed is not None
+    of_members = [part.members for part in parts if part.members is not None]
+    known_sums = [part.sums for part in parts if part.sums is not None]
+    return replace(
+        first,
+        slots=join_slots([part.slots for part in parts], first.slots.kind),
+        n=np.concatenate([part.n for part in parts]),
+        compressed=compressed,
+        baseline=side("baseline"),
+        shift=side("shift"),
+        excess=side("excess"),
+        n_clusters=np.concatenate([part.clusters for part in parts]),
+        status=names_of("status"),
+        sized=None
+        if any(part.sized is None for part in parts)
+        else np.concatenate([part.sized for part in parts if part.sized is not None]),
+        interval=names_of("interval"),
+        members=np.concatenate(of_members, axis=1) if len(of_members) == len(parts) else None,
+        sums=None
+        if len(known_sums) < len(parts)
+        else Sums(
+            *(
+                np.concatenate([getattr(one, name) for one in known_sums])
+                for name in ("zero_p", "discordance", "design_effect")
+            )
+        ),
+        columns={
+            name: column(
+                name,
+                None if name in TEXT_COLUMNS else np.nan,
+                [part.columns.get(name) for part in parts],
+            )
+            for name in dict.fromkeys(name for part in parts for name in part.columns)
+        },
     )
 
 
@@ -154,6 +287,14 @@ def status(c: Comparison, n: Floats | None, n_clusters: Floats | None) -> NDArra
     return found
 
 
+FEW_CHANGED = "changed predictions"  # in the status of rows that have no limits for that reason
+
+
+def few_changes(state: NDArray[np.object_]) -> NDArray[np.bool_]:
+    """Rows whose change has no limits because too little changed; their sides may have some."""
+    return np.array([FEW_CHANGED in text for text in state], dtype=bool)
+
+
 def frame(blocks: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """All blocks as one frame with exactly the contract's columns and fixed types."""
     import pandas as pd
@@ -183,19 +324,10 @@ def frame(blocks: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 # Families: which rows are tested together, and what correction they get.
 #
 # A family is variant × task × scope × metric × (classes | all levels of all single columns | all
-# intersections). Who belongs to it depends on sizes alone. `accuracy` by group and `recall` by
-# class
-# are confirmatory (Holm), and so is what a policy names; everything else is exploratory
-# (Benjamini–Hochberg) and says so.
+# intersections). Who belongs to it depends on sizes alone. What a registration calls confirmatory
+# (`accuracy` by group, `recall` by class) is corrected by Holm, and so is what a policy names;
+# everything else is exploratory (Benjamini–Hochberg) and says so.
 
-CONFIRMATORY = frozenset(
-    {
-        ("accuracy", "overall"),
-        ("accuracy", "group"),
-        ("accuracy", "intersection"),
-        ("recall", "class"),
-    }
-)
 NAMES = {
     "overall": "overall",
     "class": "by class",
@@ -216,15 +348,17 @@ def _inside(block: Block) -> NDArray[np.bool_]:
     return inside
 
 
-def corrected(block: Block, options: Options, draws: FamilyDraws | None = None) -> Block:
+def corrected(
+    block: Block, entry: Metric, options: Options, draws: FamilyDraws | None = None
+) -> Block:
     """The block with `p_adjusted`, `family` and `n_family`; small groups stay outside.
 
     One block holds exactly one family. With `draws` the excess is corrected by random signs.
     """
     from fairweight.auditing.intervals.multiplicity import adjust
 
-    metric, kind = str(block["metric"][0]), str(block["kind"][0])
-    confirmatory = (metric, kind) in CONFIRMATORY or (metric, kind) in options.confirmatory
+    metric, kind = entry.name, str(block["kind"][0])
+    confirmatory = kind in entry.confirmatory or (metric, kind) in options.confirmatory
     correction = options.correction
     method = correction if confirmatory else ("bh" if correction != "none" else "none")
     inside = _inside(block)
@@ -251,24 +385,7 @@ def corrected(block: Block, options: Options, draws: FamilyDraws | None = None) 
 
 MANY_ROWS = 2_000  # of more rows only some levels are computed
 FEW_DIVISORS = (1, 50, 1000)
-LEVELS: Floats = np.array([2 * GATE_ALPHA / j for j in DIVISORS])  # two-sided, for limits
 BOUND_KEYS = ("variant", "task", "metric", "by", "kind", "group", "class", "n")
-
-
-def rate_bounds(e: RateEstimate) -> dict[str, Floats]:
-    """Limits of shift and compressed value, (rows, levels, 2).
-
-    Where only some levels are computed, the next wider limits stand for those between: a gate
-    then fails later, never sooner.
-    """
-    divisors = DIVISORS if len(e.n) <= MANY_ROWS else FEW_DIVISORS
-    levels = np.array([[2 * GATE_ALPHA / j] for j in divisors])
-    use = np.searchsorted(divisors, DIVISORS)
-    made = {}
-    for name, limits in (("shift", e.limits), ("value", e.compressed_limits)):
-        low, high = limits(levels)
-        made[f"bounds_{name}"] = np.stack([low[use].T, high[use].T], axis=-1)
-    return made
 
 
 def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:

@@ -16,22 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison, groupings_of
-from fairweight.auditing.compare.estimands import Quantity
 from fairweight.auditing.compare.estimate import FEW_DIVISORS
 from fairweight.auditing.compare.flips import share_of_pairs
 from fairweight.auditing.counts.counts import Counts, Tally, ratio, sums
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.metrics.registry import Harm, metric
+from fairweight.auditing.metrics.registry import Harm, Metric
 from fairweight.auditing.result import BOUNDED, DIVISORS, GATE_ALPHA
 from fairweight.base.types import Floats
 
-FEW_CHANGED = "changed predictions"  # in the status of rows that have no limits for that reason
 MANY_VALUES = 1_000_000  # rows × classes above which bounds are made at some levels only
 
 
 @dataclass(frozen=True)
 class HarmfulBounds:
-    """Of the rows of a quantity: which have so few changes, and the most that they could lose."""
+    """Of the rows of a family: which have so few changes, and the most that they could lose."""
 
     few: NDArray[np.bool_]  # (rows,)
     loss: Floats  # (rows, divisors), at least 0; NaN in the other rows
@@ -39,10 +37,10 @@ class HarmfulBounds:
 
 
 def harmful_bounds(
-    c: Comparison, quantity: Quantity, asked: NDArray[np.bool_]
+    c: Comparison, metric: Metric, kind: str, asked: NDArray[np.bool_]
 ) -> HarmfulBounds | None:
     """The bounds of the rows that are asked for; None where none of them needs or has one."""
-    harm, kind = metric(quantity.metric).harm, quantity.slots.kind
+    harm = metric.harm
     if harm is None or kind == "grouping" or c.stream is not None:  # no mean over tasks has one
         return None
     if not asked.any():
@@ -74,7 +72,9 @@ def harmful_bounds(
             f"{BOUNDED}at most {n:,.3g} {what} change ({k:,.3g} did), all counted as harmful"
             for n, k in zip(most[0][here], seen, strict=True)
         ]
-    return HarmfulBounds(few & np.isfinite(loss).all(axis=1), np.maximum(loss, 0.0), told)
+    few = few & np.isfinite(loss).all(axis=1)
+    told[~few] = None
+    return HarmfulBounds(few, np.maximum(loss, 0.0), told)
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ def _changes(c: Comparison, harm: Harm, grouping: Grouping, *, by_class: bool) -
 def _changed(c: Comparison, harm: Harm) -> Floats:
     """Per cell, the share of pairs of members between which something relevant changed."""
     if harm.relevant == "prediction":
-        return share_of_pairs(c, "flips")
+        return share_of_pairs(c, "changed")
     if harm.relevant == "correct":
-        return share_of_pairs(c, "harmful_flips") + share_of_pairs(c, "helpful_flips")
+        return share_of_pairs(c, "lost") + share_of_pairs(c, "gained")
     scores = c.cube.scores
     assert scores is not None
     found = np.zeros(c.cube.n_cells)

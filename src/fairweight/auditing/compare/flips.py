@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import (
     Comparison,
-    Slots,
     groupings_of,
-    join_slots,
     slots_of,
 )
-from fairweight.auditing.compare.estimate import LEVELS, Block, block, corrected
+from fairweight.auditing.compare.estimate import (
+    Estimate,
+    Family,
+    LimitsAt,
+    joined,
+    without_limits,
+)
 from fairweight.auditing.compare.linear import share_limits
 from fairweight.auditing.compare.retraining import Statistic, context
 from fairweight.auditing.compare.two_way import interval_name, share_by_unit
 from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.metrics.registry import Event
-from fairweight.base.types import Floats, Limits
+from fairweight.auditing.metrics.registry import Event, Metric, PairEvent, metrics
+from fairweight.base.types import Floats
 
 # Flips between every two members of a comparison: what retraining alone changes.
 
@@ -34,7 +39,7 @@ MOST_ROWS = 2_000  # of more rows no matrix of all pairs is kept
 def pair_shares(
     c: Comparison, grouping: Grouping, *, by_class: bool = False
 ) -> dict[str, Floats] | None:
-    """Weight on which members a and b flip, by metric, (rows, members, members); made once.
+    """Weight on which members a and b flip, by what flips, (rows, members, members); made once.
 
     Rows are classes or levels; of everyone together they are the sums over classes.
     """
@@ -85,9 +90,9 @@ def _pair_shares(c: Comparison, row: NDArray[np.int64], n_rows: int) -> dict[str
         harmful[r] = was.T @ ((1 - was) * weight[:, None])
     total = sums(row, cube.count if cube.weight is None else cube.count * cube.weight, n_rows)
     return {
-        "flips": total[:, None, None] - same,
-        "harmful_flips": harmful,
-        "helpful_flips": harmful.transpose(0, 2, 1),
+        "changed": total[:, None, None] - same,
+        "lost": harmful,
+        "gained": harmful.transpose(0, 2, 1),
         "total": total,
     }
 
@@ -119,43 +124,75 @@ def _over_pairs(matrices: Floats, first: Floats, second: Floats) -> Floats:
     return made
 
 
-NAMES = ("flips", "harmful_flips", "helpful_flips")
+def flip_metrics() -> list[Metric]:
+    """The metrics that are shares of pairs of predictions."""
+    return [entry for entry in metrics() if entry.pairs is not None]
 
-Estimate: TypeAlias = tuple[Floats, Floats, Floats, Floats]  # n, value, low and high (levels, rows)
 
-
-def flip_rows(c: Comparison) -> Iterator[Block]:
-    """Rows of all three shares, overall, by class and by group; means over pairs of members."""
-    for name in NAMES:
-        share = share_of_pairs(c, name)
-        each = _mean_by(c, name, np.array([second for _, second in c.pairing.pairs]))
-        units = _by_unit(c, name) if c.has_method else None
+def flip_families(c: Comparison) -> Iterator[tuple[Family, str]]:
+    """All shares of flips, overall, by class and by group, with their scope; means over pairs."""
+    for entry in flip_metrics():
+        what = entry.pairs
+        assert what is not None
+        share = share_of_pairs(c, what)
+        each = _mean_by(c, what, np.array([second for _, second in c.pairing.pairs]))
+        units = _by_unit(c, what) if c.has_method else None
         for kind in ("overall", "class", "group", "intersection"):
             chosen = groupings_of(c, kind)
             if not chosen:
                 continue
-            slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
-            about = _about(c, name, chosen, kind)
-            parts = [_estimate(c, share, g, kind) for g in chosen]
-            rows = _block(c, name, slots, parts, about, "model")
-            yield rows | {"members": _of_members(c, each, chosen, kind)}
+            family = joined([_family(c, entry, share, g, kind) for g in chosen])
+            about = _about(c, entry, chosen, kind)
+            members = _of_members(c, each, chosen, kind).T
+            family = replace(family, columns=about)
+            yield replace(family, members=members), "model"
             if units is not None:
-                parts = [_method_estimate(c, units, g, kind) for g in chosen]
+                parts = [_method_family(c, entry, units, g, kind) for g in chosen]
+                yield replace(joined(parts), columns=about), "method"
             elif not c.one_pair:
-                parts = [(n, value, _none_of(low), _none_of(high)) for n, value, low, high in parts]
-            if not c.one_pair:
-                yield _block(c, name, slots, parts, about, "method")
+                yield without_limits(family), "method"
 
 
-def _none_of(limits: Floats) -> Floats:
-    return np.full((1, limits.shape[-1]), np.nan)
+def _family(c: Comparison, entry: Metric, share: Floats, grouping: Grouping, kind: str) -> Family:
+    """The share of flips in every row: Wilson's limits, or linearised."""
+    from fairweight.auditing.intervals.proportion import wilson
+
+    row, size = rows_of(c, grouping, kind)
+    n, hits, value = _totals(c, share, row, size)
+    limits: LimitsAt = (
+        partial(wilson, hits, n, modified=True)
+        if c.closed_form
+        else share_limits(c, share, row, size, (entry.low, entry.high))
+    )
+    return Family(
+        entry,
+        slots_of(c, grouping, kind),
+        n,
+        Estimate.closed(value, limits),
+        interval="wilson" if c.closed_form else "linearised t",
+    )
 
 
-def _about(c: Comparison, name: str, chosen: list[Grouping], kind: str) -> dict[str, Any]:
+def _method_family(
+    c: Comparison, entry: Metric, units: list[Floats], grouping: Grouping, kind: str
+) -> Family:
+    """The same with members sampled too; `units` as from `_by_unit`."""
+    row, size = rows_of(c, grouping, kind)
+    value, limits = share_by_unit(c, units, row, size, (entry.low, entry.high))
+    return Family(
+        entry,
+        slots_of(c, grouping, kind),
+        sums(row, c.cube.count, size),
+        Estimate(value, limits),
+        interval=interval_name(c),
+    )
+
+
+def _about(c: Comparison, entry: Metric, chosen: list[Grouping], kind: str) -> dict[str, Any]:
     """Flips between baseline members alone; relabelling says nothing about a symmetric share."""
     if c.one_pair or c.retraining.splits is None:
         return {}
-    statistic = flip_statistic(c, name, kind)
+    statistic = flip_statistic(c, entry, kind)
     if statistic is None:
         nothing = np.full(sum(rows_of(c, g, kind)[1] for g in chosen), np.nan)
         return {"matched": nothing, "noise_floor": nothing}
@@ -163,14 +200,14 @@ def _about(c: Comparison, name: str, chosen: list[Grouping], kind: str) -> dict[
     return {column: made[column] for column in ("matched", "noise_floor")}
 
 
-def flip_statistic(c: Comparison, name: str, kind: str) -> Statistic | None:
+def flip_statistic(c: Comparison, entry: Metric, kind: str) -> Statistic | None:
     """Mean over all pairs of the members that stand for either side; None of very many rows."""
     parts = []
     for grouping in groupings_of(c, kind):
         shares = pair_shares(c, grouping, by_class=kind == "class")
         if shares is None:
             return None
-        parts.append(share_statistic(shares[name], shares["total"]))
+        parts.append(share_statistic(shares[str(entry.pairs)], shares["total"]))
     return lambda first, second: np.concatenate([part(first, second) for part in parts], axis=1)
 
 
@@ -189,40 +226,6 @@ def rows_of(c: Comparison, grouping: Grouping, kind: str) -> tuple[NDArray[np.in
     if kind == "class":
         return c.cube.label.astype(np.int64), len(c.classes)
     return grouping.code.astype(np.int64), len(grouping.levels)
-
-
-def _block(
-    c: Comparison,
-    name: str,
-    slots: Slots,
-    parts: list[Estimate],
-    about: dict[str, Any],
-    scope: str,
-) -> Block:
-    n, value, low, high = (np.concatenate(column, axis=-1) for column in zip(*parts, strict=True))
-    interval: str | None = "wilson" if c.closed_form else "linearised t"
-    if scope == "method":
-        interval = interval_name(c) if c.has_method else None
-    rows = block(
-        c,
-        name,
-        slots,
-        scope=scope,
-        aggregation="pairs",
-        n=n,
-        compressed=value,
-        ci_low=low[0],
-        ci_high=high[0],
-        interval=interval,
-        **about,
-    )
-    state = rows["status"]
-    state[(state == "ok") & np.isnan(value)] = "not_estimable: no weight"
-    if scope == "method" and not c.has_method:
-        state[state == "ok"] = f"not_estimable: {c.pairing.reason}"
-    if scope == "model":
-        rows["bounds_value"] = np.stack([low[1:].T, high[1:].T], axis=-1)
-    return corrected(rows, c.options)
 
 
 def churn(c: Comparison, event: Event | None, kind: str) -> Floats:
@@ -258,7 +261,7 @@ def _changed_by_class(c: Comparison, grouping: Grouping) -> tuple[Floats, Floats
     """Weight of the predictions that became wrong or right, and of all, (slices, classes)."""
     name = f"churn {grouping.name}"
     if name not in c.once:
-        share = share_of_pairs(c, "harmful_flips") + share_of_pairs(c, "helpful_flips")
+        share = share_of_pairs(c, "lost") + share_of_pairs(c, "gained")
         weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
         shape = len(grouping.levels), len(c.classes)
         cell = grouping.code.astype(np.int64) * shape[1] + c.cube.label
@@ -269,21 +272,12 @@ def _changed_by_class(c: Comparison, grouping: Grouping) -> tuple[Floats, Floats
     return made
 
 
-def share_of_pairs(c: Comparison, name: str) -> Floats:
-    """Per cell, the share of the pairs of members in which its prediction flipped."""
+def share_of_pairs(c: Comparison, what: PairEvent) -> Floats:
+    """Per cell, the share of the pairs of members between which its prediction changed so."""
     share = np.zeros(c.cube.n_cells)
     for first, second in c.pairing.pairs:
-        share += _event(c.cube, name, first, second)
+        share += _event(c.cube, what, first, second)
     return share / len(c.pairing.pairs)
-
-
-def _estimate(c: Comparison, share: Floats, grouping: Grouping, kind: str) -> Estimate:
-    """Examples, share of flips and its limits in every row."""
-    row, size = rows_of(c, grouping, kind)
-    n, hits, value = _totals(c, share, row, size)
-    levels = np.append(c.options.alpha, LEVELS)[:, None]
-    low, high = _limits(c, share, n, hits, row, size, levels)
-    return n, value, low, high
 
 
 def _totals(
@@ -294,50 +288,27 @@ def _totals(
     return n, hits, ratio(hits, sums(row, weight, size))
 
 
-def _limits(
-    c: Comparison,
-    share: Floats,
-    n: Floats,
-    hits: Floats,
-    row: NDArray[np.int64],
-    size: int,
-    alpha: Floats,
-) -> Limits:
-    from fairweight.auditing.intervals.proportion import wilson
-
-    if c.closed_form:
-        return wilson(hits, n, alpha, modified=True)
-    return share_limits(c, share, row, size, alpha)
-
-
-def _method_estimate(c: Comparison, units: list[Floats], grouping: Grouping, kind: str) -> Estimate:
-    """The same with members sampled too; `units` as from `_by_unit`."""
-    row, size = rows_of(c, grouping, kind)
-    value, low, high = share_by_unit(c, units, row, size, c.options.alpha)
-    return sums(row, c.cube.count, size), value, low[None, :], high[None, :]
-
-
-def _by_unit(c: Comparison, name: str) -> list[Floats]:
+def _by_unit(c: Comparison, what: PairEvent) -> list[Floats]:
     """Share of flips of every unit, (cells, units): of pairs, or of either side's units."""
     pairs = np.array(c.pairing.pairs)
     if c.pairing.paired:
-        return [_mean_by(c, name, pairs[:, 0])]
+        return [_mean_by(c, what, pairs[:, 0])]
     k = c.n_baseline
     weights = c.pairing.first[:, :k], c.pairing.second[:, k:]
-    return [_mean_by(c, name, pairs[:, side]) @ weights[side].T for side in (0, 1)]
+    return [_mean_by(c, what, pairs[:, side]) @ weights[side].T for side in (0, 1)]
 
 
-def _mean_by(c: Comparison, name: str, unit: NDArray[np.intp]) -> Floats:
+def _mean_by(c: Comparison, what: PairEvent, unit: NDArray[np.intp]) -> Floats:
     names, place = np.unique(unit, return_inverse=True)
     total = np.zeros((c.cube.n_cells, len(names)))
     for (first, second), at in zip(c.pairing.pairs, place.reshape(-1), strict=True):
-        total[:, at] += _event(c.cube, name, first, second)
+        total[:, at] += _event(c.cube, what, first, second)
     return total / np.bincount(place.reshape(-1))
 
 
-def _event(cube: Cube, name: str, first: int, second: int) -> Floats:
+def _event(cube: Cube, what: PairEvent, first: int, second: int) -> Floats:
     before, after = cube.prediction[:, first], cube.prediction[:, second]
-    if name == "flips":
+    if what == "changed":
         return np.asarray(before != after, dtype=float)
     was, became = before == cube.label, after == cube.label
-    return np.asarray(was & ~became if name == "harmful_flips" else ~was & became, dtype=float)
+    return np.asarray(was & ~became if what == "lost" else ~was & became, dtype=float)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,72 +13,87 @@ from scipy.special import ndtr
 
 from fairweight.auditing.compare.comparison import (
     Comparison,
+    Names,
     Slots,
     groupings_of,
     join_slots,
     slots_of,
 )
-from fairweight.auditing.compare.estimands import Quantity, grouping_slots, sizes, too_few_levels
-from fairweight.auditing.compare.estimate import LEVELS, Block, RateEstimate, block, corrected
+from fairweight.auditing.compare.estimands import Estimand, grouping_slots, sizes, too_few_levels
+from fairweight.auditing.compare.estimate import (
+    Estimate,
+    Family,
+    joined,
+    status,
+    without_limits,
+)
 from fairweight.auditing.compare.flips import concentration_statistic, pair_shares
 from fairweight.auditing.compare.members import Both, PerMember
 from fairweight.auditing.compare.retraining import Statistic, context, difference
-from fairweight.auditing.compare.rows import RateRows
+from fairweight.auditing.compare.rows import Built
 from fairweight.auditing.counts.counts import Tally, ratio, sums
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.intervals.excess import normal_z
+from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
 from fairweight.auditing.metrics.rates import accuracy, recall
+from fairweight.auditing.metrics.registry import metric
 from fairweight.base.types import Floats, Limits
 
 TOP_SHARES = (0.01, 0.05, 0.10)
 
 
-def heterogeneity_rows(c: Comparison, tables: Sequence[RateRows]) -> Iterator[Block]:
+Scoped: TypeAlias = Iterator[tuple[Family, str]]  # families with their scope
+
+
+def heterogeneity(c: Comparison, tables: Sequence[Built]) -> Scoped:
     """Does the change differ by column? From the excesses of the groups, in every scope.
 
     `tables` are the rows of accuracy by group and by intersection.
     """
     found: dict[str, list[_Column]] = {"model": [], "method": []}
     for table in tables:
-        for grouping, place in _places(c, table.estimate):
+        for grouping, place in _places(c, table.family):
             found[table.scope].append(_Column(c, table, grouping, place))
     if not found["model"]:
         return
-    yield _heterogeneity(c, found["model"], found["model"], "model")
+    yield _heterogeneity(c, found["model"], found["model"], "model"), "model"
     within = _within_classes(c, found["model"])
-    yield within
+    yield within, "model"
     if found["method"]:
-        yield _heterogeneity(c, found["model"], found["method"], "method")
+        yield _heterogeneity(c, found["model"], found["method"], "method"), "method"
         why = c.pairing.reason or "no test over members"
-        yield _without_test(within, f"not_estimable: {why}")
+        yield untested(within, f"not_estimable: {why}"), "method"
 
 
-def _without_test(rows: Block, why: str) -> Block:
+def untested(family: Family, why: str) -> Family:
     """The same rows about the method, which this test says nothing about."""
-    nothing = np.full(len(rows["status"]), np.nan)
-    state = rows["status"].copy()
-    state[state == "ok"] = why
-    nobody = np.full(len(state), None, dtype=object)
-    return rows | {
-        "scope": np.full(len(state), "method", dtype=object), "status": state, "family": nobody,
-        "p_value": nothing, "p_adjusted": nothing, "n_family": nothing,
-    }  # fmt: skip
+    assert family.status is not None
+    nothing = np.full(len(family.n), np.nan)
+    return replace(
+        family,
+        compressed=Estimate.alone(family.compressed.value, nothing),
+        status=np.where(family.status == "ok", why, family.status),
+        columns={**family.columns, "p_adjusted": nothing, "n_family": nothing, "family": None},
+    )
 
 
 class _Column:
     """One group column in the rows of accuracy."""
 
     def __init__(
-        self, c: Comparison, table: RateRows, grouping: Grouping, place: NDArray[np.intp]
+        self, c: Comparison, table: Built, grouping: Grouping, place: NDArray[np.intp]
     ) -> None:
-        self.grouping, self.kind = grouping, table.estimate.slots.kind
+        family = table.family
+        assert family.excess is not None
+        assert family.excess.p is not None
+        assert family.members is not None
+        self.grouping, self.kind = grouping, family.slots.kind
         self.usable = np.asarray(table.block["n_family"])[place] > 0
-        self.n = float(table.estimate.n[place].sum())
-        self.p = np.where(self.usable, table.estimate.excess_p[place], np.nan)
+        self.n = float(family.n[place].sum())
+        self.p = np.where(self.usable, family.excess.p[place], np.nan)
         self.adjusted = np.asarray(table.block["excess_p_adjusted"], float)[place]
         self.n_family = float(self.usable.sum() and np.nanmax(table.block["n_family"]))
-        self.members = table.estimate.members[:, place]
-        self.size = table.estimate.n[place]
+        self.members = family.members[:, place]
         self.order = list(groupings_of(c, self.kind)).index(grouping)
         self.why = too_few_levels(c, grouping)
         self.draws = (
@@ -95,7 +111,7 @@ class _Column:
         return min(1.0, self.least * (1 if len(self.grouping.levels) == 2 else number))
 
 
-def _places(c: Comparison, e: RateEstimate) -> Iterator[tuple[Grouping, NDArray[np.intp]]]:
+def _places(c: Comparison, e: Family) -> Iterator[tuple[Grouping, NDArray[np.intp]]]:
     """Every grouping of a table with the places of its levels."""
     first = 0
     for grouping in groupings_of(c, e.slots.kind):
@@ -105,7 +121,7 @@ def _places(c: Comparison, e: RateEstimate) -> Iterator[tuple[Grouping, NDArray[
 
 def _heterogeneity(
     c: Comparison, models: Sequence[_Column], parts: Sequence[_Column], scope: str
-) -> Block:
+) -> Family:
     """Rows of one scope: the value is that of these models in both, the test that of the scope."""
     state = np.array([part.why or "ok" for part in parts], dtype=object)
     if scope == "method" and not c.has_method:
@@ -122,30 +138,39 @@ def _heterogeneity(
         np.nanmin(part.adjusted) if np.isfinite(part.adjusted).any() else np.nan for part in parts
     ]
     known = np.array([part.why is None for part in models])
-    rows = block(
-        c,
-        "heterogeneity",
-        join_slots([grouping_slots(c, part.grouping) for part in parts], "grouping"),
-        scope=scope,
-        aggregation="seeds_first",
-        n=[part.n for part in parts],
-        compressed=np.where(known, normal_z([part.least for part in models]), np.nan),
-        interval=None,
-        level=[_furthest(part.grouping, -part.p) for part in models],
-        p_value=np.where(ok, p, np.nan),
-        status=state,
-        **_heterogeneity_context(c, models),
+    value = np.where(known, normal_z([part.least for part in models]), np.nan)
+    return replace(
+        _of_columns("heterogeneity", c, parts, value, np.where(ok, p, np.nan), state),
+        columns={
+            "level": [_furthest(part.grouping, -part.p) for part in models],
+            **_heterogeneity_context(c, models),
+            **_family_columns("heterogeneity", parts, np.where(ok, adjusted, np.nan), ok),
+        },
     )
-    return rows | {
-        "p_adjusted": np.where(ok, adjusted, np.nan),
-        "family": _family_names("heterogeneity", parts, ok),
+
+
+def _of_columns(
+    name: str, c: Comparison, parts: Sequence[_Column], value: Floats, p: Floats, state: Names
+) -> Family:
+    return Family(
+        metric(name),
+        join_slots([grouping_slots(c, part.grouping) for part in parts], "grouping"),
+        np.array([part.n for part in parts]),
+        Estimate.alone(value, p),
+        status=state,
+    )
+
+
+def _family_columns(
+    name: str, parts: Sequence[_Column], adjusted: Floats, ok: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Columns of a family that was corrected by random signs."""
+    names = [f"confirmatory: {name} by {part.kind} (random signs)" for part in parts]
+    return {
+        "p_adjusted": adjusted,
+        "family": [name if good else None for name, good in zip(names, ok, strict=True)],
         "n_family": np.where(ok, [part.n_family for part in parts], np.nan),
     }
-
-
-def _family_names(metric: str, parts: Sequence[_Column], ok: NDArray[np.bool_]) -> Any:
-    names = [f"confirmatory: {metric} by {part.kind} (random signs)" for part in parts]
-    return np.array([name if good else None for name, good in zip(names, ok, strict=True)], object)
 
 
 def _furthest(grouping: Grouping, size: Floats) -> str | None:
@@ -153,7 +178,7 @@ def _furthest(grouping: Grouping, size: Floats) -> str | None:
     return grouping.levels[int(np.nanargmax(size))] if np.isfinite(size).any() else None
 
 
-def _within_classes(c: Comparison, parts: Sequence[_Column]) -> Block:
+def _within_classes(c: Comparison, parts: Sequence[_Column]) -> Family:
     """Does the change still differ by column among examples of the same class?"""
     n = len(parts)
     largest, p, adjusted = (np.full(n, np.nan) for _ in range(3))
@@ -170,24 +195,11 @@ def _within_classes(c: Comparison, parts: Sequence[_Column]) -> Block:
     if len(c.classes) == 1:
         state[state == "ok"] = "not_estimable: one class"
     state[(state == "ok") & np.isnan(p)] = "not_estimable: classes and groups coincide"
-    rows = block(
-        c,
-        "heterogeneity_within_classes",
-        join_slots([grouping_slots(c, part.grouping) for part in parts], "grouping"),
-        aggregation="seeds_first",
-        n=[part.n for part in parts],
-        compressed=largest,
-        interval=None,
-        level=level,
-        p_value=p,
-        status=state,
+    name, ok = "heterogeneity_within_classes", np.asarray(state == "ok")
+    return replace(
+        _of_columns(name, c, parts, largest, p, state),
+        columns={"level": level, **_family_columns(name, parts, adjusted, ok)},
     )
-    ok = state == "ok"
-    return rows | {
-        "p_adjusted": adjusted,
-        "family": _family_names("heterogeneity_within_classes", parts, ok),
-        "n_family": np.where(ok, [part.n_family for part in parts], np.nan),
-    }
 
 
 def _heterogeneity_context(c: Comparison, parts: Sequence[_Column]) -> dict[str, Any]:
@@ -227,7 +239,7 @@ def _largest_z(c: Comparison, part: _Column) -> Statistic:
     return statistic
 
 
-def standardised_quantities(c: Comparison) -> Iterator[Quantity]:
+def standardised_excess_shift(c: Comparison) -> Iterator[Estimand]:
     """`excess_shift_standardised` by group: every label weighted equally in level and rest.
 
     Its p comes from scores within classes. The swap null does not fit: a loss that is the same
@@ -252,8 +264,8 @@ def standardised_quantities(c: Comparison) -> Iterator[Quantity]:
                 )
                 return PerMember(base, compressed, compared=True)
 
-            yield Quantity(
-                "excess_shift_standardised",
+            yield Estimand(
+                metric("excess_shift_standardised"),
                 slots_of(c, grouping, kind),
                 sizes(c, grouping),
                 evaluate,
@@ -261,113 +273,84 @@ def standardised_quantities(c: Comparison) -> Iterator[Quantity]:
             )
 
 
-def worst_shift_rows(
-    c: Comparison, by_group: Sequence[RateEstimate], scope: str = "model"
-) -> Iterator[Block]:
-    """`worst_group_shift` of every column: the least shift, limits simultaneous over its levels."""
-    parts = [
-        _worst_shift(c, estimate, grouping, first, scope)
-        for estimate, grouping, first in _with_offsets(c, by_group)
-    ]
-    if not parts:
-        return
-    names = dict.fromkeys(name for _, made in parts for name in made)
-    columns: dict[str, Any] = {
-        name: [made.get(name, np.nan) for _, made in parts] for name in names
-    }
-    rows = block(
-        c,
-        "worst_group_shift",
-        join_slots([slots for slots, _ in parts], "grouping"),
-        scope=scope,
-        aggregation="rates_first",  # the least of the levels' mean shifts
-        **columns,
-    )
-    if scope == "model":
-        rows["bounds_value"] = np.stack(
-            [_worst_bounds(c, *part) for part in _with_offsets(c, by_group)]
-        )
-        rows["members"] = np.stack([_worst_alone(c, *part) for part in _with_offsets(c, by_group)])
-    yield corrected(rows, c.options)
+def worst_shifts(c: Comparison, tables: Sequence[Built]) -> Scoped:
+    """The least shift of every column, with limits that are simultaneous over its levels.
+
+    `tables` are the rows of accuracy by group and by intersection.
+    """
+    for scope in ("model",) if c.one_pair else ("model", "method"):
+        parts = [
+            _worst_shift(c, table.family, grouping, place, scope)
+            for table in tables
+            if table.scope == scope
+            for grouping, place in _places(c, table.family)
+        ]
+        if parts:
+            yield joined(parts), scope
 
 
 def _worst_shift(
-    c: Comparison, estimate: RateEstimate, grouping: Grouping, first: int, scope: str
-) -> tuple[Slots, dict[str, Any]]:
+    c: Comparison, family: Family, grouping: Grouping, place: NDArray[np.intp], scope: str
+) -> Family:
+    """One row: the least of the levels' shifts, and the least of their limits."""
     usable = np.flatnonzero(c.usable(grouping))
-    place = first + usable
-    columns: dict[str, Any] = {
-        "n": sizes(c, grouping).sum(),
-        "compressed": np.nan,
-        "ci_low": np.nan,
-        "ci_high": np.nan,
-        "level": None,
-        "interval": None,
-        "status": f"not_estimable: no level with {c.options.min_group} examples",
-    }
-    shift = estimate.shift[place]
-    if not np.isfinite(shift).any():
-        return grouping_slots(c, grouping), columns
-    worst = int(np.nanargmin(shift))
-    draws = c.draws(estimate.slots.kind) if scope == "model" else None
-    level = c.options.alpha / len(usable)
-    if draws is not None:
-        level = float(2 * ndtr(-draws.shift_z_star(c.options.alpha)))
-    low, high = _least(estimate.limits(level), place)
-    columns |= {
-        "compressed": shift[worst],
-        "ci_low": low,
-        "ci_high": high,
-        "level": grouping.levels[usable[worst]],
-        "interval": f"minimum of simultaneous {estimate.interval} limits",
-        "status": "ok" if np.isfinite(low) else "not_estimable: too few clusters",
-    }
-    if scope == "method" and not c.has_method:
-        columns |= {"interval": None, "status": f"not_estimable: {c.pairing.reason}"}
-    if not c.one_pair:
-        every = difference(estimate.members[:, place])
-        least = context(
-            c.retraining, lambda one, other: every(one, other).min(axis=1, keepdims=True)
-        )
-        columns |= {name: value[0] for name, value in least.items()}
-    return grouping_slots(c, grouping), columns
+    at, estimate = place[usable], family.shift
+    assert estimate is not None
+    assert family.members is not None
+    shift = estimate.value[at]
+    known = bool(np.isfinite(shift).any())
+    draws = c.draws(family.slots.kind) if scope == "model" else None
 
+    def least(level: float | Floats) -> Limits:
+        """Of limits that each hold at this level, (..., 1)."""
+        if not known:
+            nothing = np.full((*np.shape(level)[:-1], 1), np.nan)
+            return nothing, nothing
+        low, high = (side[..., at] for side in estimate.limits(level))
+        some = np.isfinite(low).any(axis=-1, keepdims=True)
+        low, high = (np.fmin.reduce(side, axis=-1, keepdims=True) for side in (low, high))
+        return np.where(some, low, np.nan), np.where(some, high, np.nan)
 
-def _least(limits: Limits, place: NDArray[np.intp]) -> tuple[float, float]:
-    """The least of the lower and of the upper limits; NaN where there are none."""
-    low, high = (side[place] for side in limits)
-    if not np.isfinite(low).any():
-        return np.nan, np.nan
-    return float(np.nanmin(low)), float(np.nanmin(high))
+    def limits(alpha: float | Floats) -> Limits:
+        if draws is not None and known:
+            return least(float(2 * ndtr(-draws.shift_z_star(float(alpha)))))
+        return least(alpha / max(len(usable), 1))
 
-
-def _worst_alone(c: Comparison, estimate: RateEstimate, grouping: Grouping, first: int) -> Floats:
-    """The least shift of every compressed member against the baseline's mean, (members,)."""
-    each = estimate.members[:, first + np.flatnonzero(c.usable(grouping))]
-    shift = each - each[: c.n_baseline].mean(axis=0)
-    least = np.full(len(each), np.nan)
-    some = np.isfinite(shift).any(axis=1) & (np.arange(len(each)) >= c.n_baseline)
-    if some.any():
-        least[some] = np.nanmin(shift[some], axis=1)
-    return least
-
-
-def _worst_bounds(c: Comparison, estimate: RateEstimate, grouping: Grouping, first: int) -> Floats:
-    """The gate's limits of the least shift, (levels, 2)."""
-    usable = np.flatnonzero(c.usable(grouping))
-    low, high = estimate.limits(LEVELS[:, None] / max(len(usable), 1))
-    return np.array([_least((low[i], high[i]), first + usable) for i in range(len(LEVELS))])
-
-
-def _with_offsets(
-    c: Comparison, by_group: Sequence[RateEstimate]
-) -> Iterator[tuple[RateEstimate, Grouping, int]]:
-    """Each grouping with the table that holds its levels and the place of the first of them."""
-    for estimate in by_group:
-        first = 0
-        for grouping in groupings_of(c, estimate.slots.kind):
-            yield estimate, grouping, first
-            first += len(grouping.levels)
+    status, interval = f"not_estimable: no level with {c.options.min_group} examples", None
+    columns: dict[str, Any] = {"level": None}
+    if known:
+        columns["level"] = grouping.levels[usable[int(np.nanargmin(shift))]]
+        how = "" if family.interval is None else np.asarray(family.interval).reshape(-1)[0]
+        interval = f"minimum of simultaneous {str(how).partition('; ')[0]} limits"
+        fine = bool(np.isfinite(limits(c.options.alpha)[0][0]))
+        status = "ok" if fine else "not_estimable: too few clusters"
+        if scope == "method" and not c.has_method:
+            interval, status = None, f"not_estimable: {c.pairing.reason}"
+        if not c.one_pair:
+            every = difference(family.members[:, at])
+            columns |= context(
+                c.retraining, lambda one, other: every(one, other).min(axis=1, keepdims=True)
+            )
+    members = None
+    if scope == "model":  # every compressed member against the baseline's mean
+        each = family.members[:, at]
+        alone = np.fmin.reduce(each - each[: c.n_baseline].mean(axis=0), axis=1, initial=np.nan)
+        alone[: c.n_baseline] = np.nan
+        members = alone[:, None]
+    return Family(
+        metric(WORST_GROUP_SHIFT),
+        grouping_slots(c, grouping),
+        sizes(c, grouping).sum(keepdims=True),
+        Estimate(
+            np.array([np.nanmin(shift) if known else np.nan]),
+            limits,
+            corrected=lambda levels: least(levels / max(len(usable), 1)),
+        ),
+        status=np.array([status], dtype=object),
+        interval=interval,
+        members=members,
+        columns=columns,
+    )
 
 
 def concentration_table(c: Comparison) -> list[dict[str, Any]]:
@@ -420,46 +403,46 @@ def concentration_table(c: Comparison) -> list[dict[str, Any]]:
     return rows
 
 
-def concentration_rows(c: Comparison) -> Iterator[Block]:
-    """Rows of `concentration`: the share of all lost answers that each group bears."""
+def concentrations(c: Comparison) -> Scoped:
+    """`concentration`: the share of all lost answers that each group bears."""
     from fairweight.auditing.intervals.proportion import wilson
 
     lost, _ = _lost_and_gained(c)
     total = float(lost.sum())
-    for kind, single in (("group", True), ("intersection", False)):
-        chosen = [g for g in c.groupings if g.single is single]
+    for kind in ("group", "intersection"):
+        chosen = groupings_of(c, kind)
         if not chosen:
             continue
         borne = np.concatenate([sums(g.code, lost, len(g.levels)) for g in chosen])
-        n = np.concatenate([sizes(c, g) for g in chosen])
-        nothing = np.full(len(borne), np.nan)
-        low, high = (
-            wilson(borne, np.full(len(borne), total), c.options.alpha)
-            if c.closed_form and total
-            else (nothing, nothing)
-        )
-        about = [_concentration_context(c, g) for g in chosen]
-        context_columns: dict[str, Any] = {
-            name: np.concatenate([part[name] for part in about]) for name in about[0]
-        }
-        rows = block(
-            c,
-            "concentration",
-            join_slots([slots_of(c, g, kind) for g in chosen], kind),
-            aggregation="pairs",
-            n=n,
-            compressed=borne / total if total else nothing,
-            ci_low=low,
-            ci_high=high,
-            interval="wilson, given the number of lost answers" if c.closed_form else None,
-            **context_columns,
-        )
+        n, slots = np.concatenate([sizes(c, g) for g in chosen]), _slots(c, chosen, kind)
+        state, value = status(c, n, slots.clusters), np.full(len(n), np.nan)
         if not total:
-            rows["status"] = np.full(len(n), "not_estimable: no answer was lost", dtype=object)
-        rows["members"] = np.concatenate([_borne_by_member(c, g) for g in chosen])
-        yield corrected(rows, c.options)
-        if not c.one_pair:
-            yield corrected(_about_method(c, rows), c.options)
+            state[:] = "not_estimable: no answer was lost"
+        else:
+            value = borne / total
+        estimate = Estimate.alone(value)
+        if total and c.closed_form:
+            estimate = Estimate(value, partial(wilson, borne, np.full(len(borne), total)))
+        about = [_concentration_context(c, g) for g in chosen]
+        family = Family(
+            metric("concentration"),
+            slots,
+            n,
+            estimate,
+            status=state,
+            interval="wilson, given the number of lost answers" if c.closed_form else None,
+            columns={name: np.concatenate([part[name] for part in about]) for name in about[0]},
+        )
+        members = np.concatenate([_borne_by_member(c, g) for g in chosen])
+        yield replace(family, members=members.T), "model"
+        if not c.one_pair:  # whether another run repeats them is not estimated
+            why = "no interval over members" if c.has_method else c.pairing.reason
+            told = np.where(state == "ok", f"not_estimable: {why}", state)
+            yield replace(without_limits(family), status=told), "method"
+
+
+def _slots(c: Comparison, chosen: Sequence[Grouping], kind: str) -> Slots:
+    return join_slots([slots_of(c, g, kind) for g in chosen], kind)
 
 
 def _borne_by_member(c: Comparison, grouping: Grouping) -> Floats:
@@ -473,20 +456,6 @@ def _borne_by_member(c: Comparison, grouping: Grouping) -> Floats:
     return np.stack(each, axis=1)
 
 
-def _about_method(c: Comparison, rows: Block) -> Block:
-    """The same shares for scope `method`: whether another run repeats them is not estimated."""
-    rows = {name: values for name, values in rows.items() if name != "members"}
-    state = rows["status"].copy()
-    state[state == "ok"] = "not_estimable: no interval over members"
-    if not c.has_method:
-        state[state.astype(str) == "not_estimable: no interval over members"] = (
-            f"not_estimable: {c.pairing.reason}"
-        )
-    scope = np.full(len(state), "method", dtype=object)
-    nothing = np.full(len(state), np.nan)
-    return {**rows, "scope": scope, "status": state, "ci_low": nothing, "ci_high": nothing}
-
-
 def _concentration_context(c: Comparison, grouping: Grouping) -> dict[str, Any]:
     """Where retraining alone puts the lost answers."""
     if c.one_pair or c.retraining.splits is None:
@@ -494,7 +463,7 @@ def _concentration_context(c: Comparison, grouping: Grouping) -> dict[str, Any]:
     shares = pair_shares(c, grouping)
     if shares is None:
         return dict.fromkeys(("matched", "noise_floor"), np.full(len(grouping.levels), np.nan))
-    lost = shares["harmful_flips"]
+    lost = shares["lost"]
     made = context(
         replace(c.retraining, relabelled=None),
         concentration_statistic(lost, lost.sum(axis=0, keepdims=True)),
@@ -518,7 +487,7 @@ def _lost_and_gained(
     return lost * amount, gained * amount
 
 
-def group_error_table(c: Comparison, by_group: Sequence[RateEstimate]) -> list[dict[str, Any]]:
+def group_error_table(c: Comparison, by_group: Sequence[Family]) -> list[dict[str, Any]]:
     """Range of each level's excess if the declared share of group labels is wrong."""
     from fairweight.auditing.intervals.excess import corrected_excess
 
@@ -528,7 +497,9 @@ def group_error_table(c: Comparison, by_group: Sequence[RateEstimate]) -> list[d
         return rows
     total = float(c.cube.count.sum())
     for e in by_group:
-        low, high = corrected_excess(e.excess, e.n / total, error)
+        assert e.excess is not None
+        excess = e.excess.value
+        low, high = corrected_excess(excess, e.n / total, error)
         for i, group in enumerate(e.slots.group):
             rows.append(
                 {
@@ -536,7 +507,7 @@ def group_error_table(c: Comparison, by_group: Sequence[RateEstimate]) -> list[d
                     "task": c.task,
                     "group": group,
                     "error": error,
-                    "excess_shift": float(e.excess[i]),
+                    "excess_shift": float(excess[i]),
                     "corrected_low": float(low[i]),
                     "corrected_high": float(high[i]),
                 }
@@ -544,75 +515,70 @@ def group_error_table(c: Comparison, by_group: Sequence[RateEstimate]) -> list[d
     return rows
 
 
-def class_impact_rows(c: Comparison) -> Iterator[Block]:
+def class_impacts(c: Comparison) -> Scoped:
     """`class_impact`: Welch's test of recall − accuracy over the members of both populations."""
     from fairweight.auditing.metrics.harm import class_impact
 
-    slots = slots_of(c, c.whole, "class")
-    n = c.pairs[""].label[0]
+    entry, n = metric("class_impact"), c.pairs[""].label[0]
     if min(c.n_baseline, c.n_compressed) < 2:
-        why = "not_estimable: fewer than two members per side"
-        rows = block(
-            c,
-            "class_impact",
-            slots_of(c, c.whole, "overall"),
-            scope="model" if c.one_pair else "method",
-            aggregation="seeds_first",
-            n=sizes(c, c.whole),
-            status=np.array([why], dtype=object),
-        )
-        yield corrected(rows, c.options)
+        why = np.array(["not_estimable: fewer than two members per side"], dtype=object)
+        slots, nothing = slots_of(c, c.whole, "overall"), Estimate.alone(np.array([np.nan]))
+        family = Family(entry, slots, sizes(c, c.whole), nothing, status=why)
+        yield family, "model" if c.one_pair else "method"
         return
-    counts = Tally(c.cube, (c.whole,), range(len(c.cube.members)), positive=c.positive).observed()[
-        0
-    ]
+    slots = slots_of(c, c.whole, "class")
+    everyone = range(len(c.cube.members))
+    counts = Tally(c.cube, (c.whole,), everyone, positive=c.positive).observed()[0]
     recalls, accuracies = recall(counts)[:, 0], accuracy(counts)[:, 0]
-    k = c.n_baseline
+    k, members = c.n_baseline, recalls - accuracies[:, None]
     impact = class_impact(recalls[:k], accuracies[:k], recalls[k:], accuracies[k:])
-    about: dict[str, Any] = context(c.retraining, difference(recalls - accuracies[:, None]))
-    rows = block(
-        c,
-        "class_impact",
+    family = Family(
+        entry,
         slots,
-        scope="method",  # the members are what Welch's test samples
-        aggregation="seeds_first",
-        n=n,
-        compressed=impact.difference,
-        p_value=impact.p_value,
+        n,
+        Estimate.alone(impact.difference, impact.p_value),
+        status=status(c, n, slots.clusters),
         interval="welch",
-        **about,
+        members=members,
+        columns=context(c.retraining, difference(members)),
     )
-    rows["members"] = (recalls - accuracies[:, None]).T
-    yield corrected(rows, c.options)
+    yield family, "method"  # the members are what Welch's test samples
 
 
 # What could have been found: the least detectable shift of every confirmatory row.
 
 
-def power_table(c: Comparison, confirmatory: Sequence[RateRows]) -> list[dict[str, Any]]:
+def power_table(c: Comparison, confirmatory: Sequence[Built]) -> list[dict[str, Any]]:
     """Least detectable shift and examples needed, from sizes and the variant's pooled discordance.
 
     Never from a row's own result: power computed from what was observed only restates p.
     """
     from fairweight.auditing.intervals.power import examples_needed, min_detectable_shift
 
-    pooled = [r.estimate.discordance[0] for r in confirmatory if r.estimate.slots.by == "overall"]
+    pooled = [
+        r.family.sums.discordance[0]
+        for r in confirmatory
+        if r.family.slots.by == "overall" and r.family.sums is not None
+    ]
     rows: list[dict[str, Any]] = []
     if not pooled or not np.isfinite(pooled[0]):
         return rows
     for table in confirmatory:
-        e, b = table.estimate, table.block
+        e, b = table.family, table.block
+        assert e.sums is not None
         m = np.nanmax(b["n_family"]) if np.isfinite(b["n_family"]).any() else 1.0
         level = c.options.alpha / m
-        least = min_detectable_shift(e.n, pooled[0], level, design_effect=e.design_effect)
-        needed = examples_needed(c.options.margin, pooled[0], level, design_effect=e.design_effect)
+        least = min_detectable_shift(e.n, pooled[0], level, design_effect=e.sums.design_effect)
+        needed = examples_needed(
+            c.options.margin, pooled[0], level, design_effect=e.sums.design_effect
+        )
         needed = np.broadcast_to(needed, e.n.shape)
         for i in range(len(e.n)):
             rows.append(
                 {
                     "variant": c.variant,
                     "task": c.task,
-                    "metric": table.metric,
+                    "metric": e.metric.name,
                     "by": e.slots.by,
                     "group": e.slots.group[i],
                     "class": e.slots.cls[i],

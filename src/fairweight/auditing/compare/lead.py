@@ -91,21 +91,23 @@ def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.D
 def _of_rates(compared: Sequence[Compared]) -> Iterator[Tested]:
     for part in compared:
         for table in part.confirmatory:
-            e, slots = table.estimate, table.estimate.slots
+            e, slots = table.family, table.family.slots
             inside = np.isfinite(np.asarray(table.block["n_family"], dtype=float))
             inside &= np.asarray(table.block["status"] == "ok")
             at = np.flatnonzero(inside)
             nothing = np.full(len(slots), None, dtype=object)
             column = part.columns.get(slots.kind, nothing)[at]
 
-            both: list[tuple[str, Floats, Floats, Callable[[Any], Limits]]]
-            both = [("shift", e.shift, e.zero_p, e.limits)]
-            if slots.kind != "overall":
-                both.append(("excess", e.excess, e.excess_p, e.excess_limits))
-            for quantity, estimate, p, limits in both:
+            assert e.shift is not None
+            assert e.sums is not None
+            both = [("shift", e.shift, e.sums.zero_p)]
+            if slots.kind != "overall" and e.excess is not None and e.excess.p is not None:
+                both.append(("excess", e.excess, e.excess.p))
+            for quantity, estimate, p in both:
                 yield Tested(
                     part.variant, part.task, table.scope, quantity, slots.by, column,
-                    slots.group[at], slots.cls[at], e.n[at], estimate[at], p[at], _at(limits, at),
+                    slots.group[at], slots.cls[at], e.n[at], estimate.value[at], p[at],
+                    _at(estimate.limits, at),
                 )  # fmt: skip
 
 

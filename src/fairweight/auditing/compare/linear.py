@@ -8,9 +8,9 @@ that and Tango's limits on the effective size (`intervals/effective_size.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,32 @@ from numpy.typing import NDArray
 from fairweight.auditing.compare.comparison import (
     MIN_CLUSTERS,
     Comparison,
-    EventRows,
+    Outcomes,
     groupings_of,
-    join_slots,
 )
-from fairweight.auditing.compare.estimate import RateEstimate, limits_where
+from fairweight.auditing.compare.estimate import (
+    Estimate,
+    Family,
+    LimitsAt,
+    Sums,
+    joined,
+    limits_where,
+)
 from fairweight.auditing.counts.counts import ratio, sums
+from fairweight.auditing.metrics.registry import Metric
 from fairweight.auditing.pairing import mean_of
 from fairweight.base.types import Floats, Limits
 
 if TYPE_CHECKING:
-    from fairweight.auditing.intervals.effective_size import Clumping, EffectiveCounts, WiderExcess
+    from fairweight.auditing.intervals.effective_size import (
+        Clumping,
+        EffectiveCounts,
+        WiderExcess,
+        WiderShift,
+    )
     from fairweight.auditing.intervals.units import TwoWay
+
+    Test: TypeAlias = TwoWay | WiderShift | WiderExcess  # limits at any level, and p
 
 
 @dataclass(frozen=True)
@@ -38,7 +52,7 @@ class Entries:
 
     unit: NDArray[np.int64]
     row: NDArray[np.int64]
-    size: Floats  # weight of a unit's examples in the row
+    size: Floats  # weight (× denominator) of a unit's examples in the row
     number: Floats  # how many they are
     copies: Floats  # how many equal units an entry stands for
     n_rows: int
@@ -65,18 +79,25 @@ class Entries:
 
 
 def entries_of(
-    c: Comparison, cells: NDArray[np.intp], row: NDArray[np.int64], n_rows: int
+    c: Comparison,
+    cells: NDArray[np.intp],
+    row: NDArray[np.int64],
+    n_rows: int,
+    denominator: Floats | None = None,
 ) -> Entries:
     """Entries as cells of equal examples, or one for each unit with a part in a row."""
     cube = c.cube
     weight = np.ones(len(cells)) if cube.weight is None else cube.weight[cells]
+    if denominator is not None:
+        weight = weight * denominator
     count = cube.count[cells].astype(float)
     if cube.unit is None:
         return Entries(cells, row, weight, np.ones(len(cells)), count, n_rows, None)
     n_units = len(cube.unit_names)
     key, place = _distinct(cube.unit[cells] * n_rows + row, n_units * n_rows)
     number = sums(place, count, len(key))
-    size = number if cube.weight is None else sums(place, weight * count, len(key))
+    plain = cube.weight is None and denominator is None
+    size = number if plain else sums(place, weight * count, len(key))
     return Entries(
         unit=key // n_rows,
         row=key % n_rows,
@@ -194,10 +215,11 @@ class Sample:
         return EffectiveCounts(n, self.churn(shift), shift)
 
 
-def sample_of(c: Comparison, part: EventRows, s: Sizes) -> tuple[Sample, Sample]:
+def sample_of(c: Comparison, part: Outcomes, s: Sizes) -> tuple[Sample, Sample]:
     """Every row, and all other rows of a partition."""
     cube, e = c.cube, s.entries
-    changed, count = c.pairing.changed(part.happens), cube.count[part.cells]
+    count = cube.count[part.cells]
+    changed = c.pairing.changed(part.numerator) if part.is_event else np.full(len(count), np.nan)
     n, squared_weight, squared_sizes = s.units, s.dd, s.units
     if cube.weight is not None:
         weight = cube.weight[part.cells]
@@ -300,13 +322,15 @@ def _squared_changes(c: Comparison, rates: Floats) -> Floats:
     return every
 
 
-def linear_rates(c: Comparison, rows: Iterable[EventRows], kind: str) -> RateEstimate | None:
+def linear_rates(
+    c: Comparison, metric: Metric, rows: Iterable[Outcomes], kind: str
+) -> Family | None:
     """As `closed_rates`, from linearised totals per unit; None without rows."""
-    estimates = [_estimate(c, part, kind) for part in rows]
-    return joined_estimates(estimates, kind) if estimates else None
+    families = [_family(c, metric, part, kind) for part in rows]
+    return joined(families) if families else None
 
 
-def _of_members(c: Comparison, part: EventRows) -> Floats:
+def _of_members(c: Comparison, part: Outcomes) -> Floats:
     """Every member's own rate, (members, rows)."""
     from scipy.sparse import coo_array
 
@@ -315,42 +339,54 @@ def _of_members(c: Comparison, part: EventRows) -> Floats:
         weight *= c.cube.weight[part.cells]
     place = (part.row, np.arange(len(weight)))
     total = coo_array((weight, place), shape=(part.n_rows, len(weight))).tocsr()
-    size = sums(part.row, weight, part.n_rows)
-    return ratio((total @ part.happens.astype(np.float64)).T, size)
+    sized = weight if part.denominator is None else weight * part.denominator
+    size = sums(part.row, sized, part.n_rows)
+    return ratio((total @ part.numerator.astype(np.float64)).T, size)
 
 
 def share_limits(
-    c: Comparison, share: Floats, row: NDArray[np.int64], n_rows: int, alpha: float | Floats
-) -> Limits:
+    c: Comparison,
+    share: Floats,
+    row: NDArray[np.int64],
+    n_rows: int,
+    bounds: tuple[float, float],
+) -> LimitsAt:
     """Limits of the mean of a share per cell (such as: flipped pairs of members) in each row."""
     e = entries_of(c, np.arange(c.cube.n_cells), row, n_rows)
     s = sizes_of(e, alike=c.one_each)
     weighted = share if c.cube.weight is None else share * c.cube.weight
-    return _rate_limits(c, s.totals(e.summed(weighted)), s.units)(alpha)
+    return _rate_limits(c, s.totals(e.summed(weighted)), s.units, bounds, is_event=True)
 
 
-def _rate_limits(c: Comparison, t: Totals, units: Floats) -> Callable[[float | Floats], Limits]:
-    """Linearised limits of a rate in every row."""
+def _rate_limits(
+    c: Comparison, t: Totals, units: Floats, bounds: tuple[float, float], *, is_event: bool
+) -> LimitsAt:
+    """Linearised limits of a ratio in every row, cut at the bounds of its metric.
+
+    Where all units are alike, shares have the limits of as many equal examples; numbers have none.
+    """
     from fairweight.auditing.intervals.units import linearised
 
     def limits(alpha: float | Floats) -> Limits:
-        return linearised(t.a, t.d, t.aa, t.ad, t.dd, units, alpha)[:2]
+        return linearised(t.a, t.d, t.aa, t.ad, t.dd, units, alpha, bounds=bounds)[:2]
 
-    return limits_where(enough_units(c, units), limits)
+    rows = enough_units(c, units)
+    return limits_where(rows if is_event else rows & (t.variance(units) > 0), limits)
 
 
 def enough_units(c: Comparison, units: Floats) -> NDArray[np.bool_]:
     return np.asarray(units >= (MIN_CLUSTERS if c.clustered else 2))
 
 
-def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
-    from fairweight.auditing.intervals.effective_size import WiderShift
+def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
     from fairweight.auditing.intervals.units import TwoWay
 
-    e = entries_of(c, part.cells, part.row, part.n_rows)
-    s = sizes_of(e, alike=c.one_each)
-    k = c.n_baseline
-    baseline, compressed = (mean_of(side) for side in (part.happens[:, :k], part.happens[:, k:]))
+    e = entries_of(c, part.cells, part.row, part.n_rows, part.denominator)
+    s = sizes_of(e, alike=c.one_each and part.denominator is None)
+    k, bounds = c.n_baseline, (metric.low, metric.high)
+    baseline, compressed = (
+        mean_of(side) for side in (part.numerator[:, :k], part.numerator[:, k:])
+    )
     if c.cube.weight is not None:
         weight = c.cube.weight[part.cells]
         baseline, compressed = baseline * weight, compressed * weight
@@ -358,76 +394,77 @@ def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
     difference = compressed - baseline
     before, after, change = (s.totals(x) for x in (baseline, compressed, difference))
     sample, rest = sample_of(c, part, s)
-    clumping = clumping_of(c)
-    shift, variance = change.rate, change.variance(s.units)
-    t = TwoWay(shift, variance, np.maximum(s.units - 1, 1))
-    wider = WiderShift(t, sample.counts(shift, variance, clumping), tango_degrees(c, sample))
+    t = TwoWay(change.rate, change.variance(s.units), np.maximum(s.units - 1, 1))
+    shift = shift_test(c, part, t, sample)
     enough = enough_units(c, s.units)
-    nothing = np.full(part.n_rows, np.nan)
-    excess: WiderExcess | None = None
     both = enough & enough_units(c, rest.clusters)
+    excess: Test | None = None
     if part.partition and kind in ("class", "group", "intersection"):
         found = excess_of(s, difference, change)
         fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
         degrees = np.maximum(fewest - 1, 1.0)
         t_excess = TwoWay(found.value, found.variance, degrees)
-        excess = wider_excess(t_excess, shift, degrees, sample, rest, clumping)
-    p_value = wider.p_value if e.n_units is None else _sign_flips(c, e, difference)
-    # Never from the row's own result: what so many examples are worth where nothing is known of it.
-    expected = sample.counts(shift, np.zeros(part.n_rows), clumping).n
-    return RateEstimate(
-        slots=part.slots,
-        n=sample.n,
+        excess = excess_test(c, part, t_excess, t.estimate, degrees, sample, rest)
+    p_value = None if e.n_units is None else _sign_flips(c, e, difference)
+    nothing = np.full(part.n_rows, np.nan)
+    design_effect = nothing
+    if part.is_event:
+        # Never from the row's own result: what examples are worth where nothing is known of it.
+        expected = sample.counts(t.estimate, np.zeros(part.n_rows), clumping_of(c)).n
+        design_effect = ratio(sample.n, expected)
+    before_limits, after_limits = (
+        _rate_limits(c, side, s.units, bounds, is_event=part.is_event) for side in (before, after)
+    )
+    return Family(
+        metric,
+        part.slots,
+        sample.n,
+        Estimate.closed(after.rate, after_limits),
+        Estimate.closed(before.rate, before_limits),
+        estimate_of(shift, enough, p_value),
+        estimate_of(excess, both),
         n_clusters=s.units if c.cube.unit_is_cluster else nothing,
-        baseline=before.rate,
-        compressed=after.rate,
-        shift=shift,
-        p_value=np.where(enough, p_value, np.nan),
-        zero_p=np.where(enough, wider.p_value, np.nan),
-        excess=nothing if excess is None else excess.t.estimate,
-        excess_p=nothing if excess is None else np.where(both, excess.p_value, np.nan),
-        discordance=ratio(sample.changed, sample.weight),
-        design_effect=ratio(sample.n, expected),
-        baseline_limits=_rate_limits(c, before, s.units),
-        compressed_limits=_rate_limits(c, after, s.units),
-        limits=limits_where(enough, wider.limits),
-        excess_limits=limits_where(both, None if excess is None else excess.limits),
-        interval=f"wider of linearised t over {'clusters' if c.clustered else 'examples'} "
-        "and Tango on n_eff",
+        interval=interval_names(
+            c, part, f"linearised t over {'clusters' if c.clustered else 'examples'}", sample
+        ),
         members=_of_members(c, part),
-        assumed=assumed_rows(sample, clumping),
+        sums=Sums(
+            zero_p=np.where(enough, shift.p_value, np.nan),
+            discordance=ratio(sample.changed, sample.weight),
+            design_effect=design_effect,
+        ),
     )
 
 
-def tango_degrees(c: Comparison, sample: Sample) -> Floats:
-    """Degrees of freedom of Tango's quantile: of clusters or weighted examples; else normal."""
-    if not c.clustered and not c.one_pair:
-        return np.full(len(sample.n), np.inf)
-    return np.maximum(sample.effective_clusters - 1, 1.0)
+def shift_test(c: Comparison, part: Outcomes, t: TwoWay, sample: Sample) -> Test:
+    """Student's t of a shift; of events the wider of it and Tango's limits on effective counts."""
+    from fairweight.auditing.intervals.effective_size import WiderShift
+
+    if not part.is_event:
+        return t
+    counts = sample.counts(t.estimate, t.variance, clumping_of(c))
+    return WiderShift(t, counts, tango_degrees(c, sample))
 
 
-def assumed_rows(sample: Sample, clumping: Clumping) -> NDArray[np.bool_]:
-    """Rows without a change whose effective size rests on the changes of other rows."""
-    several = sample.squared_sizes * sample.pairs > sample.n
-    return np.asarray((sample.changed == 0) & several & (sample.n > 0) & (not clumping.unknown))
-
-
-def wider_excess(
+def excess_test(
+    c: Comparison,
+    part: Outcomes,
     t: TwoWay,
     shift: Floats,
     degrees: Floats,
     sample: Sample,
     rest: Sample,
-    clumping: Clumping,
-) -> WiderExcess:
-    """Student's t of an excess, or MOVER on both sides' effective counts.
+) -> Test:
+    """Student's t of an excess; of events the wider of it and MOVER on effective counts.
 
     Both sides' sizes are divided by how much larger the variance of the excess is than that of
     independent predictions: what clusters or members do to both sides alike is no part of it.
     """
     from fairweight.auditing.intervals.effective_size import EffectiveCounts, WiderExcess
 
-    rest_shift = shift - t.estimate
+    if not part.is_event:
+        return t
+    clumping, rest_shift = clumping_of(c), shift - t.estimate
     own = ratio(t.variance, sample.iid_variance(shift) + rest.iid_variance(rest_shift))
     sides = []
     for side, change in ((sample, shift), (rest, rest_shift)):
@@ -436,6 +473,49 @@ def wider_excess(
         n = np.where(np.isnan(own), pooled, inflated)
         sides.append(EffectiveCounts(n, side.churn(change), change))
     return WiderExcess(t, sides[0], sides[1], degrees)
+
+
+def estimate_of(test: Test | None, rows: NDArray[np.bool_], p: Floats | None = None) -> Estimate:
+    """A shift or an excess of the rows that have units enough; none at all without a test.
+
+    Numbers that never vary say nothing about the next example: they have no limits.
+    """
+    from fairweight.auditing.intervals.units import NO_VARIANCE, TwoWay
+
+    if test is None:
+        nothing = np.full(len(rows), np.nan)
+        return Estimate.closed(nothing, limits_where(rows, None), nothing)
+    varies = rows
+    if isinstance(test, TwoWay):
+        value, varies = test.estimate, rows & (test.variance > NO_VARIANCE)
+    else:
+        value = test.t.estimate
+    p = np.where(rows, test.p_value if p is None else p, np.nan)
+    return Estimate.closed(value, limits_where(varies, test.limits), p)
+
+
+def interval_names(
+    c: Comparison, part: Outcomes, name: str, sample: Sample
+) -> NDArray[np.object_] | str:
+    """What the limits of each row are, and what they assume.
+
+    Rows without a change whose effective size rests on the changes of other rows say so.
+    """
+    if not part.is_event:
+        return name
+    name = f"wider of {name} and Tango on n_eff"
+    several = sample.squared_sizes * sample.pairs > sample.n
+    known = not clumping_of(c).unknown
+    assumed = (sample.changed == 0) & several & (sample.n > 0) & known
+    longer = f"{name}; assumes losses clump here as elsewhere"
+    return np.where(assumed, longer, name).astype(object)
+
+
+def tango_degrees(c: Comparison, sample: Sample) -> Floats:
+    """Degrees of freedom of Tango's quantile: of clusters or weighted examples; else normal."""
+    if not c.clustered and not c.one_pair:
+        return np.full(len(sample.n), np.inf)
+    return np.maximum(sample.effective_clusters - 1, 1.0)
 
 
 def _sign_flips(c: Comparison, e: Entries, difference: Floats) -> Floats:
@@ -491,47 +571,3 @@ def excess_of(s: Sizes, difference: Floats, change: Totals) -> Excess:
         squares = elsewhere + e.total((inside - outside) ** 2)
     unbiased = n_units / (n_units - 1) if n_units > 1 else np.nan
     return Excess(shift, rest_shift, squares * unbiased)
-
-
-def joined_estimates(parts: list[RateEstimate], kind: str) -> RateEstimate:
-    """Tables of several groupings as one, so that a family is one table."""
-    if len(parts) == 1:
-        return parts[0]
-
-    def joined(name: str) -> Floats:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    ends = np.cumsum([len(part.n) for part in parts])
-
-    def limits_of(name: str, alpha: float | Floats) -> Limits:
-        # A level for every row is shared out; levels for all rows are not.
-        own = np.shape(alpha)[-1:] == (ends[-1],)
-        levels = np.split(alpha, ends[:-1], axis=-1) if own else [alpha] * len(parts)
-        both = [getattr(part, name)(level) for part, level in zip(parts, levels, strict=True)]
-        return tuple(np.concatenate([b[i] for b in both], axis=-1) for i in (0, 1))  # type: ignore[return-value]
-
-    return RateEstimate(
-        slots=join_slots([part.slots for part in parts], kind),
-        n=joined("n"),
-        n_clusters=joined("n_clusters"),
-        baseline=joined("baseline"),
-        compressed=joined("compressed"),
-        shift=joined("shift"),
-        p_value=joined("p_value"),
-        zero_p=joined("zero_p"),
-        excess=joined("excess"),
-        excess_p=joined("excess_p"),
-        discordance=joined("discordance"),
-        design_effect=joined("design_effect"),
-        baseline_limits=lambda alpha: limits_of("baseline_limits", alpha),
-        compressed_limits=lambda alpha: limits_of("compressed_limits", alpha),
-        limits=lambda alpha: limits_of("limits", alpha),
-        excess_limits=lambda alpha: limits_of("excess_limits", alpha),
-        interval=parts[0].interval,
-        members=np.concatenate([part.members for part in parts], axis=1),
-        assumed=np.concatenate([_assumed(part) for part in parts]),
-    )
-
-
-def _assumed(part: RateEstimate) -> NDArray[np.bool_]:
-    return np.zeros(len(part.n), bool) if part.assumed is None else part.assumed

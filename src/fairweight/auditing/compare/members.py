@@ -65,7 +65,7 @@ class Both(dict[str, tuple[Counts, Counts]]):
 
 @dataclass(frozen=True)
 class PerMember:
-    """A quantity's rows, (R, members, rows); comparisons have no value of the baseline."""
+    """A estimand's rows, (R, members, rows); comparisons have no value of the baseline."""
 
     baseline: Floats | None
     compressed: Floats
@@ -101,7 +101,7 @@ class PerMember:
 
 @dataclass(frozen=True)
 class Values:
-    """A quantity's rows under R replicates, averaged over members."""
+    """A estimand's rows under R replicates, averaged over members."""
 
     baseline: Floats | None  # (R, rows)
     compressed: Floats  # (R, rows)
@@ -215,18 +215,18 @@ def _deviations(values: Floats) -> Floats:
     return made
 
 
-# What is kept of a quantity's draws: means over members, and how members vary on their own.
+# What is kept of a estimand's draws: means over members, and how members vary on their own.
 
 BATCH = 25  # draws that share a generator
 
 
 class Kept:
-    """Room for the draws of one quantity.
+    """Room for the draws of one estimand.
 
     Parameters
     ----------
     observed
-        The quantity of the data: its shape is that of every draw.
+        The estimand of the data: its shape is that of every draw.
     method
         Whether what scope `method` needs is kept too.
     members_drawn

@@ -1,4 +1,4 @@
-"""Bootstrap and swap replicates of every quantity that has no closed-form interval.
+"""Bootstrap and swap replicates of every estimand that has no closed-form interval.
 
 Bootstrap: the items (examples, or whole clusters) are drawn again, for all models at once; for
 what is said about a method, members are drawn again too. Swap null: each item's answers of the two
@@ -27,7 +27,7 @@ from fairweight.auditing.counts.counts import Counts, Tally, coins, resampler
 from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
-    from fairweight.auditing.compare.estimands import Quantity
+    from fairweight.auditing.compare.estimands import Estimand
 
 MOST_VALUES = 60_000_000  # replicates × rows kept in memory
 FEWEST_REPLICATES = 200
@@ -39,7 +39,7 @@ Weights: TypeAlias = tuple[Floats, Floats]  # (draws, members) of either side
 
 @dataclass(frozen=True)
 class Replicated:
-    """A quantity as observed, in bootstrap replicates, and under the swap null."""
+    """A estimand as observed, in bootstrap replicates, and under the swap null."""
 
     observed: Values  # R = 1
     bootstrap: Values | None  # None where limits need no draws
@@ -67,15 +67,65 @@ class Replicated:
             return np.concatenate([np.full_like(first, np.nan), second - first.mean(axis=0)])
         return np.concatenate([first, second])
 
+    @staticmethod
+    def beside(parts: Sequence[Replicated]) -> Replicated:
+        """The rows of several tables of one family as one."""
+        if len(parts) == 1:
+            return parts[0]
 
-def replicate(c: Comparison, wanted: Sequence[Quantity]) -> list[Replicated]:
-    """Evaluate all quantities on the data, on bootstrap draws and on swaps."""
+        def joined(values: Sequence[Floats | None]) -> Floats | None:
+            known = [v for v in values if v is not None]
+            return np.concatenate(known, axis=-1) if len(known) == len(values) else None
+
+        def values(name: str) -> Values | None:
+            known = [v for v in (getattr(part, name) for part in parts) if v is not None]
+            if len(known) < len(parts):
+                return None
+            compressed = np.concatenate([v.compressed for v in known], axis=1)
+            excess = joined([v.excess for v in known])
+            return Values(joined([v.baseline for v in known]), compressed, excess)
+
+        observed = values("observed")
+        assert observed is not None
+        members = [part.members for part in parts if part.members is not None]
+        changed = [part.changed for part in parts if part.changed is not None]
+        influence = [part.influence for part in parts if part.influence is not None]
+        statistics = [part.statistic for part in parts if part.statistic is not None]
+        return Replicated(
+            observed,
+            values("bootstrap"),
+            values("swapped"),
+            members=None
+            if not members
+            else PerMember(
+                joined([m.baseline for m in members]),
+                np.concatenate([m.compressed for m in members], axis=-1),
+                joined([m.baseline_rest for m in members]),
+                joined([m.compressed_rest for m in members]),
+                members[0].compared,
+            ),
+            by_unit=values("by_unit"),
+            resampled=values("resampled"),
+            spread={
+                name: np.concatenate([part.spread[name] for part in parts])
+                for name in parts[0].spread
+            },
+            statistic=None
+            if len(statistics) < len(parts)
+            else lambda one, other: np.concatenate([s(one, other) for s in statistics], axis=1),
+            changed=Changed.beside(changed) if len(changed) == len(parts) else None,
+            influence=Influence.beside(influence) if len(influence) == len(parts) else None,
+        )
+
+
+def replicate(c: Comparison, wanted: Sequence[Estimand]) -> list[Replicated]:
+    """Evaluate all estimands on the data, on bootstrap draws and on swaps."""
     members = list(range(len(c.cube.members)))
     tally = Tally(c.cube, (c.whole, *c.groupings), members, positive=c.positive)
     multiplicity = tally.multiplicity.astype(np.float64)
     data = tally.flat(multiplicity[None, :])
     counted = _sides(c, tally, data, c.n_baseline, observed=True)
-    observed = [_evaluate(quantity, counted, counted.averaged()) for quantity in wanted]
+    observed = [_evaluate(estimand, counted, counted.averaged()) for estimand in wanted]
     means = [values.mean() for values in observed]
     rows = sum(part.shape[1] for values in means for part in values.parts)
     n_draws = min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_VALUES // max(rows, 1)))
@@ -86,10 +136,10 @@ def replicate(c: Comparison, wanted: Sequence[Quantity]) -> list[Replicated]:
             values,
             n_draws,
             method=c.has_method,
-            members_drawn=quantity.members_drawn,
-            by_member=not quantity.rates_first,
+            members_drawn=estimand.members_drawn,
+            by_member=not estimand.rates_first,
         )
-        for quantity, values in zip(wanted, observed, strict=True)
+        for estimand, values in zip(wanted, observed, strict=True)
     ]
 
     def bootstrap(rng: np.random.Generator, size: int) -> tuple[Floats, Weights | None]:
@@ -103,24 +153,24 @@ def replicate(c: Comparison, wanted: Sequence[Quantity]) -> list[Replicated]:
     if partners is not None:
         null = _swapped(c, wanted, observed, tally, partners, n_draws)
     made = []
-    for quantity, values, mean, room, swapped in zip(
+    for estimand, values, mean, room, swapped in zip(
         wanted, observed, means, kept, null, strict=True
     ):
-        statistic = None if c.one_pair else _statistic(c, tally, data, quantity, values)
+        statistic = None if c.one_pair else _statistic(c, tally, data, estimand, values)
         found = Replicated(
             observed=mean,
             bootstrap=room.values,
             swapped=swapped,
-            level=None if quantity.level is None else quantity.level(counted),
+            level=None if estimand.level is None else estimand.level(counted),
             members=values,
             by_unit=room.by_unit,
             resampled=room.resampled,
             spread=room.spread,
             statistic=statistic,
-            alone=_alone(quantity, counted) if quantity.rates_first else None,
-            changed=None if quantity.changed is None else quantity.changed(),
+            alone=_alone(estimand, counted) if estimand.rates_first else None,
+            changed=None if estimand.changed is None else estimand.changed(),
         )
-        made.append(with_context(c, found, signed=not quantity.never_negative))
+        made.append(with_context(c, found, signed=estimand.metric.inflation is None))
     return made
 
 
@@ -131,27 +181,27 @@ def with_context(c: Comparison, found: Replicated, *, signed: bool = True) -> Re
     return replace(found, context=context(c.retraining, found.statistic, signed=signed))
 
 
-def _evaluate(quantity: Quantity, each: Both, mean: Both) -> PerMember:
-    assert quantity.evaluate is not None
-    return quantity.evaluate(mean if quantity.rates_first else each)
+def _evaluate(estimand: Estimand, each: Both, mean: Both) -> PerMember:
+    assert estimand.evaluate is not None
+    return estimand.evaluate(mean if estimand.rates_first else each)
 
 
-def _alone(quantity: Quantity, counted: Both) -> Floats:
+def _alone(estimand: Estimand, counted: Both) -> Floats:
     """A comparison of every compressed member with the baseline's mean; NaN for the baseline's."""
     against_mean = Both(
         {name: (one.averaged(), other) for name, (one, other) in counted.items()}, observed=True
     )
-    assert quantity.evaluate is not None
-    found = quantity.evaluate(against_mean).compressed[0]
+    assert estimand.evaluate is not None
+    found = estimand.evaluate(against_mean).compressed[0]
     n_baseline = counted[""][0].correct.shape[-3]
     return np.concatenate([np.full((n_baseline, found.shape[1]), np.nan), found])
 
 
 def _statistic(
-    c: Comparison, tally: Tally, data: Floats, quantity: Quantity, values: PerMember
+    c: Comparison, tally: Tally, data: Floats, estimand: Estimand, values: PerMember
 ) -> Statistic:
-    """The quantity as a function of which members stand for either side."""
-    if not quantity.rates_first:
+    """The estimand as a function of which members stand for either side."""
+    if not estimand.rates_first:
         assert values.baseline is not None
         return difference(np.concatenate([values.baseline[0], values.compressed[0]]))
     everyone = dict(zip((g.name for g in (c.whole, *c.groupings)), tally.read(data), strict=True))
@@ -165,8 +215,8 @@ def _statistic(
                 {name: (k.averaged(one), k.averaged(other)) for name, k in everyone.items()},
                 observed=True,
             )
-            assert quantity.evaluate is not None
-            parts.append(quantity.evaluate(both).mean().compressed)
+            assert estimand.evaluate is not None
+            parts.append(estimand.evaluate(both).mean().compressed)
         return np.concatenate(parts)
 
     return statistic
@@ -206,7 +256,7 @@ def partners_of(c: Comparison) -> list[int] | None:
 
 def _swapped(
     c: Comparison,
-    wanted: Sequence[Quantity],
+    wanted: Sequence[Estimand],
     observed: Sequence[PerMember],
     tally: Tally,
     partners: list[int],
@@ -298,13 +348,13 @@ def _draw(
     draw: Callable[[np.random.Generator, int], tuple[Floats, Weights | None]],
     tally: Tally,
     k: int,
-    wanted: Sequence[Quantity],
+    wanted: Sequence[Estimand],
     kept: Sequence[Kept],
     n_draws: int,
     width: int,
 ) -> None:
-    """Evaluate all quantities on `n_draws` draws, in blocks that bound the memory."""
-    any_mean = any(quantity.rates_first for quantity in wanted)
+    """Evaluate all estimands on `n_draws` draws, in blocks that bound the memory."""
+    any_mean = any(estimand.rates_first for estimand in wanted)
 
     def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
         made = [draw(rng, size) for rng, size in zip(generators, sizes, strict=True)]
@@ -313,13 +363,13 @@ def _draw(
         weights = _stacked(given) if given else None
         mean = each.averaged() if any_mean else each
         drawn = each.averaged(weights) if any_mean and weights is not None else each
-        for quantity, room in zip(wanted, kept, strict=True):
-            found = _evaluate(quantity, each, mean)
+        for estimand, room in zip(wanted, kept, strict=True):
+            found = _evaluate(estimand, each, mean)
             again = None
             if weights is not None and room.resampled is not None:
                 again = (
-                    _evaluate(quantity, each, drawn).mean()
-                    if quantity.rates_first
+                    _evaluate(estimand, each, drawn).mean()
+                    if estimand.rates_first
                     else found.mean(weights)
                 )
             room.add(found, start, sizes, again)

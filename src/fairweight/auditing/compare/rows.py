@@ -1,143 +1,173 @@
-"""Rows of the rate metrics: both models, the paired shift, the excess over the others."""
+"""From a comparison to rows: which estimator makes a family, and the one builder of its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from fairweight.auditing.compare.bootstrap import (
-    about_method,
-    drawn_block,
-    limits_known,
-    linear_p,
-    method_block,
-    method_limits,
-    model_limits,
-    undrawn_block,
-)
+from fairweight.auditing.compare.bootstrap import drawn_family
 from fairweight.auditing.compare.closed_form import closed_rates
-from fairweight.auditing.compare.comparison import Comparison, EventRows, event_rows
-from fairweight.auditing.compare.estimands import Quantity, kept_by_baseline
+from fairweight.auditing.compare.comparison import Comparison, Outcomes, event_outcomes
+from fairweight.auditing.compare.estimands import Estimand, kept_by_baseline
 from fairweight.auditing.compare.estimate import (
-    LEVELS,
+    FEW_DIVISORS,
+    MANY_ROWS,
     Block,
-    RateEstimate,
+    Family,
     block,
     corrected,
-    family_size,
-    rate_bounds,
+    few_changes,
+    joined,
     status,
     without_limits,
 )
-from fairweight.auditing.compare.few_changes import FEW_CHANGED, harmful_bounds
+from fairweight.auditing.compare.few_changes import harmful_bounds
 from fairweight.auditing.compare.flips import churn
-from fairweight.auditing.compare.influence import Part
 from fairweight.auditing.compare.linear import linear_rates
 from fairweight.auditing.compare.replicates import Replicated, replicate
 from fairweight.auditing.compare.retraining import context, difference
+from fairweight.auditing.compare.simultaneous import FamilyDraws
 from fairweight.auditing.compare.two_way import method_rates
 from fairweight.auditing.metrics.registry import Metric, metric
-from fairweight.auditing.result import TEXT_COLUMNS
+from fairweight.auditing.result import DIVISORS, GATE_ALPHA
 from fairweight.base.types import Floats, Limits
-
-KINDS = ("overall", "class", "group", "intersection", "group*class")
-LEVEL_OF_KIND = {kind: kind for kind in KINDS} | {"intersection": "group"}
-# Every rate by class within every group would multiply the tables; recall and FPR determine them.
-CROSSED = frozenset({"recall", "fpr"})
 
 
 @dataclass(frozen=True)
-class RateRows:
-    """The rows of one family in one scope, and the estimate behind them (for power, structure)."""
+class Built:
+    """A family in one scope, and its rows."""
 
-    metric: str
+    family: Family
     scope: str
     block: Block
-    estimate: RateEstimate
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.family.metric.name, self.family.slots.kind
+
+    @property
+    def is_confirmatory(self) -> bool:
+        return self.family.slots.kind in self.family.metric.confirmatory
 
 
-def rate_rows(c: Comparison, metrics: list[Metric]) -> Iterator[RateRows]:
-    """Rows of every rate that is a share of single examples' events."""
-    for rate in metrics:
-        for kind in KINDS:
-            if LEVEL_OF_KIND[kind] not in rate.by:
-                continue
-            if kind == "group*class" and rate.name not in CROSSED:
-                continue
-            estimate = rates(c, rate, kind)
-            # With a single label there is nobody of another class: not one row of FPR.
-            if estimate is not None and (kind != "group*class" or estimate.n.any()):
-                assert rate.event is not None
-                yield from scopes(c, rate, estimate, event_rows(c, rate.event, kind))
+def build(c: Comparison, family: Family, scope: str = "model") -> Block:
+    """The rows of a family. Only here limits are asked for, and rows corrected for each other.
 
-
-def scopes(
-    c: Comparison, metric: Metric, estimate: RateEstimate, rows: Iterable[EventRows]
-) -> Iterator[RateRows]:
-    """The rows about these models and, for populations, about the method."""
-    about: dict[str, Any] = (
-        {} if c.one_pair else context(c.retraining, difference(estimate.members))
+    Limits are asked for at the level of the audit (pointwise), at that of the family
+    (simultaneous: its level over its size, or by random signs where they were drawn), and about
+    these models at the gate's levels.
+    """
+    metric, slots, alpha = family.metric, family.slots, c.options.alpha
+    state, sized = _state(c, family, scope)
+    columns: dict[str, Any] = {"compressed": family.compressed.value, "interval": family.interval}
+    columns["ci_low"], columns["ci_high"] = family.change.limits(alpha)
+    columns["p_value"] = np.nan if family.change.p is None else family.change.p
+    if family.shift is not None and family.baseline is not None:
+        columns |= {"shift": family.shift.value, "baseline": family.baseline.value}
+        for name, side in (("baseline", family.baseline), ("compressed", family.compressed)):
+            columns[f"{name}_low"], columns[f"{name}_high"] = side.limits(alpha)
+    if family.excess is not None:
+        columns["excess_shift"] = family.excess.value
+        columns["excess_low"], columns["excess_high"] = family.excess.limits(alpha)
+        columns["excess_p"] = np.nan if family.excess.p is None else family.excess.p
+    draws = _signs(c, family) if scope == "model" else None
+    asked = _Levels.of(c, family, int((sized & ~slots.outside).sum()), draws, scope)
+    more: Block = {}
+    if family.change.corrected is not None:
+        low, high = family.change.corrected(asked.change[:, None])
+        if family.change.p is not None and metric.inflation is None:  # no worst of composites
+            columns["sim_low"], columns["sim_high"] = low[0], high[0]
+        if family.sums is not None:
+            made, more["largest_loss"] = _harmless(c, metric, (low[:2], high[:2]))
+            columns |= made
+        more |= _bounds(c, family, asked, (low[2:], high[2:]), state)
+    if family.sums is not None and family.excess is not None and family.excess.corrected:
+        ends = family.excess.corrected(asked.excess)
+        columns["excess_sim_low"], columns["excess_sim_high"] = ends
+    rows = block(
+        c,
+        metric.name,
+        slots,
+        scope=scope,
+        sized=sized,
+        aggregation=metric.aggregation,
+        n=family.n,
+        n_clusters=family.clusters,
+        status=state,
+        **columns,
+        **family.columns,
     )
-    yield RateRows(metric.name, "model", rate_block(c, metric, estimate, about), estimate)
-    if c.one_pair:
-        return
-    kind = estimate.slots.kind
-    method = method_rates(c, rows, kind) if c.has_method else without_limits(estimate)
-    if method is not None:
-        made = rate_block(c, metric, method, about, scope="method")
-        yield RateRows(metric.name, "method", made, method)
+    rows |= more
+    if family.members is not None:
+        rows["members"] = family.members.T
+    if slots.kind == "group*class":
+        present = np.asarray(family.n) > 0
+        rows = {name: values[present] for name, values in rows.items()}
+    if "p_adjusted" in family.columns:  # by random signs, with the groups it is the largest of
+        return rows
+    return corrected(rows, metric, c.options, draws)
 
 
-def rates(c: Comparison, metric: Metric, kind: str) -> RateEstimate | None:
-    assert metric.event is not None
-    if metric.event.happens in ("uncertain", "top5"):
-        return None  # these need scores
-    if c.closed_form:
-        return closed_rates(c, metric.event, kind)
-    return linear_rates(c, event_rows(c, metric.event, kind), kind)
-
-
-def rate_block(
-    c: Comparison,
-    metric: Metric,
-    e: RateEstimate,
-    about: Mapping[str, Any],
-    *,
-    scope: str = "model",
-) -> Block:
-    """The rows of one family; limits of families that random signs were drawn for use them."""
-    alpha, kind = c.options.alpha, e.slots.kind
-    baseline_low, baseline_high = e.baseline_limits(alpha)
-    compressed_low, compressed_high = e.compressed_limits(alpha)
-    excess_low, excess_high = e.excess_limits(alpha)
-    state = status(c, e.n, e.n_clusters)
-    state[(state == "ok") & np.isnan(e.baseline)] = "not_estimable: no weight"
-    sized = state == "ok"  # who is in a family does not depend on how many members there are
+def _state(c: Comparison, family: Family, scope: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The status of every row, and which of them could be tested."""
+    if family.status is not None:
+        state = family.status
+        return state, np.asarray(state == "ok") if family.sized is None else family.sized
+    state = status(c, family.n, family.clusters)
+    state[(state == "ok") & np.isnan(family.compressed.value)] = "not_estimable: no weight"
+    sized = np.asarray(state == "ok")  # whoever is in a family: however many members there are
     if scope == "method" and not c.has_method:
         state[sized] = f"not_estimable: {c.pairing.reason}"
-    unlimited = block(
-        c, metric.name, e.slots, n=e.n, n_clusters=e.n_clusters, status=state, sized=sized
-    )
-    # Signs are drawn for right and wrong predictions, whose rows share out the examples.
-    drawn = metric.event is not None and metric.event.happens in ("correct", "wrong")
-    drawn = drawn and (metric.event.given == "all" or kind == "class")  # type: ignore[union-attr]
-    draws = c.draws(kind) if drawn and scope == "model" else None
-    level = alpha if c.options.correction == "none" else alpha / family_size(unlimited)
-    if draws is None:
-        levels = {"shift": level, "excess": level, "harm": 2 * level}
-    else:
-        levels = {
-            "shift": 2 * ndtr(-draws.shift_z_star(alpha)),
-            "excess": 2 * ndtr(-draws.z_star(alpha)),
-            "harm": 2 * ndtr(-draws.harm_z_star(alpha)),
-        }
-    both = np.array([[alpha], [levels["shift"]], [levels["harm"]]])
-    (low, sim_low, harm_low), (high, sim_high, harm_high) = e.limits(both)
-    excess_sim_low, excess_sim_high = e.excess_limits(float(levels["excess"]))
+    return state, sized
+
+
+def _signs(c: Comparison, family: Family) -> FamilyDraws | None:
+    """Random signs, drawn for right and wrong predictions whose rows share out the examples."""
+    event, kind = family.metric.event, family.slots.kind
+    if family.sums is None or event is None or event.happens not in ("correct", "wrong"):
+        return None
+    return c.draws(kind) if event.given == "all" or kind == "class" else None
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Levels that limits of a family are asked for at."""
+
+    change: Floats  # simultaneous, simultaneous on one side, and the gate's
+    excess: float
+    use: NDArray[np.intp]  # for each of the gate's divisors, which of its levels stands for it
+
+    @staticmethod
+    def of(
+        c: Comparison, family: Family, size: int, draws: FamilyDraws | None, scope: str
+    ) -> _Levels:
+        alpha = c.options.alpha
+        level = alpha / max(1, size)
+        if family.sums is not None and c.options.correction == "none":
+            level = alpha
+        both = [level, 2 * level, level]
+        if draws is not None:
+            stars = draws.shift_z_star, draws.harm_z_star, draws.z_star
+            both = [float(2 * ndtr(-z(alpha))) for z in stars]
+        # Of many rows in closed form only some levels are computed: the next wider limits stand for
+        # those between, so that a gate fails later, never sooner.
+        many = family.sums is not None and len(family.n) > MANY_ROWS
+        divisors: Sequence[int] = FEW_DIVISORS if many else DIVISORS
+        if scope != "model" or family.slots.kind == "group*class":
+            divisors = ()
+        gate = [2 * GATE_ALPHA / j for j in divisors]
+        use = np.searchsorted(divisors, DIVISORS) if divisors else np.zeros(0, dtype=np.intp)
+        return _Levels(np.array([*both[:2], *gate]), both[2], use)
+
+
+def _harmless(c: Comparison, metric: Metric, limits: Limits) -> tuple[dict[str, Any], Floats]:
+    """Whether a change, and a loss, as large as the margin is ruled out; the largest loss."""
+    (sim_low, harm_low), (sim_high, harm_high) = limits
     margin = c.options.margin
     equivalent = np.where(
         np.isnan(sim_low + sim_high), np.nan, (sim_low >= -margin) & (sim_high <= margin)
@@ -145,228 +175,119 @@ def rate_block(
     worst = harm_low if metric.better == "higher" else -harm_high
     ruled_out = np.where(np.isnan(worst), np.nan, worst >= -margin)
     if metric.better not in ("higher", "lower"):
-        ruled_out = np.full(len(e.n), np.nan)
-    rows = block(
-        c,
-        metric.name,
-        e.slots,
-        scope=scope,
-        sized=sized,
-        aggregation="seeds_first",
-        n=e.n,
-        n_clusters=e.n_clusters,
-        baseline=e.baseline,
-        baseline_low=baseline_low,
-        baseline_high=baseline_high,
-        compressed=e.compressed,
-        compressed_low=compressed_low,
-        compressed_high=compressed_high,
-        shift=e.shift,
-        ci_low=low,
-        ci_high=high,
-        interval=e.intervals,
-        p_value=e.p_value,
-        excess_shift=e.excess,
-        excess_low=excess_low,
-        excess_high=excess_high,
-        excess_p=e.excess_p,
-        sim_low=sim_low,
-        sim_high=sim_high,
-        excess_sim_low=excess_sim_low,
-        excess_sim_high=excess_sim_high,
-        equivalent=equivalent,
-        loss_ruled_out=ruled_out,
-        churn=np.nan if kind == "group*class" else churn(c, metric.event, kind),
-        status=state,
-        **about,
-    )
-    rows["largest_loss"] = -worst
-    if scope == "model" and kind != "group*class":
-        rows |= rate_bounds(e)
-        rows["members"] = e.members.T
-    present = np.asarray(rows["n"]) > 0
-    if kind == "group*class":
-        rows = {name: values[present] for name, values in rows.items()}
-    return corrected(rows, c.options, draws)
+        ruled_out = np.full(len(worst), np.nan)
+    return {"equivalent": equivalent, "loss_ruled_out": ruled_out}, -worst
 
 
-# Rows of the bootstrapped quantities: percentile (or basic) intervals, swap tests, corrections.
-#
-# For populations every family has rows of scope `method` too: made in `method_values`.
+def _bounds(
+    c: Comparison, family: Family, asked: _Levels, change: Limits, state: NDArray[Any]
+) -> Block:
+    """The gate's limits of shift and compressed value, (rows, levels, 2)."""
+    if not len(asked.use):
+        return {}
 
-Found: TypeAlias = tuple[Quantity, Replicated | None]
+    def columns(limits: Limits) -> Floats:
+        made: Floats = np.stack([side[asked.use].T for side in limits], axis=-1)
+        return made
 
-RowsOf: TypeAlias = Callable[[Comparison, Quantity, Replicated], Block]
-LimitsOf: TypeAlias = Callable[[Comparison, Quantity, Replicated, Floats, Part], Limits]
-
-
-def value_rows(c: Comparison, wanted: Sequence[Quantity]) -> Iterator[Block]:
-    """Blocks of rows, one per family and scope: all quantities of one metric and kind together."""
-    made = iter(replicate(c, [q for q in wanted if q.evaluate is not None]))
-    families: dict[tuple[str, str], list[Found]] = {}
-    for quantity in wanted:
-        found = next(made) if quantity.evaluate is not None else None
-        families.setdefault((quantity.metric, quantity.slots.kind), []).append((quantity, found))
-    for members in families.values():
-        yield from family_blocks(c, members)
-
-
-def family_blocks(c: Comparison, members: Sequence[Found]) -> Iterator[Block]:
-    """The rows of one family, in the order of its quantities, for every scope there is."""
-    alpha = c.options.alpha
-    model = _joined(c, members, _model_block, "model")
-    if not len(model["metric"]):  # a column in which no example has a value has no levels
-        return
-    levels = np.append(LEVELS, alpha / family_size(model))
-    change = _limits(c, members, levels, model_limits, "change", model)
-    _simultaneous(model, members, change)
-    if np.isfinite(model.get("shift", np.nan)).any():
-        model["bounds_shift"] = _columns(change)
-        _bound_by_harm(c, members, model)
-        value = _limits(c, members, levels, model_limits, "compressed", model)
-        model["bounds_value"] = _columns(value)
+    if family.shift is None or not np.isfinite(family.shift.value).any():
+        return {"bounds_value": columns(change)}
+    made: Block = {"bounds_shift": columns(change)}
+    if family.compressed.corrected is not None:
+        made["bounds_value"] = columns(family.compressed.corrected(asked.change[2:, None]))
+    few = few_changes(state)
+    if few.any():
         # The shift may have no limits where few predictions changed; the value has its own.
-        model["value_known"] = np.isfinite(value[0][0])
-    else:
-        model["bounds_value"] = _columns(change)
-    model["members"] = _of_members(c, members)
-    yield corrected(model, c.options)
-    if not c.one_pair:
-        members = [
-            (quantity, None if found is None else about_method(c, found))
-            for quantity, found in members
-        ]
-        method = _joined(c, members, method_block, "method")
-        level = np.array([alpha / family_size(method)])
-        change = _limits(c, members, level, method_limits, "change", method)
-        _simultaneous(method, members, change)
-        yield corrected(method, c.options)
-
-
-def _of_members(c: Comparison, members: Sequence[Found]) -> Floats:
-    """Every member's own value, (rows, members); NaN where a member has none."""
-    parts = [
-        np.full((len(quantity.slots), len(c.cube.members)), np.nan)
-        if found is None or found.own is None
-        else found.own.T
-        for quantity, found in members
-    ]
-    return np.concatenate(parts)
-
-
-def _joined(c: Comparison, members: Sequence[Found], rows_of: RowsOf, scope: str) -> Block:
-    """The quantities of a family as one block; columns that some lack are empty there."""
-    blocks = [
-        block(
-            c,
-            quantity.metric,
-            quantity.slots,
-            scope=scope,
-            aggregation=quantity.aggregation,
-            n=quantity.n,
-            status=quantity.status,
-        )
-        if found is None
-        else rows_of(c, quantity, found)
-        for quantity, found in members
-    ]
-    joined: Block = {}
-    for name in dict.fromkeys(name for b in blocks for name in b):
-        empty: object = None if name in TEXT_COLUMNS else np.nan
-        parts = [b[name] if name in b else np.full(len(b["metric"]), empty) for b in blocks]
-        joined[name] = np.concatenate(parts)
-    return joined
-
-
-def _limits(
-    c: Comparison,
-    members: Sequence[Found],
-    levels: Floats,
-    limits_of: LimitsOf,
-    part: Part,
-    rows: Block,
-) -> Limits:
-    """Limits of all rows of a family at several levels, (levels, rows); NaN where not to be had."""
-    shape = (len(levels), len(rows["metric"]))
-    low, high = np.full(shape, np.nan), np.full(shape, np.nan)
-    at = 0
-    for quantity, found in members:
-        here = slice(at, at + len(quantity.slots))
-        if found is not None:
-            made = limits_of(c, quantity, found, levels, part)
-            state = rows["status"][here]
-            known = limits_known(state, found, part) & ~np.char.startswith(
-                state.astype(str), "small_group"
-            )
-            low[:, here], high[:, here] = (np.where(known, side, np.nan) for side in made)
-        at = here.stop
-    return low, high
-
-
-def _bound_by_harm(c: Comparison, members: Sequence[Found], rows: Block) -> None:
-    """Put one-sided bounds in the place of the gate's limits where too few predictions changed."""
-    state = rows["status"].astype(str)
-    open_rows = np.char.find(state, FEW_CHANGED) >= 0
-    few = np.zeros(len(state), dtype=bool)
-    told = np.full(len(state), None, dtype=object)
-    at = 0
-    for quantity, found in members:
-        here = slice(at, at + len(quantity.slots))
-        at = here.stop
-        asked = open_rows[here] & np.isfinite(rows["shift"][here])
-        bounds = None if found is None else harmful_bounds(c, quantity, asked)
-        if bounds is None:
-            continue
-        few[here] = bounds.few
-        told[here][bounds.few] = bounds.status[bounds.few]
-        lower = metric(quantity.metric).better == "lower"
-        limits = np.full((len(quantity.slots), len(LEVELS), 2), np.nan)
-        limits[..., int(lower)] = bounds.loss if lower else -bounds.loss
-        rows["bounds_shift"][here][few[here]] = limits[few[here]]
-    rows["bound_status"] = told
-
-
-def _simultaneous(rows: Block, members: Sequence[Found], limits: Limits) -> None:
-    """The last level's limits as simultaneous ones; there is no worst of composites."""
-    nothing = np.full(len(rows["metric"]), np.nan)
-    composite = members[0][0].never_negative
-    rows["sim_low"] = nothing if composite else limits[0][-1]
-    rows["sim_high"] = nothing if composite else limits[1][-1]
-
-
-def _columns(limits: Limits) -> Floats:
-    """The gate's limits as (rows, levels, 2)."""
-    made: Floats = np.stack([side[: len(LEVELS)].T for side in limits], axis=-1)
+        made["value_known"] = few & np.isfinite(made["bounds_value"][:, 0, 0])
+        asked_for = few & np.isfinite(family.shift.value)
+        bounds = harmful_bounds(c, family.metric, family.slots.kind, asked_for)
+        if bounds is not None:
+            # One-sided bounds in the place of limits: a model can pass with them, and never fail.
+            lower = family.metric.better == "lower"
+            limits = np.full((*bounds.loss.shape, 2), np.nan)
+            limits[..., int(lower)] = bounds.loss if lower else -bounds.loss
+            made["bounds_shift"][bounds.few] = limits[bounds.few]
+            made["bound_status"] = bounds.status
     return made
 
 
-def _model_block(c: Comparison, quantity: Quantity, found: Replicated) -> Block:
-    """Rows about these models: examples drawn again, answers exchanged."""
-    from fairweight.auditing.intervals.bootstrap import exceedance_p
+KINDS = ("overall", "class", "group", "intersection", "group*class")
+LEVEL_OF_KIND = {kind: kind for kind in KINDS} | {"intersection": "group"}
 
-    if found.bootstrap is None or metric(quantity.metric).linear:
-        linear = metric(quantity.metric).linear
-        nothing = np.full(len(quantity.slots), np.nan)
-        return undrawn_block(
-            c, quantity, found, linear_p(c, quantity, found) if linear else nothing
-        )
-    p_value = np.full(len(quantity.slots), np.nan)
-    if quantity.p_value is not None:
-        p_value = quantity.p_value
-    elif found.swapped is not None:
-        p_value = exceedance_p(
-            found.observed.change[0], found.swapped.change, two_sided=not quantity.never_negative
-        )
-    return drawn_block(
-        c, quantity, found, found.observed, found.bootstrap, p_value, scope="model", drawn=""
-    )
+
+def rate_rows(c: Comparison, metrics: Iterable[Metric]) -> Iterator[Built]:
+    """Rows of every rate that is a share of single examples' events."""
+    for rate in metrics:
+        for kind in KINDS:
+            if LEVEL_OF_KIND[kind] not in rate.by:
+                continue
+            # Every rate by class within every group would multiply the tables; some determine all.
+            if kind == "group*class" and not rate.crossed:
+                continue
+            family = rates(c, rate, kind)
+            # With a single label there is nobody of another class: not one row of FPR.
+            if family is not None and (kind != "group*class" or family.n.any()):
+                assert rate.event is not None
+                yield from scopes(c, family, event_outcomes(c, rate.event, kind))
+
+
+def rates(c: Comparison, metric: Metric, kind: str) -> Family | None:
+    """A rate about these models: in closed form, or linearised."""
+    assert metric.event is not None
+    if metric.of_scores:
+        return None
+    if c.closed_form:
+        return closed_rates(c, metric, kind)
+    return linear_rates(c, metric, event_outcomes(c, metric.event, kind), kind)
+
+
+def scopes(c: Comparison, family: Family, rows: Iterable[Outcomes]) -> Iterator[Built]:
+    """A ratio of sums about these models and, for populations, about the method."""
+    metric, kind = family.metric, family.slots.kind
+    about: dict[str, Any] = {}
+    if kind != "group*class":
+        about["churn"] = churn(c, metric.event, kind)
+    if not c.one_pair:
+        assert family.members is not None
+        about |= context(c.retraining, difference(family.members))
+    family = replace(family, columns=about)
+    # By group and class there is no room for every member's own value.
+    stored = replace(family, members=None) if kind == "group*class" else family
+    yield Built(family, "model", build(c, stored))
+    if c.one_pair:
+        return
+    method = method_rates(c, metric, rows, kind) if c.has_method else without_limits(family)
+    if method is not None:
+        method = replace(method, columns=about)
+        yield Built(method, "method", build(c, replace(method, members=None), "method"))
+
+
+def value_rows(c: Comparison, wanted: Sequence[Estimand]) -> Iterator[Block]:
+    """Rows of what is drawn, by family and scope: all that one metric has of one kind together."""
+    made = iter(replicate(c, [q for q in wanted if q.evaluate is not None]))
+    families: dict[tuple[str, str], list[tuple[Estimand, Replicated | None]]] = {}
+    for estimand in wanted:
+        found = next(made) if estimand.evaluate is not None else None
+        key = estimand.metric.name, estimand.slots.kind
+        families.setdefault(key, []).append((estimand, found))
+    for parts in families.values():
+        yield from drawn_rows(c, parts)
+
+
+def drawn_rows(
+    c: Comparison, parts: Sequence[tuple[Estimand, Replicated | None]]
+) -> Iterator[Block]:
+    """The rows of one family in every scope there is, in the order of its parts."""
+    if not sum(len(estimand.slots) for estimand, _ in parts):
+        return  # a column in which no example has a value has no levels
+    for scope in ("model",) if c.one_pair else ("model", "method"):
+        yield build(c, joined([drawn_family(c, *part, scope) for part in parts]), scope)
 
 
 # Classes in which the baseline makes no errors: CEV and SDE cannot use them, and must say so.
 #
 # A class that goes from 0 errors to many must never vanish from the sum.
 
-RELATIVE = ("cev", "sde")
 SHOWN = 10
 
 
@@ -389,14 +310,13 @@ def without_baseline_errors(c: Comparison) -> list[LeftOut]:
     if missed is None or false is None:
         return []
     dropped = (missed.n > 0) & (false.n > 0) & ~kept_by_baseline(c)
-    alpha = c.options.alpha
+    fnr, fpr = missed.change, false.change
+    assert fnr.p is not None
+    assert fpr.p is not None
+    rises = [e.value > 0 for e in (fnr, fpr)]
+    harmed = (rises[0] & (fnr.p < c.options.alpha)) | (rises[1] & (fpr.p < c.options.alpha))
     return [
-        LeftOut(
-            c.classes[k],
-            float(missed.shift[k]),
-            float(false.shift[k]),
-            any(bool(e.shift[k] > 0 and e.p_value[k] < alpha) for e in (missed, false)),
-        )
+        LeftOut(c.classes[k], float(fnr.value[k]), float(fpr.value[k]), bool(harmed[k]))
         for k in np.flatnonzero(dropped)
     ]
 
@@ -418,7 +338,7 @@ def left_out_notes(c: Comparison, found: Sequence[LeftOut]) -> list[str]:
 def refused_if_harmed(rows: Block, found: Sequence[LeftOut]) -> Block:
     """CEV and SDE without a number where a class that they leave out was harmed."""
     harmed = [k.name for k in found if k.harmed]
-    if rows["metric"][0] not in RELATIVE or not harmed:
+    if not harmed or "zero_baseline" not in metric(str(rows["metric"][0])).options:
         return rows
     shown = ", ".join(harmed[:5]) + (f" and {len(harmed) - 5} more" if len(harmed) > 5 else "")
     size = len(rows["status"])

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from fairweight.auditing.compare.closed_form import closed_flags
 from fairweight.auditing.compare.comparison import (
     Comparison,
-    flag_rows,
+    cell_outcomes,
     groupings_of,
     join_slots,
     slots_of,
 )
-from fairweight.auditing.compare.estimands import NO_POSITIVE, Quantity, impossible, sizes
+from fairweight.auditing.compare.estimands import NO_POSITIVE, Estimand, impossible, sizes
 from fairweight.auditing.compare.estimate import Block
 from fairweight.auditing.compare.influence import ROUNDING, Changed, Influence
 from fairweight.auditing.compare.linear import linear_rates
@@ -35,12 +35,12 @@ from fairweight.auditing.compare.replicates import (
     with_context,
 )
 from fairweight.auditing.compare.retraining import difference
-from fairweight.auditing.compare.rows import family_blocks, scopes
+from fairweight.auditing.compare.rows import drawn_rows, scopes
 from fairweight.auditing.counts.counts import coins, ratio, resampler, sums
 from fairweight.auditing.counts.cube import Cube, Scores, select
 from fairweight.auditing.counts.groupings import Grouping, groupings, joint_slices, whole
 from fairweight.auditing.metrics.rates import is_uncertain
-from fairweight.auditing.metrics.registry import metric
+from fairweight.auditing.metrics.registry import Metric, metric, metrics
 from fairweight.auditing.metrics.scores import (
     ScoreColumn,
     auc,
@@ -365,7 +365,7 @@ def replicate_scores(
     ):
         for key, replicated in part:
             found.setdefault(key, []).append(replicated)
-    return {key: _with_context(c, _side_by_side(parts)) for key, parts in found.items()}
+    return {key: _with_context(c, Replicated.beside(parts)) for key, parts in found.items()}
 
 
 def _undrawn(
@@ -537,36 +537,6 @@ def _exact(found: Replicated, exact: Floats | None, k: int) -> Replicated:
     )
 
 
-def _side_by_side(parts: Sequence[Replicated]) -> Replicated:
-    def joined(values: Sequence[Values | None]) -> Values | None:
-        given = [v for v in values if v is not None]
-        base = [v.baseline for v in given if v.baseline is not None]
-        if not given:
-            return None
-        return Values(
-            np.concatenate(base, axis=1), np.concatenate([v.compressed for v in given], axis=1)
-        )
-
-    observed = joined([p.observed for p in parts])
-    assert observed is not None
-    members = [p.members for p in parts if p.members is not None]
-    changed = [p.changed for p in parts if p.changed is not None]
-    influence = [p.influence for p in parts if p.influence is not None]
-    return Replicated(
-        observed,
-        joined([p.bootstrap for p in parts]),
-        joined([p.swapped for p in parts]),
-        changed=Changed.beside(changed) if changed else None,
-        influence=Influence.beside(influence) if influence else None,
-        members=PerMember(
-            np.concatenate([m.baseline for m in members if m.baseline is not None], axis=-1),
-            np.concatenate([m.compressed for m in members], axis=-1),
-        ),
-        by_unit=joined([p.by_unit for p in parts]),
-        spread={name: np.concatenate([p.spread[name] for p in parts]) for name in parts[0].spread},
-    )
-
-
 def _with_context(c: Comparison, found: Replicated) -> Replicated:
     if c.one_pair or found.members is None or found.members.baseline is None:
         return found
@@ -589,9 +559,6 @@ def _draw(
             start += size
 
     in_batches(c.rng(purpose), n_draws, width, work)
-
-
-NAMES = ("auc", "brier", "ece", "ece_top_label", "calibration_error_sq", "calibration_gap")
 
 
 @dataclass(frozen=True)
@@ -666,21 +633,20 @@ def with_scores_only(c: Comparison) -> tuple[Comparison, int]:
 def score_rows(c: Comparison) -> Iterator[Block]:
     """Blocks of rows of every score metric that the scores allow."""
     p = probabilities(c)
-    top5, unsure = None if p.rank is None else p.rank <= 5, None
-    if p.confidence is not None:
-        unsure = _uncertain(p)
-    yield from _flag_rows(c, "top5_accuracy", top5, "not_estimable: no ranks or score vectors")
-    yield from _flag_rows(c, "uncertainty", unsure, _no_scores(c))
+    for entry, flags in _flags(p):
+        ranked = "label_rank" in entry.needs
+        why = "not_estimable: no ranks or score vectors" if ranked else _no_scores(c)
+        yield from _flag_rows(c, entry, flags, why)
     statistics = list(score_statistics(c, p))
     for (name, kind), found in replicate_scores(c, statistics).items():
         chosen = groupings_of(c, kind)
         slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
         n = np.concatenate([sizes(c, g) for g in chosen])
-        yield from family_blocks(c, [(Quantity(name, slots, n, None), found)])
+        yield from drawn_rows(c, [(Estimand(metric(name), slots, n, None), found)])
     made = {statistic.metric for statistic in statistics}
-    for name in NAMES:
-        if name not in made:
-            yield from _no_value(c, name, impossible(c, metric(name)) or _no_scores(c))
+    for entry in metrics():
+        if entry.kind == "score" and entry.name not in made:
+            yield from _no_value(c, entry, impossible(c, entry) or _no_scores(c))
 
 
 def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
@@ -721,20 +687,30 @@ def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
 
 def flag_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
     """Uncertainty and top-5 accuracy as means to be drawn: no closed form across tasks."""
-    flags = {
-        "top5_accuracy": None if p.rank is None else p.rank <= 5,
-        "uncertainty": None if p.confidence is None else _uncertain(p),
+    for entry, flags in _flags(p):
+        if flags is not None:
+            yield mean_of(c, entry.name, flags.astype(float))
+
+
+def _flags(p: Probabilities) -> Iterator[tuple[Metric, NDArray[np.bool_] | None]]:
+    """Rates of an event of scores, with whether it happens per cell and member."""
+    happens = {
+        "top5": None if p.rank is None else p.rank <= 5,
+        "uncertain": None if p.confidence is None else _uncertain(p),
     }
-    for name, flag in flags.items():
-        if flag is not None:
-            yield mean_of(c, name, flag.astype(float))
+    for name, flags in happens.items():
+        for entry in metrics():
+            if entry.event is not None and entry.event.happens == name:
+                yield entry, flags
 
 
 def no_score_rows(c: Comparison) -> Iterator[Block]:
     """Rows that say which metrics would need scores."""
-    for name in (*NAMES, "uncertainty"):
-        yield from _no_value(c, name, "not_estimable: no scores")
-    yield from _no_value(c, "top5_accuracy", "not_estimable: no label ranks or score vectors")
+    for entry in sorted(metrics(), key=lambda entry: entry.kind != "score"):
+        if entry.of_scores:
+            ranked = "label_rank" in entry.needs
+            what = "label ranks or score vectors" if ranked else "scores"
+            yield from _no_value(c, entry, f"not_estimable: no {what}")
 
 
 def most_tied_share(scored: Cube, positive: dict[str | None, int | None]) -> float:
@@ -767,12 +743,10 @@ def _uncertain(p: Probabilities) -> NDArray[np.bool_]:
     return is_uncertain(top, binary=False)
 
 
-def _no_value(c: Comparison, name: str, reason: str) -> Iterator[Block]:
+def _no_value(c: Comparison, entry: Metric, reason: str) -> Iterator[Block]:
     slots = slots_of(c, c.whole, "overall")
-    quantity = Quantity(
-        name, slots, sizes(c, c.whole), None, status=np.array([reason], dtype=object)
-    )
-    return family_blocks(c, [(quantity, None)])
+    why = np.array([reason], dtype=object)
+    return drawn_rows(c, [(Estimand(entry, slots, sizes(c, c.whole), None, why), None)])
 
 
 def _no_scores(c: Comparison) -> str:
@@ -783,17 +757,17 @@ def _no_scores(c: Comparison) -> str:
 
 
 def _flag_rows(
-    c: Comparison, name: str, flags: NDArray[np.bool_] | None, reason: str
+    c: Comparison, entry: Metric, flags: NDArray[np.bool_] | None, reason: str
 ) -> Iterator[Block]:
     if flags is None:
-        yield from _no_value(c, name, reason)
+        yield from _no_value(c, entry, reason)
         return
     for kind in KINDS:
-        estimate = (
-            closed_flags(c, flags, kind)
+        family = (
+            closed_flags(c, entry, flags, kind)
             if c.closed_form
-            else linear_rates(c, flag_rows(c, flags, kind), kind)
+            else linear_rates(c, entry, cell_outcomes(c, flags, kind), kind)
         )
-        if estimate is not None:
-            for made in scopes(c, metric(name), estimate, flag_rows(c, flags, kind)):
+        if family is not None:
+            for made in scopes(c, family, cell_outcomes(c, flags, kind)):
                 yield made.block

@@ -27,16 +27,17 @@ from fairweight.auditing.compare.comparison import (
     slots_of,
 )
 from fairweight.auditing.compare.estimands import (
-    Quantity,
+    Estimand,
     changed_in,
+    estimands,
     grouping_slots,
     per_slice,
-    quantities,
     sizes,
     too_few_levels,
 )
-from fairweight.auditing.compare.estimate import Block, block, status
-from fairweight.auditing.compare.flips import NAMES, flip_statistic, share_of_pairs
+from fairweight.auditing.compare.estimate import Block, Estimate, Family, status
+from fairweight.auditing.compare.flips import flip_metrics, flip_statistic, share_of_pairs
+from fairweight.auditing.compare.harm import untested
 from fairweight.auditing.compare.influence import Changed
 from fairweight.auditing.compare.lead import mean_test
 from fairweight.auditing.compare.members import PerMember, Values
@@ -44,7 +45,8 @@ from fairweight.auditing.compare.replicates import Replicated, replicate, with_c
 from fairweight.auditing.compare.retraining import Statistic, context
 from fairweight.auditing.compare.rows import (
     LeftOut,
-    family_blocks,
+    build,
+    drawn_rows,
     refused_if_harmed,
     without_baseline_errors,
 )
@@ -62,11 +64,12 @@ from fairweight.auditing.counts.counts import ratio
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.intervals.excess import normal_z
-from fairweight.auditing.metrics.registry import Metric, metrics
+from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
+from fairweight.auditing.metrics.registry import Metric, metric, metrics
 from fairweight.auditing.pairing import Parents
-from fairweight.base.types import Floats
+from fairweight.base.types import Floats, Limits
 
-Family: TypeAlias = tuple[Quantity, Replicated]
+Drawn: TypeAlias = tuple[Estimand, Replicated]
 
 FEWEST_REPLICATES = 500
 MOST_DRAWN = 600_000_000  # replicates × tasks × units: every replicate costs all tasks
@@ -107,12 +110,12 @@ def task_mean_rows(
             parents=parents,
         )
 
-    found: dict[tuple[str, str], list[Family]] = {}
+    found: dict[tuple[str, str], list[Drawn]] = {}
     left_out: list[LeftOut] = []
     for task in cube.tasks:
         c = of_task(task, cube, scores=False)
         left_out += without_baseline_errors(c)
-        made = _counted(c, quantities(c, training, filters=filters, fixed_side=fixed_side))
+        made = _counted(c, estimands(c, training, filters=filters, fixed_side=fixed_side))
         if scored is not None:
             made |= _scored(of_task(task, scored, scores=True))
         for key, family in made.items():
@@ -123,7 +126,7 @@ def task_mean_rows(
     blocks = [
         _with_excess(together, refused_if_harmed(rows, left_out))
         for family in averaged.values()
-        for rows in family_blocks(together, [family])
+        for rows in drawn_rows(together, [family])
     ]
     for kind in ("group", "intersection"):
         blocks += _worst_shift(together, averaged.get(("accuracy", kind)))
@@ -133,24 +136,33 @@ def task_mean_rows(
     place = slots_of(together, together.whole, "overall")
     for entry in metrics():
         if entry.name not in present:
-            quantity = Quantity(entry.name, place, sizes(together, together.whole), None, why)
-            blocks += family_blocks(together, [(quantity, None)])
+            plain = replace(entry, aggregation="seeds_first")  # nothing is averaged here
+            absent = Estimand(plain, place, sizes(together, together.whole), None, why)
+            blocks += drawn_rows(together, [(absent, None)])
     return blocks
 
 
-def _counted(c: Comparison, own: Iterable[Quantity]) -> dict[tuple[str, str], Family]:
+def _counted(c: Comparison, own: Iterable[Estimand]) -> dict[tuple[str, str], Drawn]:
     """Families of one task that are functions of counts, and its flips."""
     wanted = [q for q in (*_rates(c), *own) if q.slots.kind in KINDS]
     alive = [q for q in wanted if q.evaluate is not None]
     made = replicate(c, alive)
-    grouped: dict[tuple[str, str], list[Family]] = {}
-    for quantity, replicated in zip(alive, made, strict=True):
-        key = (quantity.metric, quantity.slots.kind)
-        grouped.setdefault(key, []).append((quantity, replicated))
-    return {key: _joined(members) for key, members in grouped.items()} | _flips(c)
+    grouped: dict[tuple[str, str], list[Drawn]] = {}
+    for estimand, replicated in zip(alive, made, strict=True):
+        key = (estimand.metric.name, estimand.slots.kind)
+        grouped.setdefault(key, []).append((estimand, replicated))
+    return {key: _joined(parts) for key, parts in grouped.items()} | _flips(c)
 
 
-def _scored(found: Comparison) -> dict[tuple[str, str], Family]:
+def _joined(parts: Sequence[Drawn]) -> Drawn:
+    """What one task has of a family as a single table."""
+    first = parts[0][0]
+    slots = join_slots([e.slots for e, _ in parts], first.slots.kind)
+    n, status = np.concatenate([e.n for e, _ in parts]), first.status if len(parts) == 1 else None
+    return replace(first, slots=slots, n=n, status=status), Replicated.beside([r for _, r in parts])
+
+
+def _scored(found: Comparison) -> dict[tuple[str, str], Drawn]:
     """Families of one task that are functions of scores."""
     c, _ = with_scores_only(found)
     if not c.cube.n_cells:
@@ -161,21 +173,22 @@ def _scored(found: Comparison) -> dict[tuple[str, str], Family]:
     return {key: (_table(c, *key), replicated) for key, replicated in made.items()}
 
 
-def _flips(c: Comparison) -> dict[tuple[str, str], Family]:
+def _flips(c: Comparison) -> dict[tuple[str, str], Drawn]:
     """Shares of flipped predictions, as means whose baseline is nothing."""
     statistics = []
-    for name in NAMES:
+    for entry in flip_metrics():
+        assert entry.pairs is not None
         share = np.zeros((c.cube.n_cells, len(c.cube.members)))
-        share[:, c.n_baseline :] = share_of_pairs(c, name)[:, None]
-        statistics.append(mean_of(c, name, share))
+        share[:, c.n_baseline :] = share_of_pairs(c, entry.pairs)[:, None]
+        statistics.append(mean_of(c, entry.name, share))
     return {
         key: (
-            replace(_table(c, *key), aggregation="pairs"),
+            _table(c, *key),
             Replicated(
                 Values(None, made.observed.compressed),
                 None if made.bootstrap is None else Values(None, made.bootstrap.compressed),
                 None,
-                statistic=flip_statistic(c, *key),
+                statistic=flip_statistic(c, metric(key[0]), key[1]),
                 changed=made.changed,
             ),
         )
@@ -183,64 +196,63 @@ def _flips(c: Comparison) -> dict[tuple[str, str], Family]:
     }
 
 
-def _table(c: Comparison, name: str, kind: str) -> Quantity:
+def _table(c: Comparison, name: str, kind: str) -> Estimand:
     chosen = groupings_of(c, kind)
     slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
-    return Quantity(name, slots, np.concatenate([sizes(c, g) for g in chosen]), None)
+    return Estimand(metric(name), slots, np.concatenate([sizes(c, g) for g in chosen]), None)
 
 
-def _worst_shift(c: Comparison, accuracy: Family | None) -> list[Block]:
-    """`worst_group_shift` of the mean over tasks, limits simultaneous over a column's levels."""
+def _worst_shift(c: Comparison, accuracy: Drawn | None) -> list[Block]:
+    """The least shift of the mean over tasks, limits simultaneous over a column's levels."""
     if accuracy is None:
         return []
-    quantity, made = accuracy
+    estimand, made = accuracy
     shift = made.observed.change[0]
-    state = status(c, quantity.n, quantity.slots.clusters)
-    inside = (state == "ok") & ~quantity.slots.outside & np.isfinite(shift)
+    state = status(c, estimand.n, estimand.slots.clusters)
+    inside = (state == "ok") & ~estimand.slots.outside & np.isfinite(shift)
     rows = []
-    for grouping in groupings_of(c, quantity.slots.kind):
+    for grouping in groupings_of(c, estimand.slots.kind):
         # Levels by name: a level may be absent from some tasks.
-        own = np.array([_level_of(str(name), grouping) for name in quantity.slots.group])
+        own = np.array([_level_of(str(name), grouping) for name in estimand.slots.group])
         usable = np.flatnonzero(inside & own)
         if not len(usable):
             continue
         worst = int(np.argmin(shift[usable]))
-        shared: dict[str, Any] = {
-            "aggregation": "rates_first",
-            "n": quantity.n[own].sum(),
-            "compressed": shift[usable][worst],
-            "level": quantity.slots.group[usable[worst]],
-        }
+        columns: dict[str, Any] = {"level": estimand.slots.group[usable[worst]]}
         if made.statistic is not None:
-            shared |= context(c.retraining, _least_of(made.statistic, usable))
-        slots = grouping_slots(c, grouping)
-        level = np.array([c.options.alpha / len(usable)])
-        for scope, limits in (("model", model_limits), ("method", method_limits)):
+            columns |= context(c.retraining, _least_of(made.statistic, usable))
+        slots, n = grouping_slots(c, grouping), np.array([estimand.n[own].sum()])
+        for scope, limits_of in (("model", model_limits), ("method", method_limits)):
             if scope == "method" and c.one_pair:
                 continue
-            low, high = (side[0, usable] for side in limits(c, quantity, made, level, "change"))
-            known = bool(np.isfinite(low).any())
+
+            def limits(
+                alpha: float | Floats, limits_of: Any = limits_of, usable: Any = usable
+            ) -> Limits:
+                level = np.reshape(alpha, 1) / len(usable)
+                low, high = limits_of(c, estimand, made, level, "change")
+                return np.fmin.reduce(low[:, usable], 1), np.fmin.reduce(high[:, usable], 1)
+
+            known = bool(np.isfinite(limits(c.options.alpha)[0][0]))
             why = c.pairing.reason
             reasons = [] if made.changed is None else made.changed.reasons()[usable].tolist()
             few = [reason for reason in reasons if reason is not None]
             if known and few:  # a level without limits may be the worst
                 known, why = False, few[0]
-            missing = None if known else np.array([f"not_estimable: {why}"], object)
             how = "percentile" if scope == "model" else interval_name(c)
-            more: dict[str, Any] = {} if missing is None else {"status": missing}
-            rows.append(
-                block(
-                    c,
-                    "worst_group_shift",
-                    slots,
-                    scope=scope,
-                    ci_low=np.nanmin(low) if known else np.nan,
-                    ci_high=np.nanmin(high) if known else np.nan,
-                    interval=f"minimum of simultaneous {how} limits" if known else None,
-                    **shared,
-                    **more,
-                )
+            value = shift[usable[worst : worst + 1]]
+            family = Family(
+                metric(WORST_GROUP_SHIFT),
+                slots,
+                n,
+                Estimate(value, limits) if known else Estimate.alone(value),
+                status=status(c, n, slots.clusters)
+                if known
+                else np.array([f"not_estimable: {why}"], object),
+                interval=f"minimum of simultaneous {how} limits" if known else None,
+                columns=columns,
             )
+            rows.append(build(c, family, scope))
     return rows
 
 
@@ -318,32 +330,26 @@ def _heterogeneity(c: Comparison, blocks: Sequence[Block]) -> list[Block]:
         return []
     slots = join_slots([part.pop("slots") for part in parts], "grouping")
     columns: dict[str, Any] = {name: [part[name] for part in parts] for name in parts[0]}
-    columns["status"] = np.array(columns["status"], dtype=object)
-    rows = block(c, "heterogeneity", slots, aggregation="seeds_first", interval=None, **columns)
+    n, value, p = (np.array(columns.pop(name)) for name in ("n", "compressed", "p_value"))
+    state = np.array(columns.pop("status"), dtype=object)
+    family = Family(
+        metric("heterogeneity"), slots, n, Estimate.alone(value, p), status=state, columns=columns
+    )
     if c.one_pair:
-        return [rows]
+        return [build(c, family)]
     why = "not_estimable: no mean over tasks for the method"
-    nothing = np.full(len(parts), np.nan)
-    method = {
-        **rows,
-        "scope": np.full(len(parts), "method", dtype=object),
-        "status": np.full(len(parts), why, dtype=object),
-        "p_value": nothing, "p_adjusted": nothing, "n_family": nothing,
-        "family": np.full(len(parts), None, dtype=object),
-    }  # fmt: skip
-    return [rows, method]
+    method = replace(untested(family, why), status=np.full(len(parts), why, dtype=object))
+    return [build(c, family), build(c, method, "method")]
 
 
-def _rates(c: Comparison) -> list[Quantity]:
-    """Rates as bootstrapped quantities: within a task they have closed forms, across tasks none."""
+def _rates(c: Comparison) -> list[Estimand]:
+    """Rates as what is drawn: within a task they have closed forms, across tasks none."""
     made = []
     for entry in metrics():
-        if entry.kind != "rate" or entry.event is None:
-            continue
-        if entry.event.happens in ("uncertain", "top5"):
+        if entry.kind != "rate" or entry.event is None or entry.of_scores:
             continue
         if entry.per_class and c.positive is None:
-            continue  # `quantities` has the mean over classes
+            continue  # `estimands` has the mean over classes
         for kind in ("overall", "group", "intersection"):
             chosen = groupings_of(c, kind)
             if not chosen:
@@ -352,7 +358,7 @@ def _rates(c: Comparison) -> list[Quantity]:
             n = np.concatenate([_denominator(c, entry, g) for g in chosen])
             evaluate = per_slice(c, entry, entry.function, chosen, rest=kind != "overall")
             changed = changed_in(c, entry, chosen)
-            made.append(Quantity(entry.name, slots, n, evaluate, changed=changed))
+            made.append(Estimand(entry, slots, n, evaluate, changed=changed))
     return made
 
 
@@ -365,72 +371,7 @@ def _denominator(c: Comparison, entry: Metric, grouping: Grouping) -> Floats:
     return positives if entry.event.given == "label" else everyone - positives
 
 
-def _joined(members: Sequence[Family]) -> Family:
-    """Quantities of one family in one task as a single table."""
-    first = members[0][0]
-    if len(members) == 1:
-        return members[0]
-    slots = join_slots([q.slots for q, _ in members], first.slots.kind)
-    n = np.concatenate([q.n for q, _ in members])
-
-    def values(pick: str) -> Values | None:
-        chosen = [getattr(r, pick) for _, r in members]
-        if any(v is None for v in chosen):
-            return None
-        return Values(
-            _beside([v.baseline for v in chosen]),
-            np.concatenate([v.compressed for v in chosen], axis=1),
-            _beside([v.excess for v in chosen]),
-        )
-
-    observed = values("observed")
-    assert observed is not None
-    each = [r.members for _, r in members]
-    changed = [r.changed for _, r in members if r.changed is not None]
-    return (
-        replace(first, slots=slots, n=n, status=None),
-        Replicated(
-            observed,
-            values("bootstrap"),
-            values("swapped"),
-            changed=Changed.beside(changed) if len(changed) == len(members) else None,
-            members=_members_beside([m for m in each if m is not None]),
-            by_unit=values("by_unit"),
-            resampled=values("resampled"),
-            statistic=_beside_statistic([r.statistic for _, r in members]),
-        ),
-    )
-
-
-def _beside_statistic(parts: Sequence[Statistic | None]) -> Statistic | None:
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    return lambda first, second: np.concatenate([part(first, second) for part in known], axis=1)
-
-
-def _members_beside(parts: Sequence[PerMember]) -> PerMember | None:
-    if not parts:
-        return None
-
-    def joined(name: str) -> Floats | None:
-        given = [getattr(part, name) for part in parts]
-        if any(values is None for values in given):
-            return None
-        return np.concatenate(given, axis=-1)
-
-    compressed = joined("compressed")
-    assert compressed is not None
-    rest = joined("baseline_rest"), joined("compressed_rest")
-    return PerMember(joined("baseline"), compressed, *rest, compared=parts[0].compared)
-
-
-def _beside(parts: Sequence[Floats | None]) -> Floats | None:
-    given = [part for part in parts if part is not None]
-    return np.concatenate(given, axis=1) if len(given) == len(parts) else None
-
-
-def _averaged(c: Comparison, tasks: Sequence[Family]) -> Family:
+def _averaged(c: Comparison, tasks: Sequence[Drawn]) -> Drawn:
     """Mean over the tasks in which a row is defined; rows are matched by name.
 
     How members vary on their own over examples is not kept across tasks: nothing is taken off the
@@ -448,8 +389,8 @@ def _averaged(c: Comparison, tasks: Sequence[Family]) -> Family:
         for q, _ in tasks
     ]
     n = np.zeros(len(keys))
-    for (quantity, _), where in zip(tasks, at, strict=True):
-        n[where] = np.maximum(n[where], quantity.n)  # distinct examples, not example × task
+    for (estimand, _), where in zip(tasks, at, strict=True):
+        n[where] = np.maximum(n[where], estimand.n)  # distinct examples, not example × task
     # A task in which a row is undefined as observed takes no part in that row's mean.
     uses = [np.isfinite(r.observed.compressed[0]) for _, r in tasks]
 
@@ -476,9 +417,9 @@ def _averaged(c: Comparison, tasks: Sequence[Family]) -> Family:
     assert observed is not None
     changed = [r.changed for _, r in tasks if r.changed is not None]
     outside, clusters = np.zeros(len(keys), dtype=bool), np.full(len(keys), np.nan)
-    for (quantity, _), where in zip(tasks, at, strict=True):
-        outside[where] |= quantity.slots.outside
-        clusters[where] = quantity.slots.clusters
+    for (estimand, _), where in zip(tasks, at, strict=True):
+        outside[where] |= estimand.slots.outside
+        clusters[where] = estimand.slots.clusters
     slots = Slots(
         first.slots.by,
         kind,
@@ -510,7 +451,7 @@ def _averaged(c: Comparison, tasks: Sequence[Family]) -> Family:
                 resampled=values("resampled"),
                 statistic=_mean_statistic([r.statistic for _, r in tasks], at, uses, len(keys)),
             ),
-            signed=not first.never_negative,
+            signed=first.metric.inflation is None,
         ),
     )
 

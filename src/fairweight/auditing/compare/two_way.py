@@ -6,38 +6,46 @@ effective size, in which the variance of the two-way t stands for the linearised
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairweight.auditing.compare.comparison import Comparison, EventRows
-from fairweight.auditing.compare.estimate import RateEstimate, limits_where
+from fairweight.auditing.compare.comparison import Comparison, Outcomes
+from fairweight.auditing.compare.estimate import (
+    Estimate,
+    Family,
+    LimitsAt,
+    Sums,
+    joined,
+    limits_where,
+)
 from fairweight.auditing.compare.linear import (
     Excess,
     Sample,
     Sizes,
     Totals,
-    assumed_rows,
-    clumping_of,
     enough_units,
     entries_of,
+    estimate_of,
     excess_of,
-    joined_estimates,
+    excess_test,
+    interval_names,
     sample_of,
+    shift_test,
     sizes_of,
     tango_degrees,
-    wider_excess,
 )
 from fairweight.auditing.counts.counts import ratio
+from fairweight.auditing.metrics.registry import Metric
 from fairweight.base.types import Floats, Limits
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from fairweight.auditing.intervals.effective_size import WiderExcess
+    from fairweight.auditing.compare.linear import Test
     from fairweight.auditing.intervals.units import Term, TwoWay
 
 
@@ -45,10 +53,12 @@ def interval_name(c: Comparison) -> str:
     return f"two-way t over members and {'clusters' if c.cube.unit_is_cluster else 'examples'}"
 
 
-def method_rates(c: Comparison, rows: Iterable[EventRows], kind: str) -> RateEstimate | None:
+def method_rates(
+    c: Comparison, metric: Metric, rows: Iterable[Outcomes], kind: str
+) -> Family | None:
     """As `linear_rates`, about the method; None without rows."""
-    estimates = [_estimate(c, part, kind) for part in rows]
-    return joined_estimates(estimates, kind) if estimates else None
+    families = [_family(c, metric, part, kind) for part in rows]
+    return joined(families) if families else None
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ class Items:
 
     sizes: Sizes
     total: csr_array  # (rows, entries): sums entries by row, copies counted
-    happened: Floats  # (entries, members): weight on which the event happens
+    happened: Floats  # (entries, members): weight × numerator
     alike: bool  # every item is one example of weight 1
 
     @property
@@ -76,10 +86,8 @@ class Parts:
     interaction: Term
 
 
-def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
-    from fairweight.auditing.intervals.effective_size import WiderShift
-
-    items = _items(c, part.cells, part.row, part.n_rows, part.happens)
+def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
+    items = _items(c, part.cells, part.row, part.n_rows, part.numerator, part.denominator)
     first, second = (_averaged(items.happened, w) for w in (c.pairing.first, c.pairing.second))
     sides = _side(items, first), _side(items, second)
     base, compressed = (side.parts(items.number) for side in sides)
@@ -88,42 +96,35 @@ def _estimate(c: Comparison, part: EventRows, kind: str) -> RateEstimate:
     else:
         compared = [*sides, _side(items, (second.mean(axis=1) - first.mean(axis=1))[:, None])]
     sample, rest = sample_of(c, part, items.sizes)
-    clumping = clumping_of(c)
     t = _difference([side.parts(items.number) for side in compared])
-    counts = sample.counts(t.estimate, t.variance, clumping)
-    shift = WiderShift(t, counts, tango_degrees(c, sample))
+    shift = shift_test(c, part, t, sample)
     enough = enough_units(c, items.number)
     both = enough & enough_units(c, rest.clusters)
-    excess: WiderExcess | None = None
+    excess: Test | None = None
     if part.partition and kind in ("class", "group", "intersection"):
         t_excess = _two_way_excess(c, items, compared, sample, rest)
-        fewest = np.minimum(shift.degrees, tango_degrees(c, rest))
-        excess = wider_excess(t_excess, t.estimate, fewest, sample, rest, clumping)
-    nothing = np.full(part.n_rows, np.nan)
+        fewest = np.minimum(tango_degrees(c, sample), tango_degrees(c, rest))
+        excess = excess_test(c, part, t_excess, t.estimate, fewest, sample, rest)
+    nothing, bounds = np.full(part.n_rows, np.nan), (metric.low, metric.high)
 
-    def limits_of_rate(found: TwoWay) -> Callable[[float | Floats], Limits]:
-        return limits_where(enough, lambda alpha: _bounded(found, items.number, alpha))
+    def rate(side: Parts) -> Estimate:
+        limits = _bounded(_alone(side), items.number, bounds, is_event=part.is_event)
+        return Estimate.closed(side.each.mean(axis=0), limits_where(enough, limits))
 
-    return RateEstimate(
-        slots=part.slots,
-        n=sample.n,
+    estimate = estimate_of(shift, enough)
+    assert estimate.p is not None
+    return Family(
+        metric,
+        part.slots,
+        sample.n,
+        rate(compressed),
+        rate(base),
+        estimate,
+        estimate_of(excess, both),
         n_clusters=items.number if c.cube.unit_is_cluster else nothing,
-        baseline=base.each.mean(axis=0),
-        compressed=compressed.each.mean(axis=0),
-        shift=t.estimate,
-        p_value=np.where(enough, shift.p_value, np.nan),
-        zero_p=np.where(enough, shift.p_value, np.nan),
-        excess=nothing if excess is None else excess.t.estimate,
-        excess_p=nothing if excess is None else np.where(both, excess.p_value, np.nan),
-        discordance=ratio(sample.changed, sample.weight),
-        design_effect=nothing,
-        baseline_limits=limits_of_rate(_alone(base)),
-        compressed_limits=limits_of_rate(_alone(compressed)),
-        limits=limits_where(enough, shift.limits),
-        excess_limits=limits_where(both, None if excess is None else excess.limits),
-        interval=f"wider of {interval_name(c)} and Tango on n_eff",
+        interval=interval_names(c, part, interval_name(c), sample),
         members=ratio((items.total @ items.happened).T, items.sizes.d),
-        assumed=assumed_rows(sample, clumping),
+        sums=Sums(estimate.p, ratio(sample.changed, sample.weight), nothing),
     )
 
 
@@ -139,8 +140,12 @@ def _two_way_excess(
 
 
 def share_by_unit(
-    c: Comparison, shares: list[Floats], row: NDArray[np.int64], n_rows: int, alpha: float
-) -> tuple[Floats, Floats, Floats]:
+    c: Comparison,
+    shares: list[Floats],
+    row: NDArray[np.int64],
+    n_rows: int,
+    bounds: tuple[float, float],
+) -> tuple[Floats, LimitsAt]:
     """Mean of a share per cell and unit, (cells, units), with its two-way limits.
 
     With two lists of units (every pair of two sides' members was looked at) both vary; their
@@ -155,8 +160,8 @@ def share_by_unit(
     members = [side.members for side in sides]
     found = two_way(sides[0].each.mean(axis=0), members, sides[0].examples, taken_off)
     number = items[0].number
-    low, high = limits_where(enough_units(c, number), lambda a: _bounded(found, number, a))(alpha)
-    return found.estimate, low, high
+    limits = _bounded(found, number, bounds, is_event=True)
+    return found.estimate, limits_where(enough_units(c, number), limits)
 
 
 def _items(
@@ -164,17 +169,18 @@ def _items(
     cells: NDArray[np.intp],
     row: NDArray[np.int64],
     n_rows: int,
-    happens: NDArray[np.bool_] | Floats,
+    numerator: NDArray[np.bool_] | Floats,
+    denominator: Floats | None = None,
 ) -> Items:
     from scipy.sparse import coo_array
 
-    entries = entries_of(c, cells, row, n_rows)
-    values = happens if c.cube.weight is None else happens * c.cube.weight[cells][:, None]
+    entries = entries_of(c, cells, row, n_rows, denominator)
+    alike = c.one_each and denominator is None
+    values = numerator if c.cube.weight is None else numerator * c.cube.weight[cells][:, None]
     happened = entries.summed(np.asarray(values, dtype=np.float64))
     where = (entries.row, np.arange(len(entries.row)))
     total = coo_array((entries.copies, where), shape=(n_rows, len(entries.row))).tocsr()
-    sizes = sizes_of(entries, alike=c.one_each)
-    return Items(sizes, total, happened, c.one_each)
+    return Items(sizes_of(entries, alike=alike), total, happened, alike)
 
 
 def _averaged(happened: Floats, weights: Floats) -> Floats:
@@ -299,16 +305,27 @@ def _added(one: Term, other: Term) -> Term:
     return a + b, np.where(np.isfinite(degrees), degrees, np.minimum(m, n))
 
 
-def _bounded(found: TwoWay, number: Floats, alpha: float | Floats) -> Limits:
-    """Limits of a rate, cut at 0 and 1; where nothing varies, those of as many equal examples."""
+def _bounded(
+    found: TwoWay, number: Floats, bounds: tuple[float, float], *, is_event: bool
+) -> LimitsAt:
+    """Limits of a rate, cut at the bounds of its metric.
+
+    Where nothing varies, shares have the limits of as many equal examples; numbers have none.
+    """
     from scipy.special import ndtr, stdtrit
 
     from fairweight.auditing.intervals.units import NO_VARIANCE, equal_units_limits
 
-    low, high = found.limits(alpha)
     flat = (found.variance <= NO_VARIANCE) & np.isfinite(found.estimate)
-    if flat.any():
-        level = 2 * ndtr(stdtrit(found.degrees, np.asarray(alpha) / 2))
-        same_low, same_high = equal_units_limits(found.estimate, number, level, (0.0, 1.0))
-        low, high = np.where(flat, same_low, low), np.where(flat, same_high, high)
-    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+    def limits(alpha: float | Floats) -> Limits:
+        low, high = found.limits(alpha)
+        if flat.any():
+            same_low = same_high = np.array(np.nan)
+            if is_event:
+                level = 2 * ndtr(stdtrit(found.degrees, np.asarray(alpha) / 2))
+                same_low, same_high = equal_units_limits(found.estimate, number, level, bounds)
+            low, high = np.where(flat, same_low, low), np.where(flat, same_high, high)
+        return np.clip(low, *bounds), np.clip(high, *bounds)
+
+    return limits

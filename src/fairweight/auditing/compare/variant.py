@@ -14,21 +14,22 @@ from fairweight.auditing.compare.comparison import (
     groupings_of,
     too_many_entries,
 )
-from fairweight.auditing.compare.estimands import quantities
-from fairweight.auditing.compare.estimate import CONFIRMATORY, Block, RateEstimate
-from fairweight.auditing.compare.flips import flip_rows
+from fairweight.auditing.compare.estimands import estimands
+from fairweight.auditing.compare.estimate import Block
+from fairweight.auditing.compare.flips import flip_families
 from fairweight.auditing.compare.harm import (
-    class_impact_rows,
-    concentration_rows,
+    class_impacts,
     concentration_table,
+    concentrations,
     group_error_table,
-    heterogeneity_rows,
+    heterogeneity,
     power_table,
-    standardised_quantities,
-    worst_shift_rows,
+    standardised_excess_shift,
+    worst_shifts,
 )
 from fairweight.auditing.compare.rows import (
-    RateRows,
+    Built,
+    build,
     left_out_notes,
     rate_rows,
     refused_if_harmed,
@@ -36,7 +37,8 @@ from fairweight.auditing.compare.rows import (
     without_baseline_errors,
 )
 from fairweight.auditing.counts.cube import CubeMember
-from fairweight.auditing.metrics.registry import metrics
+from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
+from fairweight.auditing.metrics.registry import metric, metrics
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Compared:
     members: tuple[CubeMember, ...]  # baseline's first
     pairing: str
     blocks: list[Block] = field(default_factory=list)
-    confirmatory: list[RateRows] = field(default_factory=list)  # of both scopes
+    confirmatory: list[Built] = field(default_factory=list)  # of both scopes
     columns: dict[str, NDArray[np.object_]] = field(default_factory=dict)  # of every row, by kind
     power: list[dict[str, Any]] = field(default_factory=list)
     concentration: list[dict[str, Any]] = field(default_factory=list)
@@ -66,15 +68,14 @@ def compare(
     """All rows of one variant on one task."""
     made = Compared(c.variant, c.task, c.cube.members, c.pairing.how)
     made.notes += [c.pairing.note] if c.pairing.note else []
-    rates: list[RateRows] = []
-    has_abstentions = bool((c.cube.prediction < 0).any())
+    rates: list[Built] = []
+    zero: dict[str, bool] = {}
     for table in rate_rows(c, [m for m in metrics() if m.kind == "rate"]):
-        if (
-            table.metric == "abstention_rate"
-            and not has_abstentions
-            and table.block["by"][0] != "overall"
-        ):
-            continue  # nobody abstains anywhere: one row says so
+        name, kind = table.key
+        if zero.get(name) and kind != "overall":
+            continue  # one row says it for everybody
+        if kind == "overall" and table.family.metric.one_row_if_zero:
+            zero[name] = not np.any(table.family.members)
         made.blocks.append(table.block)
         rates.append(table)
     made.columns = {
@@ -82,15 +83,14 @@ def compare(
         for kind in ("group", "intersection")
         if (chosen := groupings_of(c, kind))
     }
-    made.confirmatory = [r for r in rates if (r.metric, r.estimate.slots.kind) in CONFIRMATORY]
-    by_group = _accuracy_by_group(rates, "model")
-    made.blocks += flip_rows(c)
-    made.blocks += heterogeneity_rows(
-        c, [r for r in rates if r.metric == "accuracy" and r.estimate.slots.by == "group"]
-    )
+    made.confirmatory = [r for r in rates if r.is_confirmatory]
+    structured = metric(WORST_GROUP_SHIFT).of  # accuracy: who pays differently is asked of it
+    by_group = [r for r in rates if r.key[0] == structured and r.family.slots.by == "group"]
+    made.blocks += [build(c, family, scope) for family, scope in flip_families(c)]
+    made.blocks += [build(c, family, scope) for family, scope in heterogeneity(c, by_group)]
     wanted = [
-        *quantities(c, training, filters=filters, fixed_side=fixed_side),
-        *standardised_quantities(c),
+        *estimands(c, training, filters=filters, fixed_side=fixed_side),
+        *standardised_excess_shift(c),
     ]
     left_out = without_baseline_errors(c)
     made.notes += left_out_notes(c, left_out)
@@ -101,23 +101,16 @@ def compare(
             f"FPR and selection rate by class of {c.variant} were left out: {c.cube.n_cells:,} "
             f"different examples × {len(c.classes):,} classes are too many for clusters or weights."
         )
-    made.blocks += worst_shift_rows(c, by_group)
-    if not c.one_pair:
-        made.blocks += worst_shift_rows(c, _accuracy_by_group(rates, "method"), "method")
-    made.blocks += concentration_rows(c)
-    made.blocks += class_impact_rows(c)
+    for family, scope in (
+        *worst_shifts(c, by_group),
+        *concentrations(c),
+        *class_impacts(c),
+    ):
+        made.blocks.append(build(c, family, scope))
     made.power = power_table(c, [r for r in made.confirmatory if r.scope == "model"])
     made.concentration = concentration_table(c)
-    made.group_error = group_error_table(c, by_group)
+    made.group_error = group_error_table(c, [r.family for r in by_group if r.scope == "model"])
     return made
-
-
-def _accuracy_by_group(rates: list[RateRows], scope: str) -> list[RateEstimate]:
-    return [
-        r.estimate
-        for r in rates
-        if r.scope == scope and r.metric == "accuracy" and r.estimate.slots.by == "group"
-    ]
 
 
 def _fewer_replicates(c: Comparison, blocks: list[Block]) -> list[str]:

@@ -28,40 +28,6 @@ if TYPE_CHECKING:
 
 # What a rule asks of one row, on a scale on which more is better.
 
-# Their value is itself a change against the baseline: 0 when both models answer alike.
-CHANGES = frozenset(
-    {"flips", "harmful_flips", "helpful_flips", "worst_group_shift", "excess_shift_standardised"}
-)
-# Means over the examples of a row although they are no registered events: one example more adds
-# at most one n-th.
-MEANS = frozenset({"flips", "harmful_flips", "helpful_flips"})
-# Percent of a baseline that may be near 0: a tiny baseline makes any change look enormous.
-RELATIVE = frozenset({"cev", "sde"})
-# Published numbers whose limits do not hold: a gate on them passed 40 to 72 % at the margin.
-WITHDRAWN = dict.fromkeys(
-    ("ece", "ece_top_label"),
-    "is too large by an amount that depends on n, so it has no limits and cannot be gated; use "
-    "calibration_error_sq",
-)
-INSTEAD = {
-    "calibration_gap": "calibration_error_sq",  # 0 is best: no side of it is harmful by itself
-    "cev": "cev_pp",
-    "sde": "sde_pp",
-    "normalized_error_change": "error_rate",
-    "normalized_fpr_change": "fpr",
-    "normalized_fnr_change": "fnr",
-    "selection_rate": "selection_rate_group_gap",
-    "bias": "worst_case_bias_amplification",
-    "bias_amplification": "worst_case_bias_amplification",
-    "tcb": "selection_rate_group_gap",
-    "heterogeneity": "group_gap",
-    "heterogeneity_within_classes": "group_gap",
-    "concentration": "harmful_flips",
-    "class_impact": "recall",
-    "disparate_impact": "demographic_parity_difference",
-    "ppv_ratio": "predictive_parity_difference",
-}
-
 
 @dataclass(frozen=True)
 class Demand:
@@ -89,7 +55,7 @@ class Demand:
         """
         of_classes = self.metric.per_class and by != "class" and n_classes > 2
         return by != "grouping" and (
-            self.metric.name in MEANS or (self.metric.event is not None and not of_classes)
+            self.metric.pairs is not None or (self.metric.event is not None and not of_classes)
         )
 
     def chance(self, n_classes: int) -> float:
@@ -110,8 +76,12 @@ def _of_rule(number: int, rule: Rule) -> tuple[Demand, ...]:
     if rule.metric not in known:
         raise UnknownNameError(f"{name}: the metric", rule.metric, known)
     metric = known[rule.metric]
-    if metric.name in WITHDRAWN:
-        raise InputError(f"{name}: {metric.name} {WITHDRAWN[metric.name]}.")
+    if metric.no_limits is not None:
+        # Limits of a biased number do not hold: a gate on them passed 40 to 72 % at the margin.
+        raise InputError(
+            f"{name}: {metric.name} has no limits and cannot be gated ({metric.no_limits}); use "
+            f"{metric.instead or 'another metric'}."
+        )
     levels = {"intersection": "group"}.get(rule.by, rule.by)
     if levels not in metric.by:
         kinds = [f'"{by}"' for by in metric.by if by != "group*class"]
@@ -122,9 +92,8 @@ def _of_rule(number: int, rule: Rule) -> tuple[Demand, ...]:
     made = []
     for criterion, limit in rule.criteria():
         sign = _direction(name, metric, criterion)
-        change = metric.kind == "comparison" or metric.name in CHANGES
         quantity: Literal["shift", "value"] = (
-            "shift" if criterion in ("margin", "recovery") and not change else "value"
+            "shift" if criterion in ("margin", "recovery") and not metric.is_change else "value"
         )
         if quantity == "shift":
             worst = metric.low - metric.high
@@ -144,19 +113,17 @@ def _direction(name: str, metric: Metric, criterion: Criterion) -> int:
             f"{name}: recovery is a share of the baseline's {' or '.join(fit)}, not of "
             f"{metric.name}; use one of them, or a margin."
         )
-    relative = metric.name in RELATIVE or metric.name.startswith("normalized_")
     ratio = metric.better == "one" and metric.high <= 1  # its best value is its largest
-    directed = metric.better in ("higher", "lower") and not metric.name.startswith("heterogeneity")
-    if relative or not (directed or (ratio and criterion == "min")):
+    directed = metric.directed and metric.better in ("higher", "lower")
+    if metric.relative or not (directed or (ratio and criterion == "min")):
         why = (
             "is relative to a baseline that may be near 0"
-            if relative
+            if metric.relative
             else "has a floor (min) but no margin"
             if ratio
             else "has no better direction in its own unit"
         )
-        instead = INSTEAD.get(metric.name)
-        remedy = f"use {instead}" if instead else "use a metric with a direction, or a group gap"
+        remedy = f"use {metric.instead or 'a metric with a direction, or a group gap'}"
         raise InputError(f"{name}: {metric.name} {why}, so {criterion} cannot be asked; {remedy}.")
     sign = 1 if ratio or metric.better == "higher" else -1
     wrong = {"min": -1, "max": 1}.get(criterion)

@@ -137,6 +137,9 @@ def _undefined(counts: Counts) -> Floats:
     source="Iofinova et al. 2023, bias; Zhao et al. 2017",
     undefined="no positive predictions; skipped by the rules of bias_amplification",
     needs={"positive"},
+    unit="share",
+    reference="sides",
+    instead="worst_case_bias_amplification",
 )
 def bias(counts: Counts, sides: Sides) -> Floats:
     """Share of the positive predictions that fall on each level's watched side, (..., L).
@@ -169,6 +172,9 @@ def bias(counts: Counts, sides: Sides) -> Floats:
     undefined="no positive predictions; fewer than 10 positive test labels in level or rest; "
     "training rates within 10 % of each other",
     needs={"positive"},
+    unit="share",
+    reference="sides",
+    instead="worst_case_bias_amplification",
 )
 def bias_amplification(counts: Counts, sides: Sides) -> Floats:
     """`bias` of the predictions minus that of the labels, each level against the rest: (..., L).
@@ -201,6 +207,10 @@ def bias_amplification(counts: Counts, sides: Sides) -> Floats:
     source="Iofinova et al. 2023, worst-case BA",
     undefined="no identity is estimable, or one has no positive predictions",
     needs={"positive"},
+    unit="share",
+    reference="sides",
+    of="bias_amplification",
+    signature="worst_identity",
 )
 def worst_case(values: Floats, sides: Sides) -> Floats:
     """Signed maximum of bias amplification over the estimable identities (last axis).
@@ -248,6 +258,9 @@ def rarer_value(train_or_test: Counts) -> tuple[int, bool]:
     source="Iofinova et al. 2023, TCB (rarer on the training mean; at exactly .5: value 1)",
     undefined="no examples with the rarer label; more than two classes",
     needs={"binary"},
+    reference="rarer",
+    instead="selection_rate_group_gap",
+    signature="rarer",
 )
 def tcb(counts: Counts, rarer: int | None = None) -> Floats:
     """How often the rarer value is predicted relative to how often it is true.

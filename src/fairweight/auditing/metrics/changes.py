@@ -117,7 +117,10 @@ _BOTH_ERRORS = "both false positives and false negatives in the baseline"
     formula="(Var_c(dFPR_c) + Var_c(dFNR_c)) / 2, d = 100 (compressed - baseline) / baseline",
     source="Blakeney et al. 2021, eq. 3 (ddof 0, mean rates of the models); gives its Table 3",
     undefined=f"fewer than two classes have {_BOTH_ERRORS}",
-    rates_first=True,
+    options={"zero_baseline"},
+    relative=True,
+    instead="cev_pp",
+    signature="zero_baseline",
 )
 def cev(
     base: Counts,
@@ -165,7 +168,11 @@ def cev(
     formula="mean_c |dFNR_c - dFPR_c| / sqrt(2), d = 100 (compressed - baseline) / baseline",
     source="Blakeney et al. 2021, eq. 6 (mean rates of the models); gives its Table 3",
     undefined=f"no class has {_BOTH_ERRORS}",
-    rates_first=True,
+    inflation="absolute",
+    options={"zero_baseline"},
+    relative=True,
+    instead="sde_pp",
+    signature="zero_baseline",
 )
 def sde(
     base: Counts,
@@ -199,7 +206,6 @@ def sde(
     formula="(Var_c(dFPR_c) + Var_c(dFNR_c)) / 2, d = 100 (compressed - baseline)",
     source="fairweight, after Blakeney et al. 2021",
     undefined="fewer than two classes have examples",
-    rates_first=True,
 )
 def cev_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Floats:
     """CEV with changes in percentage points: defined whatever the baseline's errors.
@@ -227,7 +233,7 @@ def cev_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Flo
     formula="mean_c |dFNR_c - dFPR_c| / sqrt(2), d = 100 (compressed - baseline)",
     source="fairweight, after Blakeney et al. 2021",
     undefined="fewer than two classes have examples",
-    rates_first=True,
+    inflation="absolute",
 )
 def sde_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Floats:
     """SDE with changes in percentage points: defined whatever the baseline's errors.
@@ -264,8 +270,10 @@ def normalized_change(before: Floats, after: Floats) -> Floats:
     formula="100 (error_compressed - error_baseline) / error_baseline",
     source="Hooker et al. 2020, normalized difference (Table 3)",
     undefined="the baseline makes no errors",
-    rates_first=True,
     changed=Event("wrong"),
+    inflation=None,
+    relative=True,
+    instead="error_rate",
 )
 def normalized_error_change(base: Counts, compressed: Counts) -> Floats:
     """Change of the error rate in percent of the baseline's.
@@ -291,9 +299,10 @@ def normalized_error_change(base: Counts, compressed: Counts) -> Floats:
     source="Hooker et al. 2020, normalized difference (Table 3)",
     undefined="the baseline has no false positives; overall: no positive class",
     per_class=True,
-    rates_first=True,
     needs={"positive"},
     changed=Event("predicted", "not_label"),
+    relative=True,
+    instead="fpr",
 )
 def normalized_fpr_change(base: Counts, compressed: Counts) -> Floats:
     """Change of each class's false positive rate in percent of the baseline's, (..., C).
@@ -320,9 +329,10 @@ def normalized_fpr_change(base: Counts, compressed: Counts) -> Floats:
     source="Hooker et al. 2020, normalized difference (Table 3)",
     undefined="the baseline has no false negatives; overall: no positive class",
     per_class=True,
-    rates_first=True,
     needs={"positive"},
     changed=Event("wrong", "label"),
+    relative=True,
+    instead="fnr",
 )
 def normalized_fnr_change(base: Counts, compressed: Counts) -> Floats:
     """Change of each class's false negative rate in percent of the baseline's, (..., C).
@@ -348,6 +358,12 @@ def normalized_fnr_change(base: Counts, compressed: Counts) -> Floats:
     formula="N(prediction of compressed != prediction of baseline) / n",
     source="prediction churn (Milani Fard et al. 2016)",
     undefined="no examples",
+    aggregation="pairs",
+    unit="share",
+    pairs="changed",
+    is_change=True,
+    choosable=False,
+    signature="flips",
 )
 def flips(changed: Floats, n: Floats) -> Floats:
     """Share of examples whose prediction changed, right or wrong, from their number.
@@ -370,6 +386,12 @@ def flips(changed: Floats, n: Floats) -> Floats:
     formula="N(baseline right, compressed wrong) / n",
     source="negative and positive flips (Yan et al. 2021); accuracy shift = helpful - harmful",
     undefined="no examples",
+    aggregation="pairs",
+    unit="share",
+    pairs="lost",
+    is_change=True,
+    choosable=False,
+    signature="flips",
 )
 def harmful_flips(lost: Floats, n: Floats) -> Floats:
     """Share of examples that were right and are wrong now, from the number of lost answers.
@@ -392,6 +414,12 @@ def harmful_flips(lost: Floats, n: Floats) -> Floats:
     formula="N(baseline wrong, compressed right) / n",
     source="negative and positive flips (Yan et al. 2021); accuracy shift = helpful - harmful",
     undefined="no examples",
+    aggregation="pairs",
+    unit="share",
+    pairs="gained",
+    is_change=True,
+    choosable=False,
+    signature="flips",
 )
 def helpful_flips(gained: Floats, n: Floats) -> Floats:
     """Share of examples that were wrong and are right now, from the number of gained answers.

@@ -30,6 +30,7 @@ from fairweight.base.types import Floats
     per_class=True,
     harm=Harm(summary_precision_loss, of_class=precision_loss),
     changed=Event("predicted"),
+    unit="share",
 )
 def precision(counts: Counts) -> Floats:
     """Of the examples predicted as each class, the share that belong to it: (..., C).
@@ -58,6 +59,7 @@ def precision(counts: Counts) -> Floats:
     undefined="no examples",
     harm=Harm(mean_recall_loss, "correct"),
     changed=Event("correct", "label"),
+    unit="share",
 )
 def balanced_accuracy(counts: Counts) -> Floats:
     """Unweighted mean of the recalls of the classes that have examples.

@@ -477,10 +477,10 @@ def _flips(entry: Metric) -> PlainMetric:
             y_true, y_pred_baseline=y_pred_baseline, y_pred_compressed=y_pred_compressed
         )
         happened = {
-            "flips": before != after,
-            "harmful_flips": (before == labels) & (after != labels),
-            "helpful_flips": (before != labels) & (after == labels),
-        }[entry.name]
+            "changed": before != after,
+            "lost": (before == labels) & (after != labels),
+            "gained": (before != labels) & (after == labels),
+        }[str(entry.pairs)]
         return _shares(entry, happened, sensitive_features, sample_weight)
 
     return function
@@ -526,22 +526,17 @@ def _concentration(entry: Metric) -> PlainMetric:
     return function
 
 
-_BY_NAME: dict[str, Callable[[Metric], PlainMetric]] = {
-    "uncertainty": _uncertainty,
-    "top5_accuracy": _top5_accuracy,
-    "tcb": _tcb,
-    "ece_top_label": _ece_top_label,
-    "calibration_error_sq": _of_promises,
-    "calibration_gap": _of_promises,
-    "worst_case_bias_amplification": _worst_case_bias_amplification,
-    "cev": _relative_to_baseline,
-    "sde": _relative_to_baseline,
+_BY_SIGNATURE: dict[str, Callable[[Metric], PlainMetric]] = {
+    "uncertain": _uncertainty,
+    "ranks": _top5_accuracy,
+    "rarer": _tcb,
+    "top_label": _ece_top_label,
+    "promise": _of_promises,
+    "worst_identity": _worst_case_bias_amplification,
+    "zero_baseline": _relative_to_baseline,
     "flips": _flips,
-    "harmful_flips": _flips,
-    "helpful_flips": _flips,
-    "worst_group_shift": _of_pair_and_groups,
-    "excess_shift_standardised": _of_pair_and_groups,
-    "concentration": _concentration,
+    "pair_by_group": _of_pair_and_groups,
+    "lost": _concentration,
 }
 _BY_KIND: dict[str, Callable[[Metric], PlainMetric]] = {
     "rate": _of_predictions,
@@ -555,13 +550,13 @@ _BY_KIND: dict[str, Callable[[Metric], PlainMetric]] = {
 
 def offered(entry: Metric) -> bool:
     """Whether the metric has a meaning on plain arrays (else an audit computes it)."""
-    return entry.name in _BY_NAME or entry.kind in _BY_KIND
+    return entry.signature is not None or entry.kind in _BY_KIND
 
 
 @cache
 def plain(entry: Metric) -> PlainMetric:
     """The metric as a function of arrays, with a signature and a documentation of its own."""
-    make = _BY_NAME.get(entry.name) or _BY_KIND[entry.kind]
+    make = _BY_SIGNATURE[entry.signature] if entry.signature else _BY_KIND[entry.kind]
     function = make(entry)
     function.__name__ = function.__qualname__ = entry.name
     function.__module__ = "fairweight.metrics"

@@ -57,6 +57,7 @@ def level_ratio(values: Floats) -> Floats:
     formula="max_g accuracy_g - min_g accuracy_g",
     source="standard (fairlearn MetricFrame.difference)",
     undefined=_UNDEFINED,
+    unit="share",
 )
 def group_gap(counts: Counts) -> Floats:
     """Highest minus lowest accuracy over the levels of a column.
@@ -90,6 +91,7 @@ def worst_level(counts: Counts) -> NDArray[np.intp]:
     source="worst-group accuracy (Sagawa et al. 2020)",
     undefined=_UNDEFINED,
     level=worst_level,
+    unit="share",
 )
 def worst_group(counts: Counts) -> Floats:
     """Lowest accuracy over the levels of a column; `worst_level` says whose it is.
@@ -115,6 +117,7 @@ def worst_group(counts: Counts) -> Floats:
     formula="sqrt(mean_g (accuracy_g - mean accuracy)^2), every group with equal weight, ddof 0",
     source="fairweight",
     undefined=_UNDEFINED,
+    unit="share",
 )
 def group_std(counts: Counts) -> Floats:
     """Standard deviation (ddof 0) of the accuracies of the levels, each with equal weight.
@@ -151,6 +154,8 @@ def _register_gap_of(entry: Metric) -> None:
         formula=f"max_g {entry.name}_g - min_g {entry.name}_g",
         source="standard (fairlearn MetricFrame.difference)",
         undefined=_NO_POSITIVE if positive else _UNDEFINED,
+        of=entry.name,
+        unit="share",
         needs=entry.needs,
     )(gap)
 
@@ -184,6 +189,7 @@ def _positive_rate(function: Callable[[Counts], Floats], counts: Counts) -> Floa
     source="US EEOC four-fifths rule; fairlearn demographic_parity_ratio",
     undefined=_NO_POSITIVE + "; no group is ever selected",
     needs={"positive"},
+    instead="demographic_parity_difference",
 )
 def disparate_impact(counts: Counts) -> Floats:
     """Lowest over highest selection rate of the levels.
@@ -228,6 +234,8 @@ def ppv_ratios(counts: Counts) -> Floats:
     source="Sinha and Groover, disparate impact",
     undefined=_NO_POSITIVE + "; all precisions are 0",
     needs={"positive"},
+    per_level=ppv_ratios,
+    instead="predictive_parity_difference",
 )
 def ppv_ratio(counts: Counts) -> Floats:
     """Lowest over highest precision of the positive class; `ppv_ratios` has it for every level.
@@ -253,6 +261,7 @@ def ppv_ratio(counts: Counts) -> Floats:
     source="standard (fairlearn demographic_parity_difference)",
     undefined=_NO_POSITIVE,
     needs={"positive"},
+    unit="share",
 )
 def demographic_parity_difference(counts: Counts) -> Floats:
     """Range over the levels of the share predicted as the positive class.
@@ -278,6 +287,7 @@ def demographic_parity_difference(counts: Counts) -> Floats:
     source="Hardt et al. 2016; fairlearn equal_opportunity_difference",
     undefined=_NO_POSITIVE + " (a group without positives)",
     needs={"positive"},
+    unit="share",
 )
 def equal_opportunity_difference(counts: Counts) -> Floats:
     """Range over the levels of the recall of the positive class.
@@ -303,6 +313,7 @@ def equal_opportunity_difference(counts: Counts) -> Floats:
     source="Hardt et al. 2016; fairlearn equalized_odds_difference",
     undefined=_NO_POSITIVE + " (a group without positives or without negatives)",
     needs={"positive"},
+    unit="share",
 )
 def equalized_odds_difference(counts: Counts) -> Floats:
     """The larger of the ranges over the levels of the true and of the false positive rate.
@@ -331,6 +342,7 @@ def equalized_odds_difference(counts: Counts) -> Floats:
     source="Chouldechova 2017 (predictive parity)",
     undefined=_NO_POSITIVE + " (a group that is never selected)",
     needs={"positive"},
+    unit="share",
 )
 def predictive_parity_difference(counts: Counts) -> Floats:
     """Range over the levels of the precision of the positive class.

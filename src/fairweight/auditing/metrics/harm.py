@@ -33,6 +33,7 @@ def _where_two_classes(values: Floats, counts: Counts) -> Floats:
     source="Paganini 2020, Fig. 4a (unfairness)",
     undefined="fewer than two classes have examples",
     changed=Event("correct", "label"),
+    unit="share",
 )
 def class_gap(counts: Counts) -> Floats:
     """Highest minus lowest recall among the classes with examples.
@@ -59,6 +60,7 @@ def class_gap(counts: Counts) -> Floats:
     source="Paganini 2020, Fig. 4b (unfairness); the mean is unweighted",
     undefined="fewer than two classes have examples",
     changed=Event("correct", "label"),
+    unit="share",
 )
 def class_shortfall(counts: Counts) -> Floats:
     """Unweighted mean minus lowest recall among the classes with examples.
@@ -79,6 +81,9 @@ def class_shortfall(counts: Counts) -> Floats:
 # belong to a whole variant and are computed in `auditing/compare`.
 
 
+WORST_GROUP_SHIFT = "worst_group_shift"  # its name, wherever its rows are looked for
+
+
 def worst_shift_level(base: Counts, compressed: Counts) -> NDArray[np.intp]:
     """Index of the level whose accuracy fell most (the first of equals); -1 where undefined."""
     shift = accuracy(compressed) - accuracy(base)
@@ -88,6 +93,7 @@ def worst_shift_level(base: Counts, compressed: Counts) -> NDArray[np.intp]:
 
 
 @register(
+    name=WORST_GROUP_SHIFT,
     kind="table",
     by=("grouping",),
     better="higher",
@@ -98,6 +104,11 @@ def worst_shift_level(base: Counts, compressed: Counts) -> NDArray[np.intp]:
     source="fairweight (interval: minimum of simultaneous Tango limits)",
     undefined="no usable level",
     level=worst_shift_level,
+    aggregation="rates_first",
+    unit="points",
+    of="accuracy",
+    is_change=True,
+    signature="pair_by_group",
 )
 def worst_group_shift(base: Counts, compressed: Counts) -> Floats:
     """Lowest accuracy shift over the levels, counts (..., L, C); `worst_shift_level` says whose.
@@ -127,6 +138,10 @@ def worst_group_shift(base: Counts, compressed: Counts) -> Floats:
     formula="mean over labels c in both of (recall shift_gc - recall shift of the others_c)",
     source="direct standardisation, against Simpson's paradox",
     undefined="no label has examples both in the group and in the others",
+    unit="points",
+    is_change=True,
+    choosable=False,
+    signature="pair_by_group",
 )
 def excess_shift_standardised(base: Counts, compressed: Counts) -> Floats:
     """Each level's shift minus that of all others, label by label, averaged over labels: (..., L).
@@ -161,6 +176,9 @@ def excess_shift_standardised(base: Counts, compressed: Counts) -> Floats:
     formula="max_g z_g, z_g where the limits of the excess touch 0; p from random signs",
     source="fairweight (random signs on scores centred at the shift of all)",
     undefined="fewer than two groups of the least size",
+    directed=False,
+    choosable=False,
+    instead="group_gap",
 )
 def heterogeneity(excess_p: Floats) -> Floats:
     """Largest z of an excess over the groups (last axis), from the p of every excess.
@@ -186,6 +204,9 @@ def heterogeneity(excess_p: Floats) -> Floats:
     formula="max_g |sum_i u_ig| / sqrt(sum_i u_ig^2), scores centred within classes; p from signs",
     source="fairweight (random signs on scores centred at the shift of the class)",
     undefined="one class; classes and groups coincide; fewer than two groups of the least size",
+    directed=False,
+    choosable=False,
+    instead="group_gap",
 )
 def heterogeneity_within_classes(z: Floats) -> Floats:
     """Largest deviation over the groups (last axis) once every class has its own mean change.
@@ -215,6 +236,10 @@ def _largest(z: Floats) -> Floats:
     formula="lost_g / sum_g lost_g, beside the same for gained and the group's share of examples",
     source="fairweight (beside a Poisson reference)",
     undefined="no answer was lost",
+    aggregation="pairs",
+    choosable=False,
+    instead="harmful_flips",
+    signature="lost",
 )
 def concentration(lost: Floats) -> Floats:
     """Each level's share of all lost answers (last axis).
@@ -248,6 +273,8 @@ class ClassImpact:
     formula="Welch t of (recall_c - mean accuracy of the population), compressed against baseline",
     source="Hooker et al. 2020, public code (class-level impact)",
     undefined="fewer than two members on a side; members do not differ at all",
+    choosable=False,
+    instead="recall",
 )
 def class_impact(
     baseline_recall: Floats,

@@ -34,6 +34,9 @@ EVERYWHERE: tuple[Level, ...] = ("overall", "class", "group", "group*class")
     source="standard; by class as in Paganini 2020: recall, never (TP + TN) / N",
     undefined="no examples",
     event=Event("correct"),
+    unit="share",
+    in_class="recall",
+    confirmatory=("overall", "group", "intersection"),
 )
 def accuracy(counts: Counts) -> Floats:
     """Share of examples predicted rightly, N(prediction = label) / n.
@@ -58,6 +61,7 @@ def accuracy(counts: Counts) -> Floats:
     source="Hooker et al. 2020, Table 3",
     undefined="no examples",
     event=Event("wrong"),
+    unit="share",
 )
 def error_rate(counts: Counts) -> Floats:
     """Share of examples not predicted rightly, 1 - accuracy.
@@ -84,6 +88,9 @@ def error_rate(counts: Counts) -> Floats:
     per_class=True,
     event=Event("correct", given="label"),
     harm=Harm(mean_recall_loss, "correct"),
+    unit="share",
+    crossed=True,
+    confirmatory=("class",),
 )
 def recall(counts: Counts) -> Floats:
     """Of the examples of each class, the share predicted as it: TP / (TP + FN), (..., C).
@@ -110,6 +117,7 @@ def recall(counts: Counts) -> Floats:
     per_class=True,
     event=Event("wrong", given="label"),
     harm=Harm(mean_recall_loss, "correct"),
+    unit="share",
 )
 def fnr(counts: Counts) -> Floats:
     """False negative rate per class, one-vs-rest: FN / (FN + TP), (..., C).
@@ -137,6 +145,8 @@ def fnr(counts: Counts) -> Floats:
     per_class=True,
     event=Event("predicted", given="not_label"),
     harm=Harm(mean_fpr_loss),
+    unit="share",
+    crossed=True,
 )
 def fpr(counts: Counts) -> Floats:
     """False positive rate per class, one-vs-rest: FP / (FP + TN), (..., C).
@@ -166,6 +176,8 @@ def fpr(counts: Counts) -> Floats:
     per_class=True,
     event=Event("predicted"),
     needs={"positive"},
+    unit="share",
+    instead="selection_rate_group_gap",
 )
 def selection_rate(counts: Counts) -> Floats:
     """Share of examples predicted as each class, N(prediction = class) / n, (..., C).
@@ -190,6 +202,8 @@ def selection_rate(counts: Counts) -> Floats:
     source="fairweight: a null prediction is an abstention and counts as not right",
     undefined="no examples",
     event=Event("abstained"),
+    unit="share",
+    one_row_if_zero=True,
 )
 def abstention_rate(counts: Counts) -> Floats:
     """Share of examples for which the model gave no prediction.
@@ -228,6 +242,8 @@ def is_uncertain(score: Floats, *, binary: bool) -> np.ndarray[tuple[int, ...], 
     undefined="no examples, no scores",
     event=Event("uncertain"),
     needs={"score"},
+    unit="share",
+    signature="uncertain",
 )
 def uncertainty(uncertain: Floats, n: Floats) -> Floats:
     """Share of uncertain examples, from their number (see `is_uncertain`) and that of all.
@@ -252,6 +268,8 @@ def uncertainty(uncertain: Floats, n: Floats) -> Floats:
     undefined="no examples, no label_rank",
     event=Event("top5"),
     needs={"label_rank"},
+    unit="share",
+    signature="ranks",
 )
 def top5_accuracy(in_top5: Floats, n: Floats) -> Floats:
     """Share of examples whose label has rank 5 or better, from their number and that of all.

@@ -9,6 +9,7 @@ grouping    Counts (..., L, C), usable levels of one column     (...)     bootst
 identity    Counts (..., L, C) and Sides, levels of a column    (..., L)  bootstrap, swap null
 score       ScoreColumn, weights (R, n)                         (R, S)    bootstrap, swap null
 comparison  two Counts (..., C), baseline and compressed        (...)     basic bootstrap, swap null
+            (with inflation=None, and per class: percentile bootstrap)
 table       arguments of its own: called by its own module in auditing/compare
 
 A `linear` metric of scores is the mean of what examples add: t limits and test, without draws.
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
@@ -194,6 +196,11 @@ ENTRY_POINTS = "fairweight.metrics"
 Kind = Literal["rate", "value", "grouping", "identity", "score", "comparison", "table"]
 Given = Literal["all", "label", "not_label"]
 Happens = Literal["correct", "wrong", "predicted", "abstained", "uncertain", "top5"]
+Signature = Literal[
+    "uncertain", "ranks", "rarer", "top_label", "promise", "worst_identity", "zero_baseline",
+    "flips", "pair_by_group", "lost",
+]  # fmt: skip
+PairEvent = Literal["changed", "lost", "gained"]  # of two predictions of one example
 Level = Literal["overall", "class", "group", "group*class", "grouping"]
 
 
@@ -221,15 +228,51 @@ class Metric:
     formula: str
     source: str
     undefined: str  # when the value is NaN
+    unit: Literal["share", "points", "number"] = "number"  # points: a difference of shares
     per_class: bool = False
     event: Event | None = None
-    rates_first: bool = False  # average rates over members, then compute (else the reverse)
+    pairs: PairEvent | None = None  # a share of pairs of predictions
     needs: frozenset[str] = field(default_factory=frozenset)  # positive, train, score, scores, ...
+    # With several members: compute and average, average rates and compute, or mean over pairs.
+    aggregation: Literal["seeds_first", "rates_first", "pairs"] = "seeds_first"
+
+    # What it is computed from beside the counts.
+    of: str | None = None  # the metric that it is a gap, or the worst, of
+    in_class: str | None = None  # the metric that it is within one class
+    reference: Literal["rarer", "sides"] | None = None  # read off the training data first
+    options: frozenset[str] = field(default_factory=frozenset)  # of the audit, passed on to it
+    per_level: Callable[..., Any] | None = None  # same input: a value for every level
     level: Callable[..., Any] | None = None  # same input: index of the level that the value is of
-    harm: Harm | None = None  # the most that few changed predictions can cost it, for the gate
+
+    signature: Signature | None = None  # what it takes on plain arrays; None: by its kind
+
+    # Which rows it has.
+    crossed: bool = False  # also by group and class
+    confirmatory: tuple[str, ...] = ()  # kinds of rows that are: else exploratory
+    one_row_if_zero: bool = False  # where it is 0 for everybody, groups and classes are left out
+
+    headline: bool = False  # on the page beside the usual ones, not in the tables alone
+
+    # How limits are made of it.
     changed: Event | None = None  # which changed predictions enter the value; None: all of them
     linear: bool = False  # t limits from what every example adds, not from draws
     no_limits: str | None = None  # why the value has neither limits nor a test
+    # What noise alone adds to: a sum of squares, or a mean of absolute changes. Such a number is
+    # never negative, its interval is the basic one, its test one-sided.
+    inflation: Literal["squares", "absolute"] | None = None
+
+    # What may be asked of it.
+    relative: bool = False  # percent of a baseline that may be near 0: no gate
+    directed: bool = True  # `better` is a direction in its own unit
+    is_change: bool = False  # the value is itself a change against the baseline
+    choosable: bool = True  # a value of a variant, of which replicates can be drawn
+    instead: str | None = None  # what a gate can ask for instead
+    harm: Harm | None = None  # the most that few changed predictions can cost it, for the gate
+
+    @property
+    def of_scores(self) -> bool:
+        """Whether it is computed from scores or ranks, not from predictions."""
+        return self.kind == "score" or bool(self.needs & {"score", "label_rank"})
 
 
 _METRICS: dict[str, Metric] = {}
@@ -251,7 +294,17 @@ def register(**fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         fields.setdefault("name", function.__name__)
-        fields["needs"] = frozenset(fields.get("needs", ()))
+        known = [each.name for each in dataclass_fields(Metric)]
+        for name in fields:
+            if name not in known:
+                raise UnknownNameError(f"The field of the metric '{fields['name']}'", name, known)
+        for name in ("needs", "options"):
+            fields[name] = frozenset(fields.get(name, ()))
+        if fields.get("kind") == "comparison":
+            fields.setdefault("is_change", True)
+            fields.setdefault("aggregation", "rates_first")
+            # Noise adds to most of them; one that may be negative says inflation=None.
+            fields.setdefault("inflation", None if fields.get("per_class") else "squares")
         entry = Metric(function=function, **fields)
         if entry.name in _METRICS:
             raise InputError(

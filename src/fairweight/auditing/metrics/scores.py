@@ -129,6 +129,7 @@ def _in_slabs(weights: Floats, order: Integers, of_drawn: Callable[[Floats], Flo
     undefined="no positive or no negative examples",
     needs={"score", "positive"},
     harm=Harm(auc_loss, "score"),
+    unit="share",
 )
 def auc(column: ScoreColumn, weights: Floats) -> Floats:
     """Probability that a positive's score exceeds a negative's, ties counted half: (R, S).
@@ -264,6 +265,8 @@ def _calibration_error(column: ScoreColumn, weights: Floats, definition: Definit
     undefined="no examples",
     needs={"score", "positive"},
     no_limits=BIASED,
+    unit="share",
+    instead="calibration_error_sq",
 )
 def ece(column: ScoreColumn, weights: Floats) -> Floats:
     """Expected calibration error of P(positive), as in Iofinova et al. 2023: (R, S).
@@ -292,6 +295,9 @@ def ece(column: ScoreColumn, weights: Floats) -> Floats:
     undefined="no examples",
     needs={"score"},
     no_limits=BIASED,
+    unit="share",
+    instead="calibration_error_sq",
+    signature="top_label",
 )
 def ece_top_label(column: ScoreColumn, weights: Floats) -> Floats:
     """Expected calibration error of the predicted class: (R, S).
@@ -340,6 +346,7 @@ def leave_one_out_gaps(
     undefined="no examples",
     needs={"score"},
     linear=True,
+    signature="promise",
 )
 def calibration_error_sq(column: ScoreColumn, weights: Floats) -> Floats:
     """Squared gap of score and outcome per bin, unbiased within bins: (R, S).
@@ -383,6 +390,9 @@ def calibration_error_sq(column: ScoreColumn, weights: Floats) -> Floats:
     undefined="no examples",
     needs={"score"},
     linear=True,
+    unit="share",
+    instead="calibration_error_sq",
+    signature="promise",
 )
 def calibration_gap(column: ScoreColumn, weights: Floats) -> Floats:
     """Mean score minus mean outcome: (R, S).

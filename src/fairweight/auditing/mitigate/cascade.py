@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing import schema
+from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
 from fairweight.auditing.mitigate.confidence import confidence
 from fairweight.auditing.mitigate.curves import (
     Curve,
@@ -215,7 +216,7 @@ def recommended(curve: pd.DataFrame, margin: float) -> float:
     Against the dense model, and by the lower simultaneous limit of the worst-group shift: what is
     uncertain counts as a loss. At 1 nobody loses anything, so there is always one.
     """
-    rows = curve[(curve["metric"] == "worst_group_shift")]
+    rows = curve[(curve["metric"] == WORST_GROUP_SHIFT)]
     if rows["task"].notna().any():
         rows = rows[rows["task"].notna()]
     if rows.empty:

@@ -23,6 +23,7 @@ from fairweight.auditing.metrics.amplification import (
     sides_of,
     worst_case,
 )
+from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
 from fairweight.auditing.prediction_matrix import Answer, Answers
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
@@ -408,13 +409,13 @@ def measured(curve: Curve) -> Iterator[Measured]:
         yield Measured("bias_amplification", name, values)
     for name, values in curve.shifts.items():
         if values.shape[-1]:
-            yield Measured("worst_group_shift", name, values.min(axis=-1))
+            yield Measured(WORST_GROUP_SHIFT, name, values.min(axis=-1))
 
 
 def series(curve: Curve, alpha: float) -> Iterator[Series]:
     """The same with limits; of the worst group, the least of all groups' simultaneous limits."""
     found = list(measured(curve))
-    plain = [own.values for own in found if own.metric != "worst_group_shift"]
+    plain = [own.values for own in found if own.metric != WORST_GROUP_SHIFT]
     ends = iter([*limits_of_each(plain, alpha), *_of_worst_groups(curve, alpha)])
     for own in found:
         yield Series(own.metric, own.group, own.values, *next(ends))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing import schema
 from fairweight.auditing.explain.attributes import attribute_values
+from fairweight.auditing.metrics.registry import metric as registered
 from fairweight.auditing.pipeline import audited
 from fairweight.base.types import Progress
 from fairweight.specs.audit import AuditOptions
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.result import AuditResult
 
-# What a mitigation may change: metric → the value that is best, or the better direction.
-BEST: dict[str, float | str] = {
-    "accuracy": "higher", "recall": "higher", "precision": "higher", "fpr": "lower",
-    "fnr": "lower", "tcb": 1.0, "bias_amplification": 0.0,
-    "worst_case_bias_amplification": "lower", "worst_group": "higher", "group_gap": "lower",
-    "equalized_odds_difference": "lower", "class_gap": "lower",
-}  # fmt: skip
+# What a mitigation may change.
+METRICS = (
+    "accuracy", "recall", "precision", "fpr", "fnr", "tcb", "bias_amplification",
+    "worst_case_bias_amplification", "worst_group", "group_gap", "equalized_odds_difference",
+    "class_gap",
+)  # fmt: skip
+BEST = {"one": 1.0, "zero": 0.0}
 LEVELS = ("overall", "class", "group", "grouping")
 
 
@@ -127,9 +128,10 @@ def verdict(
         return "unchanged"
     if not (low > 0 or high < 0):
         return "cannot tell"
-    best = BEST[metric]
-    if isinstance(best, str):
-        return "better" if (after > before) == (best == "higher") else "worse"
+    better = registered(metric).better
+    if better not in BEST:
+        return "better" if (after > before) == (better == "higher") else "worse"
+    best = BEST[better]
     if not (middle[0] > best or middle[1] < best):
         return "cannot tell"
     return "better" if (after > before) == (middle[1] < best) else "worse"
@@ -139,7 +141,7 @@ def _changes(result: AuditResult, variant: str, against: str) -> pd.DataFrame:
     rows = result.results
     kept = rows[
         (rows["variant"] == variant)
-        & rows["metric"].isin(BEST)
+        & rows["metric"].isin(METRICS)
         & rows["by"].isin(LEVELS)
         & (rows["scope"].fillna("model") == "model")
         & ~((rows["metric"] == "accuracy") & (rows["by"] == "class"))  # it is the recall

@@ -20,6 +20,8 @@ from fairweight.tables.spec import TableSpec, sources_of
 from ..strategies import row
 
 CALIBRATION = ("calibration_error_sq", "calibration_gap")
+
+
 SCORES = ("auc", "ece", "ece_top_label", "brier", "uncertainty", *CALIBRATION)
 
 
@@ -486,3 +488,15 @@ def test_a_few_scores_that_decide_everything_leave_no_limits() -> None:
         assert math.isnan(found["ci_low"])
         assert found["shift"] != 0
     assert row(results, "accuracy")["status"] == "ok"
+
+
+def test_scores_of_the_other_class_are_noticed() -> None:
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 300)
+    score = np.clip(np.where(y == 1, 0.8, 0.2) + rng.normal(0, 0.2, 300), 0, 1)
+    answers = (score > 0.5).astype(int)
+    audit = fw.audit(
+        y, {"dense": answers, "small": answers}, n_boot=50,
+        y_score={"dense": 1 - score, "small": 1 - score},
+    )  # fmt: skip
+    assert any("rank worse than chance" in note for note in audit.notes)

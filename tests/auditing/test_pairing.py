@@ -10,7 +10,7 @@ import pytest
 from fairweight.auditing.counts.cube import CubeMember
 from fairweight.auditing.pairing import Pairing, pair_members
 
-from .made_populations import audit, audit_with_seeds, population
+from .compare.made_populations import audit, audit_with_seeds, population
 
 Parents = dict[tuple[str, str], tuple[str, str]]
 

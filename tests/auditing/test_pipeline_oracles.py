@@ -13,7 +13,7 @@ import sklearn.metrics as sklearn
 
 import fairweight as fw
 
-from ..strategies import row
+from .strategies import row
 
 CLOSE = {"rtol": 0, "atol": 1e-12}
 N = 500

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
-from fairweight.auditing.compare.estimands import quantities
+from fairweight.auditing.compare.estimands import estimands
 from fairweight.auditing.compare.replicates import Replicated, replicate
 from fairweight.auditing.counts.cube import compact
 
@@ -40,7 +40,7 @@ def compared(table: Predictions, *, n_boot: int = DRAWS, positive: int | None = 
 
 
 def replicated(c: Comparison, metric: str, by: str) -> Replicated:
-    wanted = [q for q in quantities(c, None) if q.metric == metric and q.slots.by == by]
+    wanted = [q for q in estimands(c, None) if q.metric.name == metric and q.slots.by == by]
     assert len(wanted) == 1
     return replicate(c, wanted)[0]
 

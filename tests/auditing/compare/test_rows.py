@@ -204,3 +204,17 @@ def test_one_label_alone(seeds: int, more: str) -> None:
     assert false_positives["status"].str.startswith("not_estimable: ").all()
     crossed = own[(own["metric"] == "recall") & (own["by"] == "group*class")]
     assert set(crossed["group"]) == {"sex=F", "sex=M"}
+
+
+def test_a_class_harmed_in_any_member_never_vanishes_from_cev() -> None:
+    y = np.repeat([0, 1, 2], 100)
+    rng = np.random.default_rng(1)
+    dense = np.where((y > 0) & (rng.random(300) < 0.1), (y + 1) % 3, y)
+    harmed = np.where((y == 0) & (np.arange(300) % 5 < 2), 1, dense)
+    audit = fw.audit(
+        y,
+        {"dense": np.stack([dense] * 3, 1), "small": np.stack([dense, harmed, harmed], 1)},
+        n_boot=100,
+    )
+    assert "zero baseline in 0" in row(audit.results, "cev")["status"]
+    assert any("'0' (FNR +26.67" in note for note in audit.notes)

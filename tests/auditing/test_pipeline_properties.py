@@ -19,7 +19,7 @@ from fairweight.auditing.result import (
     TEXT_COLUMNS,
 )
 
-from ..strategies import (
+from .strategies import (
     CLOSED_COLUMNS,
     ESTIMATES,
     FEW_AUDITS,

@@ -12,7 +12,8 @@ import fairweight as fw
 from fairweight.auditing.compare import bootstrap
 from fairweight.auditing.compare.bootstrap import widened
 from fairweight.auditing.compare.comparison import Slots
-from fairweight.auditing.compare.estimands import Quantity
+from fairweight.auditing.compare.estimands import Estimand
+from fairweight.auditing.metrics.registry import metric
 
 from ..strategies import row
 
@@ -28,26 +29,26 @@ def audited(changed: int, n: int = 400, **options: Any) -> fw.Audit:
     return fw.audit(label, {"dense": dense, "small": small}, **{"n_boot": 200, **options})
 
 
-@pytest.mark.parametrize("metric", DRAWN)
-def test_below_ten_changes_there_are_no_limits(metric: str) -> None:
-    found = row(audited(9).results, metric)
+@pytest.mark.parametrize("name", DRAWN)
+def test_below_ten_changes_there_are_no_limits(name: str) -> None:
+    found = row(audited(9).results, name)
     assert found["status"] == "not_estimable: too few changed predictions (9)"
     assert found["interval"] == "none: too few changes"
-    for name in ("ci_low", "ci_high", "sim_low", "sim_high"):
-        assert np.isnan(found[name])
+    for end in ("ci_low", "ci_high", "sim_low", "sim_high"):
+        assert np.isnan(found[end])
     # the values stay, with limits of their own, and so does the test by exchanging predictions
     assert found["shift"] != 0
     assert found["baseline_low"] < found["baseline_high"]
     assert found["compressed_low"] < found["compressed_high"]
     assert 0 < found["p_value"] <= 1
-    found = row(audited(10).results, metric)
+    found = row(audited(10).results, name)
     assert found["status"] == "ok"
     assert found["ci_low"] <= found["shift"] <= found["ci_high"]
 
 
-@pytest.mark.parametrize("metric", DRAWN)
-def test_identical_predictions_have_a_shift_of_zero(metric: str) -> None:
-    found = row(audited(0).results, metric)
+@pytest.mark.parametrize("name", DRAWN)
+def test_identical_predictions_have_a_shift_of_zero(name: str) -> None:
+    found = row(audited(0).results, name)
     assert found["shift"] == 0
     assert found["p_value"] == 1
     assert found["status"] == "not_estimable: too few changed predictions (0)"
@@ -84,15 +85,15 @@ def slots(clusters: list[float]) -> Slots:
 
 
 def test_few_clusters_widen_percentile_limits_about_the_value() -> None:
-    quantity = Quantity("kappa", slots([20, 50, np.nan]), np.full(3, 100.0), None)
+    estimand = Estimand(metric("kappa"), slots([20, 50, np.nan]), np.full(3, 100.0), None)
     value = np.array([0.5, 0.5, 0.5])
     limits = np.array([0.4, 0.4, 0.4]), np.array([0.55, 0.55, 0.55])
-    low, high = widened(quantity, value, limits, 0.05)
+    low, high = widened(estimand, value, limits, 0.05)
     factor = scipy.stats.t.ppf(0.975, 19) / scipy.stats.norm.ppf(0.975)  # 2.093 / 1.960
     assert low == pytest.approx([0.5 - 0.1 * factor, 0.4, 0.4])
     assert high == pytest.approx([0.5 + 0.05 * factor, 0.55, 0.55])
     # limits that miss their own value are not drawn in
-    low, high = widened(quantity, value, (np.full(3, 0.52), np.full(3, 0.6)), 0.05)
+    low, high = widened(estimand, value, (np.full(3, 0.52), np.full(3, 0.6)), 0.05)
     assert low[0] == pytest.approx(0.52)
     assert high[0] == pytest.approx(0.5 + 0.1 * factor)
 
@@ -114,3 +115,17 @@ def test_the_audit_widens_for_few_clusters_and_says_so(monkeypatch: pytest.Monke
     )
     assert unwidened["ci_low"] > few["ci_low"]
     assert unwidened["ci_high"] < few["ci_high"]
+
+
+def test_an_unstable_row_still_counts_in_its_family() -> None:
+    """A class that is hardly ever predicted has no stable precision, and is one of three."""
+    y = np.repeat(["a", "b", "c"], 60)
+    dense = y.copy()
+    dense[y == "c"] = "a"
+    dense[-1] = "c"
+    small = dense.copy()
+    small[:5] = "b"
+    results = fw.audit(y, {"dense": dense, "small": small}, n_boot=200).results
+    rows = results[(results["metric"] == "precision") & (results["by"] == "class")]
+    tested = rows[rows["family"].notna()]
+    assert (tested["n_family"] == len(tested)).all()

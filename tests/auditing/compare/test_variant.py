@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import fairweight as fw
 from fairweight.auditing.metrics.registry import metric
 from fairweight.auditing.result import RESULT_COLUMNS
+from fairweight.errors import InputError
 
 from ..strategies import row
 from .made_populations import (
@@ -183,3 +184,21 @@ def test_the_mean_over_tasks_has_the_context_of_composites() -> None:
         mean = row(results, name, task=None, scope="method")
         assert mean["p_retraining"] >= 1 / 32
         assert mean["noise_floor"] > 0
+
+
+def test_pandas_objects_are_put_in_one_order_by_their_index() -> None:
+    table = pd.DataFrame(
+        {"y": ["cat", "dog"] * 50, "p": ["cat", "dog"] * 50, "sex": ["F"] * 50 + ["M"] * 50},
+        index=[f"e{i}" for i in range(100)],
+    )
+    mixed = table.sample(frac=1, random_state=3)
+    audit = fw.audit(
+        table["y"],
+        {"dense": table["p"], "small": mixed["p"]},
+        sensitive_features=mixed[["sex"]],
+        n_boot=50,
+    )
+    assert row(audit.results, "accuracy", by="overall")["shift"] == 0
+    assert row(audit.results, "accuracy", "group", group="sex=F")["n"] == 50
+    with pytest.raises(InputError, match="different indexes"):
+        fw.audit(table["y"], {"dense": table["p"], "small": table["p"].reset_index(drop=True)})

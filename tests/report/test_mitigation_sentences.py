@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.report.explanation_sentences import mitigation_sentences
 
 
@@ -19,7 +19,7 @@ def change(metric: str, by: str, verdict: str, against: str = "small", **more: A
 
 def said(*rows: dict) -> list[str]:
     return mitigation_sentences(
-        pd.DataFrame(rows, columns=list(COLUMNS["mitigation"])), "thresholds"
+        pd.DataFrame(rows, columns=list(column_names("mitigation"))), "thresholds"
     )
 
 

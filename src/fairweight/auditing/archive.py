@@ -35,7 +35,7 @@ from fairweight.auditing.table_files import (
 from fairweight.base.files import settle
 from fairweight.base.trust import inside
 from fairweight.base.wording import shown
-from fairweight.errors import FairweightError, InputError
+from fairweight.errors import FairweightError, InputError, OutputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import TableSpec
 
@@ -96,13 +96,16 @@ def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tupl
     elif result.cube is not None and result.cube.n_cells <= MOST_CELLS:
         from fairweight.auditing.counts.cube_file import write_cube
 
-        write_cube(
-            result.cube,
-            place,
-            groupings=result.groupings,
-            baseline=result.baseline,
-            units="numbers",
-        )
+        try:
+            write_cube(
+                result.cube,
+                place,
+                groupings=result.groupings,
+                baseline=result.baseline,
+                units="numbers",
+            )
+        except OutputError as error:  # of a hidden file: the folder is what the user has named
+            raise error.__cause__ or error from None
         written.append(place)
     return tuple(written)
 
@@ -668,8 +671,8 @@ def tables_of(request: Any, command: Any = None) -> TableSpec | None:
 
 def _request(field: _Fields, origin: _Fields) -> dict[str, Any]:
     held = field.take("request", (dict, NoneType), "an object or null", later=True)
-    if held is not None:
-        return dict(held)
+    if held is not None or field.held["schema"] != 1:
+        return dict(held or {})
     command = origin.text("command", empty=True)
     tables = tables_of(None, command)
     if tables is None:

@@ -47,6 +47,7 @@ def similarity(
         str,
         typer.Option(
             metavar="svcca|cka",
+            autocompletion=o.choices("similarity:Similarity", "measure"),
             help="Canonical correlations of the main directions, or linear CKA.",
             rich_help_panel=MEASURE,
         ),
@@ -55,6 +56,7 @@ def similarity(
         str,
         typer.Option(
             metavar="simon-says|raghu",
+            autocompletion=o.choices("similarity:Similarity", "variant"),
             help="Of SVCCA: as in Simon Says, or as in Google's code (centred, by variance).",
             rich_help_panel=MEASURE,
         ),
@@ -63,6 +65,7 @@ def similarity(
         str,
         typer.Option(
             metavar="per-location|pooled|folded|flattened",
+            autocompletion=o.choices("similarity:Similarity", "maps"),
             help="Convolutional maps: one comparison per location, their mean over space, more "
             "samples, or more features.",
             rich_help_panel=MEASURE,

@@ -283,7 +283,7 @@ def _slices(tables: dict[str, pd.DataFrame], variant: str, notes: Sequence[str])
         if not unsearched:
             yield "no slice found that pays in excess."
         return
-    told = [row for row in rows if str(row["status"]).startswith("confirmed")]
+    told = [row for row in rows if Status.of(row["status"]).kind == "confirmed"]
     for row in told[:SOME]:
         excess = points_interval(
             real(row["excess"]), real(row["excess_low"]), real(row["excess_high"])

@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.auditing.result import Scope, at_task, records, select
+from fairweight.auditing.schema import Status
 from fairweight.base.wording import NOTHING, missing, real, shown, text
 from fairweight.report.finding import Blind, Change, Finding, Small
 from fairweight.report.members import members_of, worded
@@ -147,8 +148,8 @@ def _compressed(row: dict[str, Any], key: str) -> Cell:
 
 
 def _why(row: dict[str, Any], key: str) -> str | None:
-    status = text(row["status"]) or "ok"
-    return status if missing(row[key]) and status != "ok" else None
+    status = Status.of(row["status"])
+    return None if status.ok or not missing(row[key]) else str(status)
 
 
 def _span(low: str, high: str) -> Show:
@@ -602,9 +603,8 @@ def _rows(result: AuditResult, variant: str, scope: Scope) -> list[dict[str, Any
 
 def _shift_cell(row: dict[str, Any]) -> Cell:
     shift, low, high = (real(row[name]) for name in ("shift", "ci_low", "ci_high"))
-    status = text(row["status"])
-    why = status if missing(low) and status != "ok" else None
-    return Cell(shift_of(str(row["metric"]), shift, low, high), finite(shift), why)
+    said = shift_of(str(row["metric"]), shift, low, high)
+    return Cell(said, finite(shift), _why(row, "ci_low"))
 
 
 def _side_value(row: dict[str, Any], key: str) -> Cell:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.result import at_task, records, select
+from fairweight.auditing.schema import SMALL_GROUP, Status
 from fairweight.base.wording import NOTHING, missing, real, shown
 from fairweight.report.figures.forms import intervals
 from fairweight.report.figures.forms.encoding import layer, names, numbers, quantitative
@@ -148,7 +149,7 @@ def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
 
 def _has_odds(row: Row) -> bool:
     """Whether a row has odds to draw; what its status says then belongs to the whole figure."""
-    return _distance(row) >= 0 and not str(row["status"]).startswith("small")
+    return _distance(row) >= 0 and Status.of(row["status"]).kind != SMALL_GROUP
 
 
 def _distance(row: Row) -> float:
@@ -381,7 +382,7 @@ def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
             for row in records(rows, ("group", "baseline", "compressed", "status")):
                 who = None if by == "overall" else str(row["group"])
                 table.setdefault(who, {})[metric] = (row["baseline"], row["compressed"])
-                if str(row["status"]).startswith("small_group"):
+                if Status.of(row["status"]).kind == SMALL_GROUP:
                     small.add(who)
     groups = [who for who in table if who is not None]
     if not groups:
@@ -490,7 +491,7 @@ def _change(at: str, both: Pair | None) -> Row:
     row = both[0]
     base, compressed = real(row["baseline"]), real(row["compressed"])
     found = {"at": at, **blank, "n": value(row["n"]), "why": None}
-    if str(row["status"]).startswith("small_group"):
+    if Status.of(row["status"]).kind == SMALL_GROUP:
         return found | {"why": f"cannot tell (n = {count(row['n'])})"}
     if missing(base) or missing(compressed):
         return found | {"why": why_missing(row)}

@@ -19,6 +19,7 @@ from fairweight.report.figures.inputs import (
     cuts,
     explained,
     untold,
+    why_missing,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
@@ -434,7 +435,7 @@ def quality_and_cost(result: AuditResult, name: str, task: Name) -> Drawn:
 def _mean_cell(row: str, column: str, own: pd.DataFrame, metric: str) -> TextCell:
     rows = records(_at(own[own["task"].isna()], metric))
     if not rows or missing(rows[0]["value"]):
-        why = str(rows[0]["status"]) if rows else "not measured"
+        why = why_missing(rows[0]) if rows else "not measured"
         return TextCell(row, column, "×", why=why)
     middle, low, high = (100 * real(rows[0][name]) for name in ("value", "low", "high"))
     ends = "" if missing(low) or missing(high) else f" [{low:.1f}, {high:.1f}]"

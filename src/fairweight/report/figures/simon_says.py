@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweight.auditing.result import at_task, is_ok, of_scope, records, select
-from fairweight.base.wording import NOTHING, missing, real, shown, text
+from fairweight.auditing.schema import Status
+from fairweight.base.wording import NOTHING, missing, real, shown
 from fairweight.report.figures.forms.encoding import quantitative
 from fairweight.report.figures.forms.images import Tile, tiles
 from fairweight.report.figures.forms.lines import sparsity_panel
@@ -444,7 +445,7 @@ def _metric_cells(
         for name, row in known.items():
             if metric == "accuracy":
                 cells.append(_rate_cell(rows[name], column, row, "compressed"))
-            elif missing(row["compressed"]) or text(row["status"]) not in (None, "ok"):
+            elif missing(row["compressed"]) or not Status.of(row["status"]).ok:
                 cells.append(TextCell(rows[name], column, "×", why=why_missing(row)))
             else:  # a comparison, whose own interval stands where a shift has its
                 low, high = real(row["ci_low"]), real(row["ci_high"])

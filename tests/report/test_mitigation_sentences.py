@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fairweight.auditing.schema import COLUMNS
+from fairweight.auditing.schema import column_names
 from fairweight.report.explanation_sentences import mitigation_sentences
 
 
@@ -19,7 +19,7 @@ def change(metric: str, by: str, verdict: str, against: str = "small", **more: A
 
 def said(*rows: dict) -> list[str]:
     return mitigation_sentences(
-        pd.DataFrame(rows, columns=list(COLUMNS["mitigation"])), "thresholds"
+        pd.DataFrame(rows, columns=list(column_names("mitigation"))), "thresholds"
     )
 
 
@@ -30,7 +30,7 @@ def test_what_helps_and_who_pays_is_said() -> None:
         change("accuracy", "group", "cannot tell", "dense", group="sex=f"),
     )
     assert "it helps, threshold bias" in helped
-    assert "TCB 0.600 → 0.700" in helped
+    assert "(TCB) 0.600 → 0.700" in helped
     assert "worse in 1 of 1 comparison by group" in worse
     assert "sex=f" in worse
     assert dense.endswith("against dense: no group or class is shown to be worse in 1 comparison.")

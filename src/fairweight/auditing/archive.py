@@ -50,7 +50,6 @@ CUBE, VARIANTS = "cube", "variants"
 STORED, COMPUTED = "stored", "computed"
 MOST_ROWS = 2_000  # of one table in audit.json
 MOST_CELLS = 1_000_000  # of a cube: with more it is nearly the table itself
-CONFIRMATORY = frozenset(("accuracy", "recall"))  # and what a policy names
 HERE = ("overall", "group", "class")  # by what: rows of audit.json
 
 
@@ -197,8 +196,11 @@ def _small(result: AuditResult, away: Any) -> dict[str, pd.DataFrame]:
     """The rows of audit.json: of confirmatory metrics overall, by group and by class."""
     import pandas as pd
 
+    from fairweight.auditing.metrics import confirmatory
+
     told = result.results["family"].fillna("").str.startswith("confirmatory")
-    metrics = CONFIRMATORY | {*result.results.loc[told, "metric"]}
+    # Those of every audit, and those that a policy names.
+    metrics = {metric for metric, _ in confirmatory()} | {*result.results.loc[told, "metric"]}
     metrics |= {metric for metric, _ in result.provenance.options.get("confirmatory", ())}
     chosen = result.results[~away]
     chosen = chosen[chosen["metric"].isin(metrics)]

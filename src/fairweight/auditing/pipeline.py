@@ -23,6 +23,7 @@ from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.confusion import confusion, data_table, left_out_table
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import resolve_positive
+from fairweight.auditing.metrics import metric
 from fairweight.auditing.pairing import Parents
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.auditing.vocabulary import of_cube, some
@@ -368,16 +369,17 @@ def _reversed_notes(
 ) -> list[str]:
     """Scores that rank worse than chance are most likely those of the other class."""
     for b in blocks:
-        if b["metric"][0] != "auc" or b["by"][0] != "overall" or "baseline" not in b:
+        entry = metric(b["metric"][0])
+        if entry.chance is None or b["by"][0] != "overall" or "baseline" not in b:
             continue
         task, value = b["task"][0], float(b["baseline"][0])
         index = positive.get(task)
-        if value < 0.5 and index is not None:
+        if value < entry.chance and index is not None:
             name = cube.of_task(task).label_classes[index]
             return [
-                f"The baseline's scores rank worse than chance (AUC {value:.2f}): are they the "
-                f"probability of the other class than '{name}'? Scores of binary labels are read "
-                "as the probability of the positive class."
+                f"The baseline's scores rank worse than chance ({entry.label} {value:.2f}): are "
+                f"they the probability of the other class than '{name}'? Scores of binary labels "
+                "are read as the probability of the positive class."
             ]
     return []
 

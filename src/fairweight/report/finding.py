@@ -29,9 +29,22 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["group", "class"]
 
-# The confirmatory families: decided before the data are seen, in both a higher value is better.
 UNTESTED = "no test was made"
-CONFIRMATORY: tuple[tuple[str, Kind], ...] = (("accuracy", "group"), ("recall", "class"))
+
+
+def lead_families() -> list[tuple[str, Kind]]:
+    """The confirmatory families by group and by class; in all a higher value is better.
+
+    >>> lead_families()
+    [('accuracy', 'group'), ('recall', 'class')]
+    """
+    from fairweight.auditing.metrics import confirmatory, metric
+
+    kinds: tuple[Kind, Kind] = ("group", "class")
+    return [
+        (name, kind) for kind in kinds for name, held in confirmatory()
+        if held == kind and metric(name).better == "higher"
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -231,7 +244,7 @@ def _changes(
     The larger shift first; intersections behind the columns that they are made of.
     """
     found: list[Change] = []
-    for metric, kind in CONFIRMATORY:
+    for metric, kind in lead_families():
         rows = select(result, variant, metric, kind, scope)
         known = rows[columns[0]].notna() & rows["family"].notna()  # not of missing values
         judged = records(rows[is_ok(rows) & known], (kind, *_OF_CHANGE, *columns))
@@ -350,7 +363,7 @@ def ruled_out(result: AuditResult, model: Verdict) -> RuledOut | None:
     number, of, margin = 0, 0, margin_of(result)
     beyond = {payer.key for payer in model.shifts if payer.high < -margin}
     left: list[Open] = []
-    for metric, kind in CONFIRMATORY:
+    for metric, kind in lead_families():
         rows = select(result, model.variant, metric, kind)
         rows = rows[is_ok(rows) & rows["family"].notna() & rows["loss_ruled_out"].notna()]
         of += len(rows)
@@ -382,7 +395,7 @@ def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
     reference = float(result.power["reference_shift"].iloc[0]) if len(result.power) else 0.0
     found: list[Blind] = []
     watched = 0
-    for metric, kind in CONFIRMATORY:
+    for metric, kind in lead_families():
         power = frame[(frame["metric"] == metric) & (frame["by"] == kind)]
         watched += len(power)
         # Told are those with limits beside 0, and those where a loss of that size is ruled out.
@@ -404,7 +417,7 @@ def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
 def small(result: AuditResult, variant: str) -> tuple[Small, ...]:
     """Classes and groups of the confirmatory families that got no verdict, each once."""
     found: dict[tuple[str, str], Small] = {}
-    for metric, kind in CONFIRMATORY:
+    for metric, kind in lead_families():
         rows = select(result, variant, metric, kind)
         for row in records(rows[~is_ok(rows)]):
             name, reason = str(row[kind]), Status.of(row["status"]).reason or UNTESTED

@@ -227,6 +227,7 @@ class Metric:
     formula: str
     source: str
     undefined: str  # when the value is NaN
+    label: str = ""  # short title, on axes and in sentences; by default the name
     unit: Literal["share", "points", "number"] = "number"  # points: a difference of shares
     per_class: bool = False
     event: Event | None = None
@@ -262,6 +263,7 @@ class Metric:
 
     # What may be asked of it.
     relative: bool = False  # percent of a baseline that may be near 0: no gate
+    chance: float | None = None  # what guessing gives: a baseline below it is read the wrong way
     directed: bool = True  # `better` is a direction in its own unit
     is_change: bool = False  # the value is itself a change against the baseline
     choosable: bool = True  # a value of a variant, of which replicates can be drawn
@@ -295,6 +297,7 @@ def register(**fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         fields.setdefault("name", function.__name__)
+        fields.setdefault("label", fields["name"].replace("_", " "))
         known = [each.name for each in dataclass_fields(Metric)]
         for name in fields:
             if name not in known:
@@ -316,3 +319,8 @@ def register(**fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
 def metrics() -> tuple[Metric, ...]:
     """Every registered metric, in order of registration; those of other packages last."""
     return tuple(METRICS.values())
+
+
+def confirmatory() -> tuple[tuple[str, str], ...]:
+    """The (metric, kind of rows) pairs that are decided before the data are seen."""
+    return tuple((entry.name, kind) for entry in metrics() for kind in entry.confirmatory)

@@ -46,7 +46,7 @@ from fairweight.report.figures.theme import (
     titled,
     value,
 )
-from fairweight.report.numbers import MINUS, count, p_value, percent
+from fairweight.report.numbers import MINUS, count, label_of, p_value, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 EVERYONE = "all examples"
-RATES = {"error_rate": "error", "fpr": "FPR", "fnr": "FNR"}
+RATES = ("error_rate", "fpr", "fnr")
 
 # --- how common, and who is common among exemplars -----------------------------------------------
 
@@ -398,7 +398,8 @@ def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
     absolute: list[Row] = []
     change: list[Row] = []
     for text, who in zip(texts, rows_shown, strict=True):
-        for metric, heading in RATES.items():
+        for metric in RATES:
+            heading = label_of(metric)
             base, after = table[who].get(metric, unknown)
             rate = _written(value(base, 100), ".2f")
             absolute.append({"who": text, "column": f"{heading}, %", "text": rate})
@@ -413,7 +414,8 @@ def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
                     "text": f"({written})" if who in small and relative is not None else written,
                 }
             )
-    columns = [f"{h}, %" for h in RATES.values()] + [f"{h}, change %" for h in RATES.values()]
+    headings = [label_of(metric) for metric in RATES]
+    columns = [f"{h}, %" for h in headings] + [f"{h}, change %" for h in headings]
     return {
         "title": pair_title(result, name, selection(len(kept), len(groups), "groups")),
         "description": alt(n=count(len(kept))),
@@ -460,14 +462,14 @@ def errors_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
     texts = labels([EVERYONE if who is None else who for who in every])
     order = labels(variants)
     panels = []
-    for metric, heading in RATES.items():
-        first, last = metric == next(iter(RATES)), metric == list(RATES)[-1]
+    for metric in RATES:
+        first, last = metric == RATES[0], metric == RATES[-1]
         for j, (text, who) in enumerate(zip(texts, every, strict=True)):
             found = tables[metric].get(who, {})
             values = [_change(at, found.get(v)) for at, v in zip(order, variants, strict=True)]
             corner = intervals.Corner(text if first else None, j == 0, last)
             panels.append(
-                intervals.change_panel(values, order, f"{heading}, change %", corner, top)
+                intervals.change_panel(values, order, f"{label_of(metric)}, change %", corner, top)
             )
     n = count(len(variants))
     return {

@@ -46,7 +46,7 @@ def test_every_row_keeps_the_contract(table: Predictions, min_group: int) -> Non
     r = audit.results
     assert tuple(r.columns) == RESULT_COLUMNS
     for name in r.columns:
-        kinds = {"object": TEXT_COLUMNS, "Int64": INTEGER_COLUMNS, "boolean": BOOLEAN_COLUMNS}
+        kinds = {"str": TEXT_COLUMNS, "Int64": INTEGER_COLUMNS, "boolean": BOOLEAN_COLUMNS}
         kind = next((kind for kind, names in kinds.items() if name in names), "float64")
         assert str(r[name].dtype) == kind, name
     keyed(r)  # no two rows speak of the same thing

@@ -301,7 +301,7 @@ def test_a_run_after_a_killed_one_is_whole(
     run("audit", preds, *FEW, "--out", "out").done()
     assert document("out")["n_examples"] == 240
     visible = {name for name in below("out") if not name.startswith(".")}
-    assert len(visible) == 19
+    assert len(visible) == 29
 
 
 def test_a_killed_count_leaves_no_cube(preds: str, stopped: Stopped) -> None:

@@ -203,7 +203,7 @@ def compared(
         task=None,
         grouping_names=("group",),
         positive=positive,
-        options=Options(n_boot=n_boot, random_state=seed),
+        options=Options(n_boot=max(n_boot, 20), random_state=seed),
         parents=parents,
     )
 

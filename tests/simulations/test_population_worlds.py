@@ -107,7 +107,7 @@ def test_a_simulated_population_is_the_audit_of_its_members() -> None:
         _, mine = rates.estimates(compared(sample, design, 2), scope)
         expected = theirs[theirs["scope"] == scope]
         np.testing.assert_allclose(mine.shift, expected["shift"])
-        low, high = mine.limits(0.05)
+        low, high = mine.change.limits(0.05)
         np.testing.assert_allclose(low, expected["ci_low"])
         np.testing.assert_allclose(high, expected["ci_high"])
         np.testing.assert_allclose(mine.excess_limits(0.05)[0], expected["excess_low"])

@@ -68,7 +68,7 @@ def test_true_values_are_what_large_samples_approach() -> None:
         base = r.observed.baseline
         value = r.observed.compressed - (0 if base is None else base)
         # 100,000 examples per class: the noise of a rate is about .001, of a value of CEV a tenth.
-        np.testing.assert_allclose(value[0], truth[q.metric], rtol=0.1, atol=0.004)
+        np.testing.assert_allclose(value[0], truth[q.metric.name], rtol=0.1, atol=0.004)
 
 
 def test_a_bound_allows_two_standard_errors_and_no_more() -> None:

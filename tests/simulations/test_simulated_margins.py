@@ -85,9 +85,9 @@ def test_audits_see_what_is_simulated() -> None:
         for scope in rows["scope"].unique():
             here = rows[rows["scope"] == scope]
             estimate = m.accuracy(table, scope)
-            low, high = estimate.limits(0.05)
+            low, high = estimate.change.limits(0.05)
             assert here["ci_low"].to_numpy() == pytest.approx(low, abs=1e-12)
             assert here["ci_high"].to_numpy() == pytest.approx(high, abs=1e-12)
-            assert here["excess_p"].to_numpy() == pytest.approx(estimate.excess_p, rel=1e-9)
+            assert here["excess_p"].to_numpy() == pytest.approx(estimate.excess.p, rel=1e-9)
         for margin in (0.001, 0.02, 0.04, 0.3):
             assert m.gate_passes(audited, margin) == m.passes(table, margin)

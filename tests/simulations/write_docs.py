@@ -109,7 +109,8 @@ def small() -> Figures:
             cells = [found[metric, "shift"] for metric in small_groups.METRICS]
             told = [f"{100 * s.shown:.0f} %: {s.covered}" if s.covered else "" for s in cells]
             sides = [s for (_, where), s in found.items() if where != "shift"]
-            rows.append((name, n, *told, small_groups.pooled(sides)))
+            known = any(s.covered is not None for s in sides)
+            rows.append((name, n, *told, small_groups.pooled(sides) if known else ""))
     head = ("world", "n", *(f"`{m}`" for m in small_groups.METRICS), "either side's value")
     note = "Share of groups with limits of the shift: how often these hold the truth. Empty: fewer than 30 groups have limits."  # noqa: E501
     return Figures("small groups", head, rows, note)

@@ -88,7 +88,7 @@ def test_missing_examples() -> None:
     frames = model_frames()
     frames["dense"] = frames["dense"].iloc[1:]
     refused(frames, "1 example of 'int8' is missing from 'dense'.*example 10")
-    refused(lacking, "missing=.. cannot be 'ignore'; use error or drop", missing="ignore")
+    refused(lacking, "missing=.* cannot be 'ignore'; use error or drop", missing="ignore")
 
 
 def test_nothing_in_common() -> None:

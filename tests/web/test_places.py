@@ -29,10 +29,9 @@ def audit_folder(folder: Path, command: str | None = None, tables: TableSpec | N
     """By its request, or as version 0.1.0 wrote it: by its command alone."""
     folder.mkdir(parents=True)
     notes = ['about "provenance": {"command": "fairweight audit stolen.csv"}']
-    origin = {"command": command}
+    held = {"schema": 1, "notes": notes, "provenance": {"command": command}, "results": [1] * 99}
     if tables is not None:
-        origin["request"] = {"tables": tables.to_json()}
-    held = {"schema": 1, "notes": notes, "provenance": origin, "results": [1] * 99}
+        held |= {"schema": 2, "request": {"tables": tables.to_json()}}
     (folder / "audit.json").write_text(json.dumps(held))
     (folder / "report.html").write_text("<p>")
     return folder

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 
 from fairweight.cli.view import _prepare
 from fairweight.errors import InputError
+from fairweight.tables.spec import TableSpec, sources_of
 from fairweight.web import site
 from fairweight.web.items import find_items
 from fairweight.web.votes import builder
@@ -146,8 +147,9 @@ def test_a_process_builds_tells_and_stops(
     built_apart(item, lambda *words: told.append(words))
     assert told[-1][1] == told[-1][2]
     assert open_index(index_folder(item)).task().n_examples == 60
+    lost = replace(item, tables=TableSpec(sources_of("nowhere.parquet")))
     with pytest.raises(InputError, match="nowhere"):
-        built_apart(replace(item, predictions="nowhere.parquet"), lambda *_: None)
+        built_apart(lost, lambda *_: None)
 
 
 @pytest.mark.parametrize("several", [True, False])

@@ -43,7 +43,7 @@ from fairweight.auditing.table_files import (
 from fairweight.base.files import settle
 from fairweight.base.trust import inside
 from fairweight.base.wording import shown
-from fairweight.errors import FairweightError, InputError
+from fairweight.errors import FairweightError, InputError, OutputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import TableSpec
 
@@ -100,13 +100,16 @@ def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tupl
     elif result.cube is not None and result.cube.n_cells <= MOST_CELLS:
         from fairweight.auditing.counts.cube_file import write_cube
 
-        write_cube(
-            result.cube,
-            place,
-            groupings=result.groupings,
-            baseline=result.baseline,
-            units="numbers",
-        )
+        try:
+            write_cube(
+                result.cube,
+                place,
+                groupings=result.groupings,
+                baseline=result.baseline,
+                units="numbers",
+            )
+        except OutputError as error:  # of a hidden file: the folder is what the user has named
+            raise error.__cause__ or error from None
         written.append(place)
     return tuple(written)
 

@@ -296,8 +296,8 @@ def tables_of(request: Any, command: Any = None) -> TableSpec | None:
 
 def _request(field: Fields, origin: Fields) -> dict[str, Any]:
     held = field.take("request", (dict, NoneType), "an object or null", later=True)
-    if held is not None:
-        return dict(held)
+    if held is not None or field.held["schema"] != 1:
+        return dict(held or {})
     command = origin.text("command", empty=True)
     tables = tables_of(None, command)
     if tables is None:

@@ -328,8 +328,8 @@ def _tell_images(console: Console, shown: Sequence[Shown], images: str, most: in
     console.print(told, highlight=False, markup=False)
 
 
-def _number(value: float, how: str) -> str:
-    return "" if isnan(value) else format(value, how)
+def _number(value: float | None, how: str) -> str:
+    return "" if value is None or isnan(value) else format(value, how)
 
 
 # `fairweight preflight`: from the dense model's predictions alone, who is at risk?

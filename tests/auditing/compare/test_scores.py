@@ -13,6 +13,7 @@ import sklearn.metrics as sklearn
 
 import fairweight as fw
 from fairweight.auditing.counts import group_by as counting
+from fairweight.base.wording import missing
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 from fairweight.tables.spec import TableSpec, sources_of
@@ -454,7 +455,8 @@ def test_calibration_errors_have_no_limits_and_stand_beside_a_calibrated_model()
         )
         table = made.reliability[made.reliability["definition"] == metric]
         for _, found in rows.iterrows():
-            here = table[table["group"].fillna("") == (found["group"] or "")]
+            group = "" if missing(found["group"]) else found["group"]
+            here = table[table["group"].fillna("") == group]
             first, second = (
                 here.loc[here["variant"] == name, "expected_if_calibrated"].iloc[0]
                 for name in ("dense", "small")

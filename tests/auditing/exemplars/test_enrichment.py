@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from fairweight.auditing.exemplars.enrichment import ENRICHMENT_COLUMNS, enrichment
+from fairweight.auditing.exemplars.enrichment import enrichment
 from fairweight.auditing.exemplars.exemplars import find
 from fairweight.auditing.exemplars.odds import (
     Definition,
@@ -24,6 +24,7 @@ from fairweight.auditing.exemplars.odds import (
 )
 from fairweight.auditing.exemplars.votes import TieRule
 from fairweight.auditing.prediction_matrix import Answers, from_arrays
+from fairweight.auditing.schema import column_names
 
 TAXICAB = ("taxicab", 90.0)
 
@@ -91,7 +92,7 @@ def test_counts_shares_and_odds_by_hand() -> None:
     train = pd.DataFrame({"label": ["0", "0"], "g": ["a", "b"], "n": [90.0, 10.0]})
     answers = replace(answers, train=train)
     frame = enrichment(answers, masks_of(answers), min_group=1)
-    assert tuple(frame.columns) == ENRICHMENT_COLUMNS
+    assert tuple(frame.columns) == column_names("enrichment")
     found = row(frame, "g=b")
     assert (found["n"], found["n_exemplars"]) == (4, 2)
     assert found["share_exemplars"] == pytest.approx(2 / 3)

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 
 from fairweight.auditing.exemplars.exemplars import (
-    ACCURACY_COLUMNS,
-    COUNT_COLUMNS,
-    OVERLAP_COLUMNS,
-    SURROGATE_COLUMNS,
     find,
     join,
 )
 from fairweight.auditing.exemplars.selection import jensen_shannon, surrogate
 from fairweight.auditing.intervals.proportion import wilson
 from fairweight.auditing.prediction_matrix import from_arrays
+from fairweight.auditing.schema import column_names
 from fairweight.errors import InputError, UnknownNameError
 
 # Ten examples, three members a side. Label cat everywhere.
@@ -261,10 +258,10 @@ def test_the_same_seed_gives_the_same_and_variants_do_not_move_each_other(answer
 def test_frames_have_their_columns_and_tasks_are_joined(answers):
     hat = find(replace(answers, task="hat"), kinds=["modal"])
     both = join([find(replace(answers, task="coat"), kinds=["modal"]), hat])
-    assert tuple(both.counts.columns) == COUNT_COLUMNS
-    assert tuple(both.accuracy.columns) == ACCURACY_COLUMNS
-    assert tuple(both.overlap.columns) == OVERLAP_COLUMNS
-    assert tuple(both.surrogate.columns) == SURROGATE_COLUMNS
+    assert tuple(both.counts.columns) == column_names("exemplar_counts")
+    assert tuple(both.accuracy.columns) == column_names("exemplar_accuracy")
+    assert tuple(both.overlap.columns) == column_names("exemplar_overlap")
+    assert tuple(both.surrogate.columns) == column_names("exemplar_surrogate")
     assert both.counts["task"].tolist() == ["coat", "hat"]
     assert len(both.rows) == 2 * len(hat.rows)
 

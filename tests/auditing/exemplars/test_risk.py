@@ -12,11 +12,11 @@ from fairweight.auditing.exemplars.risk import (
     DISAGREEMENT,
     ENTROPY,
     LOW_CONFIDENCE,
-    RISK_COLUMNS,
     risk,
     risk_scores,
 )
 from fairweight.auditing.prediction_matrix import Answers, from_arrays
+from fairweight.auditing.schema import column_names
 
 SMALL = ("small", "modal", None)
 
@@ -34,7 +34,7 @@ def test_disagreement_by_hand() -> None:
 def test_auc_with_ties_by_hand() -> None:
     """Exemplars are 1 and 2, at 1/3 and 0; others at 0 and 1/3: (½ + 1 + 0 + ½) / 4 = ½."""
     frame = risk(binary(), {SMALL: np.array([False, True, True, False])})
-    assert tuple(frame.columns) == RISK_COLUMNS
+    assert tuple(frame.columns) == column_names("risk")
     (found,) = frame.to_dict("records")
     assert found["auc"] == pytest.approx(0.5)
     assert (found["n"], found["n_exemplars"], found["status"]) == (4, 2, "ok")

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from fairweight.auditing.explain.attributes import BIAS_REGRESSION_COLUMNS, bias_regression
+from fairweight.auditing.explain.attributes import bias_regression
+from fairweight.auditing.schema import column_names
 
 DENSE = [0.01, 0.04, -0.02, 0.08, 0.03]
 SMALL = [0.03, 0.05, -0.03, 0.16, 0.02]
@@ -27,7 +28,7 @@ def results(dense: list[float], small: list[float], *, levels: int = 1) -> pd.Da
 
 
 def only(frame: pd.DataFrame) -> dict[str, object]:
-    assert tuple(frame.columns) == BIAS_REGRESSION_COLUMNS
+    assert tuple(frame.columns) == column_names("bias_regression")
     (row,) = frame.to_dict("records")
     return dict(row)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing import schema
-from fairweight.auditing.compare.comparison import Comparison, Training, comparison
+from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
 from fairweight.auditing.compare.simultaneous import Signs, draw_signs
@@ -38,7 +38,7 @@ from fairweight.tables.spec import TableSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairweight.auditing.explain.explanations import Asked
+    from fairweight.auditing.explain.explanations import ExplainRequest
     from fairweight.auditing.result import AuditResult
     from fairweight.tables.align import Aligned
     from fairweight.tables.sources import Source
@@ -91,7 +91,7 @@ def run(
     side = _fixed_side(cube, request.options.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.tables.positive)
-    train = None if training is None else Training(training)
+    train = None if training is None else TrainingCounts(training)
     asked = request.tables.positive
     progress("random signs", 0, 1)
     signs = draw_signs(cube, request.baseline, request.variants, request.groupings, request.options)
@@ -197,7 +197,7 @@ def _compare(
     variant: str,
     task: str | None,
     positive: int | None,
-    training: Training | None,
+    training: TrainingCounts | None,
     parents: Parents,
     signs: Signs,
     fixed_side: str | None,
@@ -444,7 +444,7 @@ def audited(
     tables: TableSpec,
     options: AuditOptions,
     *,
-    explain: Asked | None = None,
+    explain: ExplainRequest | None = None,
     command: str | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
@@ -528,7 +528,7 @@ def _audit_cubes(
     options: AuditOptions,
     command: str | None,
     progress: Progress,
-    explain: Asked | None,
+    explain: ExplainRequest | None,
 ) -> AuditResult:
     from fairweight.auditing.counts.group_by import of_cells
     from fairweight.tables.companions import parents, stray_note

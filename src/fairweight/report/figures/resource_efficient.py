@@ -356,7 +356,7 @@ SIZE, FLOOR = "n", "retraining, up to"
 
 
 @dataclass(frozen=True)
-class Line:
+class MetricLine:
     """One line of the table: a metric of one class, or of all examples, in every variant."""
 
     metric: str
@@ -418,19 +418,21 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
     }
 
 
-def _lines(result: AuditResult, variants: list[str], classes: list[str], task: Name) -> list[Line]:
-    lines: list[Line] = []
+def _lines(
+    result: AuditResult, variants: list[str], classes: list[str], task: Name
+) -> list[MetricLine]:
+    lines: list[MetricLine] = []
     for metric in ("accuracy", "auc", "kappa"):
         rows_of = pairs_of(result, variants, metric, "overall", task)
         known = {v: rows[None] for v, rows in rows_of.items() if None in rows}
         if any(not missing(row["baseline"]) for row, _ in known.values()):
-            lines.append(Line(metric, axis_of(metric), known))
+            lines.append(MetricLine(metric, axis_of(metric), known))
     for metric in ("fpr", "precision", "recall"):
         rows_of = pairs_of(result, variants, metric, "class", task)
         for c in classes:
             known = {v: rows[c] for v, rows in rows_of.items() if c in rows}
             if known:
-                lines.append(Line(metric, f"{label_of(metric)} of {c}, %", known))
+                lines.append(MetricLine(metric, f"{label_of(metric)} of {c}, %", known))
     return lines
 
 

@@ -1,8 +1,8 @@
-"""Run the blocks of docs/errata.md from top to bottom and write under each what it prints.
+"""Run the blocks of two pages from top to bottom and write under each what it prints.
 
     python docs/generate_errata.py
 
-A test fails when the page holds other numbers.
+The pages are errata.md and how-a-number-is-made.md; a test fails when one holds other numbers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parent / "errata.md"
+NUMBER = PAGE.with_name("how-a-number-is-made.md")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.MULTILINE | re.DOTALL)
 
 
@@ -32,10 +33,11 @@ def filled(text: str) -> str:
 
 
 def main() -> None:
-    """Write the page; the authors' counts are beside the repository unless the variable says so."""
+    """Write both; the authors' counts are beside the repository unless the variable says so."""
     beside = PAGE.parents[2] / "shared" / "golden"
     os.environ.setdefault("FAIRWEIGHT_GOLDEN", str(beside))
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in (PAGE, NUMBER):
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

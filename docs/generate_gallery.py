@@ -1,6 +1,7 @@
 """Draw every figure of the report from small real results, and write the page that shows them.
 
     python docs/generate_gallery.py              # the stored page and pictures, in docs/
+    python docs/generate_gallery.py --text       # the page alone, around the stored pictures
     python docs/generate_gallery.py build/gallery    # those of a build of the site (make docs)
 
 Networks of the bundled digits are trained in seconds, compressed and audited: see gallery_data.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
@@ -58,10 +60,18 @@ RESULTS: Mapping[Callable[[], AuditResult], tuple[str, ...]] = {
 }
 FIRST = """# Gallery
 
-Every figure that a report can hold, by the paper that it comes from. The ids are those of the papers (`SS-F2`: figure 2 of Simon Says), and one figure of an audit is written by `fairweight report figure ID DIR --out FILE.svg`. What each of them needs is said by the [reference of figures](reference/figures.md).
+Every figure that a report can hold, by the paper that it comes from: what it shows, how it is read, and what it looks like. The ids are those of the papers (`SS-F2`: figure 2 of Simon Says); `FW` figures are our own. `fairweight report figure ID DIR --out FILE.svg` writes one figure of an audit.
 
-**These pictures show what a figure looks like. They are evidence of nothing.** Behind all of them are small networks (48 hidden units, trained for 7 epochs) of the 1,797 digits that come with scikit-learn (Alpaydin and Kaynak 1998, CC BY 4.0), their pruned copies, and 60 bootstrap replicates (2,000 are the default). Two digits were made rare in training. Attributes are yes-or-no questions about a digit (is it even?), and writers and latencies are made up, because the digits do not say who wrote them, and networks this small have no speed worth measuring. What real studies gave is in the [results](results/characterising-bias.md).
+A figure that an audit cannot fill is left out, and the report says why. Some are folded under “More figures”. Those of the section “Which examples, and why” need exemplars or explanations. In all of them grey is the baseline, or what retraining alone does. Colour-blind readers can tell the colours apart, and every figure has an alternative text.
+
+**These pictures show what a figure looks like. They are evidence of nothing.** Behind all of them are small networks (48 hidden units, trained for 7 epochs) of the 1,797 digits that come with scikit-learn (Alpaydin and Kaynak 1998, CC BY 4.0), their pruned copies, and 60 bootstrap replicates (2,000 are the default). Two digits were made rare in training. Attributes are yes-or-no questions about a digit (is it even?). Writers and latencies are made up, because the digits do not say who wrote them, and networks this small have no speed worth measuring. What real studies gave is in the [results](results/characterising-bias.md).
 """  # noqa: E501  a paragraph is one line
+ENTRY = re.compile(
+    r"^### (?P<id>[A-Z]{2}-\w+): (?P<title>.+)\n\n"
+    r"!\[(?P<told>.+)\]\((?P<file>gallery/[\w.-]+)\)\n\n"
+    r"(?P<caption>.+)\n\n> Alternative text: (?P<again>.+)\n",
+    re.MULTILINE,
+)
 
 
 def main(folder: Path, workers: int) -> None:
@@ -73,6 +83,14 @@ def main(folder: Path, workers: int) -> None:
         if old.name not in keep:
             old.unlink()
     (folder / "gallery.md").write_text(page(drawn), encoding="utf-8")
+
+
+def stored(text: str) -> dict[str, tuple[Path, str]]:
+    """The file and the alternative text of every figure on a page that was written before."""
+    return {
+        found["id"]: (Path(found["file"]), re.sub(r"\\([*_<])", r"\1", found["again"]))
+        for found in ENTRY.finditer(text)
+    }
 
 
 def by_result() -> dict[Callable[[], AuditResult], tuple[str, ...]]:
@@ -107,7 +125,8 @@ def picture(id: str, result: AuditResult, folder: Path) -> tuple[Path, str]:
 
 def page(drawn: Mapping[str, tuple[Path, str]]) -> str:
     """The page: a section per paper, an entry per figure."""
-    parts = [MADE, FIRST.strip()]
+    order = ", ".join(f"[{entry.id}](#{_anchor(entry)})" for entry in figures())
+    parts = [MADE, FIRST.strip(), f"In the order of the report: {order}."]
     for tag, title in PAPERS.items():
         parts += [f"## {tag}: {title}", TOLD[tag]]
         parts += [
@@ -119,12 +138,20 @@ def page(drawn: Mapping[str, tuple[Path, str]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _anchor(entry: Figure) -> str:
+    """The anchor of a heading, as Git hosts make it."""
+    heading = f"{entry.id}: {entry.title}".lower()
+    return re.sub(r"[^\w\- ]", "", heading).strip().replace(" ", "-")
+
+
 def _entry(entry: Figure, file: Path, told: str) -> list[str]:
     alternative = plain(told).replace("[", "\\[").replace("]", "\\]")
+    place = " (Under “More figures”.)" if entry.more else ""
+    place += " (In “Which examples, and why”.)" if entry.explains else ""
     return [
         f"### {entry.id}: {entry.title}",
         f"![{alternative}](gallery/{file.name})",
-        plain(entry.caption),
+        plain(entry.caption) + place,
         f"> Alternative text: {plain(told)}",
     ]
 
@@ -133,5 +160,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--text", action="store_true", help="draw nothing again")
     given = parser.parse_args()
-    main(given.folder, given.workers)
+    if given.text:
+        held = given.folder / "gallery.md"
+        held.write_text(page(stored(held.read_text(encoding="utf-8"))), encoding="utf-8")
+    else:
+        main(given.folder, given.workers)

@@ -1,4 +1,4 @@
-"""Write metrics.md, results.md, command-line.md and figures.md of docs/reference from the code.
+"""Write metrics.md, results.md and command-line.md of docs/reference from the code.
 
     python docs/generate_reference.py
 
@@ -173,29 +173,6 @@ def _paragraphs(text: str) -> list[str]:
     return [" ".join(part.split()) for part in text.strip().split("\n\n")]
 
 
-def figures_page() -> str:
-    """Every figure of the registry, in the order of the report."""
-    from fairweight.report.figures import figures
-
-    lines = [
-        MADE,
-        "# Figures",
-        "Every figure of the report, in its order; [the gallery](../gallery.md) shows them. The "
-        "ids of the papers (`SS-F2`: figure 2 of Simon Says) are kept; `FW` figures are our own. "
-        "A figure that an audit cannot fill is left out, and the report says why; some are folded "
-        "under “More figures”. In all of them "
-        "grey is the baseline or what retraining alone does; colours can be told apart by "
-        "colour-blind readers, and every figure has an alternative text. Figures of the section "
-        "“Which examples, and why” need exemplars or explanations.",
-    ]
-    for entry in figures():
-        folded = " (Under “More figures”.)" if entry.more else ""
-        if entry.explains:
-            folded += " (In “Which examples, and why”.)"
-        lines += [f"## {entry.id}", f"**{entry.title}.** {plain(entry.caption)}{folded}"]
-    return "\n\n".join(lines) + "\n"
-
-
 def command_line_page() -> str:
     """Every command with its options, as `--help` shows them."""
     import typer.main
@@ -292,7 +269,6 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "results.md": results_page,
     "command-line.md": command_line_page,
-    "figures.md": figures_page,
 }
 
 

@@ -23,6 +23,8 @@ OF_THE_ROOT = {
     "SECURITY.md": "security.md",
 }
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)(?=[#)])")
+# Code is no part of the site: there a link to it is its name.
+TO_CODE = re.compile(r"(?<!!)\[([^\]]+)\]\((?:\.\./)*src/[^)\s]*\)")
 ITEM = re.compile(r"\s*([-*+]|\d+\.) ")
 FENCE = re.compile(r"\s*(```|~~~)")
 
@@ -55,7 +57,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         inside = OF_THE_ROOT.get(target) or target.removeprefix("docs/")
         return posixpath.relpath(inside, posixpath.dirname(place) or ".")
 
-    return "\n".join(apart(markdown.splitlines(), lambda line: LINK.sub(moved, line))) + "\n"
+    def changed(line: str) -> str:
+        return LINK.sub(moved, TO_CODE.sub(r"\1", line))
+
+    return "\n".join(apart(markdown.splitlines(), changed)) + "\n"
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -52,7 +52,7 @@ def generator() -> ModuleType:
     return loaded("docs/generate_reference.py")
 
 
-@pytest.mark.parametrize("name", ["metrics.md", "command-line.md", "figures.md"])
+@pytest.mark.parametrize("name", ["metrics.md", "command-line.md"])
 def test_generated_pages_are_up_to_date(name: str) -> None:
     made = generator().PAGES[name]()
     held = (DOCS / "reference" / name).read_text(encoding="utf-8")
@@ -107,13 +107,14 @@ def test_every_key_of_audit_json_is_documented(small_audit: fw.Audit) -> None:
     assert set(documented) == set(json.loads(small_audit.to_json()))
 
 
-def test_the_index_links_every_page() -> None:
-    text = (DOCS / "index.md").read_text(encoding="utf-8")
-    missing = [
-        name_of(page)
-        for page in PAGES
-        if page.name != "index.md" and f"({page.relative_to(DOCS).as_posix()})" not in text
-    ]
+@pytest.mark.parametrize("index", [page for page in PAGES if page.name == "index.md"], ids=name_of)
+def test_an_index_links_every_page_below_it(index: Path) -> None:
+    """Of a folder that has an index of its own, it links that index instead."""
+    folder, text = index.parent, index.read_text(encoding="utf-8")
+    below = {page for page in folder.rglob("*.md") if page != index}
+    inner = {page.parent for page in below if page.name == "index.md"}
+    wanted = {p for p in below if p.name == "index.md" or not inner & set(p.parents)}
+    missing = [name_of(p) for p in wanted if f"({p.relative_to(folder).as_posix()})" not in text]
     assert missing == []
 
 
@@ -128,7 +129,15 @@ def anchors(page: Path) -> set[str]:
     return set(plain)
 
 
-@pytest.mark.parametrize("page", [*PAGES, README], ids=name_of)
+OF_THE_CODE = [
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    DOCS / "how-a-number-is-made.md",
+]
+
+
+@pytest.mark.parametrize("page", [*PAGES, README, *OF_THE_CODE[:3]], ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     text = FENCED.sub("", page.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -139,6 +148,35 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert place.exists(), target
         if anchor:
             assert anchor in anchors(place), target
+
+
+@pytest.mark.parametrize("page", OF_THE_CODE, ids=name_of)
+def test_files_that_are_named_exist(page: Path) -> None:
+    """Paths in code, below the project or the package; what is named alone is found by name."""
+    held = {path.name for part in ("src", "tests") for path in (ROOT / part).rglob("*.*")}
+    found = re.findall(r"`([\w./]+\.(?:py|toml|j2))[`:]", page.read_text(encoding="utf-8"))
+    assert len(found) > 5
+    places = (ROOT, ROOT / "src/fairweight", ROOT / "src/fairweight/auditing")
+    missing = [
+        name
+        for name in found
+        if not any((place / name).exists() for place in places) and name not in held
+    ]
+    assert missing == []
+
+
+def test_the_map_shows_the_tree_that_is_there() -> None:
+    """Every folder of the package is in it, and no folder or module that is gone."""
+    tree = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("```")[1]
+    package = ROOT / "src/fairweight"
+    folders = {path.parent.name for path in package.rglob("*.py")}
+    named = set(re.findall(r"(?<![\w/.*])(\w+)/(?!\w)", tree))
+    assert folders - {package.name} <= named
+    gone = {name for name in named if not any(package.rglob(name))}
+    stems = {path.stem for path in package.rglob("*.py")}
+    assert set(re.findall(r"\b[a-z0-9]+_\w+", tree)) <= stems  # such words are modules
+    beside = {"src", "same", "fuzz", "simulations", "browser", "tests", "benchmarks"}
+    assert gone <= beside | {package.name}
 
 
 CLAIMS = re.compile(

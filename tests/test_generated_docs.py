@@ -84,6 +84,13 @@ def test_the_errata_print_what_the_page_says(
     assert len(re.findall(r"^### (?:SS|HK|PA|IO|SG)-\d+: ", text, re.MULTILINE)) >= 20
 
 
+def test_how_a_number_is_made_prints_what_the_page_says(script: ModuleType) -> None:
+    errata = importlib.import_module("generate_errata")
+    text = errata.NUMBER.read_text(encoding="utf-8")
+    assert errata.filled(text) == text, "run: python docs/generate_errata.py"
+    assert text.count("```text") == 3
+
+
 def test_a_changed_number_would_be_found(script: ModuleType) -> None:
     errata = importlib.import_module("generate_errata")
     wrong = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"

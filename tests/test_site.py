@@ -86,6 +86,7 @@ def test_lists_and_tables_stand_apart_but_code_stays(hooks: ModuleType) -> None:
         ("how-to/choose.md", "[a](../guide.md) [b](#c)", "[a](../guide.md) [b](#c)"),
         ("architecture.md", "[a](docs/how-to/choose.md)", "[a](how-to/choose.md)"),
         ("how-to/choose.md", "[a](../../CHANGELOG.md)", "[a](../changelog.md)"),
+        ("decisions/index.md", "[`a`](../../src/a.py), [b](../b.md)", "`a`, [b](../b.md)"),
         ("index.md", "[a](https://example.org/docs/x.md)", "[a](https://example.org/docs/x.md)"),
     ],
 )

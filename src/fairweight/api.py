@@ -219,9 +219,10 @@ class Audit:
         it leaves most rows to `tables/`.
         """
         from fairweight.auditing.archive import to_json
+        from fairweight.report.finding import findings
         from fairweight.report.sentences import finding_document
 
-        return to_json(self.result, finding_document(self.result))
+        return to_json(self.result, finding_document(findings(self.result)))
 
     def save(
         self, directory: str | Path, *, verdict: Verdict | None = None, overwrite: bool = False

@@ -145,7 +145,7 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     _defect(
         "the place of a row in the examples table is taken for its identity",
-        107,
+        169,
         "tables.joins",
         """matched = " AND ".join(f"b.{key} = m.{key}" for key in keys)""",
         """matched = "b.rowid = m.rowid" if keys == ["example_id"] else " AND ".join("""
@@ -167,7 +167,7 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     _defect(
         "the same example twice is accepted",
-        288,
+        382,
         "tables.identity",
         "if not has_duplicates(connection, view, kind, has_task, rows):",
         "if True:",

@@ -106,8 +106,8 @@ def test_a_simulated_population_is_the_audit_of_its_members() -> None:
     for scope in ("model", "method"):
         _, mine = rates.estimates(compared(sample, design, 2), scope)
         expected = theirs[theirs["scope"] == scope]
-        np.testing.assert_allclose(mine.shift, expected["shift"])
+        np.testing.assert_allclose(mine.shift.value, expected["shift"])
         low, high = mine.change.limits(0.05)
         np.testing.assert_allclose(low, expected["ci_low"])
         np.testing.assert_allclose(high, expected["ci_high"])
-        np.testing.assert_allclose(mine.excess_limits(0.05)[0], expected["excess_low"])
+        np.testing.assert_allclose(mine.excess.limits(0.05)[0], expected["excess_low"])

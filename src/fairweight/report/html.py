@@ -203,8 +203,14 @@ def variant_parts(result: AuditResult, lead: View, specs: dict[str, Spec]) -> li
     return made
 
 
-def render(result: AuditResult, verdict: Verdict | None = None) -> str:
-    """The report of an audit as one HTML page, with a gate's verdict where there is one."""
+def render(result: AuditResult, verdict: Verdict | None = None, lead: View | None = None) -> str:
+    """The report of an audit as one HTML page, with a gate's verdict where there is one.
+
+    Parameters
+    ----------
+    lead
+        What is shown of the audit, where it is known already.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -219,7 +225,7 @@ def render(result: AuditResult, verdict: Verdict | None = None) -> str:
     environment.filters["embedded"] = lambda value: Markup(embedded(value))
     environment.filters["sort_key"] = sort_key
     specs: dict[str, Spec] = {}
-    lead = view(result)
+    lead = lead or view(result)
     variants = variant_parts(result, lead, specs)
     first = [part.section.variant for part in variants[:DRAWN]]
     examples = explanation(result, lead, specs, first)
@@ -333,6 +339,7 @@ def save(
     target = atomic_directory(Path(directory), overwrite=overwrite)
     with target as room, ThreadPoolExecutor(1) as beside:
         # Arrow and DuckDB write the tables while the page is made.
-        written = beside.submit(write, result, room, finding_document(result))
-        (room / "report.html").write_text(render(result, verdict), encoding="utf-8")
+        lead = view(result)
+        written = beside.submit(write, result, room, finding_document(lead.findings))
+        (room / "report.html").write_text(render(result, verdict, lead), encoding="utf-8")
         written.result()

@@ -22,7 +22,6 @@ from fairweight.report.finding import (
     ScopeFinding,
     Small,
     Standing,
-    findings,
     ranked,
 )
 from fairweight.report.members import worded
@@ -480,9 +479,8 @@ def beyond_retraining(found: Sequence[Finding]) -> str | None:
     return f"{worded('Beyond retraining (the method)', found[0].members.kind)}: {said}"
 
 
-def finding_document(result: AuditResult) -> dict[str, Any]:
+def finding_document(found: Sequence[Finding]) -> dict[str, Any]:
     """The finding in words, as audit.json holds it: a headline, and the sentences per variant."""
-    found = findings(result)
     return {
         "headline": headline(found),
         "beyond_retraining": beyond_retraining(found),

@@ -120,7 +120,7 @@ def runner(root: Path, name: str) -> Path:
 
 # Whether a folder is a store that this version understands, and making a new one.
 
-# How a store is laid out on disk; apart from the format of what stages write (key.py).
+# How a store is laid out on disk; apart from the format of what stages write (stage.py).
 FORMAT = 1
 
 _FOLDERS = (

@@ -152,7 +152,7 @@ class Experiment:
         How representations of copies are compared with those of the dense member that they come
         from; by default they are not.
     figures
-        Ids of the figures that are drawn of the audit (`docs/reference/figures.md`).
+        Ids of the figures that are drawn of the audit (`docs/gallery.md`).
     expected
         For estimating costs without the data; it decides nothing else.
     optional

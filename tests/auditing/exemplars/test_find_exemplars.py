@@ -15,6 +15,7 @@ from fairweight.auditing.exemplars.selection import jensen_shannon, surrogate
 from fairweight.auditing.intervals.proportion import wilson
 from fairweight.auditing.prediction_matrix import from_arrays
 from fairweight.auditing.schema import column_names
+from fairweight.base.wording import missing
 from fairweight.errors import InputError, UnknownNameError
 
 # Ten examples, three members a side. Label cat everywhere.
@@ -115,7 +116,7 @@ def test_overlap_between_variants(answers):
     rows = find(third, kinds=["modal"]).overlap
     assert rows.to_dict("records") == [
         {
-            "task": None,
+            "task": pytest.approx(np.nan, nan_ok=True),
             "kind": "modal",
             "percentile": pytest.approx(np.nan, nan_ok=True),
             "first": "small",
@@ -198,7 +199,7 @@ def test_one_pair_is_ranked_by_changes_and_then_by_divergence():
     assert np.flatnonzero(found.masks["small", "surrogate", 70.0]).tolist() == [0, 1, 2]
     counts = found.counts.set_index("kind")
     assert "a pair's surrogate" in counts.loc["surrogate", "status"]
-    assert np.isnan(counts.loc["taxicab", "n_exemplars"])
+    assert missing(counts.loc["taxicab", "n_exemplars"])
     assert counts.loc["taxicab", "status"].startswith("not_estimable: votes of one pair")
     assert found.rows["rank"].tolist() == [1, 2, 3]
     assert found.rows["example_id"].tolist() == [0, 1, 2]

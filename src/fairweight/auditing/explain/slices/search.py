@@ -429,10 +429,9 @@ def find_slices(
     Notes
     -----
     Excess = shift of correctness in the slice − shift of all others; H0: excess = 0. A single pair
-    of models on independent examples: exact conditional test on lost and gained answers. Several
-    members, clusters or weights: linearised t (auditing/explain/slices/testing.py). An association
-    of a slice with losses says nothing about its cause. Measured power and false alarms:
-    docs/statistics.md.
+    of models on independent examples: the level at which MOVER limits exclude 0. Several members,
+    clusters or weights: linearised t (`contrasts.py`). An association of a slice with losses says
+    nothing about its cause. Measured power and false alarms: docs/statistics.md.
     """
     _check(bins=bins, min_size=min_size, alpha=alpha, top=top)
     change = _change(answers, variant)

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.lines import Line
 from benchmarks.measure import Settings, interleaved, processor_seconds, seconds
-from fairweight.runs.executor import Context
+from fairweight.runs.executor import StageContext
 from fairweight.runs.runner import run as run_stages
 from fairweight.runs.stage import Stage, key_of
 from fairweight.runs.store import Store
@@ -69,7 +69,9 @@ def _calls(
     return {name: partial(_run, stages, loops, **how) for name, how in jobs.items()}
 
 
-def checksums(spec: dict[str, Any], inputs: dict[str, Path], room: Path, context: Context) -> None:
+def checksums(
+    spec: dict[str, Any], inputs: dict[str, Path], room: Path, context: StageContext
+) -> None:
     """A stage that keeps one core busy."""
     found = str(spec["number"]).encode()
     for _ in range(spec["loops"]):

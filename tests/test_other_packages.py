@@ -104,12 +104,11 @@ def test_a_metric_that_cannot_be_loaded_is_named_and_stops_nothing(
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-metric\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[fairweight.metrics]\nnone = no_such_module_at_all\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._load_others.cache_clear()
+    monkeypatch.setattr(registry.METRICS, "_loaded", False)
     try:
         with pytest.warns(UserWarning, match=r"package 'broken-metric' .*ModuleNotFoundError"):
             found = registry.metrics()
     finally:
         monkeypatch.undo()
-        registry._load_others.cache_clear()
     assert "accuracy" in {entry.name for entry in found}
     assert registry.metrics() == found

@@ -11,7 +11,7 @@ import pandas as pd
 
 import fairweight as fw
 from fairweight.auditing.explain.attributes import attribute_values, settings_table
-from fairweight.auditing.explain.explanations import Asked
+from fairweight.auditing.explain.explanations import ExplainRequest
 from fairweight.auditing.mitigate.mitigation import prediction_table, two_parts, variants_with
 from fairweight.auditing.mitigate.reaudit import reaudit
 from fairweight.auditing.mitigate.thresholds import apply_thresholds, fit_thresholds
@@ -104,7 +104,7 @@ def audit_of_attributes() -> AuditResult:
     made = fw.audit_table(
         joint_table(models, halves.test, ATTRIBUTES), task="task", groups=list(CATEGORIES),
         train=training(halves.train, ATTRIBUTES), variants=described(models, halves.test),
-        n_boot=N_BOOT, explain=Asked(parts=("exemplars",)),
+        n_boot=N_BOOT, explain=ExplainRequest(parts=("exemplars",)),
     )  # fmt: skip
     settings = [("joint", made.result)]
     settings += [("single", single_audit(halves, name)) for name in ALONE]

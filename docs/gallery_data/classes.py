@@ -12,7 +12,7 @@ import fairweight as fw
 from fairweight.auditing.choose.choice import Wishes, choice_from
 from fairweight.auditing.choose.tables import as_result
 from fairweight.auditing.explain.class_rows import class_covariates
-from fairweight.auditing.explain.explanations import Asked
+from fairweight.auditing.explain.explanations import ExplainRequest
 from fairweight.auditing.explain.images import measure
 from fairweight.specs.audit import AuditOptions
 from fairweight.studies.demo import Halves, load, softmax
@@ -90,7 +90,7 @@ def audit_of_classes() -> AuditResult:
     made = fw.audit_table(
         tables.predictions, **given, train=tables.train, groups=[*groups, "hand"], cluster="writer",
         n_boot=N_BOOT,
-        explain=Asked(
+        explain=ExplainRequest(
             parts=("exemplars", "individuals", "classes", "similarity"), group="hand",
             measure=measure(halves.test, halves.train), images=halves.test,
             covariates={"digits": covariates},

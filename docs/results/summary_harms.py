@@ -11,7 +11,7 @@ import pandas as pd
 from study_tables import markdown
 
 from fairweight.auditing.archive import load
-from fairweight.report.finding import Change, Verdict, find
+from fairweight.report.finding import Change, ScopeFinding, find
 from fairweight.studies.claims import ENOUGH_MEMBERS
 
 KINDS = {
@@ -36,7 +36,7 @@ class Harm:
     zeros: float
     smaller: float  # the dense file over this one, both compressed
     members: int
-    verdict: Verdict
+    verdict: ScopeFinding
 
     @property
     def hardest(self) -> Change | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.choose.choice import Choice
     from fairweight.auditing.exemplars.exemplars import Exemplars
-    from fairweight.auditing.explain.explanations import Asked
+    from fairweight.auditing.explain.explanations import ExplainRequest
     from fairweight.auditing.gate.verdict import Require, Verdict
     from fairweight.auditing.prediction_matrix import Answers
     from fairweight.auditing.preflight.preflight import Preflight
@@ -295,7 +295,7 @@ def audit(
     filters: bool = True,
     fixed_side: str | None = None,
     confirmatory: Sequence[tuple[str, str]] = (),
-    explain: Asked | Sequence[str] | None = None,
+    explain: ExplainRequest | Sequence[str] | None = None,
     command: str | None = None,
     progress: Progress | None = None,
 ) -> Audit:
@@ -421,7 +421,7 @@ def audit_table(
     filters: bool = True,
     fixed_side: str | None = None,
     confirmatory: Sequence[tuple[str, str]] = (),
-    explain: Asked | Sequence[str] | None = None,
+    explain: ExplainRequest | Sequence[str] | None = None,
     command: str | None = None,
     progress: Progress | None = None,
 ) -> Audit:
@@ -548,15 +548,17 @@ def _once(whole: Given, named: Given, kind: str) -> Given:
     return whole
 
 
-def _looked_for(explain: Asked | Sequence[str] | None, options: AuditOptions) -> Asked | None:
+def _looked_for(
+    explain: ExplainRequest | Sequence[str] | None, options: AuditOptions
+) -> ExplainRequest | None:
     if explain is None:
         return None
-    from fairweight.auditing.explain.explanations import Asked
+    from fairweight.auditing.explain.explanations import ExplainRequest
 
-    if isinstance(explain, Asked):
+    if isinstance(explain, ExplainRequest):
         return explain
     parts = (explain,) if isinstance(explain, str) else tuple(explain)
-    return Asked(parts=parts, alpha=options.alpha, random_state=options.random_state)
+    return ExplainRequest(parts=parts, alpha=options.alpha, random_state=options.random_state)
 
 
 def tables_given(source: Any) -> TableSpec:
@@ -764,7 +766,7 @@ def explain(
         The data set of the examples, whose images are measured; the folder with data sets; options
         of the data set.
     """
-    from fairweight.auditing.explain.explanations import PARTS, Asked
+    from fairweight.auditing.explain.explanations import PARTS, ExplainRequest
 
     chosen = options or AuditOptions()
     measure = covariates = images = None
@@ -774,7 +776,7 @@ def explain(
 
         images = load_data(dataset, data, **dict(dataset_options or {}))
         measure, covariates = measure_dataset(images), training_covariates(images)
-    asked = Asked(
+    asked = ExplainRequest(
         parts=PARTS if parts is None else tuple(parts),
         by=individual,
         group=individual_group,

@@ -77,7 +77,7 @@ def made_report(folder: Path) -> Path:
     import pandas as pd
 
     import fairweight as fw
-    from fairweight.auditing.explain.explanations import Asked
+    from fairweight.auditing.explain.explanations import ExplainRequest
     from fairweight.data import Images
     from fairweight.data.codecs import png
 
@@ -104,7 +104,7 @@ def made_report(folder: Path) -> Path:
         "example_id": names, "label": words[label], "pred_dense": words[label],
         "pred_a": words[first], "pred_b": words[second], "sex": ["f", "m"] * 6,
     }  # fmt: skip
-    asked = Asked(parts=("exemplars",), images=images)
+    asked = ExplainRequest(parts=("exemplars",), images=images)
     made = fw.audit_table(table, groups=["sex"], explain=asked, n_boot=20, min_group=2)
     made.save_html(folder / "report.html")
     (folder / "audit.json").write_text(made.to_json(), encoding="utf-8")

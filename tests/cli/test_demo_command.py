@@ -18,7 +18,7 @@ import pytest
 
 from fairweight import api
 from fairweight.studies.demo import DemoTables, load
-from fairweight.studies.population_demo import Recipe
+from fairweight.studies.population_demo import FamilyRecipe
 
 from .conftest import PROGRAM, Outcome, Run, document, numbers, process
 
@@ -78,7 +78,7 @@ def test_another_seed_gives_other_numbers(
 # --- populations --------------------------------------------------------------------------------
 
 
-def invented(recipe: Recipe, models: Path, **_: Any) -> DemoTables:
+def invented(recipe: FamilyRecipe, models: Path, **_: Any) -> DemoTables:
     """Three members of two variants by chance, as quick as can be; and a model of each."""
     rng, halves = np.random.default_rng(recipe.seed), load(recipe.seed)
     frames = []
@@ -128,7 +128,7 @@ def test_a_population_is_audited_with_its_parents(
 def test_a_failure_leaves_an_earlier_demo_as_it_was(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full_disk(recipe: Recipe, models: Path, **options: Any) -> DemoTables:
+    def full_disk(recipe: FamilyRecipe, models: Path, **options: Any) -> DemoTables:
         invented(recipe, models)
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -183,7 +183,9 @@ def test_an_interrupt_ends_all_of_its_processes_with_one_sentence(tmp_path: Path
 
 def test_help_tells_the_two_apart(run: Run) -> None:
     told = " ".join(run("demo", "--help").done().out.split())
-    assert f"{Recipe().members} dense CNNs, each with two pruned copies and an int8 one" in told
+    assert (
+        f"{FamilyRecipe().members} dense CNNs, each with two pruned copies and an int8 one" in told
+    )
     assert "in seconds and without torch" in told
 
 

@@ -6,8 +6,9 @@ import inspect
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import pytest
 import typer.main
@@ -17,6 +18,9 @@ from fairweight import cli
 from fairweight.base.fields import options_of
 from fairweight.cli.app import app
 from fairweight.specs.audit import AuditOptions
+from fairweight.specs.data import Data
+from fairweight.specs.similarity import Similarity
+from fairweight.specs.training import Model, Training
 from fairweight.tables.spec import TableSpec
 
 ROOT = typer.main.get_command(app)
@@ -70,14 +74,49 @@ def test_a_wrong_value_names_the_option(
     assert said in capsys.readouterr().err
 
 
-def test_the_shell_completes_choices() -> None:
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("audit --correction", ["holm", "bh", "none"]),
+        ("train --optimizer", ["sgd", "adam"]),
+        ("predict --part", ["test", "validation", "train"]),
+    ],
+)
+def test_the_shell_completes_choices(words: str, completed: list[str]) -> None:
     program = str(Path(sys.executable).with_name("fairweight"))
     asked = {"_FAIRWEIGHT_COMPLETE": "complete_bash", "COMP_CWORD": "3"}
-    asked["COMP_WORDS"] = "fairweight audit --correction "
+    asked["COMP_WORDS"] = f"fairweight {words} "
     told = subprocess.run(
         [program], capture_output=True, text=True, env={**os.environ, **asked}, check=False
     )
-    assert told.stdout.split() == ["holm", "bh", "none"]
+    assert told.stdout.split() == completed
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "flags"),
+    [
+        ("train", Data, {"--test": "test", "--validation": "validation", "--size": "size",
+                         "--split-by": "split_by", "--split-seed": "split_seed",
+                         "--backdoor": "backdoor"}),
+        ("train", Model, {"--width": "width"}),
+        ("train", Training, {"--seed": "seed"}),
+        ("similarity", Similarity, {"--measure": "measure", "--variant": "variant",
+                                    "--maps": "maps", "--size": "size", "--examples": "examples",
+                                    "--threshold": "threshold", "--directions": "directions",
+                                    "--ridge": "ridge", "--minibatch": "minibatch",
+                                    "--features": "features"}),
+    ],
+)  # fmt: skip
+def test_options_of_the_lab_have_the_defaults_and_choices_of_the_specs(
+    name: str, spec: type[Any], flags: dict[str, str]
+) -> None:
+    by_flag = {parameter.opts[0]: parameter for parameter in command(name).params}
+    held = {field.name: field for field in fields(spec)}
+    kinds = get_type_hints(spec)
+    for flag, field in flags.items():
+        assert by_flag[flag].default == held[field].default
+        if get_origin(kinds[field]) is Literal:
+            assert by_flag[flag].metavar == "|".join(get_args(kinds[field]))
 
 
 @pytest.mark.parametrize(

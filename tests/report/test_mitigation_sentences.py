@@ -30,7 +30,7 @@ def test_what_helps_and_who_pays_is_said() -> None:
         change("accuracy", "group", "cannot tell", "dense", group="sex=f"),
     )
     assert "it helps, threshold bias" in helped
-    assert "TCB 0.600 → 0.700" in helped
+    assert "(TCB) 0.600 → 0.700" in helped
     assert "worse in 1 of 1 comparison by group" in worse
     assert "sex=f" in worse
     assert dense.endswith("against dense: no group or class is shown to be worse in 1 comparison.")

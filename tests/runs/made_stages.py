@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fairweight.runs import store_layout
-from fairweight.runs.executor import Context
+from fairweight.runs.executor import StageContext
 from fairweight.runs.stage import Stage, digest, key_of
 
 Spec = dict[str, Any]
@@ -63,7 +63,7 @@ def outputs_of(root: Path, stages: Sequence[Stage]) -> dict[str, str]:
     return {s.label: (store_layout.stage(root, s.key) / "out.txt").read_text() for s in stages}
 
 
-def mix(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
+def mix(spec: Spec, inputs: Inputs, room: Path, context: StageContext) -> None:
     """A digest of the name and of all inputs, after some steps that survive an interruption."""
     _note(spec["name"], context)
     steps, step = spec.get("steps", 1), context.work / "step"
@@ -79,16 +79,16 @@ def mix(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
     (room / "out.txt").write_text(digest("\n".join([spec["name"], *above])))
 
 
-def fails(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
+def fails(spec: Spec, inputs: Inputs, room: Path, context: StageContext) -> None:
     _note(spec["name"], context)
     raise ZeroDivisionError(f"{spec['name']} cannot be divided")
 
 
-def leaves(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
+def leaves(spec: Spec, inputs: Inputs, room: Path, context: StageContext) -> None:
     raise SystemExit(3)
 
 
-def killed(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
+def killed(spec: Spec, inputs: Inputs, room: Path, context: StageContext) -> None:
     """Its process is killed the first `times` times."""
     _note(spec["name"], context)
     assert context.data is not None
@@ -97,30 +97,30 @@ def killed(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
     (room / "out.txt").write_text("survived")
 
 
-def unhurried(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
+def unhurried(spec: Spec, inputs: Inputs, room: Path, context: StageContext) -> None:
     """Does not look at the clock."""
     _note(spec["name"], context)
     time.sleep(60)
 
 
-def full_disk(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
+def full_disk(spec: Spec, inputs: Inputs, room: Path, context: StageContext) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def facts(spec: Spec, inputs: Inputs, room: Path, context: Context) -> None:
+def facts(spec: Spec, inputs: Inputs, room: Path, context: StageContext) -> None:
     """What a stage sees of its process."""
     print("words that nobody should see")
     seen = os.environ["OMP_NUM_THREADS"], os.getsid(0) == os.getpid()
     (room / "out.txt").write_text(" ".join(map(str, seen)))
 
 
-def _note(name: str, context: Context) -> None:
+def _note(name: str, context: StageContext) -> None:
     root, key = context.work.parent.parent, context.work.name
     again = " though it was done" if store_layout.manifest(root, key).exists() else ""
     _append(context, "log", name + again)
 
 
-def _append(context: Context, file: str, line: str) -> None:
+def _append(context: StageContext, file: str, line: str) -> None:
     assert context.data is not None
     descriptor = os.open(context.data / file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.write(descriptor, f"{line}\n".encode())

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 import fairweight.runs
 from fairweight.errors import UnknownNameError
-from fairweight.runs.executor import Context, OutOfTime
+from fairweight.runs.executor import OutOfTime, StageContext
 from fairweight.runs.plan import Plan, plan
 from fairweight.runs.stage import STAGES
 from fairweight.runs.stages import train
@@ -39,7 +39,7 @@ def stopped_after(calls: int, room: Path, work: Path) -> tuple[int, int]:
 
     room.mkdir()
     with pytest.raises(OutOfTime):
-        train(SPEC, {}, room, Context(data=None, work=work, report=report))
+        train(SPEC, {}, room, StageContext(data=None, work=work, report=report))
     state = json.loads((work / "training" / "state.json").read_text())
     return state["epoch"], state["step"]
 

@@ -15,11 +15,13 @@ from fairweight.errors import InputError
 from fairweight.specs.training import Training
 from fairweight.studies import population_demo
 from fairweight.studies.demo import DemoTables, load
-from fairweight.studies.population_demo import Recipe, populations
+from fairweight.studies.population_demo import FamilyRecipe, populations
 from fairweight.tables.companions import parents
 
 BRIEF = Training(epochs=3, batch_size=64, optimizer="adam", lr=0.01)
-SMALL = Recipe(1, members=2, training=BRIEF, finetuning=replace(BRIEF, epochs=1), sparsities=(0.5,))
+SMALL = FamilyRecipe(
+    1, members=2, training=BRIEF, finetuning=replace(BRIEF, epochs=1), sparsities=(0.5,)
+)
 VARIANTS = ["dense", "pruned-50", "int8"]
 
 
@@ -105,12 +107,12 @@ def test_training_teaches(made: tuple[DemoTables, Path]) -> None:
 @pytest.mark.parametrize(
     ("recipe", "sentence"),
     [
-        (Recipe(seed=-1), "seed is -1, but it must be from 0"),
-        (Recipe(members=0), "members is 0, but it must be from 1"),
+        (FamilyRecipe(seed=-1), "seed is -1, but it must be from 0"),
+        (FamilyRecipe(members=0), "members is 0, but it must be from 1"),
     ],
 )
 def test_options_outside_their_range_are_refused(
-    recipe: Recipe, sentence: str, tmp_path: Path
+    recipe: FamilyRecipe, sentence: str, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=sentence):
         populations(recipe, tmp_path)

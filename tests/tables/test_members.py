@@ -13,7 +13,7 @@ from fairweight.auditing.counts.cube_file import read_cubes, write_cube
 from fairweight.auditing.counts.group_by import count
 from fairweight.errors import InputError
 from fairweight.tables.align import align
-from fairweight.tables.joins import LeftOut
+from fairweight.tables.joins import LeftOutExamples
 from fairweight.tables.spec import TableSpec, sources_of
 
 
@@ -30,16 +30,18 @@ def model(ids: list[int], **more: Any) -> pd.DataFrame:
     ).assign(**more)
 
 
-def left_out(tables: Any, **more: Any) -> list[LeftOut]:
+def left_out(tables: Any, **more: Any) -> list[LeftOutExamples]:
     with align(
         TableSpec(sources_of(tables), missing="drop", **{"groups": ["sex"]} | more)
     ) as found:
         return list(found.left_out)
 
 
-def part(label: str | None, sex: Any, lacks: str, n: int, weight: float | None = None) -> LeftOut:
+def part(
+    label: str | None, sex: Any, lacks: str, n: int, weight: float | None = None
+) -> LeftOutExamples:
     groups = {} if sex is ... else {"sex": sex}
-    return LeftOut(None, label, groups, tuple(lacks.split("+")), n, weight or float(n))
+    return LeftOutExamples(None, label, groups, tuple(lacks.split("+")), n, weight or float(n))
 
 
 ALL = list(range(10))
@@ -192,7 +194,7 @@ def test_a_cube_keeps_them_and_cubes_add(tmp_path: Any) -> None:
     assert sum(p.n for p in both.left_out) == 20
     # Suppressed cells are examples of which nothing is known: one cell here, of at most 99.
     few, _, _ = read_cubes([tmp_path / "few"])
-    assert few.left_out == (*cube.left_out, LeftOut(None, None, {}, (), 99, 99.0))
+    assert few.left_out == (*cube.left_out, LeftOutExamples(None, None, {}, (), 99, 99.0))
     audit = fw.audit_table(str(tmp_path / "few"), n_boot=20)
     assert set(audit.result.left_out["lacks"]) == {"int8", "(suppressed)"}
 

@@ -9,7 +9,7 @@ import threading
 import duckdb
 import pytest
 
-from fairweight.tables.connection import Interrupts, Workspace
+from fairweight.tables.connection import QueryInterrupts, Workspace
 
 ENDLESS = "SELECT sum(hash(range)) FROM range(100000000000000)"
 
@@ -60,7 +60,7 @@ def test_others_who_listen_are_left_alone() -> None:
 
 def test_other_threads_do_not_touch_signals() -> None:
     with duckdb.connect() as connection:
-        thread = threading.Thread(target=lambda: Interrupts(connection).close())
+        thread = threading.Thread(target=lambda: QueryInterrupts(connection).close())
         thread.start()
         thread.join()
     assert listening() == -1

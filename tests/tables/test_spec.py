@@ -132,7 +132,7 @@ def test_values_are_put_into_one_form() -> None:
     {"sources": [{"path": "a"}], "missing": "never"},
 ])  # fmt: skip
 def test_what_others_wrote_is_refused_or_ignored(held: dict[str, Any]) -> None:
-    from fairweight.auditing.archive import tables_of
+    from fairweight.auditing.document import tables_of
 
     assert tables_of({"tables": held}) is None
 

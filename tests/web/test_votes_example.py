@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairweight.auditing.prediction_matrix import from_arrays
-from fairweight.web.cards import Votes, examples
+from fairweight.web.cards import SideAnswers, examples
 from fairweight.web.votes.filters import Filters, pairs, select
 from fairweight.web.votes.index import VoteIndex
 from fairweight.web.votes.writer import Texts, write_texts
@@ -42,7 +42,7 @@ def animals(tmp_path: Path) -> VoteIndex:
     return as_index(made, tmp_path)
 
 
-def votes_of(side: Votes) -> dict[str, int]:
+def votes_of(side: SideAnswers) -> dict[str, int]:
     return {bar.answer: bar.votes for bar in side.bars}
 
 

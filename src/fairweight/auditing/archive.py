@@ -12,23 +12,31 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing import schema
-from fairweight.auditing.columns import Kind
-from fairweight.auditing.result import AuditResult, Provenance
-from fairweight.auditing.schema import AUDIT_TABLES, LARGEST_WHOLE, REMEDY, TABLES, other_form
+from fairweight.auditing.document import (
+    COMPUTED,
+    CUBE,
+    SCHEMA,
+    STORED,
+    VARIANTS,
+    Fields,
+    StoredTables,
+    families_of,
+    pairing_of,
+    parsed,
+    provenance_of,
+)
+from fairweight.auditing.result import AuditResult
+from fairweight.auditing.schema import AUDIT_TABLES, TABLES, other_form
 from fairweight.auditing.table_files import (
     plain,
     plain_records,
-    read_parquet,
     write_csv,
     write_parquet,
 )
@@ -44,13 +52,9 @@ if TYPE_CHECKING:
 
     from fairweight.auditing.counts.cube import Cube
 
-SCHEMA = 2
 AUDIT = "audit.json"
-CUBE, VARIANTS = "cube", "variants"
-STORED, COMPUTED = "stored", "computed"
 MOST_ROWS = 2_000  # of one table in audit.json
 MOST_CELLS = 1_000_000  # of a cube: with more it is nearly the table itself
-CONFIRMATORY = frozenset(("accuracy", "recall"))  # and what a policy names
 HERE = ("overall", "group", "class")  # by what: rows of audit.json
 
 
@@ -200,8 +204,11 @@ def _small(result: AuditResult, away: Any) -> dict[str, pd.DataFrame]:
     """The rows of audit.json: of confirmatory metrics overall, by group and by class."""
     import pandas as pd
 
+    from fairweight.auditing.metrics import confirmatory
+
     told = result.results["family"].fillna("").str.startswith("confirmatory")
-    metrics = CONFIRMATORY | {*result.results.loc[told, "metric"]}
+    # Those of every audit, and those that a policy names.
+    metrics = {metric for metric, _ in confirmatory()} | {*result.results.loc[told, "metric"]}
     metrics |= {metric for metric, _ in result.provenance.options.get("confirmatory", ())}
     chosen = result.results[~away]
     chosen = chosen[chosen["metric"].isin(metrics)]
@@ -297,16 +304,7 @@ def _dumped(document: Mapping[str, Any]) -> str:
     return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
 
-# --- reading: every field is checked here, so that nobody after it meets another form ----------
-
-_PLAIN = (str, bool, int, float)
-_TABLE_NAME = re.compile("[a-z][a-z0-9_]*")
-_OPTIONS: dict[str, type | tuple[type, ...]] = {
-    "alpha": float, "margin": float, "group_error": (int, float), "reference_shift": float,
-    "n_boot": int, "min_group": int, "random_state": int, "exact": bool, "filters": bool,
-    "members": str, "correction": str, "zero_baseline": str, "confirmatory": list,
-    "positive": (str, NoneType), "fixed_side": (str, NoneType),
-}  # fmt: skip
+# --- reading -------------------------------------------------------------------------------------
 
 
 def stored_at(path: str | Path) -> Path | None:
@@ -363,54 +361,26 @@ def load(path: str | Path, *, lone: bool = False) -> AuditResult:
         ) from None
     except UnicodeDecodeError:
         raise InputError(f"'{place.name}' is not UTF-8 text; give an audit.json.") from None
-    return _read(_parsed(text), place, lone)
+    return _read(parsed(text), place, lone)
 
 
 def from_json(text: str) -> AuditResult:
     """The audit that `to_json` wrote; an error names the first field that has another form."""
-    return _read(_parsed(text), None, False)
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    def no_number(name: str) -> Any:
-        raise InputError(f"The audit holds {name}, which is no number of JSON; {REMEDY}.")
-
-    try:
-        document = json.loads(text, parse_constant=no_number)
-        if "\\ud" in text.lower():  # half a character, which no file can hold
-            json.dumps(document, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"The audit is not valid JSON (line {error.lineno}, column {error.colno}); {REMEDY}."
-        ) from None
-    except UnicodeEncodeError:
-        raise InputError(f"The audit holds text that is no UTF-8; {REMEDY}.") from None
-    except InputError:
-        raise
-    except (RecursionError, ValueError):
-        raise InputError(
-            f"The audit is not valid JSON (nested too deep, or too long a number); {REMEDY}."
-        ) from None
-    number = document.get("schema") if isinstance(document, dict) else None
-    if type(number) is not int or not 1 <= number <= SCHEMA:
-        raise InputError(
-            f"The audit has the schema {shown(repr(number), 60)}, this version reads schemas 1 to "
-            f"{SCHEMA}; make the audit again, or read it with the version of fairweight that wrote "
-            "it."
-        )
-    return dict(document)
+    return _read(parsed(text), None, False)
 
 
 def _read(document: Mapping[str, Any], place: Path | None, lone: bool) -> AuditResult:
     """The audit of a document, with the tables beside it."""
-    field = _Fields(document, "")
+    field = Fields(document, "")
     variants, tasks = field.texts("variants"), field.texts("tasks")
     baseline = field.text("baseline")
     if not variants or baseline in variants:
         raise other_form("variants", "should name the compressed models, without the baseline")
-    reader = _Tables(field, place, lone, {"variant": {baseline, *variants}, "task": set(tasks)})
+    reader = StoredTables(
+        field, place, lone, {"variant": {baseline, *variants}, "task": set(tasks)}
+    )
     frames = {name: reader.frame(name, field, TABLES[name].later) for name in AUDIT_TABLES}
-    families = _read_families(field)
+    families = families_of(field)
     cube = None
     if place is not None and (place.parent / "tables" / f"{CUBE}.parquet").is_file():
         cube = inside(place.parent, f"tables/{CUBE}.parquet", links=True)
@@ -424,9 +394,9 @@ def _read(document: Mapping[str, Any], place: Path | None, lone: bool) -> AuditR
         single_columns=field.texts("single_columns"),
         n_examples=field.whole("n_examples"),
         test_set=field.text("test_set", empty=True, later=True),
-        pairing=_pairing(field),
+        pairing=pairing_of(field),
         notes=field.texts("notes", several=True),
-        provenance=_provenance(field),
+        provenance=provenance_of(field),
         variants_table=reader.variants(),
         explanations=reader.explanations(),
         cube=cube,
@@ -439,262 +409,6 @@ def _read(document: Mapping[str, Any], place: Path | None, lone: bool) -> AuditR
     )
     away = {(one["metric"], one["by"]): one["rows"] for one in families if one["held"] == COMPUTED}
     return _completed(result, away) if away and not reader.partial else result
-
-
-@dataclass(frozen=True)
-class _Fields:
-    """The fields of an object; each is given in the form that was asked for."""
-
-    held: Mapping[str, Any]
-    inside: str  # "provenance." for the fields of that object
-
-    def take(self, name: str, kind: type | tuple[type, ...], form: str, later: bool = False) -> Any:
-        if name not in self.held:
-            if later:
-                return None
-            raise other_form(self.inside + name, "is missing")
-        value = self.held[name]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, float)):
-            raise other_form(self.inside + name, f"should be {form}")
-        return value
-
-    def text(self, name: str, *, empty: bool = False, later: bool = False) -> Any:
-        kinds, form = ((str, NoneType), "text or null") if empty else (str, "text")
-        return self.take(name, kinds, form, later)
-
-    def texts(self, name: str, *, several: bool = False) -> tuple[str, ...]:
-        """A list of texts; of names, each once, unless `several` may be alike."""
-        found = self.take(name, list, "a list of texts")
-        if not all(isinstance(item, str) for item in found):
-            raise other_form(self.inside + name, "should be a list of texts")
-        if not several and len(set(found)) < len(found):
-            raise other_form(self.inside + name, "should hold every name once")
-        return tuple(found)
-
-    def whole(self, name: str) -> int:
-        found: int = self.take(name, int, "a whole number")
-        if not 0 <= found <= LARGEST_WHOLE:
-            raise other_form(self.inside + name, "should be a whole number of at least 0")
-        return found
-
-    def object(self, name: str, later: bool = False) -> Mapping[str, Any]:
-        return self.take(name, dict, "an object", later) or {}
-
-    def rows(self, name: str, later: bool = False) -> list[dict[str, Any]]:
-        found = self.take(name, list, "a list of rows", later) or []
-        if not all(isinstance(row, dict) for row in found):
-            raise other_form(self.inside + name, "should be a list of rows")
-        return found
-
-
-class _Tables:
-    """The tables of a stored audit: from the files beside it, or from the document itself."""
-
-    def __init__(
-        self,
-        field: _Fields,
-        place: Path | None,
-        lone: bool,
-        known: Mapping[str, Collection[str]],
-    ) -> None:
-        self.field, self.known = field, known
-        self.folder = None if place is None else place.parent
-        self.lone = lone
-        self.partial = False  # whether some rows are not here
-        self.sizes: dict[str, tuple[int, int]] = {}  # rows, and how many are in the document
-        if field.held["schema"] == 1:
-            return
-        listed = _Fields(field.object("tables"), "tables.")
-        for name in listed.held:
-            if not _TABLE_NAME.fullmatch(name) or name == CUBE:  # it becomes the name of a file
-                raise InputError(f"The audit has a table called '{shown(name, 60)}'; {REMEDY}.")
-            size = _Fields(listed.object(name), f"tables.{name}.")
-            self.sizes[name] = size.whole("rows"), size.whole("here")
-        if absent := [name for name in AUDIT_TABLES if name not in listed.held]:
-            raise other_form(f"tables.{absent[0]}", "is missing")
-
-    def frame(self, name: str, where: _Fields, later: bool = False) -> pd.DataFrame:
-        """One table, checked; `where` has its rows if the document has them."""
-        place = f"{where.inside}{name}"
-        rows, here = self.sizes.get(name, (None, 0))
-        if rows is not None and self.folder is not None and self._file(name).is_file():
-            away = self._left_to_the_cube() if name == "results" else 0
-            held = read_parquet(self.folder, f"tables/{name}.parquet", name, rows - away)
-        else:
-            if rows is not None and here < rows:
-                self._refuse_or_note(name)
-            found = where.rows(name, later=later or rows is not None)
-            if rows is not None and len(found) != here:
-                raise other_form(place, f"has {len(found):,} rows in place of {here:,}")
-            held = _from_rows(name, found, place)
-        schema.check(name, held, self.known, place)
-        return held
-
-    def variants(self) -> pd.DataFrame | None:
-        """The table of models that was given."""
-        if not self.sizes:
-            kinds = (list, NoneType)
-            if self.field.take("variants_table", kinds, "a list of rows or null") is None:
-                return None
-        elif VARIANTS not in self.sizes:
-            return None
-        held = {**self.field.held, VARIANTS: self.field.held.get("variants_table", [])}
-        found = self.frame(VARIANTS, _Fields(held, ""))
-        names = found.get("variant")
-        if len(found) and (names is None or names.dtype != "str" or names.isna().any()):
-            raise other_form("variants_table.variant", "should be text in every row")
-        return found
-
-    def explanations(self) -> dict[str, pd.DataFrame]:
-        """Tables of exemplars and explanations."""
-        told = _Fields(self.field.object("explanations", later=True), "explanations.")
-        names = [name for name in self.sizes if name not in (*AUDIT_TABLES, VARIANTS)]
-        if not self.sizes:
-            names = list(told.held)
-        for name in names:
-            if not _TABLE_NAME.fullmatch(name):
-                raise InputError(
-                    f"The audit has an explanation called '{shown(name, 60)}'; {REMEDY}."
-                )
-        return {name: self.frame(name, told) for name in names}
-
-    def _file(self, name: str) -> Path:
-        assert self.folder is not None
-        return self.folder / "tables" / f"{name}.parquet"
-
-    def _left_to_the_cube(self) -> int:
-        return sum(one["rows"] for one in _read_families(self.field) if one["held"] == COMPUTED)
-
-    def _refuse_or_note(self, name: str) -> None:
-        if not self.lone:
-            raise InputError(
-                f"audit.json stands without its folder tables/ (tables/{name}.parquet); give the "
-                "folder that fairweight audit wrote. Alone it serves fairweight gate, as far as "
-                "its rows reach."
-            )
-        self.partial = True
-
-
-def _from_rows(table: str, rows: list[dict[str, Any]], place: str) -> pd.DataFrame:
-    """Rows of JSON as a frame; all have the same columns, each of one kind (or null)."""
-    import pandas as pd
-
-    if rows:
-        keys = rows[0].keys()
-        schema.refuse(
-            [row.keys() != keys for row in rows], place, "should have the same columns as before"
-        )
-    entry = TABLES.get(table)
-    kinds: dict[str, Any] = {} if entry is None else entry.kinds
-    known = entry.names if entry is not None else ()
-    # Columns that an earlier version did not have are empty.
-    own = list(rows[0]) if rows else []
-    audit = entry is not None and entry.of == "audit"
-    names = dict.fromkeys((*known, *own) if audit else (*own, *known))
-    made = {}
-    for name in names:
-        values = [row.get(name) for row in rows]
-        _check_cells(f"{place}.{name}", values, kinds.get(name))
-        made[name] = pd.Series(values, dtype=object)
-    return schema.typed(table, pd.DataFrame(made, columns=list(names)))
-
-
-_ALLOWED: dict[Any, tuple[type, ...]] = {
-    "text": (str,), "number": (int, float), "whole": (int, float), "truth": (bool,),
-    "mixed": _PLAIN, None: _PLAIN,
-}  # fmt: skip
-
-
-def _check_cells(place: str, values: list[Any], kind: Kind | None) -> None:
-    """Raise where a cell of JSON is not of the column's kind; without a kind, all are alike."""
-    kinds = {type(value) for value in values} - {NoneType}
-    allowed = set(_ALLOWED[kind])
-    if not kinds <= allowed:
-        form = "texts, or numbers," if kind in (None, "mixed") else schema.FORMS[kind]
-        strange = [value is not None and type(value) not in allowed for value in values]
-        schema.refuse(strange, place, f"should be {form} or null")
-    if kind is None and len(kinds) > 1 and kinds != {int, float}:
-        raise other_form(place, "should be texts, or numbers, or null")
-    if int in kinds:
-        large = [type(value) is int and abs(value) > LARGEST_WHOLE for value in values]
-        schema.refuse(large, place, "holds a number that no audit has")
-
-
-def _pairing(field: _Fields) -> dict[str, str]:
-    found = dict(field.object("pairing"))
-    if not all(isinstance(kind, str) for kind in found.values()):
-        raise other_form("pairing", "should name a way of pairing for every variant")
-    return found
-
-
-def _provenance(field: _Fields) -> Provenance:
-    origin = _Fields(field.object("provenance"), "provenance.")
-    options = _Fields(origin.object("options"), "provenance.options.")
-    for name, kind in _OPTIONS.items():
-        options.take(name, kind, f"of the kind {getattr(kind, '__name__', 'number')}", later=True)
-    for name in ("alpha", "margin"):
-        if not 0 < options.held.get(name, 0.5) < 1:
-            raise other_form(f"provenance.options.{name}", "should lie between 0 and 1")
-    inputs = origin.rows("inputs")
-    for number, one in enumerate(inputs):
-        given = _Fields(one, f"provenance.inputs.{number}.")
-        given.text("name"), given.text("sha256", empty=True), given.whole("rows")
-    return Provenance(
-        version=origin.text("version"),
-        command=origin.text("command", empty=True),
-        created=origin.text("created"),
-        inputs=tuple(inputs),
-        options=dict(options.held),
-        request=_request(field, origin),
-    )
-
-
-# Options of the audit of version 0.1.0 that take no value and say nothing about tables.
-_SWITCHES = ("--exact", "--no-filters", "--suppress-small", "--overwrite", "--quiet", "-q")
-
-
-def tables_of(request: Any, command: Any = None) -> TableSpec | None:
-    """The tables of a stored request; None where it names none that can be read.
-
-    Audits of schema 1 have the command alone; it is read here and nowhere else.
-    """
-    try:
-        if isinstance(request, Mapping) and request:
-            return TableSpec.from_json(request["tables"])
-        words = shlex.split(command or "")
-        if words[:2] == ["fairweight", "audit"]:
-            return TableSpec.from_words(words[2:], _SWITCHES)
-    except (InputError, AttributeError, KeyError, TypeError, ValueError):
-        pass  # not written by us
-    return None
-
-
-def _request(field: _Fields, origin: _Fields) -> dict[str, Any]:
-    held = field.take("request", (dict, NoneType), "an object or null", later=True)
-    if held is not None or field.held["schema"] != 1:
-        return dict(held or {})
-    command = origin.text("command", empty=True)
-    tables = tables_of(None, command)
-    if tables is None:
-        return {}
-    words = shlex.split(command)
-    out = {"out": words[words.index("--out") + 1]} if "--out" in words[:-1] else {}
-    return {"tables": tables.to_json(), **out}
-
-
-def _read_families(field: _Fields) -> list[dict[str, Any]]:
-    """What the document says of every family; [] of schema 1, which has all rows."""
-    if field.held["schema"] == 1:
-        return []
-    found = field.rows("families")
-    for number, one in enumerate(found):
-        of = _Fields(one, f"families.{number}.")
-        of.text("metric")
-        if of.text("by") not in schema.WORDS["by"] or of.text("held") not in (STORED, COMPUTED):
-            raise other_form(f"families.{number}", "is none that an audit has")
-        for name in ("rows", "here", "limits", "limits_here"):
-            of.whole(name)
-    return found
 
 
 # Rows that are computed on request: the audit of the stored cube, of which some families are taken.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing import schema
-from fairweight.auditing.compare.comparison import Comparison, Training, comparison
+from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
 from fairweight.auditing.compare.simultaneous import Signs, draw_signs
@@ -23,6 +23,7 @@ from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.confusion import confusion, data_table, left_out_table
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import resolve_positive
+from fairweight.auditing.metrics import metric
 from fairweight.auditing.pairing import Parents
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.auditing.vocabulary import of_cube, some
@@ -37,7 +38,7 @@ from fairweight.tables.spec import TableSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairweight.auditing.explain.explanations import Asked
+    from fairweight.auditing.explain.explanations import ExplainRequest
     from fairweight.auditing.result import AuditResult
     from fairweight.tables.align import Aligned
     from fairweight.tables.sources import Source
@@ -90,7 +91,7 @@ def run(
     side = _fixed_side(cube, request.options.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.tables.positive)
-    train = None if training is None else Training(training)
+    train = None if training is None else TrainingCounts(training)
     asked = request.tables.positive
     progress("random signs", 0, 1)
     signs = draw_signs(cube, request.baseline, request.variants, request.groupings, request.options)
@@ -196,7 +197,7 @@ def _compare(
     variant: str,
     task: str | None,
     positive: int | None,
-    training: Training | None,
+    training: TrainingCounts | None,
     parents: Parents,
     signs: Signs,
     fixed_side: str | None,
@@ -368,16 +369,17 @@ def _reversed_notes(
 ) -> list[str]:
     """Scores that rank worse than chance are most likely those of the other class."""
     for b in blocks:
-        if b["metric"][0] != "auc" or b["by"][0] != "overall" or "baseline" not in b:
+        entry = metric(b["metric"][0])
+        if entry.chance is None or b["by"][0] != "overall" or "baseline" not in b:
             continue
         task, value = b["task"][0], float(b["baseline"][0])
         index = positive.get(task)
-        if value < 0.5 and index is not None:
+        if value < entry.chance and index is not None:
             name = cube.of_task(task).label_classes[index]
             return [
-                f"The baseline's scores rank worse than chance (AUC {value:.2f}): are they the "
-                f"probability of the other class than '{name}'? Scores of binary labels are read "
-                "as the probability of the positive class."
+                f"The baseline's scores rank worse than chance ({entry.label} {value:.2f}): are "
+                f"they the probability of the other class than '{name}'? Scores of binary labels "
+                "are read as the probability of the positive class."
             ]
     return []
 
@@ -442,7 +444,7 @@ def audited(
     tables: TableSpec,
     options: AuditOptions,
     *,
-    explain: Asked | None = None,
+    explain: ExplainRequest | None = None,
     command: str | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
@@ -526,7 +528,7 @@ def _audit_cubes(
     options: AuditOptions,
     command: str | None,
     progress: Progress,
-    explain: Asked | None,
+    explain: ExplainRequest | None,
 ) -> AuditResult:
     from fairweight.auditing.counts.group_by import of_cells
     from fairweight.tables.companions import parents, stray_note

@@ -16,7 +16,9 @@ from fairweight.base.wording import missing, shown
 from fairweight.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 # The status of a row: how far it may be leaned on.
 
@@ -42,10 +44,8 @@ class Status:
         """The status that a cell holds; a cell that holds nothing is `ok`."""
         if missing(cell) or cell == OK:
             return cls(OK)
-        found = re.match(r"(ok(?=; )|[^:]*?(?=: ))[:;] ", str(cell))
-        if found is None:
-            return cls(str(cell))
-        return cls(found[1], str(cell)[found.end() :])
+        kind, *reason = re.split("[:;] ", str(cell), maxsplit=1)
+        return cls(kind, *reason)
 
     @property
     def ok(self) -> bool:
@@ -53,6 +53,13 @@ class Status:
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.reason}" if self.reason else self.kind
+
+
+def of_kind(cells: NDArray[Any], kind: str) -> NDArray[np.bool_]:
+    """Which cells of a column of statuses are of a kind."""
+    import numpy as np
+
+    return np.char.startswith(cells.astype(str), kind)
 
 
 # Tables and their columns.

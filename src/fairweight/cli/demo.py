@@ -49,7 +49,7 @@ def demo(
     from rich.console import Console
 
     from fairweight.api import audit_table
-    from fairweight.auditing.explain.explanations import Asked
+    from fairweight.auditing.explain.explanations import ExplainRequest
     from fairweight.base.files import check_folder
     from fairweight.cli.progress import bar
     from fairweight.report.html import names
@@ -76,7 +76,7 @@ def demo(
             train=files["train"],
             variants=files.get("variants"),
             random_state=seed,
-            explain=Asked(("exemplars",), random_state=seed, images=load(seed).test),
+            explain=ExplainRequest(("exemplars",), random_state=seed, images=load(seed).test),
             command=command,
             progress=progress,
         )
@@ -122,9 +122,9 @@ def _trained(quick: bool, seed: int, models: Path, progress: Progress) -> DemoTa
 
         progress("training and compressing", 0, 1)
         return predictions(seed=seed)
-    from fairweight.studies.population_demo import Recipe, populations
+    from fairweight.studies.population_demo import FamilyRecipe, populations
 
-    recipe = Recipe(seed)
+    recipe = FamilyRecipe(seed)
     what = f"training and compressing {recipe.models} models"
     progress(what, 0, recipe.members)
     return populations(recipe, models, progress=lambda done, total: progress(what, done, total))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import json
 from collections.abc import Callable
@@ -107,6 +108,22 @@ def _choices(kind: type[StrEnum]) -> Callable[[], list[str]]:
     return listed
 
 
+def choices(spec: str, field: str) -> Callable[[], list[str]]:
+    """What the shell completes: the choices of a field of the lab's specs, `training:Training`.
+
+    The specs are read when the shell asks, not at every start: they take half as long to import as
+    the rest of the command line. So the lab's options stand here and in its commands, and a test
+    holds their defaults and choices against the specs.
+    """
+
+    def listed() -> list[str]:
+        module, _, name = spec.partition(":")
+        kind = getattr(importlib.import_module(f"fairweight.specs.{module}"), name)
+        return list(get_args(get_type_hints(kind)[field]))
+
+    return listed
+
+
 def _parameter(name: str, default: Any, about: Option) -> inspect.Parameter:
     """The parameter from which typer makes an option."""
     kind: Any
@@ -154,17 +171,6 @@ Overwrite: TypeAlias = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-# Parameters of the lab's commands that name files or folders which are read.
-_READ = ("variants", "labels", "audit", "models", "model", "teacher", "init", "training",
-         "backdoor", "a", "b")  # fmt: skip
-
-
-def inputs(values: dict[str, Any]) -> list[str]:
-    """The files that a command of the lab reads, as they were given, from its parameters."""
-    found: list[str] = []
-    for held in (values.get(name) for name in _READ):
-        found += held if isinstance(held, list) else [str(held)] if held else []
-    return found
 
 
 def split_names(text: str | None, option: str) -> list[str] | None:
@@ -262,6 +268,7 @@ AskedPart: TypeAlias = Annotated[
     typer.Option(
         metavar="test|validation|train",
         help="Which examples, as the models' cards divide them.",
+        autocompletion=lambda: ["test", "validation", "train"],
         rich_help_panel=DATA,
     ),
 ]
@@ -285,7 +292,12 @@ LearningRate: TypeAlias = Annotated[
 ]
 Optimizer: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="sgd|adam", help="How weights are changed.", rich_help_panel=TRAINING),
+    typer.Option(
+        metavar="sgd|adam",
+        help="How weights are changed.",
+        autocompletion=choices("training:Training", "optimizer"),
+        rich_help_panel=TRAINING,
+    ),
 ]
 Augmentation: TypeAlias = Annotated[
     str | None,
@@ -316,7 +328,13 @@ TrainingFile: TypeAlias = Annotated[
     ),
 ]
 Device: TypeAlias = Annotated[
-    str, typer.Option(metavar="cpu|cuda|mps", help="Where it runs.", rich_help_panel=TRAINING)
+    str,
+    typer.Option(
+        metavar="cpu|cuda|mps",
+        help="Where it runs.",
+        autocompletion=lambda: ["cpu", "cuda", "mps"],
+        rich_help_panel=TRAINING,
+    ),
 ]
 Threads: TypeAlias = Annotated[
     int | None,

@@ -14,7 +14,7 @@ from fairweight.cli.progress import bar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fairweight.lab.representations import Compared
+    from fairweight.lab.representations import BlockDistance
     from fairweight.specs.similarity import Similarity
 
 MEASURE = "Measure"
@@ -47,6 +47,7 @@ def similarity(
         str,
         typer.Option(
             metavar="svcca|cka",
+            autocompletion=o.choices("similarity:Similarity", "measure"),
             help="Canonical correlations of the main directions, or linear CKA.",
             rich_help_panel=MEASURE,
         ),
@@ -55,6 +56,7 @@ def similarity(
         str,
         typer.Option(
             metavar="simon-says|raghu",
+            autocompletion=o.choices("similarity:Similarity", "variant"),
             help="Of SVCCA: as in Simon Says, or as in Google's code (centred, by variance).",
             rich_help_panel=MEASURE,
         ),
@@ -63,6 +65,7 @@ def similarity(
         str,
         typer.Option(
             metavar="per-location|pooled|folded|flattened",
+            autocompletion=o.choices("similarity:Similarity", "maps"),
             help="Convolutional maps: one comparison per location, their mean over space, more "
             "samples, or more features.",
             rich_help_panel=MEASURE,
@@ -186,7 +189,7 @@ def similarity(
     _tell(a, b, found, spec, out)
 
 
-def _rows(found: Mapping[str, Compared]) -> list[dict[str, Any]]:
+def _rows(found: Mapping[str, BlockDistance]) -> list[dict[str, Any]]:
     """The table as plain values: what is undefined is None."""
     rows = []
     for name, one in found.items():
@@ -196,7 +199,7 @@ def _rows(found: Mapping[str, Compared]) -> list[dict[str, Any]]:
     return rows
 
 
-def _write(out: str, a: str, b: str, found: Mapping[str, Compared], spec: Similarity) -> None:
+def _write(out: str, a: str, b: str, found: Mapping[str, BlockDistance], spec: Similarity) -> None:
     import csv
     import json
     from dataclasses import asdict
@@ -213,7 +216,9 @@ def _write(out: str, a: str, b: str, found: Mapping[str, Compared], spec: Simila
             writer.writerows(_rows(found))
 
 
-def _tell(a: str, b: str, found: Mapping[str, Compared], spec: Similarity, out: str | None) -> None:
+def _tell(
+    a: str, b: str, found: Mapping[str, BlockDistance], spec: Similarity, out: str | None
+) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -247,7 +252,7 @@ def _tell(a: str, b: str, found: Mapping[str, Compared], spec: Similarity, out: 
         console.print(f"Written to {out}", highlight=False, markup=False)
 
 
-def _directions(one: Compared) -> str:
+def _directions(one: BlockDistance) -> str:
     """Of both sides; means over locations with one decimal."""
     if isnan(one.directions[0]):
         return ""

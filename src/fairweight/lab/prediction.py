@@ -19,7 +19,7 @@ from fairweight.lab.measurement import measure
 from fairweight.lab.onnx_models import card_of, read_onnx
 from fairweight.lab.partition import Prepared, as_examples, prepare
 from fairweight.lab.prediction_file import PredictionFile, stacked
-from fairweight.lab.prediction_rows import Member, PredictionRows
+from fairweight.lab.prediction_rows import OpenModel, PredictionRows
 from fairweight.lab.training import plain_row, timed_example
 from fairweight.specs.data import Data
 from fairweight.specs.toml import read_spec
@@ -35,7 +35,7 @@ BATCH = 256  # examples at a time
 
 @overload
 def predict(
-    models: Mapping[str, Members] | Sequence[str | Path | Asked],
+    models: Mapping[str, Members] | Sequence[str | Path | ModelFile],
     batches: Iterable[Any] | Images | None = None,
     *,
     out: None = None,
@@ -58,7 +58,7 @@ def predict(
 
 @overload
 def predict(
-    models: Mapping[str, Members] | Sequence[str | Path | Asked],
+    models: Mapping[str, Members] | Sequence[str | Path | ModelFile],
     batches: Iterable[Any] | Images | None = None,
     *,
     out: str | Path,
@@ -80,7 +80,7 @@ def predict(
 
 
 def predict(
-    models: Mapping[str, Members] | Sequence[str | Path | Asked],
+    models: Mapping[str, Members] | Sequence[str | Path | ModelFile],
     batches: Iterable[Any] | Images | None = None,
     *,
     out: str | Path | None = None,
@@ -211,7 +211,7 @@ def _open(
     outputs: Outputs | None,
     scaling: Scaling | None,
     device: str,
-) -> list[Member]:
+) -> list[OpenModel]:
     if outputs not in (None, "logits", "probabilities"):
         raise InputError(f"outputs must be 'logits' or 'probabilities'; given was {outputs!r}.")
     members = []
@@ -224,14 +224,14 @@ def _open(
             population = {seed: given}
         for number, model in population.items():
             opened = open_model(model, str(variant), scaling=scaling, device=device)
-            members.append(Member(str(variant), number, opened, opened.outputs or outputs))
+            members.append(OpenModel(str(variant), number, opened, opened.outputs or outputs))
     if not members:
         raise InputError("There are no models to ask; give a dictionary from variant to model.")
     return members
 
 
 def _class_names(
-    members: Sequence[Member], classes: Sequence[str] | None
+    members: Sequence[OpenModel], classes: Sequence[str] | None
 ) -> tuple[str, ...] | None:
     """The classes as they were given or as the first model that knows them says."""
     names = None if classes is None else tuple(str(name) for name in classes)
@@ -251,7 +251,7 @@ def _class_names(
 
 
 def _run_key(
-    members: Sequence[Member], names: tuple[str, ...] | None, **options: bool
+    members: Sequence[OpenModel], names: tuple[str, ...] | None, **options: bool
 ) -> dict[str, Any] | None:
     """What decides the rows; None if some model cannot be recognised."""
     if any(member.model.identity is None for member in members):
@@ -264,7 +264,7 @@ def _run_key(
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelFile:
     """A model on disk, and which member of which population it is."""
 
     variant: str
@@ -273,15 +273,15 @@ class Asked:
     card: Card | None  # None where the file carries none
 
 
-def asked(given: Sequence[str | Path | Asked] | str | Path) -> list[Asked]:
+def asked(given: Sequence[str | Path | ModelFile] | str | Path) -> list[ModelFile]:
     """Models from `PATH` or `NAME=PATH`; those that were read before stay as they are.
 
     Variant and seed are those of a model's card; a name that is given replaces the variant. The
     models of a name without cards are its seeds 0, 1, … in their order.
     """
-    found: list[Asked] = []
+    found: list[ModelFile] = []
     for word in [given] if isinstance(given, str | Path) else given:
-        if isinstance(word, Asked):
+        if isinstance(word, ModelFile):
             found.append(word)
             continue
         name, path = _name_and_path(str(word))
@@ -298,11 +298,11 @@ def asked(given: Sequence[str | Path | Asked] | str | Path) -> list[Asked]:
                 f"'{path}' is a second model '{variant}' of seed {seed}; give it another name "
                 f"(NAME={path}), or give one of the two."
             )
-        found.append(Asked(variant, seed, path, card))
+        found.append(ModelFile(variant, seed, path, card))
     return found
 
 
-def data_of(models: Iterable[Asked]) -> Data:
+def data_of(models: Iterable[ModelFile]) -> Data:
     """The data that the models' cards name; an error where they differ or say nothing."""
     named = [
         (one, read_spec(Data, one.card.data, f"The data in the card of '{one.path}'"))
@@ -323,7 +323,9 @@ def data_of(models: Iterable[Asked]) -> Data:
     return data
 
 
-def variants_table(models: Sequence[Asked], prepared: Prepared, *, again: bool = False) -> pa.Table:
+def variants_table(
+    models: Sequence[ModelFile], prepared: Prepared, *, again: bool = False
+) -> pa.Table:
     """One measured row per model: that of its card, or measured now.
 
     Parameters
@@ -369,7 +371,7 @@ def write_table(table: pa.Table, path: str | Path) -> str:
     return str(path)
 
 
-def _measured(one: Asked, prepared: Prepared) -> dict[str, Any]:
+def _measured(one: ModelFile, prepared: Prepared) -> dict[str, Any]:
     card = one.card or Card(variant=one.variant, seed=one.seed)
     if card.preprocessing is None:
         raise InputError(

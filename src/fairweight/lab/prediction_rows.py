@@ -164,7 +164,7 @@ POSITIVE_NAMES = frozenset({"1", "true", "yes"})
 
 
 @dataclass
-class Member:
+class OpenModel:
     """One model on its way through the batches."""
 
     variant: str
@@ -182,7 +182,7 @@ class PredictionRows:
 
     def __init__(
         self,
-        members: Sequence[Member],
+        members: Sequence[OpenModel],
         names: tuple[str, ...] | None,
         *,
         scores: bool,
@@ -214,7 +214,7 @@ class PredictionRows:
 
     # --- asking ------------------------------------------------------------------------------
 
-    def _ask(self, member: Member, batch: Batch, several: bool) -> Answers:
+    def _ask(self, member: OpenModel, batch: Batch, several: bool) -> Answers:
         tasks = batch.labels.shape[1] if several else None
         outputs = member.model.run(batch.inputs)
         answers, member.outputs = read_outputs(
@@ -222,7 +222,7 @@ class PredictionRows:
         )
         return self._in_common_order(member, answers, several)
 
-    def _in_common_order(self, member: Member, answers: Answers, several: bool) -> Answers:
+    def _in_common_order(self, member: OpenModel, answers: Answers, several: bool) -> Answers:
         """Answers in the order of the common classes, where the model has an order of its own."""
         held = answers.probabilities
         own = member.model.classes or self.names
@@ -292,7 +292,7 @@ class PredictionRows:
     # --- rows --------------------------------------------------------------------------------
 
     def _block(
-        self, member: Member, batch: Batch, labels: NDArray[Any], answers: Answers
+        self, member: OpenModel, batch: Batch, labels: NDArray[Any], answers: Answers
     ) -> pa.Table:
         import pyarrow as pa
 
@@ -328,7 +328,7 @@ class PredictionRows:
         return pa.table(columns | _groups(batch, 1))
 
     def _task_block(
-        self, member: Member, batch: Batch, labels: NDArray[Any], answers: Answers
+        self, member: OpenModel, batch: Batch, labels: NDArray[Any], answers: Answers
     ) -> pa.Table:
         """One row per example and task, an example's tasks together."""
         import pyarrow as pa

@@ -16,7 +16,7 @@ from fairweight.report.figures import Figure, Spec, draw, figures
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import count, number, p_value, percent, points
 from fairweight.report.sentences import begun
-from fairweight.report.view_tables import Cell, Table, finite, frame_table, name_cell
+from fairweight.report.view_tables import Cell, ShownTable, finite, frame_table, name_cell
 from fairweight.tables.annotations import COLUMNS, KEYS, VERDICTS, WITHOUT_LABEL
 from fairweight.tables.names import split_grouping
 
@@ -110,7 +110,7 @@ class Explanation:
     lines: dict[str, list[str]]  # by variant
     groups: tuple[FigureGroup, ...]
     absent: tuple[DrawnFigure, ...]
-    tables: dict[str, Table]  # by anchor
+    tables: dict[str, ShownTable]  # by anchor
 
 
 def explanation(
@@ -163,8 +163,8 @@ def _plan(
             yield f"examples-{word}{i}", title, each, variant
 
 
-def _tables(result: AuditResult) -> dict[str, Table]:
-    made: dict[str, Table] = {}
+def _tables(result: AuditResult) -> dict[str, ShownTable]:
+    made: dict[str, ShownTable] = {}
     for name, frame in result.explanations.items():
         if name in _IMAGES or frame.empty:
             continue
@@ -218,7 +218,7 @@ Key = tuple[str, str]  # task (empty for a single one), example
 
 
 @dataclass(frozen=True)
-class Answer:
+class ExemplarAnswer:
     """What one compressed variant made of an exemplar."""
 
     variant: str
@@ -228,7 +228,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Card:
+class GalleryCard:
     """One exemplar, of one variant or of several."""
 
     example_id: str
@@ -236,7 +236,7 @@ class Card:
     label: str
     dense: str
     dense_votes: str
-    answers: tuple[Answer, ...]
+    answers: tuple[ExemplarAnswer, ...]
     groups: dict[str, str]
     image: str | None
 
@@ -253,7 +253,7 @@ class Gallery:
         For the script: what must not be shortened, as text is for people.
     """
 
-    cards: tuple[Card, ...]
+    cards: tuple[GalleryCard, ...]
     n_exemplars: int
     variants: tuple[str, ...]
     tasks: tuple[str, ...]
@@ -356,21 +356,21 @@ def _key(row: Row) -> Key:
     return ("" if missing(row["task"]) else str(row["task"]), str(row["example_id"]))
 
 
-def _card(result: AuditResult, key: Key, own: Mapping[str, Row], image: str | None) -> Card:
+def _card(result: AuditResult, key: Key, own: Mapping[str, Row], image: str | None) -> GalleryCard:
     first = next(iter(own.values()))
     groups = {
         name: "—" if missing(first[name]) else str(first[name])
         for name in (split_grouping(grouping)[0] for grouping in result.single_columns)
         if name in first
     }
-    return Card(
+    return GalleryCard(
         key[1],
         key[0],
         str(first["label"]),
         str(first["modal_baseline"]),
         str(first["votes_baseline"]),
         tuple(
-            Answer(
+            ExemplarAnswer(
                 variant,
                 str(own[variant]["modal_compressed"]),
                 str(own[variant]["votes_compressed"]),

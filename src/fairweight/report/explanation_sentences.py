@@ -23,6 +23,7 @@ from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
     bracket,
     count,
+    label_of,
     number,
     p_value,
     percent,
@@ -45,7 +46,6 @@ NO_CAUSE = (
     "These are associations over variants, which share dense models and differ in more than their "
     "distances; they name no cause."
 )
-_METRICS = {"cev": "CEV", "sde": "SDE"}
 
 
 def similarity_sentences(result: AuditResult) -> Iterator[str]:
@@ -58,9 +58,9 @@ def similarity_sentences(result: AuditResult) -> Iterator[str]:
     if frame is None:
         return
     for measure in dict.fromkeys(frame["measure"]):
-        for metric, word in _METRICS.items():
+        for metric in ("cev", "sde"):
             own = frame[(frame["measure"] == measure) & (frame["metric"] == metric)]
-            yield from _associated(records(own), str(measure), word)
+            yield from _associated(records(own), str(measure), label_of(metric))
     if frame["correlation"].notna().any():
         yield NO_CAUSE
 
@@ -283,7 +283,7 @@ def _slices(tables: dict[str, pd.DataFrame], variant: str, notes: Sequence[str])
         if not unsearched:
             yield "no slice found that pays in excess."
         return
-    told = [row for row in rows if str(row["status"]).startswith("confirmed")]
+    told = [row for row in rows if Status.of(row["status"]).kind == "confirmed"]
     for row in told[:SOME]:
         excess = points_interval(
             real(row["excess"]), real(row["excess_low"]), real(row["excess_high"])
@@ -389,17 +389,6 @@ AIMS: dict[str, tuple[str, ...]] = {
     "overrides": ("bias_amplification", "accuracy"),
     "cascade": ("worst_group", "accuracy"),
 }
-_NAMES = {
-    "tcb": "threshold bias (TCB, 1 is best)",
-    "bias_amplification": "bias amplification (0 is best)",
-    "worst_case_bias_amplification": "worst-case bias amplification",
-    "worst_group": "accuracy of the worst group",
-    "group_gap": "gap between groups",
-    "class_gap": "gap between classes",
-    "equalized_odds_difference": "equalised-odds difference",
-    "fpr": "false positive rate",
-    "fnr": "false negative rate",
-}
 
 
 def mitigation_sentences(mitigation: pd.DataFrame, kind: str) -> list[str]:
@@ -428,6 +417,8 @@ def mitigation_sentences(mitigation: pd.DataFrame, kind: str) -> list[str]:
 
 
 def _helped(changes: pd.DataFrame, kind: str) -> str:
+    from fairweight.auditing.metrics import metric as registered
+
     present = changes[changes["shift"].notna()]
     metric = next((m for m in AIMS[kind] if (present["metric"] == m).any()), None)
     if metric is None:
@@ -437,7 +428,8 @@ def _helped(changes: pd.DataFrame, kind: str) -> str:
     rows = records(aim if whole.empty else whole)
     better = [row for row in rows if row["verdict"] == "better"]
     worse = [row for row in rows if row["verdict"] == "worse"]
-    name = _NAMES.get(metric, metric.replace("_", " "))
+    best = {"one": ", best at 1,", "zero": ", best at 0,"}.get(registered(metric).better, "")
+    name = f"{label_of(metric)}{best}"
     right, wrong = (f"{count(len(part))} of {count(len(rows))} rows" for part in (better, worse))
     if better and not worse:
         return f"it helps, {name} moves the right way in {right}: {_some(better)}."
@@ -486,9 +478,8 @@ def _row(row: dict[str, Any]) -> str:
     where = [shown(part) for part in (text(row["group"]), text(row["class"])) if part is not None]
     task = text(row["task"])
     place = ", ".join([*([shown(task)] if task is not None else []), *where]) or "all"
-    name = metric.replace("_", " ") if metric != "tcb" else "TCB"
     change = shift_of(metric, float(row["shift"]), real(low), real(high))
     return (
-        f"{place}: {name} {value_of(metric, float(row['before']))} → "
+        f"{place}: {label_of(metric)} {value_of(metric, float(row['before']))} → "
         f"{value_of(metric, float(row['after']))} ({change})"
     )

@@ -17,7 +17,7 @@ from fairweight.tables.companions import leaks
 from fairweight.tables.names import split_group
 
 if TYPE_CHECKING:
-    from fairweight.auditing.compare.estimate import Members as RunValues
+    from fairweight.auditing.compare.estimate import RunValues
     from fairweight.auditing.result import AuditResult
 
 
@@ -29,9 +29,22 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["group", "class"]
 
-# The confirmatory families: decided before the data are seen, in both a higher value is better.
 UNTESTED = "no test was made"
-CONFIRMATORY: tuple[tuple[str, Kind], ...] = (("accuracy", "group"), ("recall", "class"))
+
+
+def lead_families() -> list[tuple[str, Kind]]:
+    """The confirmatory families by group and by class; in all a higher value is better.
+
+    >>> lead_families()
+    [('accuracy', 'group'), ('recall', 'class')]
+    """
+    from fairweight.auditing.metrics import confirmatory, metric
+
+    kinds: tuple[Kind, Kind] = ("group", "class")
+    return [
+        (name, kind) for kind in kinds for name, held in confirmatory()
+        if held == kind and metric(name).better == "higher"
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnChange:
     """Whether the change differs between the groups of one column, or between classes."""
 
     kind: Kind
@@ -77,7 +90,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ScopeFinding:
     """Everything that one scope says about one variant.
 
     `shifts` and `excesses` hold every row of the confirmatory families that has limits (none of
@@ -88,7 +101,7 @@ class Verdict:
     scope: Scope
     alpha: float
     overall: Change | None
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnChange, ...]
     shifts: tuple[Change, ...]
     excesses: tuple[Change, ...]
     reason: str | None = None  # why this scope cannot be had at all
@@ -120,7 +133,7 @@ class Verdict:
         paying = {payer.key for payer in self.pays_more}
         return min((p for p in self.loses if p.key in paying), key=lambda p: p.shift, default=None)
 
-    def apart(self, column: Column) -> tuple[Change, ...]:
+    def apart(self, column: ColumnChange) -> tuple[Change, ...]:
         """Whose change is shown to differ from the rest of this column, the clearest first."""
         own = [
             p
@@ -132,11 +145,11 @@ class Verdict:
         return tuple(sorted(own, key=lambda p: (p.p, -abs(p.shift))))
 
 
-def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Verdict:
+def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> ScopeFinding:
     """What the rows of one scope say, with the limits of their families."""
     overall = at_task(select(result, variant, "accuracy", "overall", scope), result, None)
     status = Status.of(overall["status"].iloc[0] if len(overall) else None)
-    return Verdict(
+    return ScopeFinding(
         variant=variant,
         scope=scope,
         alpha=alpha,
@@ -148,7 +161,7 @@ def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Ve
     )
 
 
-def lead_verdict(result: AuditResult, family: Verdict) -> Verdict:
+def lead_verdict(result: AuditResult, family: ScopeFinding) -> ScopeFinding:
     """The same with limits and p that hold for all families and variants at once.
 
     An audit of version 0.1.0 has none of these; then those of the families stand in.
@@ -195,7 +208,9 @@ def lead_verdict(result: AuditResult, family: Verdict) -> Verdict:
     )
 
 
-def _columns(result: AuditResult, variant: str, scope: Scope, alpha: float) -> tuple[Column, ...]:
+def _columns(
+    result: AuditResult, variant: str, scope: Scope, alpha: float
+) -> tuple[ColumnChange, ...]:
     """Of group columns their tests; of classes the least corrected p of their excesses."""
     found = []
     within = {
@@ -209,12 +224,12 @@ def _columns(result: AuditResult, variant: str, scope: Scope, alpha: float) -> t
         differs = None if missing(p) else p <= alpha
         reason = None if differs is not None else Status.of(row["status"]).reason or UNTESTED
         same_class = within.get((name, task), float("nan"))
-        found.append(Column("group", name, task, p, differs, reason, same_class))
+        found.append(ColumnChange("group", name, task, p, differs, reason, same_class))
     rows = select(result, variant, "recall", "class", scope)
     for whose, part in rows.groupby("task", dropna=False, sort=False):
         p = real(part.loc[is_ok(part), "excess_p_adjusted"].min())
         if not missing(p):
-            found.append(Column("class", "classes", text(whose), p, p <= alpha, None))
+            found.append(ColumnChange("class", "classes", text(whose), p, p <= alpha, None))
     return tuple(found)
 
 
@@ -231,7 +246,7 @@ def _changes(
     The larger shift first; intersections behind the columns that they are made of.
     """
     found: list[Change] = []
-    for metric, kind in CONFIRMATORY:
+    for metric, kind in lead_families():
         rows = select(result, variant, metric, kind, scope)
         known = rows[columns[0]].notna() & rows["family"].notna()  # not of missing values
         judged = records(rows[is_ok(rows) & known], (kind, *_OF_CHANGE, *columns))
@@ -342,7 +357,7 @@ def margin_of(result: AuditResult) -> float:
     return float(options.get("margin", options.get("reference_shift", 0.02)))
 
 
-def ruled_out(result: AuditResult, model: Verdict) -> RuledOut | None:
+def ruled_out(result: AuditResult, model: ScopeFinding) -> RuledOut | None:
     """By the one-sided limits of each family; None where the audit has none.
 
     A loss beyond the margin is shown where the limits of the lead (`model`) lie below it.
@@ -350,7 +365,7 @@ def ruled_out(result: AuditResult, model: Verdict) -> RuledOut | None:
     number, of, margin = 0, 0, margin_of(result)
     beyond = {payer.key for payer in model.shifts if payer.high < -margin}
     left: list[Open] = []
-    for metric, kind in CONFIRMATORY:
+    for metric, kind in lead_families():
         rows = select(result, model.variant, metric, kind)
         rows = rows[is_ok(rows) & rows["family"].notna() & rows["loss_ruled_out"].notna()]
         of += len(rows)
@@ -382,7 +397,7 @@ def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
     reference = float(result.power["reference_shift"].iloc[0]) if len(result.power) else 0.0
     found: list[Blind] = []
     watched = 0
-    for metric, kind in CONFIRMATORY:
+    for metric, kind in lead_families():
         power = frame[(frame["metric"] == metric) & (frame["by"] == kind)]
         watched += len(power)
         # Told are those with limits beside 0, and those where a loss of that size is ruled out.
@@ -404,7 +419,7 @@ def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
 def small(result: AuditResult, variant: str) -> tuple[Small, ...]:
     """Classes and groups of the confirmatory families that got no verdict, each once."""
     found: dict[tuple[str, str], Small] = {}
-    for metric, kind in CONFIRMATORY:
+    for metric, kind in lead_families():
         rows = select(result, variant, metric, kind)
         for row in records(rows[~is_ok(rows)]):
             name, reason = str(row[kind]), Status.of(row["status"]).reason or UNTESTED
@@ -423,7 +438,7 @@ class Allowed:
 
 
 @dataclass(frozen=True)
-class Members:
+class MemberCount:
     """How many models stand on each side, and how they were paired."""
 
     baseline: int
@@ -446,10 +461,10 @@ class Finding:
     n_classes: int
     alpha: float
     correction: str
-    members: Members
-    model: Verdict  # these models, as they are; with the limits of the lead
-    method: Verdict | None  # beyond retraining; None for one pair
-    families: tuple[Verdict, ...]  # both scopes with the limits of their families, for tables
+    members: MemberCount
+    model: ScopeFinding  # these models, as they are; with the limits of the lead
+    method: ScopeFinding | None  # beyond retraining; None for one pair
+    families: tuple[ScopeFinding, ...]  # both scopes with the limits of their families, for tables
     one_rate: bool  # whether the limits of the lead hold for all variants at once
     ruled_out: RuledOut | None
     blind: tuple[Blind, ...]
@@ -462,7 +477,7 @@ class Finding:
     runs: tuple[RunValues, ...] = ()  # every member's accuracy, of both sides
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[ScopeFinding, ...]:
         """The scopes that can be had: these models, and the method where there are members."""
         if self.method is None or self.method.reason is not None:
             return (self.model,)
@@ -489,7 +504,7 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         (whole(row["n_seeds_baseline"]) or 1, whole(row["n_seeds_compressed"]) or 1)
         for row in records(overall, ("n_seeds_baseline", "n_seeds_compressed"))
     ] or [(1, 1)]
-    members = Members(*sides[0], result.pairing.get(name), members_of(result))
+    members = MemberCount(*sides[0], result.pairing.get(name), members_of(result))
 
     families = [verdict(result, name, "model", alpha)]
     model, method = lead_verdict(result, families[0]), None
@@ -546,7 +561,7 @@ class Standing:
 
     place: int  # among the variants as they were given, from 1
     finding: Finding
-    verdict: Verdict
+    verdict: ScopeFinding
 
     @property
     def loses_overall(self) -> bool:

@@ -38,7 +38,7 @@ from fairweight.report.sentences import finding_document
 from fairweight.report.view_model import View, view
 from fairweight.report.view_tables import (
     Cell,
-    Table,
+    ShownTable,
     detail_tables,
     finding_tables,
     number_tables,
@@ -110,7 +110,7 @@ _PAIRING = {
 
 
 @dataclass(frozen=True)
-class Line:
+class OriginLine:
     """One fact about the origin of an audit; what is typed or compared is set as code."""
 
     key: str
@@ -118,22 +118,22 @@ class Line:
     code: bool = False
 
 
-def provenance_lines(result: AuditResult) -> list[Line]:
+def provenance_lines(result: AuditResult) -> list[OriginLine]:
     """Version, time, command, inputs, random state, options and pairing."""
     origin = result.provenance
     command = origin.command or "none: called from Python"
     options = {k: v for k, v in origin.options.items() if k != "random_state"}
     lines = [
-        Line("fairweight", (origin.version,)),
-        Line("made", (origin.created,)),
-        Line("command", (command,), origin.command is not None),
-        Line("inputs", tuple(_input(given) for given in origin.inputs) or ("—",), True),
-        Line("random state", (str(origin.options.get("random_state", "—")),)),
-        Line("options", (", ".join(f"{k} = {v}" for k, v in options.items()) or "—",)),
+        OriginLine("fairweight", (origin.version,)),
+        OriginLine("made", (origin.created,)),
+        OriginLine("command", (command,), origin.command is not None),
+        OriginLine("inputs", tuple(_input(given) for given in origin.inputs) or ("—",), True),
+        OriginLine("random state", (str(origin.options.get("random_state", "—")),)),
+        OriginLine("options", (", ".join(f"{k} = {v}" for k, v in options.items()) or "—",)),
     ]
     pairs = tuple(f"{variant}: {_PAIRING.get(how, how)}" for variant, how in result.pairing.items())
     if pairs:
-        lines.append(Line("members paired", pairs))
+        lines.append(OriginLine("members paired", pairs))
     return lines
 
 
@@ -159,12 +159,12 @@ DRAWN = 8  # variants whose figures are drawn: a page of forty would be too larg
 
 
 @dataclass(frozen=True)
-class Part:
+class Fold:
     """A collapsible part of a variant's section, and its place in the contents."""
 
     anchor: str
     title: str
-    table: Table
+    table: ShownTable
     open: bool
 
 
@@ -174,7 +174,7 @@ class VariantPart:
 
     anchor: str
     section: Section
-    parts: tuple[Part, ...]
+    parts: tuple[Fold, ...]
     figures: tuple[DrawnFigure, ...]
 
 
@@ -191,7 +191,7 @@ def variant_parts(result: AuditResult, lead: View, specs: dict[str, Spec]) -> li
             counts["unseen"] = f" ({tables['unseen'].total} of {watched})"
         folded = ("unseen", "small", "calibration")
         parts = tuple(
-            Part(f"{anchor}-{key}", f"{table.title}{counts[key]}", table, key not in folded)
+            Fold(f"{anchor}-{key}", f"{table.title}{counts[key]}", table, key not in folded)
             for key, table in tables.items()
         )
         pictures = tuple(

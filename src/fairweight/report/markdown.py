@@ -18,7 +18,7 @@ from fairweight.report.gate import (
 )
 from fairweight.report.numbers import count
 from fairweight.report.view_model import Unseen, View, payers_table, view
-from fairweight.report.view_tables import Table
+from fairweight.report.view_tables import ShownTable
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
@@ -36,7 +36,7 @@ def escaped(words: str) -> str:
     return _MARKS.sub(r"\\\1", shown(words))
 
 
-def rows_of(table: Table, most: int | None = None) -> Iterator[str]:
+def rows_of(table: ShownTable, most: int | None = None) -> Iterator[str]:
     """A table, of which at most so many rows."""
     yield from _rows(table.headings, ([c.shown for c in row] for row in table.rows[:most]))
 

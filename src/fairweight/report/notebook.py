@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fairweight.report.numbers import count
 from fairweight.report.sections import Section
 from fairweight.report.view_model import view
-from fairweight.report.view_tables import Table
+from fairweight.report.view_tables import ShownTable
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -45,7 +45,7 @@ def fragment(result: AuditResult) -> str:
     return "".join(parts) + "</div>"
 
 
-def _rows(table: Table) -> str:
+def _rows(table: ShownTable) -> str:
     heads = "".join(f"<th {_LEFT}>{escape(heading)}</th>" for heading in table.headings)
     rows = (
         "".join(f"<td {_LEFT}>{escape(cell.shown)}</td>" for cell in row)

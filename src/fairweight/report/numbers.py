@@ -4,22 +4,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairweight.base.wording import NOTHING, missing
 from fairweight.errors import InputError
 
+if TYPE_CHECKING:
+    from fairweight.auditing.metrics import Metric
+
 MINUS = "\N{MINUS SIGN}"
+
+
+def _entry(metric: str) -> Metric | None:
+    """The registered metric; None of one that is not registered here."""
+    from fairweight.auditing.metrics import metric as registered
+
+    try:
+        return registered(metric)
+    except InputError:
+        return None
 
 
 def unit_of(metric: str) -> str:
     """The unit of a registered metric; one that is not registered here is a plain number."""
-    from fairweight.auditing.metrics import metric as registered
+    entry = _entry(metric)
+    return "number" if entry is None else entry.unit
 
-    try:
-        return registered(metric).unit
-    except InputError:
-        return "number"
+
+def label_of(metric: str) -> str:
+    """The short title of a metric.
+
+    >>> label_of("fpr"), label_of("balanced_accuracy")
+    ('FPR', 'balanced accuracy')
+    """
+    entry = _entry(metric)
+    return metric.replace("_", " ") if entry is None else entry.label
+
+
+def axis_of(metric: str) -> str:
+    """The title of an axis or a column; a share that may be below 0 is a difference of shares.
+
+    >>> axis_of("accuracy"), axis_of("bias_amplification"), axis_of("cev")
+    ('accuracy, %', 'bias amplification, points', 'CEV')
+    """
+    entry = _entry(metric)
+    if entry is None or entry.unit == "number":
+        return label_of(metric)
+    return f"{entry.label}, {'points' if entry.low < 0 else '%'}"
 
 
 def is_share(metric: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.archive import tables_of
+from fairweight.auditing.document import tables_of
 from fairweight.auditing.result import records
 from fairweight.base.wording import missing, real, shown
 from fairweight.report.finding import Finding

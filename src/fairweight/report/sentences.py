@@ -16,12 +16,12 @@ from fairweight.base.wording import missing, shown
 from fairweight.report.finding import (
     Blind,
     Change,
-    Column,
+    ColumnChange,
     Finding,
     Open,
+    ScopeFinding,
     Small,
     Standing,
-    Verdict,
     ranked,
 )
 from fairweight.report.members import worded
@@ -187,7 +187,7 @@ def runs(finding: Finding) -> list[str]:
     ]
 
 
-def columns(verdict: Verdict) -> list[str]:
+def columns(verdict: ScopeFinding) -> list[str]:
     """Whether the change differs between groups (one line per column) and between classes."""
     lines = [_column(column, verdict) for column in verdict.columns]
     if any(column.kind == "group" for column in verdict.columns):
@@ -195,7 +195,7 @@ def columns(verdict: Verdict) -> list[str]:
     return ["No group column was given.", *lines]
 
 
-def _column(column: Column, verdict: Verdict) -> str:
+def _column(column: ColumnChange, verdict: ScopeFinding) -> str:
     name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
     name += f" ({shown(column.task)})" if column.task is not None else ""
     if column.differs is None:
@@ -214,7 +214,7 @@ def _column(column: Column, verdict: Verdict) -> str:
     )
 
 
-def _better(column: Column, verdict: Verdict) -> str:
+def _better(column: ColumnChange, verdict: ScopeFinding) -> str:
     """Who makes a difference where nobody in the column loses more than the rest."""
     apart = verdict.apart(column)
     paying = {payer.key for payer in verdict.pays_more}
@@ -256,7 +256,7 @@ def _listed(parts: Sequence[str], limit: int) -> str:
     return "; ".join([*parts[:limit], *more]) + ("" if more else ".")
 
 
-def loses(verdict: Verdict, limit: int = 5) -> list[str]:
+def loses(verdict: ScopeFinding, limit: int = 5) -> list[str]:
     """Who loses: limits below 0, accuracy of groups and recall of classes."""
     losing, every = verdict.loses, len(verdict.shifts)
     if not losing:
@@ -272,7 +272,7 @@ def loses(verdict: Verdict, limit: int = 5) -> list[str]:
     return lines + _and_more(len(rest), limit)
 
 
-def pays_more(verdict: Verdict, limit: int = 5) -> list[str]:
+def pays_more(verdict: ScopeFinding, limit: int = 5) -> list[str]:
     """Who loses more than all others in the same column: the excess over their change."""
     if not verdict.pays_more:
         return ["No class or group is shown to lose more than the rest."]
@@ -531,7 +531,7 @@ def _said(standings: Sequence[Standing], n_variants: int) -> str:
     return f"{said}{_variants(standings, n_variants) if n_variants > 1 else _ruled_out(first)}."
 
 
-def _pays(verdict: Verdict, where: str, n_variants: int) -> str:
+def _pays(verdict: ScopeFinding, where: str, n_variants: int) -> str:
     """Who loses most, or does worse than the rest where no loss of its own is shown."""
     most, change = verdict.most, verdict.overall
     if most is not None:

@@ -36,7 +36,7 @@ from fairweight.report.sentences import (
     of_variant,
     reading,
 )
-from fairweight.report.view_tables import Cell, Table, finite, interval
+from fairweight.report.view_tables import Cell, ShownTable, finite, interval
 from fairweight.tables.companions import leak_notes, leaks
 
 if TYPE_CHECKING:
@@ -161,7 +161,9 @@ class PayerGroup:
     note: str | None
 
 
-def payers_table(rows: Iterable[PayerRow], members: str, *, variants: bool, floors: bool) -> Table:
+def payers_table(
+    rows: Iterable[PayerRow], members: str, *, variants: bool, floors: bool
+) -> ShownTable:
     """Who pays, as plain rows."""
     shown = {
         "who": "who",
@@ -173,7 +175,7 @@ def payers_table(rows: Iterable[PayerRow], members: str, *, variants: bool, floo
         "excess": "more than the rest?",
     }
     cells = tuple(tuple(Cell(str(getattr(row, key))) for key in shown) for row in rows)
-    return Table("Who pays", tuple(shown.values()), cells, len(cells))
+    return ShownTable("Who pays", tuple(shown.values()), cells, len(cells))
 
 
 def payer_row(
@@ -419,7 +421,7 @@ class View:
         """What the numbers do not show, each line once."""
         return list(dict.fromkeys(line for section in self.ranking for line in section.scope))
 
-    def summary_table(self, link: Callable[[str], str] | None = None) -> Table:
+    def summary_table(self, link: Callable[[str], str] | None = None) -> ShownTable:
         """One row per variant, the clearest loss first; `link` leads from a variant."""
         floors = any(row.floor.value is not None for row in self.summary)
         headings = (
@@ -449,7 +451,7 @@ class View:
             )
             for row, section in zip(self.summary, self.ranking, strict=True)
         )
-        return Table("Variants", headings, rows, len(rows))
+        return ShownTable("Variants", headings, rows, len(rows))
 
 
 def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:

@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.auditing.result import Scope, at_task, records, select
+from fairweight.auditing.schema import Status
 from fairweight.base.wording import NOTHING, missing, real, shown, text
 from fairweight.report.finding import Blind, Change, Finding, Small
 from fairweight.report.members import members_of, worded
@@ -57,7 +58,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class ShownTable:
     """Rows under headings, of `total` that exist; `cut` says so where not every row is here."""
 
     title: str
@@ -83,7 +84,7 @@ def cut_of(kept: int, total: int, file: str, order: str = "with the largest n") 
     return f"The {count(kept)} rows {order} are shown; all {count(total)} rows are in {file}."
 
 
-def detail_tables(result: AuditResult) -> dict[str, Table]:
+def detail_tables(result: AuditResult) -> dict[str, ShownTable]:
     """All numbers, by level, under the anchors of the page; only tables that have rows."""
     frame = result.results
     compares = (frame["by"] == "overall") & frame["baseline"].isna() & frame["shift"].isna()
@@ -147,8 +148,8 @@ def _compressed(row: dict[str, Any], key: str) -> Cell:
 
 
 def _why(row: dict[str, Any], key: str) -> str | None:
-    status = text(row["status"]) or "ok"
-    return status if missing(row[key]) and status != "ok" else None
+    status = Status.of(row["status"])
+    return None if status.ok or not missing(row[key]) else str(status)
 
 
 def _span(low: str, high: str) -> Show:
@@ -234,7 +235,7 @@ def results_table(
     members: str,
     without: Sequence[str] = (),
     link: RowLink | None = None,
-) -> Table:
+) -> ShownTable:
     """Rows of the results.
 
     Parameters
@@ -258,7 +259,7 @@ def frame_table(
     file: str,
     link: RowLink | None = None,
     first: int | None = None,
-) -> Table:
+) -> ShownTable:
     """Rows of a frame; columns without a single value are left out.
 
     Parameters
@@ -281,7 +282,7 @@ def frame_table(
     rows = tuple(tuple(cell(row, key, show) for key, _, show in held) for row in records(some))
     order = "with the largest n" if first is None else "that come first"
     cut = cut_of(len(rows), len(frame), file, order)
-    return Table(title, tuple(heading for _, heading, _ in held), rows, len(frame), cut)
+    return ShownTable(title, tuple(heading for _, heading, _ in held), rows, len(frame), cut)
 
 
 _MEMBERS: tuple[tuple[str, str, Show], ...] = (
@@ -327,7 +328,7 @@ def _plain(row: dict[str, Any], key: str) -> Cell:
 # Tables of the finding: who loses, who loses more than the rest, who has too few examples.
 
 
-def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Table]:
+def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, ShownTable]:
     """Who loses more than the rest, who loses, who has too few examples, who was not tested.
 
     Parameters
@@ -352,7 +353,7 @@ def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Tabl
 
 def _losses(
     finding: Finding, what: Literal["loses", "pays more"], note: str, link: Link | None
-) -> Table | None:
+) -> ShownTable | None:
     """Who loses, or loses more than the rest, in every scope in which it can be told.
 
     By the limits of their family, not by those of the lead: more may stand here than the lead
@@ -414,7 +415,7 @@ def _losses(
     )
     title = "Who loses" if loses else "Who loses more than the rest"
     cut = cut_of(len(rows), len(changes), RESULTS, "with the largest shift")
-    return Table(title, headings, rows, len(changes), cut, note)
+    return ShownTable(title, headings, rows, len(changes), cut, note)
 
 
 def interval(change: Change) -> str:
@@ -434,7 +435,7 @@ def _who(item: Change | Blind | Small, link: Link | None = None) -> Cell:
     return replace(cell, link=link(item.kind, item.name, item.task))
 
 
-def _blind_table(blind: Sequence[Blind], link: Link | None) -> Table | None:
+def _blind_table(blind: Sequence[Blind], link: Link | None) -> ShownTable | None:
     """Who has too few examples to find a loss of the size that matters."""
     if not blind:
         return None
@@ -458,16 +459,16 @@ def _blind_table(blind: Sequence[Blind], link: Link | None) -> Table | None:
         f"n needed for {100 * blind[0].reference:g} points",
     )
     cut = cut_of(len(rows), len(blind), "tables/power.csv", "with the smallest n")
-    return Table("Too few examples", headings, rows, len(blind), cut)
+    return ShownTable("Too few examples", headings, rows, len(blind), cut)
 
 
-def _small_table(small: Sequence[Small]) -> Table | None:
+def _small_table(small: Sequence[Small]) -> ShownTable | None:
     """Classes and groups that were not tested."""
     if not small:
         return None
     rows = tuple((_who(s), Cell(count(s.n), s.n), name_cell(s.reason)) for s in small[:LIMIT])
     cut = cut_of(len(rows), len(small), RESULTS, "that come first")
-    return Table("Not tested", ("who", "n", "why"), rows, len(small), cut)
+    return ShownTable("Not tested", ("who", "n", "why"), rows, len(small), cut)
 
 
 # The dense and the compressed numbers side by side: two short tables per variant.
@@ -480,13 +481,13 @@ _OVERALL = (
 _GROUPING = ("worst_group", "group_gap")
 
 
-def number_tables(result: AuditResult, finding: Finding) -> dict[str, Table]:
+def number_tables(result: AuditResult, finding: Finding) -> dict[str, ShownTable]:
     """Baseline and compressed numbers side by side, and calibration by group."""
     tables = {"numbers": _numbers(result, finding), "calibration": _calibration(result, finding)}
     return {key: table for key, table in tables.items() if table is not None}
 
 
-def _numbers(result: AuditResult, finding: Finding) -> Table | None:
+def _numbers(result: AuditResult, finding: Finding) -> ShownTable | None:
     """Headline metrics of baseline and variant with their shift in every scope."""
     sides = [verdict.scope for verdict in finding.families]
     held = {side: _rows(result, finding.variant, side) for side in sides}
@@ -524,10 +525,10 @@ def _numbers(result: AuditResult, finding: Finding) -> Table | None:
         )
         for row in rows
     )
-    return Table("Baseline and compressed numbers", headings, cells, len(cells))
+    return ShownTable("Baseline and compressed numbers", headings, cells, len(cells))
 
 
-def _calibration(result: AuditResult, finding: Finding) -> Table | None:
+def _calibration(result: AuditResult, finding: Finding) -> ShownTable | None:
     """Calibration error beside that of a calibrated model, and the gap, by group."""
     from fairweight.auditing.compare.reliability import if_calibrated
 
@@ -581,7 +582,7 @@ def _calibration(result: AuditResult, finding: Finding) -> Table | None:
         "the same size and has no interval. The gap is the mean score less the share that "
         "came true: above 0 the scores promise too much."
     )
-    return Table("Calibration by group", headings, tuple(cells), len(cells), note=note)
+    return ShownTable("Calibration by group", headings, tuple(cells), len(cells), note=note)
 
 
 def _percent(value: float) -> Cell:
@@ -602,9 +603,8 @@ def _rows(result: AuditResult, variant: str, scope: Scope) -> list[dict[str, Any
 
 def _shift_cell(row: dict[str, Any]) -> Cell:
     shift, low, high = (real(row[name]) for name in ("shift", "ci_low", "ci_high"))
-    status = text(row["status"])
-    why = status if missing(low) and status != "ok" else None
-    return Cell(shift_of(str(row["metric"]), shift, low, high), finite(shift), why)
+    said = shift_of(str(row["metric"]), shift, low, high)
+    return Cell(said, finite(shift), _why(row, "ci_low"))
 
 
 def _side_value(row: dict[str, Any], key: str) -> Cell:

@@ -173,7 +173,7 @@ def _inherited(rows: pa.Table) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Status:
+class StudyProgress:
     """Stages of a study by what became of them; `left` are neither done, running nor failed."""
 
     done: Counter[str]
@@ -191,7 +191,7 @@ class Status:
         return self.done.total() == self.total
 
 
-def status(stages: Listed, store: Store) -> Status:
+def status(stages: Listed, store: Store) -> StudyProgress:
     """Look at the store: a few listings, however many stages there are."""
     done, running, failed = store.done(), store.running(), store.failed()
     found: dict[str, Counter[str]] = {n: Counter() for n in ("done", "running", "failed", "left")}
@@ -203,4 +203,4 @@ def status(stages: Listed, store: Store) -> Status:
         seconds += 0.0 if key in failed else work
         which = "running" if key in running else "failed" if key in failed else "left"
         found[which][kind] += 1
-    return Status(**found, seconds_left=seconds)
+    return StudyProgress(**found, seconds_left=seconds)

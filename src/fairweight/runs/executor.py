@@ -21,7 +21,7 @@ from fairweight.runs.store import Store
 # What a worker says about a stage: a few facts, never the outputs, which are in the store.
 
 
-class Status(Enum):
+class Ending(Enum):
     """How an attempt at a stage ended."""
 
     DONE = "done"
@@ -48,7 +48,7 @@ class Result:
     """
 
     key: str
-    status: Status
+    status: Ending
     seconds: float = 0.0
     words: str = ""
     damaged: str = ""
@@ -106,7 +106,7 @@ class OutOfTime(Exception):  # noqa: N818  a signal, not an error
 
 
 @dataclass(frozen=True)
-class Context:
+class StageContext:
     """Circumstances of a stage; nothing here changes its result.
 
     Parameters
@@ -144,39 +144,39 @@ def attempt(stage: Stage, job: Job, report: Report | None = None) -> Result:
     """Do a stage unless it is done, or somebody else is at it. Errors become a result."""
     begun = time.monotonic()
 
-    def result(status: Status, words: str = "", damaged: str = "") -> Result:
+    def result(status: Ending, words: str = "", damaged: str = "") -> Result:
         return Result(stage.key, status, time.monotonic() - begun, words, damaged)
 
     try:
         with job.store.claim(stage.key) as ours:
             if not ours:
-                return result(Status.BUSY)
+                return result(Ending.BUSY)
             if job.store.is_done(stage.key):
-                return result(Status.CACHED)
+                return result(Ending.CACHED)
             if job.deadline is not None and time.time() > job.deadline:
-                return result(Status.OUT_OF_TIME)
+                return result(Ending.OUT_OF_TIME)
             try:
                 _run(stage, job, report)
             except OutOfTime:
-                return result(Status.OUT_OF_TIME)
+                return result(Ending.OUT_OF_TIME)
             except Damaged as error:
-                return result(Status.DAMAGED, str(error), damaged=error.key)
+                return result(Ending.DAMAGED, str(error), damaged=error.key)
             except OutputError:
                 raise
             except (Exception, SystemExit):
                 words = traceback.format_exc()
                 job.store.fail(stage.key, words, stage.label)
-                return result(Status.FAILED, words)
-            return result(Status.DONE)
+                return result(Ending.FAILED, words)
+            return result(Ending.DONE)
     except OutputError as error:
         # No fault of the stage: the next one would not be written either.
-        return result(Status.UNWRITABLE, str(error))
+        return result(Ending.UNWRITABLE, str(error))
 
 
 def _run(stage: Stage, job: Job, report: Report | None) -> None:
     inputs = {key: job.store.read(key) for key in stage.inputs}
     function = _function(stage.function)
-    context = Context(job.data, job.store.work(stage.key), job.deadline, report)
+    context = StageContext(job.data, job.store.work(stage.key), job.deadline, report)
     with trusting(modules=job.modules):
         job.store.write(stage, lambda room: function(dict(stage.spec), inputs, room, context))
 

@@ -454,7 +454,7 @@ def with_work(made: Plan, seconds: Mapping[str, float]) -> list[Stage]:
 # The list of a study's stages on disk: looking at it needs neither torch nor the planner.
 
 
-class Listing(NamedTuple):
+class StageListing(NamedTuple):
     """What is known of a stage without its spec; 0 seconds where no run has estimated them."""
 
     kind: str
@@ -462,19 +462,19 @@ class Listing(NamedTuple):
     seconds: float
 
 
-Listed: TypeAlias = dict[str, Listing]  # by key
+Listed: TypeAlias = dict[str, StageListing]  # by key
 
 
 def listed(study: Study, root: Path) -> Listed:
     """Every stage of a study, from the file if the study was planned."""
     try:
         rows = json.loads(_file(study, root).read_text("utf-8"))
-        return {key: Listing(kind, label, seconds) for key, kind, label, seconds in rows}
+        return {key: StageListing(kind, label, seconds) for key, kind, label, seconds in rows}
     except (OSError, ValueError):
         pass
     stages = plan(study).stages.values()
     save(study, stages, root)
-    return {stage.key: Listing(stage.kind, stage.label, stage.work) for stage in stages}
+    return {stage.key: StageListing(stage.kind, stage.label, stage.work) for stage in stages}
 
 
 def save(study: Study, stages: Iterable[Stage], root: Path) -> None:

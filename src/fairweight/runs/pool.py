@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
 from fairweight.errors import FairweightError
-from fairweight.runs.executor import Job, Result, Status, Tell, attempt, throttled
+from fairweight.runs.executor import Ending, Job, Result, Tell, attempt, throttled
 from fairweight.runs.stage import Stage
 
 # As many processes as cores: threads inside each would only get in each other's way.
@@ -143,7 +143,7 @@ class Pool:
             return []
         how = _how_it_ended(worker.process.returncode)
         words = "\n".join(filter(None, (how, worker.last_words())))
-        return [Result(worker.stage.key, Status.DIED, words=words)]
+        return [Result(worker.stage.key, Ending.DIED, words=words)]
 
     def _remove(self, worker: _Worker) -> None:
         """Close a process's connection, upon which it ends."""

@@ -19,7 +19,7 @@ from typing import Any
 from fairweight.base.files import writing
 from fairweight.errors import InputError
 from fairweight.runs import store_layout
-from fairweight.runs.executor import Job, Result, Status, Tell, attempt, throttled
+from fairweight.runs.executor import Ending, Job, Result, Tell, attempt, throttled
 from fairweight.runs.stage import Stage
 
 # A Ray cluster: one that runs already, or one on this machine for as long as it is needed.
@@ -206,9 +206,9 @@ class RayPool:
         except self._ray.exceptions.RayTaskError as error:
             # The node could not even begin: fairweight is missing there, for example.
             self._job.store.fail(stage.key, str(error), stage.label)
-            return Result(stage.key, Status.FAILED, words=str(error))
+            return Result(stage.key, Ending.FAILED, words=str(error))
         except self._ray.exceptions.RayError as error:
-            return Result(stage.key, Status.DIED, words=str(error))
+            return Result(stage.key, Ending.DIED, words=str(error))
         return result
 
     def _tell_news(self) -> None:
@@ -242,9 +242,9 @@ def _on_a_node(stage: Stage, job: Job, sign: Sign, board: Any) -> Result:
     """What a task does."""
     said = sign.read()
     if said is None:
-        return Result(stage.key, Status.UNSHARED, words=_unshared(job.store.root))
+        return Result(stage.key, Ending.UNSHARED, words=_unshared(job.store.root))
     if said == STOP:
-        return Result(stage.key, Status.OUT_OF_TIME)
+        return Result(stage.key, Ending.OUT_OF_TIME)
     put = partial(board.put.remote, stage.key)
     last = time.monotonic()
 

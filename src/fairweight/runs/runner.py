@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from fairweight.base.trust import trusted_modules
 from fairweight.errors import FairweightError, InputError, OutputError
-from fairweight.runs.executor import Executor, InProcess, Job, Result, Status
+from fairweight.runs.executor import Ending, Executor, InProcess, Job, Result
 from fairweight.runs.pool import Pool
 from fairweight.runs.ray_pool import RayPool
 from fairweight.runs.schedule import Schedule, State
@@ -207,7 +207,7 @@ class Loop:
                 continue
             del self._elsewhere[key]
             if self._job.store.is_done(key):
-                self._take_note(Result(key, Status.CACHED))
+                self._take_note(Result(key, Ending.CACHED))
             else:  # perhaps the other one has given up: a worker finds out
                 self._schedule.again(key)
 
@@ -226,30 +226,30 @@ class Loop:
         """Change the state of a stage to what became of it."""
         key, schedule = result.key, self._schedule
         match result.status:
-            case Status.DONE:
+            case Ending.DONE:
                 self._done.append(key)
                 schedule.finish(key)
                 return "done"
-            case Status.CACHED:
+            case Ending.CACHED:
                 self._cached.append(key)
                 schedule.finish(key)
                 return "cached"
-            case Status.FAILED:
+            case Ending.FAILED:
                 schedule.fail(key)
                 return "failed"
-            case Status.OUT_OF_TIME:
+            case Ending.OUT_OF_TIME:
                 schedule.leave(key)
                 return "stopped"
-            case Status.BUSY:
+            case Ending.BUSY:
                 self._elsewhere[key] = time.monotonic() + LOOK_AGAIN
                 return "again"
-            case Status.DAMAGED:
+            case Ending.DAMAGED:
                 return self._without_input(key, result.damaged, result.words)
-            case Status.DIED:
+            case Ending.DIED:
                 return self._without_process(key, result.words)
-            case Status.UNWRITABLE:
+            case Ending.UNWRITABLE:
                 self._error = OutputError(result.words)
-            case Status.UNSHARED:
+            case Ending.UNSHARED:
                 self._error = InputError(result.words)
         schedule.leave(key)
         return "stopped"

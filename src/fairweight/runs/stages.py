@@ -11,7 +11,7 @@ from typing import Any
 
 from fairweight.errors import InputError
 from fairweight.runs.cost import Cost, Unit, asking_seconds, training_cost
-from fairweight.runs.executor import Context
+from fairweight.runs.executor import StageContext
 from fairweight.runs.runner import News, run
 from fairweight.runs.stage import STAGES, Stage, key_of, stage_kind
 from fairweight.runs.store import Store
@@ -42,7 +42,7 @@ def _train_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
 
 @stage_kind("train", reads=MODELS, cost=_train_cost)
 def train(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
 ) -> None:
     """A model from its first weights, dense or pruned while it trains; the input teaches it."""
     from fairweight import lab
@@ -82,7 +82,7 @@ def _compress_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
 
 @stage_kind("compress", reads=MODELS, cost=_compress_cost)
 def compress(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
 ) -> None:
     """A compressed copy of the first input's model; the last one teaches it."""
     from fairweight import lab
@@ -122,7 +122,7 @@ def _predict_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
 
 @stage_kind("predict", reads=MODELS, cost=_predict_cost)
 def predict(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
 ) -> None:
     """What the one input's model answers, and of held-out ones its row of the variants table."""
     from fairweight import lab
@@ -155,7 +155,7 @@ def _similarity_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
 
 @stage_kind("similarity", reads=MODELS, cost=_similarity_cost)
 def similarity(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
 ) -> None:
     """How far the first input's representations are from those of the second."""
     from fairweight import lab
@@ -172,7 +172,7 @@ def similarity(
     )
 
 
-def _told(context: Context) -> Any:
+def _told(context: StageContext) -> Any:
     def told(numbers: Mapping[str, float], done: int, total: int) -> None:
         words = [f"loss {numbers['loss']:.3f}"] if "loss" in numbers else []
         words += [
@@ -192,7 +192,7 @@ CUBE = "cube.parquet"
 
 @stage_kind("count", cost=lambda spec, unit: Cost(0.0, 0.0))
 def count(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
 ) -> None:
     """Count the examples of one part; every file is read, and only these rows are kept."""
     import duckdb

@@ -88,7 +88,7 @@ _LIMITS = {
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ClaimedValue:
     """What a study says about a quantity; `reason` where it says nothing."""
 
     value: float = nan
@@ -137,7 +137,7 @@ def chosen(table: pd.DataFrame, where: Where, *, free: tuple[str, ...] = ()) -> 
     return table
 
 
-def stored_estimate(claim: Claim, where: Where, stored: Stored) -> Estimate:
+def stored_estimate(claim: Claim, where: Where, stored: Stored) -> ClaimedValue:
     """The one row that these values select, with the limits beside it."""
     name = table_of(claim)
     rows = chosen(stored.table(str(claim.folder), name), where)
@@ -154,7 +154,7 @@ def stored_estimate(claim: Claim, where: Where, stored: Stored) -> Estimate:
         reason = status.reason or status.kind
     elif isnan(low) or isnan(high):
         reason = "no interval" if status == Status(OK) else str(status)
-    return Estimate(
+    return ClaimedValue(
         real(row[value]),
         low,
         high,
@@ -268,12 +268,12 @@ def members_of(table: pd.DataFrame, where: Where, member: str) -> list[str]:
     return sorted(set(table[member].astype(str)))
 
 
-def dense_estimate(claim: Claim, where: Where, stored: Stored) -> Estimate:
+def dense_estimate(claim: Claim, where: Where, stored: Stored) -> ClaimedValue:
     """The dense members' mean, for rows without limits because the compressed side is undefined."""
     dense: dict[str, Any] = {**where, "variant": BASELINE}
     values = by_member(stored.table(str(claim.folder), PER_SEED), dense, "value", "seed")
     value, low, high = student(values, 0.05)
-    return Estimate(value, low, high, f"Student's t over {len(values)} dense members", SCOPE)
+    return ClaimedValue(value, low, high, f"Student's t over {len(values)} dense members", SCOPE)
 
 
 # Differences between two variants, settings or groups for which no interval is stored.
@@ -281,7 +281,7 @@ def dense_estimate(claim: Claim, where: Where, stored: Stored) -> Estimate:
 
 def paired_estimate(
     claim: Claim, line: dict[str, Any], stored: Stored, n_lines: int = 1, alpha: float = 0.05
-) -> Estimate:
+) -> ClaimedValue:
     """Mean difference over pairs of members, with Student's t; of a ratio that of logarithms.
 
     Both sides answered the same test examples, which are held: the interval speaks of other
@@ -319,7 +319,7 @@ def paired_estimate(
     found = np.array(student(differences, level, "pairs of members"))
     value, low, high = (np.exp(found) if claim.ratio else found).tolist()
     how = f"Student's t over {len(both)} pairs by {claim.pair_by}"
-    return Estimate(value, low, high, how, SCOPE)
+    return ClaimedValue(value, low, high, how, SCOPE)
 
 
 def _replaced(where: Where, parts: Mapping[str, str]) -> dict[str, Any]:
@@ -420,7 +420,7 @@ class Judged:
     """A claim with its lines: the values of `each`, the estimate, the verdict."""
 
     claim: Claim
-    lines: tuple[tuple[str, Estimate, str], ...]
+    lines: tuple[tuple[str, ClaimedValue, str], ...]
     verdict: str
 
 
@@ -451,10 +451,10 @@ def _judge(claim: Claim, stored: Stored) -> Judged:
 
 
 def _untold(claim: Claim, reason: str) -> Judged:
-    return Judged(claim, (("", Estimate(reason=reason), CANNOT_TELL),), CANNOT_TELL)
+    return Judged(claim, (("", ClaimedValue(reason=reason), CANNOT_TELL),), CANNOT_TELL)
 
 
-def _estimate(claim: Claim, line: dict[str, Any], stored: Stored, n_lines: int) -> Estimate:
+def _estimate(claim: Claim, line: dict[str, Any], stored: Stored, n_lines: int) -> ClaimedValue:
     try:
         if claim.against is not None:
             return paired_estimate(claim, line, stored, n_lines)
@@ -464,7 +464,7 @@ def _estimate(claim: Claim, line: dict[str, Any], stored: Stored, n_lines: int) 
             return dense_estimate(claim, where, stored)
         return found
     except NotThereError as error:
-        return Estimate(reason=str(error))
+        return ClaimedValue(reason=str(error))
 
 
 def frame(found: Sequence[Judged]) -> pd.DataFrame:

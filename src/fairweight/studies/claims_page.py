@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from fairweight.base.wording import NOTHING, shown
 from fairweight.report.numbers import MINUS, number
 from fairweight.specs.claims import Claim, Claims
-from fairweight.studies.claims import CANNOT_TELL, DOES_NOT, REPRODUCES, SMALLER, Estimate, Judged
+from fairweight.studies.claims import (
+    CANNOT_TELL,
+    DOES_NOT,
+    REPRODUCES,
+    SMALLER,
+    ClaimedValue,
+    Judged,
+)
 
 HOW = (
     "A claim of a change *reproduces* where the 95 % interval excludes no effect in the claimed "
@@ -80,7 +87,7 @@ def needed(claim: Claim) -> str:
     return f"not {told}" if claim.direction.startswith("not-") else told
 
 
-def told(estimate: Estimate) -> str:
+def told(estimate: ClaimedValue) -> str:
     """The estimate with its interval, whom it speaks of, and what retraining alone moves."""
     if estimate.value != estimate.value:
         return NOTHING
@@ -125,7 +132,7 @@ def of_lines(one: Judged) -> str:
     return f"**{one.verdict}** (lines: {told})"
 
 
-def _full(verdict: str, estimate: Estimate, *, bold: bool = True) -> str:
+def _full(verdict: str, estimate: ClaimedValue, *, bold: bool = True) -> str:
     mark = "**" if bold else ""
     reason = f": {_cell(estimate.reason)}" if estimate.reason else ""
     return f"{mark}{verdict}{mark}{reason}"

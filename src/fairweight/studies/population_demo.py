@@ -48,7 +48,7 @@ CALIBRATED = Int8Static()
 
 
 @dataclass(frozen=True)
-class Recipe:
+class FamilyRecipe:
     """How every family is made: a dense network, and copies of it that are pruned or int8.
 
     The pruned ones are finetuned briefly; the int8 one is calibrated on the first 100 training
@@ -161,7 +161,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Family:
+class DenseFamily:
     """A dense member and its children: what they answer, and what was measured of them."""
 
     predictions: pd.DataFrame
@@ -169,7 +169,7 @@ class Family:
 
 
 def populations(
-    recipe: Recipe,
+    recipe: FamilyRecipe,
     models: Path,
     *,
     workers: int | None = None,
@@ -205,7 +205,7 @@ def populations(
     )
 
 
-def family(recipe: Recipe, seed: int, models: Path) -> Family:
+def family(recipe: FamilyRecipe, seed: int, models: Path) -> DenseFamily:
     """Train one dense member, compress it, and ask the files that were written."""
     from fairweight import lab
     from fairweight.lab.measurement import torch_threads
@@ -229,4 +229,4 @@ def family(recipe: Recipe, seed: int, models: Path) -> Family:
             {model.card.variant: {seed: model.path} for model in made},
             [(held_out.images, held_out.labels, held_out.example_id)],
         )
-    return Family(answers.to_pandas(), tuple(model.card.measured for model in made))
+    return DenseFamily(answers.to_pandas(), tuple(model.card.measured for model in made))

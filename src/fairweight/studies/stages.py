@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.runs.cost import Cost, Unit
-from fairweight.runs.executor import Context
+from fairweight.runs.executor import StageContext
 from fairweight.runs.stage import stage_kind
 from fairweight.runs.stages import MODELS, PREDICTIONS, SIMILARITY, TRAINING, VARIANT
 from fairweight.specs.audit import AuditOptions
@@ -19,7 +19,7 @@ from fairweight.tables.spec import SourceRef, TableSpec, sources_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairweight.auditing.explain.explanations import Asked
+    from fairweight.auditing.explain.explanations import ExplainRequest
     from fairweight.auditing.result import AuditResult
 
 
@@ -66,7 +66,7 @@ def _audit_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
 
 @stage_kind("audit", reads=(*MODELS, "predict", "similarity"), cost=_audit_cost)
 def audit(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
 ) -> None:
     """Audit what the inputs' models answered; the report goes into the room."""
     from fairweight.auditing.pipeline import audited
@@ -98,12 +98,12 @@ def audit(
     draw_all(result, spec["figures"], result.variants, room / "figures")
 
 
-def _looked_for(spec: Mapping[str, Any], context: Context) -> Asked | None:
+def _looked_for(spec: Mapping[str, Any], context: StageContext) -> ExplainRequest | None:
     """What the experiment asks for beyond the audit; images are measured where that needs them."""
     parts = tuple(spec["explain"])
     if not parts:
         return None
-    from fairweight.auditing.explain.explanations import Asked
+    from fairweight.auditing.explain.explanations import ExplainRequest
     from fairweight.auditing.explain.images import measure
     from fairweight.lab.partition import prepare
     from fairweight.specs.data import Data
@@ -111,7 +111,7 @@ def _looked_for(spec: Mapping[str, Any], context: Context) -> Asked | None:
 
     prepared = prepare(read_spec(Data, spec["data"], "The data"), context.data)
     measured = {"properties", "individuals"} & set(parts)
-    return Asked(
+    return ExplainRequest(
         parts=parts,
         group=spec["individual_group"],
         measure=measure(prepared.test, prepared.train) if measured else None,
@@ -205,7 +205,7 @@ def _classes_cost(spec: Mapping[str, Any], unit: Unit | None) -> Cost:
 
 @stage_kind("classes", reads=(*MODELS, "predict"), cost=_classes_cost)
 def classes(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
 ) -> None:
     """Tabulate every experiment, fit the regressions of all, draw both."""
     from fairweight.auditing.explain.class_regression import explain_classes
@@ -256,7 +256,7 @@ def _tabulated(place: Path, training: Path) -> AuditResult:
         return tabulated(from_aligned(aligned, scores=False))
 
 
-def _covariates(data: Mapping[str, Any], context: Context) -> pd.DataFrame:
+def _covariates(data: Mapping[str, Any], context: StageContext) -> pd.DataFrame:
     import numpy as np
 
     from fairweight.auditing.explain.class_rows import class_covariates
@@ -275,7 +275,7 @@ FIGURES = ("IO-F3", "IO-F4")
 
 @stage_kind("settings", reads=("audit",), cost=lambda spec, unit: Cost(AUDIT, 1e6))
 def settings(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: Context
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
 ) -> None:
     """Put the attributes of all audits into one table, and draw it."""
     from fairweight.auditing.archive import load

@@ -19,7 +19,7 @@ from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.checks import Checked, check_values, double, probability, require_plain
 from fairweight.tables.companions import (
-    Training,
+    TrainingTable,
     count_training,
     parents,
     stray_note,
@@ -34,7 +34,7 @@ from fairweight.tables.connection import (
     reading,
     streaming,
 )
-from fairweight.tables.groups import Choice, cluster_suggestion, unused_note
+from fairweight.tables.groups import GroupChoice, cluster_suggestion, unused_note
 from fairweight.tables.identity import (
     OF_EXAMPLES,
     Attribute,
@@ -44,8 +44,8 @@ from fairweight.tables.identity import (
     check_unique,
     same_text,
 )
-from fairweight.tables.joins import Assembly, LeftOut, left_out_note
-from fairweight.tables.layout import Layout, Part, recognise
+from fairweight.tables.joins import Assembly, LeftOutExamples, left_out_note
+from fairweight.tables.layout import Layout, MemberColumns, recognise
 from fairweight.tables.roles import (
     Alignment,
     choose_groups,
@@ -97,11 +97,11 @@ class Aligned:
     n_rows: int  # of the view
     notes: tuple[str, ...]
     inputs: tuple[Source, ...]
-    train: Training | None
+    train: TrainingTable | None
     variants_table: pd.DataFrame | None
     release: Callable[[], None] = field(repr=False, compare=False)
     further_columns: tuple[str, ...] = ()  # names shown; x0, x1, ... in this order
-    left_out: tuple[LeftOut, ...] = ()  # what --missing drop left out
+    left_out: tuple[LeftOutExamples, ...] = ()  # what --missing drop left out
     # SQL for FROM: id, task and label of every row of the baseline; None without ids.
     identified: str | None = None
 
@@ -190,7 +190,7 @@ def _aligned(
     if request.further:
         further = further_columns(layout, identity, tables, examples, columns, choice)
         attributes += [Attribute(f"x{i}", column) for i, column in enumerate(further)]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOutExamples, ...] = ()
     if layout.kind == "wide":
         rows, kinds, varying = _wide(request, parts, identity, attributes, examples)
         everyone = rows
@@ -274,7 +274,7 @@ def _distinct(tables: Any) -> list[Source]:
 
 def _wide(
     request: Alignment,
-    parts: Sequence[Part],
+    parts: Sequence[MemberColumns],
     identity: Identity,
     attributes: Sequence[Attribute],
     examples: Source | None,
@@ -322,7 +322,7 @@ def _wide(
     return f"(SELECT {', '.join(selected)} FROM {joined})", kinds, {}
 
 
-def _values(part: Part) -> list[tuple[str, str]]:
+def _values(part: MemberColumns) -> list[tuple[str, str]]:
     held = (
         ("p", part.prediction),
         ("s", part.score),
@@ -369,8 +369,8 @@ def _role_view(
     rows: str,
     kinds: Mapping[str, str],
     identity: Identity,
-    parts: Sequence[Part],
-    choice: Choice,
+    parts: Sequence[MemberColumns],
+    choice: GroupChoice,
     further: Sequence[str],
     attributes: Sequence[Attribute],
 ) -> tuple[str, dict[str, str]]:
@@ -426,9 +426,9 @@ def _require_numbers(kind: str, column: str, role: str) -> None:
 
 def _require_plain(
     tables: Sequence[Source],
-    parts: Sequence[Part],
+    parts: Sequence[MemberColumns],
     columns: Mapping[str, str | None],
-    choice: Choice,
+    choice: GroupChoice,
 ) -> None:
     roles = [(column, role) for role, column in columns.items() if column]
     roles += [(column, "group") for column in choice.columns]
@@ -440,14 +440,18 @@ def _require_plain(
         require_plain(part.source, part.prediction, "prediction")
 
 
-def _shown_columns(parts: Sequence[Part], columns: Mapping[str, str | None]) -> dict[str, str]:
+def _shown_columns(
+    parts: Sequence[MemberColumns], columns: Mapping[str, str | None]
+) -> dict[str, str]:
     shown = {role: column for role, column in columns.items() if column}
     for number, part in enumerate(parts):
         shown.update({f"{short}{number}": column for short, column in _values(part)})
     return shown
 
 
-def _members(parts: Sequence[Part], checked: Checked, notes: list[str]) -> tuple[Member, ...]:
+def _members(
+    parts: Sequence[MemberColumns], checked: Checked, notes: list[str]
+) -> tuple[Member, ...]:
     members = []
     for number, part in enumerate(parts):
         member = Member(
@@ -468,7 +472,9 @@ def _members(parts: Sequence[Part], checked: Checked, notes: list[str]) -> tuple
     return tuple(members)
 
 
-def _say_groups(request: Alignment, choice: Choice, free: Sequence[str], notes: list[str]) -> None:
+def _say_groups(
+    request: Alignment, choice: GroupChoice, free: Sequence[str], notes: list[str]
+) -> None:
     notes.extend(choice.notes)
     unused = unused_note(choice.unused)
     if unused is not None:
@@ -482,8 +488,8 @@ def _say_groups(request: Alignment, choice: Choice, free: Sequence[str], notes: 
 def _say_tables(
     examples: Source | None,
     tables: Sequence[Source],
-    choice: Choice,
-    training: Training | None,
+    choice: GroupChoice,
+    training: TrainingTable | None,
     n_named: int,
     notes: list[str],
 ) -> None:

@@ -199,7 +199,7 @@ UNDO = "undo"
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """A row of the log: an annotation, or the undoing of one (`undoes` is its number)."""
 
     number: int
@@ -211,7 +211,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Counts:
+class AnnotationCounts:
     """How far people are: distinct examples, and verdicts by kind and by person."""
 
     n_examples: int
@@ -295,16 +295,16 @@ class AnnotationStore:
             said = {_key(row): number for number, row in live.items()}
             return [live[number] for number in sorted(said.values())]
 
-    def counts(self, audit: str) -> Counts:
+    def counts(self, audit: str) -> AnnotationCounts:
         """Progress of the annotation of one audit."""
         rows = self.current(audit)
-        return Counts(
+        return AnnotationCounts(
             len({(row.task, row.example_id) for row in rows}),
             dict(Counter(row.verdict for row in rows)),
             dict(Counter(row.annotator for row in rows)),
         )
 
-    def log(self, audit: str) -> list[Entry]:
+    def log(self, audit: str) -> list[LogEntry]:
         """Everything that was ever said or undone."""
         with self._reading():
             return [_entry(row) for row in self._rows(audit, 0)]
@@ -417,8 +417,8 @@ def _key(row: Annotation) -> tuple[str, str, str]:
     return (row.annotator, row.task, row.example_id)
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
+def _entry(row: tuple[Any, ...]) -> LogEntry:
     number, audit, undoes, *values = row
     said = dict(zip(_FIELDS, values, strict=True))
     annotation = None if undoes is not None else Annotation(**said)
-    return Entry(number, audit, said["annotator"], said["time"], annotation, undoes)
+    return LogEntry(number, audit, said["annotator"], said["time"], annotation, undoes)

@@ -301,7 +301,7 @@ Ratings = dict[tuple[str, str], dict[str, str]]  # (task, example) → annotator
 
 
 @dataclass(frozen=True)
-class Agreement:
+class AnnotatorAgreement:
     """Agreement of two annotators (Cohen) or of more (Fleiss).
 
     Parameters
@@ -325,7 +325,7 @@ class Agreement:
     reason: str
 
 
-def agreement(rows: Iterable[Annotation], of: Of = "verdict") -> Agreement:
+def agreement(rows: Iterable[Annotation], of: Of = "verdict") -> AnnotatorAgreement:
     """Agreement on verdicts or on labels, over examples that at least two people judged.
 
     `skip` is no verdict, and an empty label no answer. With two people chance is Cohen's, from
@@ -345,14 +345,14 @@ def agreement(rows: Iterable[Annotation], of: Of = "verdict") -> Agreement:
     method: Literal["Cohen", "Fleiss"] = "Fleiss" if len(people) > 2 else "Cohen"
     if not shared:
         reason = f"no example has a {of} from two annotators"
-        return Agreement(of, method, 0, 0, math.nan, math.nan, reason)
+        return AnnotatorAgreement(of, method, 0, 0, math.nan, math.nan, reason)
     raw = sum(_pairs_agreeing(own) for own in shared.values()) / len(shared)
     chance = _cohen(shared, people) if method == "Cohen" else _fleiss(shared)
     if chance > 1 - 1e-12:
         reason = f"everybody gave the same {of} everywhere, so chance would agree as well"
-        return Agreement(of, method, len(people), len(shared), raw, math.nan, reason)
+        return AnnotatorAgreement(of, method, len(people), len(shared), raw, math.nan, reason)
     kappa = (raw - chance) / (1 - chance)
-    return Agreement(of, method, len(people), len(shared), raw, kappa, "")
+    return AnnotatorAgreement(of, method, len(people), len(shared), raw, kappa, "")
 
 
 def _ratings(rows: Iterable[Annotation], of: Of) -> Ratings:

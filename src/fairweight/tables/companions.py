@@ -21,7 +21,7 @@ COUNT_NAMES = ("count", "n")
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingTable:
     """A small table of counts on the audit's connection.
 
     Columns: `label`, `task` (if `has_task`), one `g<i>` for each of `group_columns`, numbered as
@@ -37,7 +37,7 @@ class Training:
 
 def count_training(
     workspace: Workspace, table: Source, label: str, task: str | None, groups: Sequence[str]
-) -> Training:
+) -> TrainingTable:
     """Group the training rows, or add their given counts."""
     if label not in table.columns:
         raise UnknownNameError(
@@ -96,7 +96,7 @@ def count_training(
             + (" or counts below zero" if total else "")
             + "; give labels, or counts of at least 0."
         )
-    return Training(view, has_task, tuple(held), float(total), int(unlabelled))
+    return TrainingTable(view, has_task, tuple(held), float(total), int(unlabelled))
 
 
 # Which member each member was derived from, as the variants table says.

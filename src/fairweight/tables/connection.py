@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 STOP = b"\0"  # no signal has the number 0
 
 
-class Interrupts:
+class QueryInterrupts:
     """Stops the queries of connections on Ctrl-C, until it is closed or forgotten.
 
     Nothing is done outside of the main thread, or where somebody (an event loop) listens already.
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._release: weakref.finalize[..., Interrupts] | None = None
+        self._release: weakref.finalize[..., QueryInterrupts] | None = None
         self._connections = [connection]
         if threading.current_thread() is not threading.main_thread():
             return
@@ -128,7 +128,7 @@ class Workspace:
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=config)
         # A progress bar of DuckDB would mix with the one of the command line.
         self.connection.execute("SET enable_progress_bar = false")
-        self.interrupts = Interrupts(self.connection)
+        self.interrupts = QueryInterrupts(self.connection)
         self._counter = 0
         self._cleanup = weakref.finalize(self, scratch.close)
 

@@ -36,7 +36,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Choice:
+class GroupChoice:
     """The single columns needed, the groupings made of them, and what is to be said."""
 
     columns: tuple[str, ...]
@@ -49,7 +49,7 @@ def chosen_groups(
     connection: duckdb.DuckDBPyConnection,
     offers: Mapping[str, Offer],
     asked: str | Sequence[str],
-) -> Choice:
+) -> GroupChoice:
     """The groups asked for (`sex`, `age`, `sex*age`); their columns must exist."""
     columns: dict[str, None] = {}
     groupings: dict[str, None] = {}
@@ -65,12 +65,12 @@ def chosen_groups(
                 f"The group column '{column}' has {values:,} values; all are in the tables, "
                 "few can be judged on their own."
             )
-    return Choice(tuple(columns), tuple(groupings), {}, tuple(notes))
+    return GroupChoice(tuple(columns), tuple(groupings), {}, tuple(notes))
 
 
 def default_groups(
     connection: duckdb.DuckDBPyConnection, offers: Mapping[str, Offer], taken: frozenset[str]
-) -> Choice:
+) -> GroupChoice:
     """Text, truth and whole-number columns with few values that have no other role."""
     columns: list[str] = []
     unused: dict[str, str] = {}
@@ -88,7 +88,7 @@ def default_groups(
             columns.append(column)
         else:
             unused[column] = reason
-    return Choice(tuple(columns), tuple(grouping_name([c]) for c in columns), unused)
+    return GroupChoice(tuple(columns), tuple(grouping_name([c]) for c in columns), unused)
 
 
 def unused_note(unused: Mapping[str, str]) -> str | None:

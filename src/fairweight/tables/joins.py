@@ -28,7 +28,7 @@ from fairweight.tables.identity import (
     named,
     same_text,
 )
-from fairweight.tables.layout import Part
+from fairweight.tables.layout import MemberColumns
 from fairweight.tables.sources import Source
 
 MEMBERS_APART = (
@@ -39,7 +39,7 @@ _VALUE_ROLES = (("p", "prediction"), ("s", "score"), ("v", "scores"), ("r", "lab
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LeftOutExamples:
     """Equal examples that `--missing drop` left out: what is known of them, and who lacks them."""
 
     task: str | None
@@ -50,7 +50,7 @@ class LeftOut:
     weight: float  # the sum of their weights; n where there are none
 
 
-def left_out_note(left_out: Sequence[LeftOut]) -> list[str]:
+def left_out_note(left_out: Sequence[LeftOutExamples]) -> list[str]:
     """How many examples some variant lacks, and which; nothing where there are none."""
     by_side: dict[str, int] = {}
     for part in left_out:
@@ -76,7 +76,7 @@ class Assembled:
     kinds: dict[str, str] = field(default_factory=dict)  # role -> type it is stored in
     varying: dict[str, str] = field(default_factory=dict)  # role -> why it is not of the example
     partial: dict[str, int] = field(default_factory=dict)  # tables that lack rows -> their member
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOutExamples, ...] = ()
 
     @property
     def everyone(self) -> str:
@@ -101,7 +101,7 @@ class Assembly:
     compact: Compact
     drop_missing: bool
 
-    def run(self, parts: Sequence[Part], examples: Source | None) -> Assembled:
+    def run(self, parts: Sequence[MemberColumns], examples: Source | None) -> Assembled:
         """Copy, verify and join every member; the first one decides the order of rows."""
         found = Assembled()
         extras: dict[int, str] = {}  # which members have rows that the first lacks, and where
@@ -140,7 +140,7 @@ class Assembly:
     def _held(self, source: Source) -> list[Attribute]:
         return [a for a in self.attributes if a.column in source.columns]
 
-    def _copy(self, number: int, part: Part, found: Assembled) -> str:
+    def _copy(self, number: int, part: MemberColumns, found: Assembled) -> str:
         table = self.workspace.name("member")
         selected = [self.identity.select(part.source)]
         for attribute in self._held(part.source):
@@ -163,7 +163,9 @@ class Assembly:
         )
         return table
 
-    def _check_unique(self, table: str, part: Part, parts: Sequence[Part]) -> None:
+    def _check_unique(
+        self, table: str, part: MemberColumns, parts: Sequence[MemberColumns]
+    ) -> None:
         alone = not _in_population(part, parts)
         member = f"variant '{part.variant}'" + ("" if alone else f", seed {part.seed}")
         keys = [self.identity.column or "", "variant", "seed"]
@@ -201,7 +203,7 @@ class Assembly:
         found: Assembled,
         table: str,
         number: int,
-        parts: Sequence[Part],
+        parts: Sequence[MemberColumns],
         extras: dict[int, str],
     ) -> str:
         """The member's table in the order of the first member."""
@@ -264,7 +266,9 @@ class Assembly:
                 "with --missing drop (missing='drop')."
             )
 
-    def _compare(self, found: Assembled, table: str, part: Part, parts: Sequence[Part]) -> None:
+    def _compare(
+        self, found: Assembled, table: str, part: MemberColumns, parts: Sequence[MemberColumns]
+    ) -> None:
         """What is said of an example must not depend on the model that looks at it."""
         for attribute in self._held(part.source):
             role = attribute.role
@@ -291,7 +295,7 @@ class Assembly:
             found.varying[role] = "differs between variants of one example"
 
     def _conflict(
-        self, found: Assembled, owner: str, table: str, attribute: Attribute, part: Part
+        self, found: Assembled, owner: str, table: str, attribute: Attribute, part: MemberColumns
     ) -> tuple[int, Any, tuple[Any, Any]] | None:
         name = quote(attribute.role)
         joined = f"{quote(owner)} AS a POSITIONAL JOIN {quote(table)} AS b"
@@ -324,7 +328,7 @@ class Assembly:
         described = self._execute(f"DESCRIBE {quote(table)}").fetchall()
         return any(row[0] == "present" for row in described)
 
-    def _slim(self, found: Assembled, table: str, number: int, part: Part) -> None:
+    def _slim(self, found: Assembled, table: str, number: int, part: MemberColumns) -> None:
         """Keep of a verified member only what the others do not have."""
         kept = [f"{short}{number}" for short, role in _VALUE_ROLES if getattr(part, role)]
         fresh = [a.role for a in self._held(part.source) if a.role not in found.owners]
@@ -362,7 +366,9 @@ class Assembly:
             found.kinds[attribute.role] = self._kind(examples, attribute)
         found.tables.append(placed)
 
-    def _lacked_by_others(self, found: Assembled, parts: Sequence[Part]) -> list[LeftOut]:
+    def _lacked_by_others(
+        self, found: Assembled, parts: Sequence[MemberColumns]
+    ) -> list[LeftOutExamples]:
         """Rows of the first member that another one does not have."""
         roles = [role for role in self._counted_by() if role in found.owners]
         names = [*self.identity.keys[1:], *roles, *found.conditions]
@@ -382,8 +388,8 @@ class Assembly:
         return made
 
     def _lacked_by_the_first(
-        self, extras: dict[int, str], parts: Sequence[Part], examples: Source | None
-    ) -> list[LeftOut]:
+        self, extras: dict[int, str], parts: Sequence[MemberColumns], examples: Source | None
+    ) -> list[LeftOutExamples]:
         """Rows that other members have and the first does not, each once."""
         if not extras:
             return []
@@ -433,8 +439,8 @@ class Assembly:
 
     def _left_out(
         self, known: dict[str, Any], task: Any, lacks: Sequence[str], n: int, weight: float | None
-    ) -> LeftOut:
-        return LeftOut(
+    ) -> LeftOutExamples:
+        return LeftOutExamples(
             task=canonical(task),
             label=canonical(known.get("label")),
             groups={
@@ -448,11 +454,11 @@ class Assembly:
         )
 
 
-def _in_population(part: Part, parts: Sequence[Part]) -> bool:
+def _in_population(part: MemberColumns, parts: Sequence[MemberColumns]) -> bool:
     return sum(other.variant == part.variant for other in parts) > 1
 
 
-def _shown(part: Part, parts: Sequence[Part]) -> str:
+def _shown(part: MemberColumns, parts: Sequence[MemberColumns]) -> str:
     """A member as messages name it: with its seed where the variant alone would not tell."""
     named_by_seed = part.seed != 0 or _in_population(part, parts)
     return f"'{part.variant}'" + (f" (seed {part.seed})" if named_by_seed else "")

@@ -56,7 +56,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Part:
+class MemberColumns:
     """Where one member (a variant and seed) has its predictions."""
 
     variant: str
@@ -74,7 +74,7 @@ class Layout:
     """The members in the order of appearance, and the columns that are spoken for."""
 
     kind: Literal["long", "wide", "files"]
-    parts: tuple[Part, ...]
+    parts: tuple[MemberColumns, ...]
     inputs: tuple[Source, ...]
     used: frozenset[str]  # columns that are no candidates for groups
     notes: tuple[str, ...] = ()
@@ -241,7 +241,7 @@ def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names
             where += f" AND {quote(names.seed)} IS NOT DISTINCT FROM {_seed_literal(seed_value)}"
         conditions.setdefault((name, seed_of(member)), []).append(f"({where})")
     parts = tuple(
-        Part(
+        MemberColumns(
             variant=name,
             seed=member_seed,
             source=table,
@@ -362,7 +362,7 @@ def _wide(
     lists = {member: c for member, c in score.items() if is_list(table.columns[c])}
     ranks = _recognised(table, "label_rank")
     parts = tuple(
-        Part(
+        MemberColumns(
             variant=variant,
             seed=seed,
             source=table,
@@ -386,7 +386,7 @@ def _wide(
 # --- files -------------------------------------------------------------------------------------
 
 
-def _columns_of(part: Part) -> list[str]:
+def _columns_of(part: MemberColumns) -> list[str]:
     held = (part.prediction, part.score, part.scores, part.label_rank)
     return [column for column in held if column is not None]
 
@@ -395,7 +395,7 @@ def _files(
     workspace: Workspace, opened: Sequence[tuple[str | None, Source]], names: Names
 ) -> Layout:
     stems: dict[str, Source] = {}
-    parts: list[Part] = []
+    parts: list[MemberColumns] = []
     for name, table in opened:
         require(table, names.prediction, "--prediction-column (prediction=)")
         variant = canonical(name)
@@ -411,20 +411,20 @@ def _files(
         if names.seed in table.columns:
             found = _long(workspace, _as_variant(workspace, table, variant, names), (), names)
             parts.extend(
-                Part(variant, p.seed, p.source, p.prediction, where=p.where, **columns)
+                MemberColumns(variant, p.seed, p.source, p.prediction, where=p.where, **columns)
                 for p in found.parts
             )
         else:
             # The same NAME given twice: two members of one population.
             seed = sum(part.variant == variant for part in parts)
-            parts.append(Part(variant, seed, table, names.prediction, **columns))
+            parts.append(MemberColumns(variant, seed, table, names.prediction, **columns))
     _refuse_repeated_members(parts, names)
     used = {names.seed, names.prediction, names.score, names.scores, names.label_rank}
     tables = tuple(table for _, table in opened)
     return Layout("files", tuple(parts), tables, frozenset(used | {names.variant}))
 
 
-def _refuse_repeated_members(parts: Sequence[Part], names: Names) -> None:
+def _refuse_repeated_members(parts: Sequence[MemberColumns], names: Names) -> None:
     """Raise where one member is given twice, or where it cannot be told."""
     held: dict[tuple[str, str], Source] = {}
     for part in parts:

@@ -13,9 +13,9 @@ from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.checks import require_plain
 from fairweight.tables.connection import Workspace, is_integer, is_number, is_text
 from fairweight.tables.frequencies import likely_counts, refuse_counts
-from fairweight.tables.groups import Choice, Offer, chosen_groups, default_groups
+from fairweight.tables.groups import GroupChoice, Offer, chosen_groups, default_groups
 from fairweight.tables.identity import Identity
-from fairweight.tables.layout import Layout, Names, Part, require
+from fairweight.tables.layout import Layout, MemberColumns, Names, require
 from fairweight.tables.names import grouping_name
 from fairweight.tables.sources import Source
 from fairweight.tables.spec import TableSpec
@@ -53,7 +53,7 @@ class Alignment:
 
 def order_members(
     layout: Layout, baseline: str | None, notes: list[str], *, alone: bool = False
-) -> tuple[tuple[Part, ...], str]:
+) -> tuple[tuple[MemberColumns, ...], str]:
     """Members with those of the baseline first, each variant's by seed.
 
     Not in the order of appearance: the numbers must not depend on how the rows are sorted.
@@ -184,7 +184,7 @@ def choose_groups(
     tables: Sequence[Source],
     examples: Source | None,
     columns: Mapping[str, str | None],
-) -> Choice:
+) -> GroupChoice:
     offers = _offers(layout, tables, examples)
     if request.tables.groups is not None:
         allowed = {
@@ -202,7 +202,7 @@ def further_columns(
     tables: Sequence[Source],
     examples: Source | None,
     columns: Mapping[str, str | None],
-    choice: Choice,
+    choice: GroupChoice,
 ) -> tuple[str, ...]:
     """Numbers and texts that describe examples and are no groups, such as measurements."""
     taken = {*taken_columns(layout, identity, columns), *choice.columns, "image"}
@@ -232,7 +232,7 @@ def taken_columns(
     return frozenset(taken | {column for column in (identity.column, identity.task) if column})
 
 
-def without_varying(choice: Choice, varying: Mapping[str, str], asked: bool) -> Choice:
+def without_varying(choice: GroupChoice, varying: Mapping[str, str], asked: bool) -> GroupChoice:
     """The choice without columns that turned out to differ between variants."""
     unfit = {choice.columns[int(r[1:])]: why for r, why in varying.items() if r[0] == "c"}
     if not unfit:
@@ -245,4 +245,4 @@ def without_varying(choice: Choice, varying: Mapping[str, str], asked: bool) -> 
         )
     kept = tuple(column for column in choice.columns if column not in unfit)
     names = tuple(grouping_name([column]) for column in kept)
-    return Choice(kept, names, {**choice.unused, **unfit}, choice.notes)
+    return GroupChoice(kept, names, {**choice.unused, **unfit}, choice.notes)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from fairweight.base.fields import choice, option, options_of, plain, refuse, words
 from fairweight.errors import InputError
@@ -19,6 +19,9 @@ from fairweight.tables.names import quoted, split_list, split_names, split_pair,
 
 TABLES, COLUMNS = "Tables", "Columns"
 Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column per seed
+# What may be given: paths, and frames of any library; kept as a SourceRef (a tuple of them).
+AnyTable: TypeAlias = Any
+AnyTables: TypeAlias = Any
 ARRAYS = "arrays"  # what `fairweight.audit` makes a table of: its columns are ours
 
 
@@ -216,7 +219,8 @@ class TableSpec:
         The dense model; by default the first file, or the variant named dense or baseline, or the
         first variant of the table.
     examples, train, variants
-        Tables beside the predictions: of examples (groups, labels), of training labels, of models.
+        Tables beside the predictions: of examples (groups, labels), of training labels, of models;
+        paths or frames, kept as a `SourceRef`.
     missing
         "error" or "drop": what to do about examples that some variant lacks.
     id, label, task, cluster, weight
@@ -248,19 +252,19 @@ class TableSpec:
     True
     """
 
-    sources: tuple[SourceRef, ...]
+    sources: AnyTables
     baseline: str | None = option(None, "The dense model's variant.", TABLES, "--baseline", "NAME")
-    examples: SourceRef | None = option(
+    examples: AnyTable = option(
         None,
         "Groups and labels, a row per example.",
         TABLES, "--examples", "FILE", _read_table, _write_table,
     )  # fmt: skip
-    train: SourceRef | None = option(
+    train: AnyTable = option(
         None,
         "Training labels and groups (or their counts): the sign of bias amplification.",
         TABLES, "--train", "FILE", _read_table, _write_table,
     )  # fmt: skip
-    variants: SourceRef | None = option(
+    variants: AnyTable = option(
         None,
         "One row per variant and seed; `parent` (dense:3) says what it was derived from.",
         TABLES, "--variants", "FILE", _read_table, _write_table,
@@ -283,7 +287,7 @@ class TableSpec:
         "one (more classes).",
         COLUMNS, "--score", "NAME=COL", read_pairs, _write_pairs, repeated=True,
     )  # fmt: skip
-    groups: Sequence[str] | None = option(
+    groups: str | Sequence[str] | None = option(
         None,
         "Group columns and intersections; by default every column that looks like one. A name "
         "with a comma or a star is quoted: '\"age, years\",sex'.",

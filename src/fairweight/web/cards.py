@@ -33,7 +33,7 @@ class Bar:
 
 
 @dataclass(slots=True)
-class Member:
+class MemberAnswer:
     """The answer of one model."""
 
     seed: str
@@ -43,7 +43,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Votes:
+class SideAnswers:
     """The answers of one side; what only compressed variants have is null for the baseline.
 
     `score` is the mean of the members' scores; `distance` is that from the baseline (0 to 1),
@@ -60,7 +60,7 @@ class Votes:
     distance: float | None
     percentile: float | None
     kinds: list[str]
-    members: list[Member]
+    members: list[MemberAnswer]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Card:
+class ExampleCard:
     """One example: what it is, how both sides vote, where it is shown, and what people said."""
 
     id: str
@@ -83,8 +83,8 @@ class Card:
     label: str
     groups: dict[str, str | None]
     properties: dict[str, Any]
-    baseline: Votes
-    variants: list[Votes]
+    baseline: SideAnswers
+    variants: list[SideAnswers]
     link: str = ""
     image: str | None = None
     annotations: list[Given] = field(default_factory=list)
@@ -95,7 +95,7 @@ def examples(
     places: Sequence[int] | Array,
     task: str | None = None,
     variants: Sequence[str] | None = None,
-) -> list[Card]:
+) -> list[ExampleCard]:
     """The examples at these places; with the votes of these variants, by default of all."""
     votes = index.task(task)
     at = np.asarray(places, dtype=np.int64)
@@ -104,7 +104,7 @@ def examples(
         _votes(votes, votes.side(name), at) for name in (votes.head.baseline, *names)
     )
     return [
-        Card(
+        ExampleCard(
             id=votes.example_id(place),
             task=votes.head.name,
             label=votes.head.classes[int(votes.label[place])],
@@ -120,7 +120,7 @@ def examples(
     ]
 
 
-def _votes(votes: TaskVotes, side: SideVotes, at: Array) -> list[Votes]:
+def _votes(votes: TaskVotes, side: SideVotes, at: Array) -> list[SideAnswers]:
     """What one side says of each of these examples."""
     names = (*votes.head.classes, NO_ANSWER)
     given = np.asarray(votes.prediction[side.rows, at])  # (members, places)
@@ -146,7 +146,7 @@ def _votes(votes: TaskVotes, side: SideVotes, at: Array) -> list[Votes]:
             distance = int(side.distance[place]) / (2 * side.scale)
             percentile, kinds = float(side.percentile[place]), kinds_in(bits)
         made.append(
-            Votes(
+            SideAnswers(
                 variant=side.variant,
                 n_members=len(codes),
                 n_right=codes.count(label),
@@ -158,7 +158,7 @@ def _votes(votes: TaskVotes, side: SideVotes, at: Array) -> list[Votes]:
                 percentile=percentile,
                 kinds=kinds,
                 members=[
-                    Member(seed, names[code], code == label, _number(score))
+                    MemberAnswer(seed, names[code], code == label, _number(score))
                     for seed, code, score in zip(seeds, codes, own, strict=True)
                 ],
             )
@@ -180,7 +180,7 @@ def cards(
     variants: Sequence[str] | None = None,
     *,
     size: int = SMALL,
-) -> list[Card]:
+) -> list[ExampleCard]:
     """The same with links, images and annotations."""
     index = site.index(item)
     told = said_of(site.annotated.current(item.key), index.task(task).head.name)

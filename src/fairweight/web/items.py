@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.archive import head, tables_of
+from fairweight.auditing.archive import head
+from fairweight.auditing.document import tables_of
 from fairweight.base.files import settle
 from fairweight.base.trust import inside
 from fairweight.errors import InputError

@@ -19,7 +19,7 @@ from fairweight.tables.names import MISSING, split_group
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from fairweight.web.cards import Card
+    from fairweight.web.cards import ExampleCard
 
 
 # Scripts and styles under names that carry their checksum, so that browsers keep them for good.
@@ -105,7 +105,7 @@ def environment() -> Environment:
     return made
 
 
-def identity(card: Card) -> str:
+def identity(card: ExampleCard) -> str:
     """An example's names for scripts, in ASCII: a page cannot hold every character as it is."""
     return json.dumps({"id": card.id, "task": card.task or "", "label": card.label})
 

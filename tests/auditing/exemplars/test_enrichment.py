@@ -14,7 +14,7 @@ from fairweight.auditing.exemplars.enrichment import enrichment
 from fairweight.auditing.exemplars.exemplars import find
 from fairweight.auditing.exemplars.odds import (
     Definition,
-    Units,
+    OddsRows,
     chances,
     influences,
     linear,
@@ -225,7 +225,7 @@ def test_children_stand_where_their_parents_stood() -> None:
 
 
 def test_units_left_out_in_turn() -> None:
-    paired = Units((0, 1, 2), ((3,), (4, 5), (6,)), True)
+    paired = OddsRows((0, 1, 2), ((3,), (4, 5), (6,)), True)
     (without,) = paired.without()
     assert [one.dense for one in without] == [(1, 2), (0, 2), (0, 1)]
     assert without[1].compressed == ((3,), (6,))

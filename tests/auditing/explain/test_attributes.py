@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairweight.auditing.explain.attributes import attribute_values, settings_table
-from fairweight.auditing.explain.explanations import Asked
+from fairweight.auditing.explain.explanations import ExplainRequest
 from fairweight.auditing.pipeline import audited
 from fairweight.auditing.result import AuditResult
 from fairweight.auditing.schema import column_names
@@ -60,7 +60,7 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> AuditResult:
         groups=["sex", "age", "sex*age"],
         task="task",
     )
-    return audited(tables, AuditOptions(n_boot=20), explain=Asked(parts=("similarity",)))
+    return audited(tables, AuditOptions(n_boot=20), explain=ExplainRequest(parts=("similarity",)))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fairweight as fw
-from fairweight.auditing.explain.explanations import Asked
+from fairweight.auditing.explain.explanations import ExplainRequest
 from fairweight.auditing.explain.images import measure_dataset, places, training_covariates
 from fairweight.auditing.prediction_matrix import from_arrays
 from fairweight.data import Images
@@ -74,7 +74,9 @@ def test_exemplars_are_shown_beside_others_of_their_class(images: Images) -> Non
         "example_id": [f"e{i}" for i in range(N)], "label": truth, "pred_dense": truth,
         "pred_a": changed, "pred_b": also,
     }  # fmt: skip
-    made = fw.audit_table(table, explain=Asked(parts=("exemplars",), images=images), n_boot=20)
+    made = fw.audit_table(
+        table, explain=ExplainRequest(parts=("exemplars",), images=images), n_boot=20
+    )
     shown = made.explanations["exemplar_images"]
     of_a = shown[shown["variant"] == "a"].groupby("part")["example_id"].apply(list).to_dict()
     assert sorted(of_a["exemplar"]) == ["e3", "e5"]
@@ -103,7 +105,7 @@ def test_a_tilted_image_with_its_line(images: Images) -> None:
         "example_id": [f"e{i}" for i in range(N)], "label": [0, 1] * 4, "pred_dense": [0, 1] * 4,
         "pred_a": [0, 0] * 4, "who": ["p", "q"] * 4,
     }  # fmt: skip
-    asked = Asked(parts=("individuals",), images=slashes, measure=measure_dataset(slashes))
+    asked = ExplainRequest(parts=("individuals",), images=slashes, measure=measure_dataset(slashes))
     made = fw.audit_table(table, explain=asked, cluster="who", n_boot=20)
     row = made.explanations["tilt_example"].iloc[0]
     assert (row["slope"], row["intercept"]) == (-1.0, 3.0)
@@ -131,7 +133,7 @@ def test_without_pillow_everything_is_there(
         "example_id": [f"e{i}" for i in range(N)], "label": truth, "pred_dense": truth,
         "pred_a": changed, "who": np.arange(N) // 2,
     }  # fmt: skip
-    asked = Asked(
+    asked = ExplainRequest(
         parts=("exemplars", "individuals"), images=images, measure=measure_dataset(images)
     )
     made = fw.audit_table(table, cluster="who", explain=asked, n_boot=20)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import fairweight as fw
-from fairweight.auditing.explain.explanations import Asked, explained
+from fairweight.auditing.explain.explanations import ExplainRequest, explained
 from fairweight.auditing.explain.similarity import band, regress, similarity, similarity_points
 from fairweight.auditing.pipeline import silent
 from fairweight.auditing.result import AuditResult
@@ -299,7 +299,7 @@ def test_with_enough_left_the_others_are_fitted(result: AuditResult) -> None:
 
 
 def looked_at(result: AuditResult) -> AuditResult:
-    return explained(result, [], Asked(parts=("similarity",)), silent)
+    return explained(result, [], ExplainRequest(parts=("similarity",)), silent)
 
 
 def test_without_distances_there_is_a_note_and_no_table(result: AuditResult) -> None:

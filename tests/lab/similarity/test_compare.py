@@ -17,7 +17,7 @@ from fairweight.lab.models import build
 from fairweight.lab.models.features import features
 from fairweight.lab.partition import prepare
 from fairweight.lab.representations import (
-    Compared,
+    BlockDistance,
     compare_features,
     compare_models,
     similarity,
@@ -147,7 +147,7 @@ def test_a_dead_block_is_undefined_and_says_so(images: Tensor) -> None:
 
 
 def test_the_row_of_the_variants_table() -> None:
-    found = {"block1": Compared(0.25, 10, (2, 2)), "logits": Compared(0.5, 10, (2, 2))}
+    found = {"block1": BlockDistance(0.25, 10, (2, 2)), "logits": BlockDistance(0.5, 10, (2, 2))}
     assert similarity_row(found) == {
         "svcca.block1": 0.25, "svcca.logits": 0.5, "svcca_status": None,
     }  # fmt: skip

@@ -117,9 +117,9 @@ def test_normalised_changes_are_relative_to_the_baseline(result: AuditResult) ->
     rows.loc[where, ["baseline", "compressed"]] = [0.05, 0.06]
     cells = values_in(spec_of("HK-T3", replace(result, results=rows)))
     female = {c["column"]: c for c in cells if c["who"] == "sex=Female"}
-    assert female["error, %"]["text"] == "5.00"
-    assert female["error, change %"]["change"] == pytest.approx(20.0)  # 0.01 / 0.05
-    assert female["error, change %"]["text"] == "+20.0"
+    assert female["error rate, %"]["text"] == "5.00"
+    assert female["error rate, change %"]["change"] == pytest.approx(20.0)  # 0.01 / 0.05
+    assert female["error rate, change %"]["text"] == "+20.0"
 
 
 def test_small_groups_do_not_colour_the_table(result: AuditResult) -> None:

@@ -60,7 +60,7 @@ def test_an_attribute_without_a_value_is_not_a_point(explained: AuditResult) -> 
     points, _ = layers(ece, "point")
     assert {p["attribute"] for p in points} == {"Smiling", "Blond", "Oval"}
     titles = [panel["layer"][-1]["encoding"]["y"]["title"] for panel in (tcb, ece, related)]
-    assert titles == ["TCB", "ECE, %", "interrelation, R²"]
+    assert titles == ["threshold bias (TCB)", "calibration error (ECE), %", "interrelation, R²"]
 
 
 def test_a_mean_that_the_audit_has_not_is_that_of_the_points(explained: AuditResult) -> None:
@@ -147,7 +147,7 @@ def test_the_table_of_quality_and_cost(explained: AuditResult) -> None:
     frame = explained.explanations["attributes"]
     gone = (frame["metric"] == "auc") & frame["task"].isna()
     audit = with_table(explained, "attributes", value=frame["value"].mask(gone))
-    assert cells(spec_of("IO-T1", audit))["dense", "AUC of scores, %"]["text"] == "×"
+    assert cells(spec_of("IO-T1", audit))["dense", "AUC, %"]["text"] == "×"
 
 
 def test_cells_of_amplification_are_orange_only_beyond_noise(explained: AuditResult) -> None:

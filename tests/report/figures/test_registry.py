@@ -205,7 +205,7 @@ def test_a_figure_of_all_variants_is_the_same_for_each(id: str, explained: Audit
 
 def test_every_text_has_a_figure_and_every_figure_a_text() -> None:
     assert list(registry.texts()) == [entry.id for entry in figures()]
-    assert set(registry.texts()) == set(registry._FUNCTIONS)
+    assert set(registry.texts()) == set(registry.FIGURES)
     for catalogue in CATALOGUES:
         assert catalogue.__doc__ is not None
     assert {entry.function.__module__ for entry in figures()} == {
@@ -214,7 +214,7 @@ def test_every_text_has_a_figure_and_every_figure_a_text() -> None:
 
 
 def test_a_caption_says_the_number_that_is_drawn() -> None:
-    assert f"intervals of the {individuals.WORST} with" in registry.texts()["PA-F1"].caption
+    assert f"intervals of the {individuals.WORST} with" in registry.FIGURES["PA-F1"].caption
 
 
 TEXT = '''
@@ -252,10 +252,10 @@ def _ranked_shifts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     path = tmp_path / "figures.toml"
     path.write_text(registry.TEXTS.read_text(encoding="utf-8") + TEXT, encoding="utf-8")
     monkeypatch.setattr(registry, "TEXTS", path)
-    monkeypatch.setattr(registry, "_FUNCTIONS", dict(registry._FUNCTIONS))
     registry.texts.cache_clear()
     exec(compile(CATALOGUE, "own.py", "exec"), dict(vars(own)))
     yield
+    registry.FIGURES.remove("FW-9")
     registry.texts.cache_clear()
 
 
@@ -280,12 +280,12 @@ def test_a_new_figure_is_a_catalogue_entry_and_a_text(
 
 
 def test_a_figure_of_another_package_brings_its_text(
-    population: AuditResult, monkeypatch: pytest.MonkeyPatch
+    population: AuditResult,
 ) -> None:
-    monkeypatch.setattr(registry, "_OTHERS", {})
     drawn = {"description": "Nothing.", "mark": "bar"}
     figure("XX-1", title="Theirs", caption="Read it.")(lambda result, variant, task: dict(drawn))
     assert figures()[-1].title == "Theirs"
     assert spec_of("XX-1", population)["description"] == "Nothing."
+    registry.FIGURES.remove("XX-1")
     with pytest.raises(InputError, match="A figure 'XX-2' has no text"):
         figure("XX-2")(lambda result, variant, task: dict(drawn))

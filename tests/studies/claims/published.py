@@ -9,7 +9,7 @@ import pandas as pd
 
 from fairweight.specs.claims import Claim, Claims
 from fairweight.specs.toml import read_spec
-from fairweight.studies.claims import Estimate, Judged, judged
+from fairweight.studies.claims import ClaimedValue, Judged, judged
 
 ROW: dict[str, Any] = {
     "variant": "pruned-90", "metric": "accuracy", "by": "overall", "group": None, "class": None,
@@ -58,7 +58,7 @@ def judge(root: Path, **fields: Any) -> Judged:
     return found
 
 
-def only(root: Path, **fields: Any) -> tuple[Estimate, str]:
+def only(root: Path, **fields: Any) -> tuple[ClaimedValue, str]:
     """The estimate and the verdict of a claim of one line."""
     ((_, estimate, verdict),) = judge(root, **fields).lines
     return estimate, verdict

@@ -8,7 +8,7 @@ import pytest
 
 from fairweight.auditing.schema import column_names
 from fairweight.specs.claims import Claims
-from fairweight.studies.claims import Estimate, frame, judged
+from fairweight.studies.claims import ClaimedValue, frame, judged
 from fairweight.studies.claims_page import markdown, needed, summary, told
 
 from .published import claim, judge, results
@@ -29,10 +29,10 @@ def test_what_it_would_take(fields: dict[str, object], expected: str) -> None:
 
 
 def test_an_estimate_in_words() -> None:
-    found = Estimate(-0.05, -0.07, -0.03, "t", "method", 0.01)
+    found = ClaimedValue(-0.05, -0.07, -0.03, "t", "method", 0.01)
     assert told(found) == ("−0.0500 [−0.0700, −0.0300] (method); retraining alone up to 0.0100")
-    assert told(Estimate(reason="nothing")) == "—"
-    assert told(Estimate(0.5, reason="no interval")) == "0.500"
+    assert told(ClaimedValue(reason="nothing")) == "—"
+    assert told(ClaimedValue(0.5, reason="no interval")) == "0.500"
 
 
 def test_the_section(tmp_path: Path) -> None:

@@ -22,7 +22,14 @@ from fairweight.auditing.choose.objectives import (
     read_weights,
     weights_of,
 )
-from fairweight.auditing.choose.terms import Asked, Known, Setting, known_of, measured, metrics_of
+from fairweight.auditing.choose.terms import (
+    ChoiceRequest,
+    Known,
+    Setting,
+    known_of,
+    measured,
+    metrics_of,
+)
 from fairweight.auditing.counts.cube import Cube, select
 from fairweight.base.streams import stream
 from fairweight.base.types import Progress
@@ -49,9 +56,11 @@ class Counted:
     notes: tuple[str, ...]
 
 
-def of_tables(aligned: Aligned, asked: Asked, tables: TableSpec, options: AuditOptions) -> Counted:
+def of_tables(
+    aligned: Aligned, asked: ChoiceRequest, tables: TableSpec, options: AuditOptions
+) -> Counted:
     """Count aligned tables, with scores where something that is wanted needs them."""
-    from fairweight.auditing.compare.comparison import Training
+    from fairweight.auditing.compare.comparison import TrainingCounts
     from fairweight.auditing.counts.group_by import count, has_scores, training_table
 
     scores = _wants_scores(asked, there=has_scores(aligned), where="the predictions")
@@ -63,13 +72,13 @@ def of_tables(aligned: Aligned, asked: Asked, tables: TableSpec, options: AuditO
         aligned.groupings,
         tables,
         options,
-        None if training is None else Training(training),
+        None if training is None else TrainingCounts(training),
         aligned.notes,
     )
 
 
 def of_cubes(
-    paths: Sequence[str], asked: Asked, tables: TableSpec, options: AuditOptions
+    paths: Sequence[str], asked: ChoiceRequest, tables: TableSpec, options: AuditOptions
 ) -> Counted:
     """Read cubes that `fairweight count` wrote."""
     from fairweight.auditing.pipeline import read_chosen_cubes
@@ -102,7 +111,7 @@ def _counted(
     return Counted(cube, setting, tuple(said))
 
 
-def _wants_scores(asked: Asked, *, there: bool, where: str) -> bool:
+def _wants_scores(asked: ChoiceRequest, *, there: bool, where: str) -> bool:
     wanted = [term.name for term in asked.terms if needs_scores([term])]
     if wanted and not there:
         raise InputError(
@@ -123,7 +132,7 @@ class Choice:
     chosen: str | None
     qualifying: tuple[str, ...]
     baseline: str
-    asked: Asked
+    asked: ChoiceRequest
     n_examples: int
     n_confirmed: int  # examples that were not chosen on; 0: selected on these data
     nearest: tuple[str, dict[str, float]] | None  # who misses least, and by how much, if none may
@@ -137,7 +146,7 @@ class Choice:
 
 def choose(
     counted: Counted,
-    asked: Asked,
+    asked: ChoiceRequest,
     variants_table: pd.DataFrame | None = None,
     *,
     confirm: Counted | None = None,
@@ -176,7 +185,7 @@ def choose(
     )
 
 
-def _qualifies(asked: Asked, known: Known) -> NDArray[np.bool_]:
+def _qualifies(asked: ChoiceRequest, known: Known) -> NDArray[np.bool_]:
     kept = np.ones(len(known.variants), dtype=np.bool_)
     for requirement in asked.requirements:
         kept &= requirement.met(known.of(requirement.term)[0])
@@ -184,7 +193,7 @@ def _qualifies(asked: Asked, known: Known) -> NDArray[np.bool_]:
 
 
 def _chosen(
-    asked: Asked, known: Known, kept: NDArray[np.bool_], sure: Sureness | None
+    asked: ChoiceRequest, known: Known, kept: NDArray[np.bool_], sure: Sureness | None
 ) -> str | None:
     """The highest value; without a value function the only one on the frontier, if it is alone."""
     if sure is None:
@@ -195,7 +204,7 @@ def _chosen(
     return known.variants[int(on[0])] if len(on) == 1 else None
 
 
-def _nearest(asked: Asked, known: Known) -> tuple[str, dict[str, float]]:
+def _nearest(asked: ChoiceRequest, known: Known) -> tuple[str, dict[str, float]]:
     values = np.stack([known.of(r.term)[0] for r in asked.requirements], axis=1)
     best, short = nearest_miss(asked.requirements, values)
     missed = {
@@ -284,7 +293,7 @@ class Wishes:
     margin: float | None = None  # None: 2 points, where the value is a share
 
 
-def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> Asked:
+def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> ChoiceRequest:
     """Names looked up, limits and weights as numbers; a sentence for what cannot be used."""
     columns = numeric_columns(variants_table)
     weights = read_weights(wishes.weights)
@@ -299,7 +308,7 @@ def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> Asked:
     twice = next((name for name in terms if terms.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"--objective {twice} was given twice; give it once.")
-    asked = Asked(
+    asked = ChoiceRequest(
         objectives=objectives,
         requirements=tuple(read_requirement(text, columns) for text in wishes.requirements),
         weights=weights_of(objectives, weights),
@@ -308,7 +317,7 @@ def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> Asked:
     return replace(asked, margin=_margin(asked, wishes.margin))
 
 
-def _margin(asked: Asked, given: float | None) -> float | None:
+def _margin(asked: ChoiceRequest, given: float | None) -> float | None:
     """How far below the best is near it: as given, or 2 points of a single share."""
     if given is not None and not (isfinite(given) and given >= 0):
         raise InputError(f"--margin {given:g} cannot be used; give a number of at least 0.")

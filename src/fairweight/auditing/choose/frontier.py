@@ -16,7 +16,7 @@ from fairweight.auditing.choose.prior import (
     Shapes,
     posterior,
 )
-from fairweight.auditing.choose.terms import Asked, Known
+from fairweight.auditing.choose.terms import ChoiceRequest, Known
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
 
@@ -172,7 +172,9 @@ class Sureness:
     best_set: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
 
-def sureness(asked: Asked, known: Known, kept: NDArray[np.bool_], random_state: int) -> Sureness:
+def sureness(
+    asked: ChoiceRequest, known: Known, kept: NDArray[np.bool_], random_state: int
+) -> Sureness:
     """Everything about those that qualify; the prior is over all candidates."""
     points, raw = [], []
     for objective in asked.objectives:

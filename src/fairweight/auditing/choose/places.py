@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairweight.auditing.choose.objectives import Term
-from fairweight.auditing.compare.comparison import Comparison, Slots, Training, slots_of
+from fairweight.auditing.compare.comparison import Comparison, Slots, TrainingCounts, slots_of
 from fairweight.auditing.compare.estimands import (
     Estimand,
     estimands,
@@ -33,7 +33,7 @@ CLASS = "class="
 
 
 @dataclass(frozen=True)
-class Part:
+class TermRow:
     """One row of one estimand: a metric in one group, class or column."""
 
     evaluate: Evaluate
@@ -45,18 +45,22 @@ class Part:
 class Measure:
     """A term in one task; of several rows (columns of groups) the worst counts."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[TermRow, ...]
     better: str
     reason: str | None = None  # why there is no value
 
 
-def measures(c: Comparison, training: Training | None, terms: Sequence[Term]) -> list[Measure]:
+def measures(
+    c: Comparison, training: TrainingCounts | None, terms: Sequence[Term]
+) -> list[Measure]:
     """How each term is computed in one task."""
     found = list(_estimands(c, training, {t.metric for t in terms if t.metric is not None}))
     return [_measure(found, term) for term in terms]
 
 
-def _estimands(c: Comparison, training: Training | None, wanted: set[str]) -> Iterator[Estimand]:
+def _estimands(
+    c: Comparison, training: TrainingCounts | None, wanted: set[str]
+) -> Iterator[Estimand]:
     for name in sorted(wanted):
         entry = metric(name)
         if entry.kind == "rate":
@@ -118,7 +122,9 @@ def _measure(found: Sequence[Estimand], term: Term) -> Measure:
         if "grouping" in entry.by:
             told = "there are no groups; name group columns (--groups)"
         return Measure((), entry.better, told)
-    parts = tuple(Part(q.evaluate, row, q.rates_first) for q, row in rows if q.evaluate is not None)
+    parts = tuple(
+        TermRow(q.evaluate, row, q.rates_first) for q, row in rows if q.evaluate is not None
+    )
     statuses = [Status.of(q.status[row]) for q, row in rows if q.status is not None]
     reason = next((status.reason for status in statuses if not status.ok), "")
     return Measure(parts, entry.better, None if parts else reason or "it has no value here")

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from fairweight.auditing.choose.choice import Choice
     from fairweight.auditing.choose.frontier import Sureness
     from fairweight.auditing.choose.objectives import Term
-    from fairweight.auditing.choose.terms import Asked, Known
+    from fairweight.auditing.choose.terms import ChoiceRequest, Known
 
 LIMITS = (0.025, 0.975)
 ON, NEAR, OFF = "frontier", "within noise", "dominated"
 
 
 def frames(
-    asked: Asked,
+    asked: ChoiceRequest,
     known: Known,
     kept: NDArray[np.bool_],
     sure: Sureness | None,
@@ -42,7 +42,7 @@ def frames(
 
 
 def _ranked(
-    asked: Asked,
+    asked: ChoiceRequest,
     known: Known,
     kept: NDArray[np.bool_],
     sure: Sureness | None,
@@ -81,7 +81,7 @@ def _ranked(
     return rows
 
 
-def _order(asked: Asked, kept: NDArray[np.bool_], sure: Sureness | None) -> list[int]:
+def _order(asked: ChoiceRequest, kept: NDArray[np.bool_], sure: Sureness | None) -> list[int]:
     places = range(len(kept))
     if sure is None:
         return list(places)
@@ -93,7 +93,7 @@ def _order(asked: Asked, kept: NDArray[np.bool_], sure: Sureness | None) -> list
     )
 
 
-def _values(asked: Asked, known: Known) -> list[dict[str, Any]]:
+def _values(asked: ChoiceRequest, known: Known) -> list[dict[str, Any]]:
     aims = {objective.term: objective.aim for objective in asked.objectives}
     weights = np.full(len(aims), np.nan) if asked.weights is None else asked.weights
     weight_of = dict(zip((o.term for o in asked.objectives), weights, strict=True))
@@ -119,7 +119,7 @@ def _limits(known: Known, term: Term) -> Floats:
     return found
 
 
-def _requirements(asked: Asked, known: Known) -> list[dict[str, Any]]:
+def _requirements(asked: ChoiceRequest, known: Known) -> list[dict[str, Any]]:
     rows = []
     for requirement in asked.requirements:
         values, replicates = known.of(requirement.term)
@@ -137,7 +137,7 @@ def _requirements(asked: Asked, known: Known) -> list[dict[str, Any]]:
     return rows
 
 
-def _ranges(asked: Asked, known: Known, kept: NDArray[np.bool_]) -> list[dict[str, Any]]:
+def _ranges(asked: ChoiceRequest, known: Known, kept: NDArray[np.bool_]) -> list[dict[str, Any]]:
     """For two objectives: over which ratios of weights each variant wins."""
     if len(asked.objectives) != 2 or not kept.any():
         return []
@@ -154,7 +154,7 @@ def _ranges(asked: Asked, known: Known, kept: NDArray[np.bool_]) -> list[dict[st
 
 
 def confirmed_frame(
-    asked: Asked, other: Known, known: Known, kept: NDArray[np.bool_]
+    asked: ChoiceRequest, other: Known, known: Known, kept: NDArray[np.bool_]
 ) -> pd.DataFrame:
     """The qualifying variants' numbers on rows that were not chosen on, beside those that were."""
     rows = []

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.choose.objectives import Objective, Requirement, Term, costs, needs_scores
 from fairweight.auditing.choose.places import Measure, by_variant, measures, worst
-from fairweight.auditing.compare.comparison import Comparison, Training, groupings_of
+from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, groupings_of
 from fairweight.auditing.compare.members import Both
 from fairweight.auditing.compare.replicates import in_batches
 from fairweight.auditing.compare.scores import (
@@ -126,11 +126,11 @@ class Setting:
     groupings: tuple[str, ...]
     positive: dict[str | None, int | None]
     options: AuditOptions = field(default_factory=AuditOptions)
-    training: Training | None = None
+    training: TrainingCounts | None = None
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredTerms:
     """Terms of variants, NaN where undefined; replicates draw the same examples for all."""
 
     variants: tuple[str, ...]
@@ -141,7 +141,7 @@ class Measured:
 
 def measured(
     cube: Cube, terms: Sequence[Term], setting: Setting, progress: Progress | None = None
-) -> Measured:
+) -> MeasuredTerms:
     """Measure metrics of all variants of a cube, the baseline among them."""
     ordered = _baseline_first(cube, setting.baseline)
     variants = tuple(dict.fromkeys(member.variant for member in ordered.members))
@@ -152,7 +152,7 @@ def measured(
     n_draws = setting.options.n_boot
     if not terms:
         nothing = np.zeros((n_draws, len(variants), 0))
-        return Measured(variants, nothing[0], nothing)
+        return MeasuredTerms(variants, nothing[0], nothing)
     tasks = [_Task(ordered, task, terms, setting, share) for task in ordered.tasks or (None,)]
     multiplicity = tasks[0].multiplicity
     by_task = [task.values(multiplicity[None, :].astype(float)) for task in tasks]
@@ -177,7 +177,7 @@ def measured(
     width = max(len(multiplicity), *(task.width for task in tasks))
     in_batches(stream(setting.options.random_state, "choose", "bootstrap"), n_draws, width, work)
     exact = _mean([task.correction for task in tasks], counts)[0]
-    return Measured(variants, *_defined(once + exact, drawn + exact), notes)
+    return MeasuredTerms(variants, *_defined(once + exact, drawn + exact), notes)
 
 
 def _baseline_first(cube: Cube, baseline: str) -> Cube:
@@ -343,7 +343,7 @@ def _defined(values: Floats, drawn: Floats) -> tuple[Floats, Floats]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChoiceRequest:
     """What is wanted of a variant."""
 
     objectives: tuple[Objective, ...]
@@ -374,12 +374,14 @@ class Known:
         return self.values[:, at], self.replicates[:, :, at]
 
 
-def metrics_of(asked: Asked) -> list[Term]:
+def metrics_of(asked: ChoiceRequest) -> list[Term]:
     """The terms that examples are needed for."""
     return [term for term in asked.terms if term.noisy]
 
 
-def known_of(found: Measured, asked: Asked, table: pd.DataFrame | None) -> tuple[Known, list[str]]:
+def known_of(
+    found: MeasuredTerms, asked: ChoiceRequest, table: pd.DataFrame | None
+) -> tuple[Known, list[str]]:
     """Metrics and costs side by side, of the variants that have every objective."""
     for name in asked.excluded:
         if name not in found.variants:

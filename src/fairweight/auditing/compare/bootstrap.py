@@ -26,6 +26,7 @@ from fairweight.auditing.compare.members import Values, units_of
 from fairweight.auditing.compare.replicates import Replicated
 from fairweight.auditing.compare.two_way import interval_name
 from fairweight.auditing.intervals.units import NO_VARIANCE
+from fairweight.auditing.schema import NOT_ESTIMABLE, SMALL_GROUP, of_kind
 from fairweight.base.types import Floats, Limits
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def _state(
 
 def limits_known(state: NDArray[np.object_], found: Replicated, part: Part) -> NDArray[np.bool_]:
     """Rows that may have limits of this part."""
-    known = ~np.char.startswith(state.astype(str), "not_estimable")
+    known = ~of_kind(state, NOT_ESTIMABLE)
     if part in ("baseline", "compressed"):
         known |= few_changes(state)
     return known if found.changed is None else known & found.changed.enough(part)
@@ -477,7 +478,7 @@ def _two_way(c: Comparison, estimand: Estimand, found: Replicated, observed: Val
     draws = found.by_unit or found.bootstrap
     unstable = None if draws is None else share_undefined(draws.change) > UNSTABLE
     state = _state(c, estimand, observed, found, unstable)
-    shown = ~np.char.startswith(state.astype(str), "not_estimable")
+    shown = ~of_kind(state, NOT_ESTIMABLE)
     limits = partial(method_limits, c, estimand, found)
     p, interval = two_way_values(c, estimand, found, "change").p_value, interval_name(c)
     if found.resampled is not None:
@@ -518,7 +519,7 @@ def _family(
     `moves` says which rows of a part have limits at the audit's level; groups that are too small
     have none at smaller levels.
     """
-    small = np.char.startswith(state.astype(str), "small_group")
+    small = of_kind(state, SMALL_GROUP)
 
     def at(limits: LimitsOf, part: Part, level: float | Floats) -> Limits:
         low, high = limits(np.reshape(level, -1), part)

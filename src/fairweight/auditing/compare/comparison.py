@@ -370,7 +370,7 @@ def join_slots(slots: Sequence[Slots], kind: str) -> Slots:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingCounts:
     """Counts of the training data: one row per (task, group values, label), with its `n`.
 
     Columns are `task`, `label`, `n` and one per group column, all canonical text.

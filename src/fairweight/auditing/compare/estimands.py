@@ -15,7 +15,7 @@ from fairweight.auditing.compare.comparison import (
     Comparison,
     Names,
     Slots,
-    Training,
+    TrainingCounts,
     groupings_of,
     join_slots,
     kept_slots,
@@ -56,7 +56,7 @@ class Estimand:
 
 def estimands(
     c: Comparison,
-    training: Training | None,
+    training: TrainingCounts | None,
     *,
     filters: bool = True,
     fixed_side: str | None = None,
@@ -92,7 +92,7 @@ def sizes(c: Comparison, grouping: Grouping) -> Floats:
     return sums(grouping.code, c.cube.count, len(grouping.levels))
 
 
-def _values(c: Comparison, entry: Metric, training: Training | None) -> Iterator[Estimand]:
+def _values(c: Comparison, entry: Metric, training: TrainingCounts | None) -> Iterator[Estimand]:
     reason = impossible(c, entry)
     if reason is None and entry.per_class and len(c.classes) == 2 and c.positive is None:
         reason = NO_POSITIVE
@@ -131,7 +131,7 @@ def changed_in(c: Comparison, entry: Metric, chosen: Sequence[Grouping]) -> Call
 
 
 def _with_training(
-    c: Comparison, entry: Metric, training: Training | None
+    c: Comparison, entry: Metric, training: TrainingCounts | None
 ) -> Callable[[Counts], Floats]:
     if entry.reference != "rarer" or len(c.classes) != 2:
         return entry.function
@@ -370,7 +370,7 @@ def _normalised(c: Comparison, entry: Metric) -> Iterator[Estimand]:
 def _amplification(
     c: Comparison,
     wanted: Sequence[Metric],
-    training: Training | None,
+    training: TrainingCounts | None,
     *,
     filters: bool,
     fixed_side: str | None,

@@ -435,7 +435,7 @@ AS_DEVIATION = 1.4826  # of a normal sample: its standard deviation / its median
 
 
 @dataclass(frozen=True)
-class Members:
+class RunValues:
     """The members of one variant and their overall accuracy (mean over tasks), in order of seeds.
 
     A t interval over few members takes it that no run fails: where 20 % of runs do, it covers 68 %
@@ -451,7 +451,7 @@ class Members:
     far: tuple[str, ...]
 
 
-def members_of(per_seed: pd.DataFrame, variant: str) -> Members:
+def members_of(per_seed: pd.DataFrame, variant: str) -> RunValues:
     """The members of a variant, from the table `per_seed`."""
     rows = per_seed[
         (per_seed["variant"] == variant)
@@ -462,13 +462,13 @@ def members_of(per_seed: pd.DataFrame, variant: str) -> Members:
     values = means["value"].to_numpy(dtype=float)
     seeds = tuple(str(seed) for seed in means.index)
     if not len(values):
-        return Members(variant, (), (), ())
+        return RunValues(variant, (), (), ())
     away = np.abs(values - np.median(values))
     usual = max(AS_DEVIATION * float(np.median(away)), 1 / float(means["n"].max()))
     far = tuple(
         seed for seed, apart in zip(seeds, away, strict=True) if apart > FAR * usual + 1e-12
     )
-    return Members(variant, seeds, tuple(values.tolist()), far)
+    return RunValues(variant, seeds, tuple(values.tolist()), far)
 
 
 def per_seed(

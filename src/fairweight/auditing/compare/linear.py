@@ -121,7 +121,7 @@ def _distinct(key: NDArray[np.int64], largest: int) -> tuple[NDArray[np.int64], 
 
 
 @dataclass(frozen=True)
-class Totals:
+class RowTotals:
     """Sums over the units of every row, (rows,) or (rows, members), that a ratio is made of."""
 
     a: Floats  # of values
@@ -140,9 +140,9 @@ class Totals:
 
         return linearised_variance(self.a, self.d, self.aa, self.ad, self.dd, units)
 
-    def others(self) -> Totals:
+    def others(self) -> RowTotals:
         """For every row, the sums of all other rows."""
-        return Totals(*(p.sum(axis=0) - p for p in (self.a, self.d, self.aa, self.ad, self.dd)))
+        return RowTotals(*(p.sum(axis=0) - p for p in (self.a, self.d, self.aa, self.ad, self.dd)))
 
 
 @dataclass(frozen=True)
@@ -154,11 +154,11 @@ class Sizes:
     d: Floats
     dd: Floats
 
-    def totals(self, values: Floats) -> Totals:
+    def totals(self, values: Floats) -> RowTotals:
         e = self.entries
         a = e.total(values)
         ad = a if self.dd is self.d else e.total(values * e.size)
-        return Totals(a, self.d, e.total(values**2), ad, self.dd)
+        return RowTotals(a, self.d, e.total(values**2), ad, self.dd)
 
 
 def sizes_of(e: Entries, *, alike: bool) -> Sizes:
@@ -359,7 +359,7 @@ def share_limits(
 
 
 def _rate_limits(
-    c: Comparison, t: Totals, units: Floats, bounds: tuple[float, float], *, is_event: bool
+    c: Comparison, t: RowTotals, units: Floats, bounds: tuple[float, float], *, is_event: bool
 ) -> LimitsAt:
     """Linearised limits of a ratio in every row, cut at the bounds of its metric.
 
@@ -541,7 +541,7 @@ class Excess:
         return self.shift - self.rest_shift
 
 
-def excess_of(s: Sizes, difference: Floats, change: Totals) -> Excess:
+def excess_of(s: Sizes, difference: Floats, change: RowTotals) -> Excess:
     """The excess of every row of a partition, from differences by entry and their totals.
 
     The influence of a unit on the excess of row g is its part in g minus its part in the rest;

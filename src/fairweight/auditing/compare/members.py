@@ -220,7 +220,7 @@ def _deviations(values: Floats) -> Floats:
 BATCH = 25  # draws that share a generator
 
 
-class Kept:
+class KeptDraws:
     """Room for the draws of one estimand.
 
     Parameters

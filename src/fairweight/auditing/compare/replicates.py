@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.influence import Changed, Influence
-from fairweight.auditing.compare.members import BATCH, Both, Kept, PerMember, Values
+from fairweight.auditing.compare.members import BATCH, Both, KeptDraws, PerMember, Values
 from fairweight.auditing.compare.retraining import Statistic, context, difference
 from fairweight.auditing.counts.counts import Counts, Tally, coins, resampler
 from fairweight.base.types import Floats
@@ -131,7 +131,7 @@ def replicate(c: Comparison, wanted: Sequence[Estimand]) -> list[Replicated]:
     n_draws = min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_VALUES // max(rows, 1)))
     resample = resampler(tally.multiplicity)
     kept = [
-        Kept(
+        KeptDraws(
             c,
             values,
             n_draws,
@@ -272,7 +272,7 @@ def _swapped(
     def swap(rng: np.random.Generator, size: int) -> tuple[Floats, None]:
         return _exchanged(tally, data, moved(coins(rng, many, size))), None
 
-    kept = [Kept(c, values, n_draws) for values in observed]
+    kept = [KeptDraws(c, values, n_draws) for values in observed]
     width = max(tally.size, len(tally.multiplicity))
     _draw(c, "swap", swap, tally, len(partners) // 2, wanted, kept, n_draws, width)
     return [room.values for room in kept]
@@ -349,7 +349,7 @@ def _draw(
     tally: Tally,
     k: int,
     wanted: Sequence[Estimand],
-    kept: Sequence[Kept],
+    kept: Sequence[KeptDraws],
     n_draws: int,
     width: int,
 ) -> None:

@@ -26,7 +26,7 @@ from fairweight.auditing.compare.estimands import NO_POSITIVE, Estimand, impossi
 from fairweight.auditing.compare.estimate import Block
 from fairweight.auditing.compare.influence import ROUNDING, Changed, Influence
 from fairweight.auditing.compare.linear import linear_rates
-from fairweight.auditing.compare.members import Kept, PerMember, Values, units_of
+from fairweight.auditing.compare.members import KeptDraws, PerMember, Values, units_of
 from fairweight.auditing.compare.replicates import (
     FEWEST_REPLICATES,
     Replicated,
@@ -471,7 +471,7 @@ def _drawn(
     def bootstrap(rng: np.random.Generator, size: int) -> list[PerMember]:
         return drawn(resample(rng, size))
 
-    kept = [Kept(c, values, n_draws, method=c.has_method) for values in observed]
+    kept = [KeptDraws(c, values, n_draws, method=c.has_method) for values in observed]
     _draw(c, "scores bootstrap", width, bootstrap, kept, n_draws)
     null: list[Values | None] = [None] * len(observed)
     partners = partners_of(c)
@@ -487,7 +487,7 @@ def _drawn(
                 found.append(finished(whole[m] + moved[other] - moved[m], whole_size))
             return both(found)
 
-        exchanged = [Kept(c, values, n_draws) for values in observed]
+        exchanged = [KeptDraws(c, values, n_draws) for values in observed]
         _draw(c, "scores swap", width, swapped, exchanged, n_draws)
         null = [room.values for room in exchanged]
     outputs = [(s, i) for s in statistics for i in range(len(s.places))]
@@ -549,7 +549,7 @@ def _draw(
     purpose: str,
     width: int,
     draw: Callable[[np.random.Generator, int], list[PerMember]],
-    kept: Sequence[Kept],
+    kept: Sequence[KeptDraws],
     n_draws: int,
 ) -> None:
     def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:

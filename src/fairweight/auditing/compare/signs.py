@@ -29,7 +29,7 @@ NORMAL_FROM = 1_000  # weighted examples of one cell whose sum of signs is drawn
 
 
 @dataclass(frozen=True)
-class Units:
+class SignedUnits:
     """What gets a sign: cells of equal examples, or clusters (an example with all its tasks).
 
     An entry is a unit's part in one cell of task, groups, label and changes.
@@ -80,7 +80,7 @@ class Units:
 
 def units_of(
     cube: Cube, baseline: str, variants: Sequence[str], grouping_names: Sequence[str]
-) -> Units:
+) -> SignedUnits:
     """Units and entries of a cube; examples with the same score everywhere are one entry."""
     right = cube.prediction == cube.label[:, None]
     members = {name: cube.member_indices(name) for name in (baseline, *variants)}
@@ -121,7 +121,7 @@ def units_of(
         variance = np.where(normal, sums(entry, cube.count * weight**2, size), count)
     names: tuple[str | None, ...] = cube.tasks or (None,)
     place = {name: i for i, name in enumerate(cube.label_classes)}
-    return Units(
+    return SignedUnits(
         tasks=names,
         classes=tuple(tuple(place[c] for c in cube.of_task(t).label_classes) for t in names),
         groupings=tuple(replace(g, code=g.code[first]) for g in found),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Options
 from fairweight.auditing.compare.signs import (
     N_DRAWS,
-    Units,
+    SignedUnits,
     adjusted,
     quantile,
     share_beyond,
@@ -134,7 +134,7 @@ def draw_signs(
         for kind in ("overall", "group", "intersection")
         if cube.tasks and any(f.rows.kind == kind for f in families)
     ]
-    everyone: list[Family | MeanFamily] = [*families, *means]
+    everyone: list[SignRows | MeanFamily] = [*families, *means]
     largest = np.zeros(N_DRAWS)
     done = 0
     rng = stream(options.random_state, "signs")
@@ -156,7 +156,7 @@ def draw_signs(
 class Rows:
     """The rows of one kind in one task: who belongs to them, and the sums of signs in them."""
 
-    def __init__(self, units: Units, t: int, kind: str, options: Options) -> None:
+    def __init__(self, units: SignedUnits, t: int, kind: str, options: Options) -> None:
         self.units, self.kind, self.task = units, kind, units.tasks[t]
         at = self.entries = np.flatnonzero(units.task == t)
         self.min_group = options.min_group
@@ -194,7 +194,7 @@ class Rows:
         self.signs_all = np.zeros(0, np.float32)
 
     def _columns(
-        self, units: Units, t: int, at: NDArray[np.intp]
+        self, units: SignedUnits, t: int, at: NDArray[np.intp]
     ) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]]:
         """By column: the row of every entry, the levels of the rows, which are missing values."""
         if self.kind == "overall":
@@ -238,7 +238,7 @@ class Rows:
 class TaskRows:
     """All rows of one task."""
 
-    def __init__(self, units: Units, t: int, options: Options) -> None:
+    def __init__(self, units: SignedUnits, t: int, options: Options) -> None:
         made = [Rows(units, t, kind, options) for kind in ("overall", "class")]
         if units.groupings:
             for kind in ("group", "intersection"):
@@ -246,14 +246,14 @@ class TaskRows:
                     made.append(Rows(units, t, kind, options))
         self.kinds = made
 
-    def families(self, n_variants: int) -> Iterator[Family]:
+    def families(self, n_variants: int) -> Iterator[SignRows]:
         """The families of all variants; classes come before the groups that ask for them."""
         for v in range(n_variants):
-            classes: Family | None = None
+            classes: SignRows | None = None
             for rows in self.kinds:
                 grouped = rows.kind in ("group", "intersection")
                 several = classes is not None and classes.rows.n_rows > 1
-                made = Family(rows, v, classes if grouped and several else None)
+                made = SignRows(rows, v, classes if grouped and several else None)
                 classes = made if rows.kind == "class" else classes
                 yield made
 
@@ -262,10 +262,10 @@ class TaskRows:
             rows.multiply(signs)
 
 
-class Family:
+class SignRows:
     """One variant in the rows of one kind and task."""
 
-    def __init__(self, rows: Rows, v: int, classes: Family | None = None) -> None:
+    def __init__(self, rows: Rows, v: int, classes: SignRows | None = None) -> None:
         self.rows, self.v, self.kind, self.task = rows, v, rows.kind, rows.task
         self.inside = rows.inside
         units, at = rows.units, rows.entries
@@ -361,7 +361,7 @@ class Within:
     change add to a draw is little, and is drawn as one normal number for every row.
     """
 
-    def __init__(self, family: Family, classes: Family) -> None:
+    def __init__(self, family: SignRows, classes: SignRows) -> None:
         from scipy.sparse import csr_array
 
         self.family, self.classes = family, classes
@@ -451,7 +451,7 @@ class Within:
 class MeanFamily:
     """The mean over tasks of one variant's shifts and excesses, rows matched by group."""
 
-    def __init__(self, parts: Sequence[Family]) -> None:
+    def __init__(self, parts: Sequence[SignRows]) -> None:
         first = parts[0]
         self.parts, self.v, self.kind, self.task = parts, first.v, first.kind, None
         units = first.rows.units
@@ -482,7 +482,7 @@ class MeanFamily:
         self._excess = np.zeros((N_DRAWS, self.n_columns))
         self._shift, self._harm = np.zeros(N_DRAWS), np.zeros(N_DRAWS)
 
-    def _measure(self, units: Units, size: int, clusters: Floats) -> None:
+    def _measure(self, units: SignedUnits, size: int, clusters: Floats) -> None:
         """Mean shift and excess with linearised errors, and the scales of the draws."""
         share = [_inverse(self.used[at]) for at in self.at]
         self.shift, self.excess = np.zeros(size), np.zeros(size)

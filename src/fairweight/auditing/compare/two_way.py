@@ -24,9 +24,9 @@ from fairweight.auditing.compare.estimate import (
 )
 from fairweight.auditing.compare.linear import (
     Excess,
+    RowTotals,
     Sample,
     Sizes,
-    Totals,
     enough_units,
     entries_of,
     estimate_of,
@@ -77,7 +77,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Parts:
+class VarianceParts:
     """A mean over units and items, and the parts of its variance, (rows,)."""
 
     each: Floats  # (units, rows)
@@ -107,7 +107,7 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
         excess = excess_test(c, part, t_excess, t.estimate, fewest, sample, rest)
     nothing, bounds = np.full(part.n_rows, np.nan), (metric.low, metric.high)
 
-    def rate(side: Parts) -> Estimate:
+    def rate(side: VarianceParts) -> Estimate:
         limits = _bounded(_alone(side), items.number, bounds, is_event=part.is_event)
         return Estimate.closed(side.each.mean(axis=0), limits_where(enough, limits))
 
@@ -129,7 +129,7 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
 
 
 def _two_way_excess(
-    c: Comparison, items: Items, compared: list[Side], sample: Sample, rest: Sample
+    c: Comparison, items: Items, compared: list[SideSums], sample: Sample, rest: Sample
 ) -> TwoWay:
     """Two-way t of each row's ratio minus the ratio of all other rows."""
     if c.clustered:
@@ -194,13 +194,13 @@ def _averaged(happened: Floats, weights: Floats) -> Floats:
     return made
 
 
-def _totals(items: Items, values: Floats) -> Totals:
+def _totals(items: Items, values: Floats) -> RowTotals:
     # Squares of what happened or not are what happened: one product less.
     yes_or_no = items.alike and _whole(values)
     happened = items.total @ values
     squared = happened if yes_or_no else items.total @ values**2
     mixed = happened if items.alike else items.total @ (values * items.sizes.entries.size[:, None])
-    return Totals(happened, items.sizes.d[:, None], squared, mixed, items.sizes.dd[:, None])
+    return RowTotals(happened, items.sizes.d[:, None], squared, mixed, items.sizes.dd[:, None])
 
 
 def _whole(values: Floats) -> bool:
@@ -208,38 +208,40 @@ def _whole(values: Floats) -> bool:
 
 
 @dataclass(frozen=True)
-class Side:
+class SideSums:
     """Values of units, (entries, units), and the sums of them and of their mean."""
 
     values: Floats
-    each: Totals
-    mean: Totals
+    each: RowTotals
+    mean: RowTotals
 
-    def parts(self, number: Floats) -> Parts:
+    def parts(self, number: Floats) -> VarianceParts:
         return _parts(self.each, self.mean, number)
 
 
-def _side(items: Items, values: Floats) -> Side:
+def _side(items: Items, values: Floats) -> SideSums:
     each = _totals(items, values)
     if values.shape[1] == 1:
-        return Side(values, each, each)
-    return Side(values, each, _totals(items, values.mean(axis=1)[:, None]))
+        return SideSums(values, each, each)
+    return SideSums(values, each, _totals(items, values.mean(axis=1)[:, None]))
 
 
-def _parts(each: Totals, mean: Totals, number: Floats) -> Parts:
+def _parts(each: RowTotals, mean: RowTotals, number: Floats) -> VarianceParts:
     """From the sums of units and of their mean, over `number` items."""
     own, together = (totals.variance(number[:, None]) for totals in (each, mean))
     return _combined(each.rate.T, own.sum(axis=1), together[:, 0], number)
 
 
-def _combined(each: Floats, own: Floats, together: Floats, number: Floats) -> Parts:
+def _combined(each: Floats, own: Floats, together: Floats, number: Floats) -> VarianceParts:
     """Parts from the units' values, the sum of their variances and that of their mean."""
     k = len(each)
     others = np.maximum(number - 1, 1)
     if k == 1:  # a mean over units: only its part over examples is asked for
-        return Parts(each, _spread_of_units(each), (together, others), (together, others))
+        return VarianceParts(each, _spread_of_units(each), (together, others), (together, others))
     interaction = np.maximum(own - k * together, 0.0) / (k * (k - 1))
-    return Parts(each, _spread_of_units(each), (together, others), (interaction, (k - 1) * others))
+    return VarianceParts(
+        each, _spread_of_units(each), (together, others), (interaction, (k - 1) * others)
+    )
 
 
 def _spread_of_units(each: Floats) -> Term:
@@ -248,13 +250,13 @@ def _spread_of_units(each: Floats) -> Term:
     return (np.zeros(each.shape[1]), 1) if k == 1 else (each.var(axis=0, ddof=1) / k, k - 1)
 
 
-def _alone(side: Parts) -> TwoWay:
+def _alone(side: VarianceParts) -> TwoWay:
     from fairweight.auditing.intervals.units import two_way
 
     return two_way(side.each.mean(axis=0), [side.members], side.examples, [side.interaction])
 
 
-def _difference(compared: list[Parts]) -> TwoWay:
+def _difference(compared: list[VarianceParts]) -> TwoWay:
     """Of paired units their differences, else the difference of two independent sets of units.
 
     There the third part is the difference of the two means over units: examples are the same on
@@ -273,12 +275,12 @@ def _difference(compared: list[Parts]) -> TwoWay:
     )
 
 
-def _contrast(items: Items, side: Side, rest_number: Floats) -> Parts:
+def _contrast(items: Items, side: SideSums, rest_number: Floats) -> VarianceParts:
     """Parts of each row's ratio minus that of all others, of which there are so many items."""
     inside = side.parts(items.number)
     outside = _parts(side.each.others(), side.mean.others(), rest_number)
     each = inside.each - outside.each
-    return Parts(
+    return VarianceParts(
         each,
         _spread_of_units(each),
         _added(inside.examples, outside.examples),
@@ -286,7 +288,7 @@ def _contrast(items: Items, side: Side, rest_number: Floats) -> Parts:
     )
 
 
-def _clustered_contrast(items: Items, side: Side, fewest: Floats) -> Parts:
+def _clustered_contrast(items: Items, side: SideSums, fewest: Floats) -> VarianceParts:
     """The same where both sides of a cluster are one difference."""
 
     def excess(values: Floats) -> Excess:

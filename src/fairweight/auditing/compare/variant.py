@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import (
     Comparison,
-    Training,
+    TrainingCounts,
     groupings_of,
     too_many_entries,
 )
@@ -60,7 +60,7 @@ class Compared:
 
 def compare(
     c: Comparison,
-    training: Training | None,
+    training: TrainingCounts | None,
     *,
     filters: bool = True,
     fixed_side: str | None = None,

@@ -156,7 +156,7 @@ EXACT_SINGLE = 2**24  # whole numbers below it are exact in single precision, wh
 
 
 @dataclass(frozen=True)
-class Layout:
+class CountLayout:
     """Where the counts of one grouping stand in a flat vector of statistics.
 
     label (S, C), then for every member missed (S, C), false (S, C) and abstained (S). Only errors
@@ -224,10 +224,10 @@ class Tally:
         classes = cube.label_classes
         nothing = np.zeros(0)
         self._like = Counts(nothing, nothing, nothing, nothing, classes, positive)
-        self.layouts: list[Layout] = []
+        self.layouts: list[CountLayout] = []
         start = 0
         for grouping in groupings:
-            layout = Layout(
+            layout = CountLayout(
                 len(grouping.levels), len(classes), len(members), start, cube.weight is None
             )
             self.layouts.append(layout)
@@ -291,7 +291,7 @@ class Tally:
 def _matrices(
     cube: Cube,
     groupings: Sequence[Grouping],
-    layouts: Sequence[Layout],
+    layouts: Sequence[CountLayout],
     members: Sequence[int],
     size: int,
 ) -> tuple[csr_array, csr_array]:
@@ -348,7 +348,7 @@ def _numbered(
 def _spread(
     used: NDArray[np.int64],
     slices: NDArray[np.int64],
-    layouts: Sequence[Layout],
+    layouts: Sequence[CountLayout],
     n_classes: int,
     width: int,
     size: int,

@@ -21,7 +21,7 @@ from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
 
 if TYPE_CHECKING:
-    from fairweight.tables.joins import LeftOut
+    from fairweight.tables.joins import LeftOutExamples
 
 
 # Names of units (clusters, or examples with several tasks), and the order they stand in.
@@ -101,7 +101,9 @@ class Cube:
     unit_is_cluster: bool = False
     scores: Scores | None = None
     notes: tuple[str, ...] = field(default_factory=tuple)
-    left_out: tuple[LeftOut, ...] = ()  # examples that are not in the cells, so that none can hide
+    left_out: tuple[
+        LeftOutExamples, ...
+    ] = ()  # examples that are not in the cells, so that none can hide
 
     @property
     def n_cells(self) -> int:

@@ -32,7 +32,7 @@ from fairweight.tables.names import grouping_name, split_grouping
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fairweight.tables.joins import LeftOut
+    from fairweight.tables.joins import LeftOutExamples
 
 KEY = b"fairweight_cube"
 SCHEMA = 1
@@ -110,12 +110,12 @@ def write_cube(
     return int((~keep).sum())
 
 
-def _hidden(away: NDArray[np.bool_], least: int) -> list[LeftOut]:
+def _hidden(away: NDArray[np.bool_], least: int) -> list[LeftOutExamples]:
     """Suppressed cells as examples of which nothing is known; no more of them than this."""
-    from fairweight.tables.joins import LeftOut
+    from fairweight.tables.joins import LeftOutExamples
 
     most = int(away.sum()) * (least - 1)
-    return [LeftOut(None, None, {}, (), most, float(most))] if most else []
+    return [LeftOutExamples(None, None, {}, (), most, float(most))] if most else []
 
 
 def _suppressed(cells: int, least: int) -> str:
@@ -249,13 +249,13 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
     return compact(with_own_classes(cube)), baseline, named, alone
 
 
-def _left_out(held: dict[str, Any]) -> LeftOut:
-    from fairweight.tables.joins import LeftOut
+def _left_out(held: dict[str, Any]) -> LeftOutExamples:
+    from fairweight.tables.joins import LeftOutExamples
 
     def text(value: object) -> str | None:
         return None if value is None else str(value)
 
-    return LeftOut(
+    return LeftOutExamples(
         task=text(held["task"]),
         label=text(held["label"]),
         groups={str(name): text(value) for name, value in dict(held["groups"]).items()},

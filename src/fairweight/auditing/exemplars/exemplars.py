@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
-from fairweight.auditing.exemplars.retraining import MOST_EXAMPLES, Context, Retraining, retraining
+from fairweight.auditing.exemplars.retraining import (
+    MOST_EXAMPLES,
+    RedrawnComparisons,
+    RetrainingContext,
+    retraining,
+)
 from fairweight.auditing.exemplars.risk import uncertain, uncertain_shares
 from fairweight.auditing.exemplars.selection import (
     DEFAULT_KINDS,
@@ -368,9 +373,9 @@ def _of_variant(request: Request, variant: str) -> _Found:
     )
 
 
-def _context(context: Retraining, chosen: Selection) -> Context:
+def _context(context: RedrawnComparisons, chosen: Selection) -> RetrainingContext:
     if chosen.mask is None or chosen.kind == "surrogate":
-        return Context()
+        return RetrainingContext()
     if chosen.cut is None:
         return context.context(chosen.kind)
     assert chosen.percentile is not None
@@ -380,7 +385,7 @@ def _context(context: Retraining, chosen: Selection) -> Context:
 
 
 def _accuracy(
-    right: Correctness, mask: Mask, beside: Context, alpha: float
+    right: Correctness, mask: Mask, beside: RetrainingContext, alpha: float
 ) -> list[dict[str, Any]]:
     return [
         row | {"floor": beside.accuracy if row["part"] == "exemplars" else np.nan}
@@ -391,8 +396,8 @@ def _accuracy(
 def _count(
     found: Disagreement,
     chosen: Selection,
-    beside: Context,
-    context: Retraining,
+    beside: RetrainingContext,
+    context: RedrawnComparisons,
     right: Correctness,
     unsure: tuple[float, float],
 ) -> dict[str, Any]:

@@ -249,7 +249,7 @@ COMPRESSED, RETRAINED = 0, 1
 
 
 @dataclass(frozen=True)
-class Units:
+class OddsRows:
     """What may stand on either side: rows of `prediction`.
 
     Unit i of both sides belongs together where `paired`; several children of one parent are one
@@ -265,17 +265,17 @@ class Units:
         """Members on either side of a split."""
         return matched_size(len(self.dense), len(self.compressed))
 
-    def without(self) -> tuple[tuple[Units, ...], ...]:
+    def without(self) -> tuple[tuple[OddsRows, ...], ...]:
         """The units without each one in turn: pairs, or members of one side and then the other."""
         dense, compressed = self.dense, self.compressed
         fewer_dense = [dense[:i] + dense[i + 1 :] for i in range(len(dense))]
         fewer = [compressed[:i] + compressed[i + 1 :] for i in range(len(compressed))]
         if self.paired:
             both = zip(fewer_dense, fewer, strict=True)
-            return (tuple(Units(one, other, True) for one, other in both),)
+            return (tuple(OddsRows(one, other, True) for one, other in both),)
         return (
-            tuple(Units(one, compressed, False) for one in fewer_dense),
-            tuple(Units(dense, other, False) for other in fewer),
+            tuple(OddsRows(one, compressed, False) for one in fewer_dense),
+            tuple(OddsRows(dense, other, False) for other in fewer),
         )
 
 
@@ -291,17 +291,17 @@ class Rates:
     left_out: tuple[Floats, ...]
 
 
-def units_of(pairing: Pairing) -> Units:
+def units_of(pairing: Pairing) -> OddsRows:
     """The units of a pairing: rows are those of its weights."""
     dense = tuple(int(np.flatnonzero(row)[0]) for row in pairing.first)
     compressed = tuple(tuple(int(m) for m in np.flatnonzero(row)) for row in pairing.second)
-    return Units(dense, compressed, pairing.paired)
+    return OddsRows(dense, compressed, pairing.paired)
 
 
 def retrained_rates(
     prediction: Answer,
     n_examples: int,
-    units: Units,
+    units: OddsRows,
     definitions: Sequence[Definition],
     rule: TieRule,
     rng: np.random.Generator,
@@ -321,7 +321,7 @@ def retrained_rates(
     """
     affordable = MOST_COMPARED // max(prediction.shape[1], 1)
 
-    def mean(of: Units, most: int) -> Floats:
+    def mean(of: OddsRows, most: int) -> Floats:
         number = max(FEWEST_SPLITS, min(most, affordable))
         first, *others = _sides(of, len(prediction), number, rng)
         return np.stack(
@@ -339,7 +339,7 @@ def retrained_rates(
 
 
 def _sides(
-    units: Units, n_members: int, most: int, rng: np.random.Generator
+    units: OddsRows, n_members: int, most: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Who stands on the first side, and who on the second: compressed, and retrained members."""
     one, other = (side > 0 for side in splits(len(units.dense), units.size, rng))

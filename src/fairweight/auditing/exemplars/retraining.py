@@ -181,7 +181,7 @@ TAIL = 0.025
 
 
 @dataclass(frozen=True)
-class Context:
+class RetrainingContext:
     """What one count is compared with; NaN where there is nothing to compare with."""
 
     floor: float = np.nan  # share of exemplars, dense against dense: the mean over splits
@@ -193,7 +193,7 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Retraining:
+class RedrawnComparisons:
     """All redrawn comparisons of one variant; None where there are too few members."""
 
     splits: Redrawn | None  # dense against dense
@@ -203,7 +203,9 @@ class Retraining:
     reasons: tuple[str, ...]  # why something is missing
     sampled: bool
 
-    def context(self, kind: str, percentile: float = np.nan, threshold: float = np.nan) -> Context:
+    def context(
+        self, kind: str, percentile: float = np.nan, threshold: float = np.nan
+    ) -> RetrainingContext:
         """What the number of exemplars of a kind is compared with.
 
         For a percentile, whose number is fixed, the share is of examples at least as far apart as
@@ -229,7 +231,7 @@ class Retraining:
         if self.relabelled is not None and not (by_distance and np.isnan(threshold)):
             force = self.relabelled.force.of(kind, threshold)
             found["p_retraining"] = float(exceedance_p(force[0], force[1:], two_sided=False))
-        return Context(**found)
+        return RetrainingContext(**found)
 
 
 def _cut(drawn: Redrawn, percentile: float) -> float:
@@ -242,7 +244,7 @@ def _cut(drawn: Redrawn, percentile: float) -> float:
 
 def retraining(
     answers: Answers, variant: str, correct: Floats, rule: TieRule, random_state: int
-) -> Retraining:
+) -> RedrawnComparisons:
     """Redraw the members of one comparison in every way that their numbers allow."""
     first, second = answers.of(answers.baseline), answers.of(variant)
 
@@ -275,7 +277,7 @@ def retraining(
         reasons.append(f"no p_retraining: {chosen}")
     else:
         relabelled = redrawn(examples, chosen, ~chosen, rule, rng("ties of relabelling"))
-    return Retraining(
+    return RedrawnComparisons(
         splits,
         matched,
         relabelled,

@@ -76,7 +76,7 @@ Columns: TypeAlias = dict[str, list[tuple[str, NDArray[Any]]]]
 
 
 @dataclass(frozen=True)
-class Term:
+class DesignTerm:
     """A column of the full model, or a variable that brings none."""
 
     name: str
@@ -89,11 +89,11 @@ class Design:
     """The columns that can be told apart, and what is to be said of the others."""
 
     matrix: NDArray[np.float64]  # (rows, kept terms)
-    terms: tuple[Term, ...]  # kept and left out, as in the paper's table
+    terms: tuple[DesignTerm, ...]  # kept and left out, as in the paper's table
     notes: tuple[str, ...]  # references that are not the paper's, variables without terms
 
     @property
-    def kept(self) -> tuple[Term, ...]:
+    def kept(self) -> tuple[DesignTerm, ...]:
         """The terms that have a column."""
         return tuple(term for term in self.terms if not term.left_out)
 
@@ -117,16 +117,16 @@ def design(rows: pd.DataFrame) -> Design:
     """
     columns, silent, notes = _variables(rows)
     notes += [f"{why}, so its terms are left out" for why in silent.values()]
-    terms, places = [Term(INTERCEPT, cross=False)], [0]
+    terms, places = [DesignTerm(INTERCEPT, cross=False)], [0]
     width = 1 + sum(_width(term, columns) for term in TERMS)
     matrix = np.ones((len(rows), width))
     for term in TERMS:
         if len(term) == 1 and term[0] in silent:
-            terms.append(Term(term[0], cross=False, left_out=silent[term[0]]))
+            terms.append(DesignTerm(term[0], cross=False, left_out=silent[term[0]]))
         for name, values in _products(term, columns):
             matrix[:, len(places)] = values
             places.append(len(terms))
-            terms.append(Term(name, cross=len(term) > 1))
+            terms.append(DesignTerm(name, cross=len(term) > 1))
     cross = np.array([terms[place].cross for place in places])
     kept = _independent(matrix, np.argsort(cross, kind="stable"))
     for column in np.flatnonzero(~kept):

@@ -24,7 +24,7 @@ PARTS = ("exemplars", "slices", "properties", "individuals", "classes", "similar
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExplainRequest:
     """What to look for.
 
     Parameters
@@ -87,7 +87,7 @@ class _Tables:
 
 
 def explained(
-    result: AuditResult, tasks: Sequence[Answers], asked: Asked, progress: Progress
+    result: AuditResult, tasks: Sequence[Answers], asked: ExplainRequest, progress: Progress
 ) -> AuditResult:
     """The result with the tables of what was asked for, and their notes."""
     made = _Tables()
@@ -113,14 +113,14 @@ def explained(
     )
 
 
-def _measured(answers: Answers, asked: Asked, parts: Sequence[str]) -> Mapping[str, Any]:
+def _measured(answers: Answers, asked: ExplainRequest, parts: Sequence[str]) -> Mapping[str, Any]:
     if asked.measure is None or not {"properties", "individuals", "slices"} & set(parts):
         return {}
     return asked.measure(answers)
 
 
 def _exemplars(
-    answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
     from fairweight.auditing.exemplars.enrichment import enrichment
     from fairweight.auditing.exemplars.exemplars import find
@@ -156,7 +156,9 @@ def _exemplars(
         )
 
 
-def _slices(answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables) -> None:
+def _slices(
+    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+) -> None:
     from fairweight.auditing.explain.slices.search import find_slices
 
     with_images = replace(answers, numbers={**answers.numbers, **properties})
@@ -171,7 +173,7 @@ def _slices(answers: Answers, asked: Asked, properties: Mapping[str, Any], made:
 
 
 def _properties(
-    answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
     from fairweight.auditing.explain.properties import example_properties
 
@@ -188,7 +190,7 @@ def _properties(
 
 
 def _individuals(
-    answers: Answers, asked: Asked, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
     from fairweight.auditing.explain.individuals import individual_fits, individuals
 
@@ -233,7 +235,7 @@ def _over_tasks(result: AuditResult, tasks: Sequence[Answers], made: _Tables) ->
     made.add("attributes", attribute_values(result, interrelation))
 
 
-def _classes(result: AuditResult, answers: Answers, asked: Asked, made: _Tables) -> None:
+def _classes(result: AuditResult, answers: Answers, asked: ExplainRequest, made: _Tables) -> None:
     from fairweight.auditing.explain.class_regression import explain_classes
     from fairweight.auditing.explain.class_rows import class_rows
 
@@ -256,7 +258,7 @@ def _classes(result: AuditResult, answers: Answers, asked: Asked, made: _Tables)
     made.add("class_residuals", found.residuals)
 
 
-def _similarity(result: AuditResult, asked: Asked, made: _Tables) -> None:
+def _similarity(result: AuditResult, asked: ExplainRequest, made: _Tables) -> None:
     from fairweight.auditing.explain.similarity import similarity, similarity_points
 
     points = similarity_points(result)
@@ -270,7 +272,7 @@ def _similarity(result: AuditResult, asked: Asked, made: _Tables) -> None:
     made.add("similarity", similarity(points, alpha=asked.alpha))
 
 
-_LOOK: dict[str, Callable[[Answers, Asked, Mapping[str, Any], _Tables], None]] = {
+_LOOK: dict[str, Callable[[Answers, ExplainRequest, Mapping[str, Any], _Tables], None]] = {
     "exemplars": _exemplars,
     "slices": _slices,
     "properties": _properties,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairweight.auditing import schema
+from fairweight.auditing.metrics import metric as registered
 from fairweight.auditing.result import AuditResult
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
@@ -163,7 +164,6 @@ __all__ = ["MEASURES", "METRICS", "Regression", "distance_columns", "regress",
 
 MEASURES = ("svcca", "cka")
 METRICS = ("cev", "sde", "accuracy")
-_SHOWN = {"cev": "CEV", "sde": "SDE", "accuracy": "accuracy"}
 
 
 def distance_columns(variants_table: pd.DataFrame | None) -> list[tuple[str, str]]:
@@ -263,7 +263,7 @@ def _status(line: Regression, lacking: Sequence[str], metric: str) -> str:
     if not lacking:
         return line.status
     some = ", ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
-    left_out = f"left out for want of a distance or {_SHOWN[metric]}: {some}"
+    left_out = f"left out for want of a distance or {registered(metric).label}: {some}"
     return left_out if line.status == "ok" else f"{line.status} ({left_out})"
 
 

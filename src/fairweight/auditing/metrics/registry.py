@@ -26,15 +26,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from dataclasses import fields as dataclass_fields
-from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from fairweight.auditing.counts.counts import Counts, ratio
-from fairweight.base.registry import load_entry_points
+from fairweight.base.registry import Registry
 from fairweight.base.types import Floats
-from fairweight.errors import InputError, UnknownNameError
+from fairweight.errors import UnknownNameError
 
 # The most that a number of changed predictions can cost a metric, all of them harmful.
 #
@@ -228,6 +227,7 @@ class Metric:
     formula: str
     source: str
     undefined: str  # when the value is NaN
+    label: str = ""  # short title, on axes and in sentences; by default the name
     unit: Literal["share", "points", "number"] = "number"  # points: a difference of shares
     per_class: bool = False
     event: Event | None = None
@@ -263,6 +263,7 @@ class Metric:
 
     # What may be asked of it.
     relative: bool = False  # percent of a baseline that may be near 0: no gate
+    chance: float | None = None  # what guessing gives: a baseline below it is read the wrong way
     directed: bool = True  # `better` is a direction in its own unit
     is_change: bool = False  # the value is itself a change against the baseline
     choosable: bool = True  # a value of a variant, of which replicates can be drawn
@@ -275,7 +276,9 @@ class Metric:
         return self.kind == "score" or bool(self.needs & {"score", "label_rank"})
 
 
-_METRICS: dict[str, Metric] = {}
+METRICS: Registry[Metric] = Registry("metric", group=ENTRY_POINTS)
+metric = METRICS.__getitem__
+unregister = METRICS.remove
 
 
 def register(**fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -294,6 +297,7 @@ def register(**fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         fields.setdefault("name", function.__name__)
+        fields.setdefault("label", fields["name"].replace("_", " "))
         known = [each.name for each in dataclass_fields(Metric)]
         for name in fields:
             if name not in known:
@@ -306,36 +310,17 @@ def register(**fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
             # Noise adds to most of them; one that may be negative says inflation=None.
             fields.setdefault("inflation", None if fields.get("per_class") else "squares")
         entry = Metric(function=function, **fields)
-        if entry.name in _METRICS:
-            raise InputError(
-                f"A metric named '{entry.name}' is registered already; choose another name."
-            )
-        _METRICS[entry.name] = entry
+        METRICS.add(entry.name, entry)
         return function
 
     return add
 
 
-def unregister(name: str) -> None:
-    """Remove a metric (for tests and notebooks that define one again)."""
-    _METRICS.pop(name)
-
-
-def metric(name: str) -> Metric:
-    """The metric of that name."""
-    if name not in _METRICS:
-        _load_others()
-    if name not in _METRICS:
-        raise UnknownNameError("Metric", name, _METRICS)
-    return _METRICS[name]
-
-
 def metrics() -> tuple[Metric, ...]:
     """Every registered metric, in order of registration; those of other packages last."""
-    _load_others()
-    return tuple(_METRICS.values())
+    return tuple(METRICS.values())
 
 
-@cache
-def _load_others() -> None:
-    load_entry_points(ENTRY_POINTS, "metric")
+def confirmatory() -> tuple[tuple[str, str], ...]:
+    """The (metric, kind of rows) pairs that are decided before the data are seen."""
+    return tuple((entry.name, kind) for entry in metrics() for kind in entry.confirmatory)

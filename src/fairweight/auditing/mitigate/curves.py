@@ -33,7 +33,7 @@ from fairweight.tables.names import grouping_name
 
 
 @dataclass(frozen=True)
-class Column:
+class CurveLevels:
     """Everybody (without a name), or the levels of a column."""
 
     name: str | None
@@ -43,17 +43,17 @@ class Column:
     sides: Sides | None  # of bias amplification; None where no identity is estimable
 
 
-def columns_of(answers: Answers, min_group: int) -> tuple[Column, ...]:
+def columns_of(answers: Answers, min_group: int) -> tuple[CurveLevels, ...]:
     """Everybody, then every single column among the groupings."""
     nobody = np.zeros(answers.n_examples, dtype=np.int64)
-    found = [Column(None, nobody, ("",), np.ones(1, dtype=np.bool_), None)]
+    found = [CurveLevels(None, nobody, ("",), np.ones(1, dtype=np.bool_), None)]
     for column in answers.columns:
         if grouping_name([column.name]) not in answers.groupings:
             continue
         size = np.bincount(column.code, minlength=len(column.values))
         known = np.array([value is not None for value in column.values])
         found.append(
-            Column(
+            CurveLevels(
                 column.name,
                 column.code.astype(np.int64),
                 column.values,
@@ -146,7 +146,7 @@ def draws_of_units(answers: Answers, n_boot: int, random_state: int) -> NDArray[
 
 def stepwise(
     answers: Answers,
-    columns: Sequence[Column],
+    columns: Sequence[CurveLevels],
     own: Answer,
     reference: Answer,
     others: Sequence[Answer],
@@ -188,7 +188,7 @@ def stepwise(
 
 def in_orders(
     answers: Answers,
-    columns: Sequence[Column],
+    columns: Sequence[CurveLevels],
     own: Answer,
     reference: Answer,
     others: Sequence[Answer],
@@ -248,9 +248,9 @@ def _kinds(answers: Answers, own: Answer, reference: Answer, others: Sequence[An
     return _Kinds(of, held[k], held[0], held[1:k], held[k + 1 :])
 
 
-def _blocks(columns: Sequence[Column]) -> list[list[Column]]:
+def _blocks(columns: Sequence[CurveLevels]) -> list[list[CurveLevels]]:
     """Columns that are counted together, because together they have few levels."""
-    blocks: list[list[Column]] = [[]]
+    blocks: list[list[CurveLevels]] = [[]]
     levels = 1
     for column in columns:
         if levels * len(column.levels) > MOST_LEVELS and blocks[-1]:
@@ -262,7 +262,7 @@ def _blocks(columns: Sequence[Column]) -> list[list[Column]]:
 
 
 def _tallies(
-    columns: Sequence[Column],
+    columns: Sequence[CurveLevels],
     kinds: _Kinds,
     steps: Sequence[NDArray[np.integer[Any]]],
     n_steps: int,
@@ -325,7 +325,7 @@ def _sums(tally: Floats, kinds: _Kinds, number: int, n_steps: int, shares: Float
     )
 
 
-def _curve(answers: Answers, columns: Sequence[Column], sums: Sequence[_Sums]) -> Curve:
+def _curve(answers: Answers, columns: Sequence[CurveLevels], sums: Sequence[_Sums]) -> Curve:
     whole = sums[0]
     amplification, shifts = {}, {}
     start = 1 if len(columns) > 1 else 0  # without columns, everybody is the one group
@@ -356,7 +356,7 @@ UNSTABLE = 0.05  # undefined draws beyond which a number is not told
 
 
 @dataclass(frozen=True)
-class Measured:
+class MetricCurve:
     """A metric at every step: of the data, and of draws, (1 + draws, steps)."""
 
     metric: str
@@ -365,7 +365,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Series(Measured):
+class Series(MetricCurve):
     """The same with its limits at every step, (steps,)."""
 
     low: Floats
@@ -402,14 +402,14 @@ def n_having(curves: Sequence[Curve], metric: str, group: str | None) -> int:
     return sum(group in curve.amplification for curve in curves)
 
 
-def measured(curve: Curve) -> Iterator[Measured]:
+def measured(curve: Curve) -> Iterator[MetricCurve]:
     """Accuracy, and bias amplification and worst-group shift by column."""
-    yield Measured("accuracy", None, curve.accuracy)
+    yield MetricCurve("accuracy", None, curve.accuracy)
     for name, values in curve.amplification.items():
-        yield Measured("bias_amplification", name, values)
+        yield MetricCurve("bias_amplification", name, values)
     for name, values in curve.shifts.items():
         if values.shape[-1]:
-            yield Measured(WORST_GROUP_SHIFT, name, values.min(axis=-1))
+            yield MetricCurve(WORST_GROUP_SHIFT, name, values.min(axis=-1))
 
 
 def series(curve: Curve, alpha: float) -> Iterator[Series]:

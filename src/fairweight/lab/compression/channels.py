@@ -42,7 +42,7 @@ ENDLESS = (nn.LocalResponseNorm,)
 
 
 @dataclass(frozen=True)
-class Part:
+class LayerSlices:
     """Slices of one module that belong to channels: slice `index[i]` is of channel `of[i]`."""
 
     path: str
@@ -60,9 +60,9 @@ class Channels:
     """Channels that only exist together in all these modules."""
 
     n: int
-    makers: list[Part] = field(default_factory=list)  # convolutions, linear layers: outputs
-    readers: list[Part] = field(default_factory=list)  # convolutions, linear layers: inputs
-    norms: list[Part] = field(default_factory=list)
+    makers: list[LayerSlices] = field(default_factory=list)  # convolutions, linear layers: outputs
+    readers: list[LayerSlices] = field(default_factory=list)  # convolutions, linear layers: inputs
+    norms: list[LayerSlices] = field(default_factory=list)
     obstacles: list[str] = field(default_factory=list)  # why none of them can be removed
 
     @property
@@ -93,7 +93,7 @@ class ChannelGraph:
             if module not in self._paths:
                 found.obstacles.extend(_obstacle_of_operation(module))
                 continue
-            part = Part(
+            part = LayerSlices(
                 self._paths[module],
                 module,
                 torch.tensor(item.idxs),
@@ -112,7 +112,7 @@ class ChannelGraph:
         return found
 
 
-def norms_of(parts: Iterable[Part], n: int, *, dim: int, order: float) -> Tensor:
+def norms_of(parts: Iterable[LayerSlices], n: int, *, dim: int, order: float) -> Tensor:
     """The norm of all slices of each channel together; torch-pruning has none of order infinity.
 
     The norms of a channel's slices combine to the norm of everything that they hold: sums of
@@ -130,7 +130,7 @@ def norms_of(parts: Iterable[Part], n: int, *, dim: int, order: float) -> Tensor
     return total.sqrt() if order == 2 else total
 
 
-def all_zero(parts: list[Part], n: int, *, dim: int) -> Tensor:
+def all_zero(parts: list[LayerSlices], n: int, *, dim: int) -> Tensor:
     """Which channels have only zeros in these slices (False without slices)."""
     if not parts:
         return torch.zeros(n, dtype=torch.bool)
@@ -172,7 +172,7 @@ def _obstacle_of_operation(module: Any) -> Iterator[str]:
         yield "they are the model's outputs"
 
 
-def _obstacle_of_layer(part: Part) -> Iterator[str]:
+def _obstacle_of_layer(part: LayerSlices) -> Iterator[str]:
     groups = getattr(part.module, "groups", 1)
     if groups > 1 and groups != part.module.out_channels:
         yield f"'{part.path}' is a convolution in {groups} groups"
@@ -227,7 +227,7 @@ def channel_masks(
     return masks
 
 
-def _importance(channels: Channels, parts: list[Part], spec: Structured) -> Tensor:
+def _importance(channels: Channels, parts: list[LayerSlices], spec: Structured) -> Tensor:
     if isinstance(spec, RandomStructured):
         return random_scores(channels.n, f"{channels.makers[0].path}.weight", seed=spec.seed)
     return norms_of(parts, channels.n, dim=spec.dim, order=ORDERS[type(spec)])
@@ -366,7 +366,7 @@ def _tensors(output: object) -> Iterator[Tensor]:
 class Constant:
     """What silent channels still send to a layer that reads them, whatever the image is."""
 
-    part: Part
+    part: LayerSlices
     index: Tensor  # the slices of silent channels
     values: Tensor  # one per slice
 
@@ -482,7 +482,7 @@ def _constants(
     return silent, constants
 
 
-def _refusal(channels: Channels, reader: Part, n: int, varies: bool) -> str:
+def _refusal(channels: Channels, reader: LayerSlices, n: int, varies: bool) -> str:
     why = (
         "something between mixes channels"
         if varies
@@ -496,7 +496,7 @@ def _refusal(channels: Channels, reader: Part, n: int, varies: bool) -> str:
     )
 
 
-def _sent(part: Part, seen: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+def _sent(part: LayerSlices, seen: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     """The value of each slice's input, and whether it differs between places or images."""
     axis = channel_axis(part.module, seen)
     values = seen.index_select(axis, index.to(seen.device)).movedim(axis, 0).flatten(1)

@@ -15,10 +15,10 @@ from torch.nn.functional import normalize, softplus
 from fairweight.errors import InputError
 from fairweight.lab.batches import generator
 from fairweight.lab.distillation.registry import (
-    Batch,
+    BatchPositions,
+    FeaturePair,
     Features,
-    Pair,
-    Setting,
+    LossSetting,
     count,
     distillation_loss,
     one_pair,
@@ -176,7 +176,7 @@ class ContrastiveRepresentation(nn.Module):
 
     def __init__(
         self,
-        setting: Setting,
+        setting: LossSetting,
         *,
         negatives: int = 16_384,
         dimension: int = 128,
@@ -204,7 +204,7 @@ class ContrastiveRepresentation(nn.Module):
         self.register_buffer("log_constants", torch.zeros(2))
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
 
-    def forward(self, student: Features, teacher: Features, batch: Batch) -> Tensor:
+    def forward(self, student: Features, teacher: Features, batch: BatchPositions) -> Tensor:
         pair = one_pair("crd", student, teacher)
         self._check(pair, batch)
         mine = normalize(self.student_projection(pair.student.flatten(1)))
@@ -263,7 +263,7 @@ class ContrastiveRepresentation(nn.Module):
         ):
             self.register_buffer(name, value, persistent=False)
 
-    def _check(self, pair: Pair, batch: Batch) -> None:
+    def _check(self, pair: FeaturePair, batch: BatchPositions) -> None:
         if len(batch.index) != len(pair.student):
             raise InputError(
                 f"The loss 'crd' got {len(pair.student):,} examples of feature '{pair.name}' and "

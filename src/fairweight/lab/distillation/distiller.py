@@ -16,10 +16,10 @@ from fairweight.lab.checkpoint import STATE
 from fairweight.lab.compression.pruner import Pruner
 from fairweight.lab.distillation.contrastive import require_memory
 from fairweight.lab.distillation.registry import (
-    Batch,
+    BatchPositions,
     DistillationLoss,
     Features,
-    Setting,
+    LossSetting,
     Terms,
     initial_terms_of,
     terms_of,
@@ -235,7 +235,7 @@ class Distiller:
             mine = {name: student[name] for name in names}
             theirs = {name: teacher[name] for name in names}
             if term.loss.has_state:
-                value = self._modules[term.loss.name](mine, theirs, Batch(index, labels))
+                value = self._modules[term.loss.name](mine, theirs, BatchPositions(index, labels))
             else:
                 value = term.loss.function(mine, theirs, **term.options)
             total = total + term.weight * value
@@ -287,7 +287,7 @@ class Distiller:
             teacher = self.teacher.features(images, index, self._teacher, self._scaling)
             for term in kept:
                 names = self._names[term.loss.name]
-                setting = Setting(
+                setting = LossSetting(
                     data.labels,
                     {name: student[name] for name in names},
                     {name: teacher[name] for name in names},

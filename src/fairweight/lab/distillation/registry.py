@@ -3,7 +3,7 @@
 A loss is a function of the student's and the teacher's features, both by name and in the network's
 order, the teacher's without gradients; keyword-only arguments are options that users may set. A
 loss with a state of its own (memory banks, projections) is a class: a module that is built once per
-training from its `Setting` and called with the `Batch` as well.
+training from its `LossSetting` and called with the `BatchPositions` as well.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LossT = TypeVar("LossT", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Setting:
+class LossSetting:
     """What a loss with a state is built for.
 
     Parameters
@@ -52,7 +52,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchPositions:
     """Which training examples a batch holds (positions among all of them), and their labels."""
 
     index: Tensor
@@ -158,7 +158,7 @@ CE, KD = "ce", "kd"
 
 
 @dataclass(frozen=True)
-class Term:
+class LossTerm:
     """One loss of a sum, its weight, and its options where they are not the published ones."""
 
     loss: DistillationLoss
@@ -171,7 +171,7 @@ class Terms:
     """The sum of one stage of a training; `ce` is the weight of the cross-entropy."""
 
     ce: float
-    terms: tuple[Term, ...]
+    terms: tuple[LossTerm, ...]
 
 
 def terms_of(spec: Distillation) -> Terms:
@@ -195,10 +195,10 @@ def initial_terms_of(spec: Distillation) -> Terms | None:
     return Terms(0.0, _weighted(spec, found)) if found else None
 
 
-def _weighted(spec: Distillation, found: list[DistillationLoss]) -> tuple[Term, ...]:
+def _weighted(spec: Distillation, found: list[DistillationLoss]) -> tuple[LossTerm, ...]:
     in_sum = len(_named(spec)) > 1
     return tuple(
-        Term(
+        LossTerm(
             one,
             spec.weights.get(one.name, 1.0 if in_sum and one.name == KD else one.weight),
             dict(spec.options.get(one.name, {})),
@@ -265,7 +265,7 @@ def _refused(loss: str, option: str, value: Any, need: str) -> InputError:
 # Whether the features of a student and a teacher can be compared: a sentence where they cannot.
 
 
-class Pair(NamedTuple):
+class FeaturePair(NamedTuple):
     """A feature of both networks."""
 
     name: str
@@ -273,7 +273,7 @@ class Pair(NamedTuple):
     teacher: Tensor
 
 
-def pairs_of(loss: str, student: Features, teacher: Features) -> list[Pair]:
+def pairs_of(loss: str, student: Features, teacher: Features) -> list[FeaturePair]:
     """Features in the networks' order, of the same examples in both."""
     if not student or len(student) != len(teacher):
         raise InputError(
@@ -281,7 +281,7 @@ def pairs_of(loss: str, student: Features, teacher: Features) -> list[Pair]:
             f"{_listed(student)}, the teacher {_listed(teacher)}; give the same number of both."
         )
     pairs = [
-        Pair(name, mine, theirs)
+        FeaturePair(name, mine, theirs)
         for (name, mine), theirs in zip(student.items(), teacher.values(), strict=True)
     ]
     for pair in pairs:
@@ -290,7 +290,7 @@ def pairs_of(loss: str, student: Features, teacher: Features) -> list[Pair]:
     return pairs
 
 
-def one_pair(loss: str, student: Features, teacher: Features) -> Pair:
+def one_pair(loss: str, student: Features, teacher: Features) -> FeaturePair:
     """The one feature that a loss reads."""
     pairs = pairs_of(loss, student, teacher)
     if len(pairs) != 1:
@@ -300,7 +300,7 @@ def one_pair(loss: str, student: Features, teacher: Features) -> Pair:
     return pairs[0]
 
 
-def require_several_examples(loss: str, pair: Pair) -> None:
+def require_several_examples(loss: str, pair: FeaturePair) -> None:
     """Of one example alone there is nothing to compare: the loss would be 0 whatever it is."""
     if _n(pair.student) < 2:
         raise InputError(
@@ -309,7 +309,7 @@ def require_several_examples(loss: str, pair: Pair) -> None:
         )
 
 
-def require_same_shape(loss: str, pair: Pair) -> None:
+def require_same_shape(loss: str, pair: FeaturePair) -> None:
     """Nothing is broadcast in silence."""
     mine, theirs = pair.student.shape, pair.teacher.shape
     if len(mine) == len(theirs) and mine[1] != theirs[1]:
@@ -318,13 +318,13 @@ def require_same_shape(loss: str, pair: Pair) -> None:
         raise unlike(loss, pair, "both need the same size")
 
 
-def require_maps(loss: str, pair: Pair) -> None:
+def require_maps(loss: str, pair: FeaturePair) -> None:
     """Maps are (examples, channels, height, width)."""
     if pair.student.dim() != 4 or pair.teacher.dim() != 4:
         raise unlike(loss, pair, "it needs maps (examples, channels, height, width)")
 
 
-def unlike(loss: str, pair: Pair, need: str) -> InputError:
+def unlike(loss: str, pair: FeaturePair, need: str) -> InputError:
     """The sentence about a feature whose shapes do not suit a loss."""
     return InputError(
         f"The loss '{loss}' cannot compare feature '{pair.name}', which is "

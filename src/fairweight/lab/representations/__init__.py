@@ -9,14 +9,14 @@ from fairweight.lab.representations.blocks import (
     similarity_row,
 )
 from fairweight.lab.representations.cka import cka
-from fairweight.lab.representations.moments import Compared
-from fairweight.lab.representations.svcca import RAGHU, SIMON_SAYS, Rule, svcca
+from fairweight.lab.representations.moments import BlockDistance
+from fairweight.lab.representations.svcca import RAGHU, SIMON_SAYS, SvccaRule, svcca
 
 __all__ = [
     "RAGHU",
     "SIMON_SAYS",
-    "Compared",
-    "Rule",
+    "BlockDistance",
+    "SvccaRule",
     "cka",
     "compare_features",
     "compare_models",

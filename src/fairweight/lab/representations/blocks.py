@@ -22,10 +22,10 @@ from fairweight.lab.artifacts import load
 from fairweight.lab.batches import INPUTS, Scaling, as_floats
 from fairweight.lab.models.features import feature_paths, features
 from fairweight.lab.partition import prepare
-from fairweight.lab.prediction import Asked, data_of
+from fairweight.lab.prediction import ModelFile, data_of
 from fairweight.lab.representations.cka import RunningHsic, batch_slices, cka_of
-from fairweight.lab.representations.moments import DEFINED, Compared, RunningMoments
-from fairweight.lab.representations.svcca import Rule, rule_of, svcca_of, too_few
+from fairweight.lab.representations.moments import DEFINED, BlockDistance, RunningMoments
+from fairweight.lab.representations.svcca import SvccaRule, rule_of, svcca_of, too_few
 from fairweight.specs.data import Data
 from fairweight.specs.similarity import Maps, Similarity
 from fairweight.specs.toml import as_spec
@@ -135,11 +135,11 @@ class Running(Protocol):
         """Why the samples that came are too few, if so."""
         ...
 
-    def compared(self) -> Compared: ...
+    def compared(self) -> BlockDistance: ...
 
 
 class RunningSvcca:
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: SvccaRule) -> None:
         self._rule = rule
         self._sums = RunningMoments()
 
@@ -149,7 +149,7 @@ class RunningSvcca:
     def refusal(self) -> str | None:
         return too_few(self._sums.samples, self._sums.features, self._rule.ridge)
 
-    def compared(self) -> Compared:
+    def compared(self) -> BlockDistance:
         return svcca_of(self._sums.moments(), self._rule)
 
 
@@ -163,7 +163,7 @@ class RunningCka:
     def refusal(self) -> str | None:
         return None
 
-    def compared(self) -> Compared:
+    def compared(self) -> BlockDistance:
         return cka_of(self._sums.moments())
 
 
@@ -224,7 +224,7 @@ def compare_features(
     scalings: Scalings = (None, None),
     progress: Progress | None = None,
     refuse: bool = True,
-) -> dict[str, Compared]:
+) -> dict[str, BlockDistance]:
     """The same with samples, directions and reasons.
 
     Parameters
@@ -257,7 +257,7 @@ def compare_features(
     return {name: held.compared() for name, held in sums.items()}
 
 
-def similarity_row(found: Mapping[str, Compared], measure: str = "svcca") -> dict[str, Any]:
+def similarity_row(found: Mapping[str, BlockDistance], measure: str = "svcca") -> dict[str, Any]:
     """Columns of the variants table: `svcca.block1`, …, and `svcca_status`.
 
     Distances that are undefined are None; the status names them with their reasons, and is None
@@ -359,7 +359,7 @@ def similarity(
     batch_size: int = BATCH,
     progress: Callable[[int, int], None] | None = None,
     refuse: bool = True,
-) -> dict[str, Compared]:
+) -> dict[str, BlockDistance]:
     """How far apart the representations of two models are, block by block.
 
     0 means alike up to a linear map (CKA: up to a rotation), 1 means unrelated.
@@ -399,7 +399,7 @@ def similarity(
             )
     if not isinstance(data, Images):
         pair = ((a, first_card), (b, second_card))
-        members = [Asked(card.variant, card.seed, Path(path), card) for path, card in pair]
+        members = [ModelFile(card.variant, card.seed, Path(path), card) for path, card in pair]
         if data is None:
             data = data_of(members)
         if not isinstance(data, Data | Mapping | str):

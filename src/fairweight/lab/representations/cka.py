@@ -12,7 +12,7 @@ from fairweight.errors import InputError
 from fairweight.lab.representations.moments import (
     CONSTANT,
     NOT_FINITE,
-    Compared,
+    BlockDistance,
     Moments,
     RunningMoments,
     mean_and_status,
@@ -27,7 +27,9 @@ FEWEST = 4  # samples in a batch, because the estimator divides by n − 3
 NO_VARIANCE = "the activations of the {} side do not vary"
 
 
-def cka(x: ArrayLike | Tensor, y: ArrayLike | Tensor, *, minibatch: int | None = None) -> Compared:
+def cka(
+    x: ArrayLike | Tensor, y: ArrayLike | Tensor, *, minibatch: int | None = None
+) -> BlockDistance:
     """Linear CKA distance, 1 − CKA, of two representations of the same samples.
 
     CKA = ‖Y'X‖² / (‖X'X‖ ‖Y'Y‖) of centred activations (Frobenius norms; Kornblith et al. 2019).
@@ -75,14 +77,14 @@ def batch_slices(n: int, size: int) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise([*starts, n])]
 
 
-def cka_of(moments: Moments) -> Compared:
+def cka_of(moments: Moments) -> BlockDistance:
     """Linear CKA from sums of products; of several locations, the mean of theirs."""
     n, features, locations = moments.samples, moments.features, len(moments.xx)
     if not moments.finite:
         return undefined(n, features, locations, NOT_FINITE)
     xx, yy, xy = (m.square().sum((1, 2)) for m in (moments.xx, moments.yy, moments.xy))
     distance, status = _from_products(xy, xx, yy)
-    return Compared(distance, n, features, locations=locations, status=status)
+    return BlockDistance(distance, n, features, locations=locations, status=status)
 
 
 class RunningHsic:
@@ -110,14 +112,16 @@ class RunningHsic:
     def refusal(self) -> str | None:
         return None
 
-    def compared(self) -> Compared:
+    def compared(self) -> BlockDistance:
         if self._sums is None:
             raise InputError("There are no samples to compare: the batches are empty.")
         locations = self._sums.shape[1]
         if not bool(self._sums.isfinite().all()):
             return undefined(self._samples, self._features, locations, NOT_FINITE)
         distance, status = _from_products(*self._sums)
-        return Compared(distance, self._samples, self._features, locations=locations, status=status)
+        return BlockDistance(
+            distance, self._samples, self._features, locations=locations, status=status
+        )
 
 
 def hsic(first: Tensor, second: Tensor) -> Tensor:

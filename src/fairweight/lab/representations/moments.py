@@ -165,7 +165,7 @@ NOT_FINITE = "activations hold NaN or infinite numbers"
 
 
 @dataclass(frozen=True)
-class Compared:
+class BlockDistance:
     """How far apart two representations of the same samples are.
 
     Parameters
@@ -201,9 +201,11 @@ class Compared:
         return 1 - self.distance
 
 
-def undefined(samples: int, features: tuple[int, int], locations: int, reason: str) -> Compared:
+def undefined(
+    samples: int, features: tuple[int, int], locations: int, reason: str
+) -> BlockDistance:
     """No distance, and why."""
-    return Compared(nan, samples, features, locations=locations, status=reason)
+    return BlockDistance(nan, samples, features, locations=locations, status=reason)
 
 
 def mean_and_status(distances: Tensor, reasons: Sequence[str | None]) -> tuple[float, str]:

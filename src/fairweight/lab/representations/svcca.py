@@ -13,7 +13,7 @@ from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.batches import as_array
 from fairweight.lab.representations.moments import (
     NOT_FINITE,
-    Compared,
+    BlockDistance,
     Moments,
     RunningMoments,
     mean_and_status,
@@ -38,7 +38,7 @@ def _check_name(what: str, given: str, known: tuple[str, ...]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class SvccaRule:
     """The choices of SVCCA; the defaults are those of Simon Says.
 
     Parameters
@@ -82,12 +82,12 @@ class Rule:
 
 
 # anatome's svcca with accept_rate .99, which Simon Says used.
-SIMON_SAYS = Rule()
+SIMON_SAYS = SvccaRule()
 # google/svcca: centred, and the mean of the coefficients up to 98 % of their sum.
-RAGHU = Rule(reduce="variances", centred=True, keep="reach", summary="share")
+RAGHU = SvccaRule(reduce="variances", centred=True, keep="reach", summary="share")
 
 
-def rule_of(spec: Similarity) -> Rule:
+def rule_of(spec: Similarity) -> SvccaRule:
     """The rule that a spec names."""
     published = SIMON_SAYS if spec.variant == "simon-says" else RAGHU
     return replace(
@@ -131,7 +131,7 @@ class Directions:
     zero: Tensor
 
 
-def directions(covariance: Tensor, mean: Tensor, samples: int, rule: Rule) -> Directions:
+def directions(covariance: Tensor, mean: Tensor, samples: int, rule: SvccaRule) -> Directions:
     """Choose directions from sums of products.
 
     Parameters
@@ -157,7 +157,7 @@ def directions(covariance: Tensor, mean: Tensor, samples: int, rule: Rule) -> Di
     return Directions(whitening, number, used, wanted, ~resolved.any(-1))
 
 
-def _kept(squares: Tensor, resolved: Tensor, rule: Rule) -> Tensor:
+def _kept(squares: Tensor, resolved: Tensor, rule: SvccaRule) -> Tensor:
     """Which directions the rule keeps, (locations, features) in descending order."""
     place = torch.arange(squares.shape[-1], device=squares.device)
     if isinstance(rule.reduce, int):
@@ -211,7 +211,7 @@ def svcca(
     summary: Summary = "mean",
     share: float = 0.98,
     ridge: float = 0.0,
-) -> Compared:
+) -> BlockDistance:
     """SVCCA distance of two representations of the same samples.
 
     Directions of each side are chosen by its singular values, and the canonical correlations
@@ -228,7 +228,7 @@ def svcca(
     x, y
         (samples, features); the same samples in the same order.
     reduce, threshold, centred, keep, summary, share, ridge
-        As in `Rule`.
+        As in `SvccaRule`.
 
     Returns
     -------
@@ -244,7 +244,7 @@ def svcca(
     >>> round(svcca(x, mixed, reduce=6).distance, 6)
     0.0
     """
-    rule = Rule(
+    rule = SvccaRule(
         reduce=reduce,
         threshold=threshold,
         centred=centred,
@@ -261,7 +261,7 @@ def svcca(
     return svcca_of(moments, rule)
 
 
-def svcca_of(moments: Moments, rule: Rule) -> Compared:
+def svcca_of(moments: Moments, rule: SvccaRule) -> BlockDistance:
     """SVCCA from sums of products; of several locations, the mean of theirs."""
     n, features, locations = moments.samples, moments.features, len(moments.xx)
     if not moments.finite:
@@ -277,7 +277,7 @@ def svcca_of(moments: Moments, rule: Rule) -> Compared:
         _reason(x, i, "first", rule) or _reason(y, i, "second", rule) for i in range(locations)
     ]
     distance, status = mean_and_status(distances, reasons)
-    return Compared(
+    return BlockDistance(
         distance=distance,
         samples=n,
         features=features,
@@ -318,7 +318,7 @@ def _correlations(x: Tensor, xy: Tensor, y: Tensor) -> Tensor:
     return squares.clamp(0, 1).sqrt().flip(-1)
 
 
-def _summary(correlations: Tensor, number: Tensor, rule: Rule) -> Tensor:
+def _summary(correlations: Tensor, number: Tensor, rule: SvccaRule) -> Tensor:
     """One similarity per location; `number` of the correlations stand for directions."""
     place = torch.arange(correlations.shape[-1], device=correlations.device)
     held = torch.where(place < number[:, None], correlations, 0)
@@ -331,7 +331,7 @@ def _summary(correlations: Tensor, number: Tensor, rule: Rule) -> Tensor:
     return held.sum(-1) / counted
 
 
-def _reason(side: Directions, location: int, which: str, rule: Rule) -> str | None:
+def _reason(side: Directions, location: int, which: str, rule: SvccaRule) -> str | None:
     """Why a side has no direction to compare at a location, if so."""
     if side.used[location] > 0:
         return None

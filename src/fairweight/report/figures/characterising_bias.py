@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.result import at_task, records, select
+from fairweight.auditing.schema import SMALL_GROUP, Status
 from fairweight.base.wording import NOTHING, missing, real, shown
 from fairweight.report.figures.forms import intervals
 from fairweight.report.figures.forms.encoding import layer, names, numbers, quantitative
@@ -45,7 +46,7 @@ from fairweight.report.figures.theme import (
     titled,
     value,
 )
-from fairweight.report.numbers import MINUS, count, p_value, percent
+from fairweight.report.numbers import MINUS, count, label_of, p_value, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 EVERYONE = "all examples"
-RATES = {"error_rate": "error", "fpr": "FPR", "fnr": "FNR"}
+RATES = ("error_rate", "fpr", "fnr")
 
 # --- how common, and who is common among exemplars -----------------------------------------------
 
@@ -148,7 +149,7 @@ def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
 
 def _has_odds(row: Row) -> bool:
     """Whether a row has odds to draw; what its status says then belongs to the whole figure."""
-    return _distance(row) >= 0 and not str(row["status"]).startswith("small")
+    return _distance(row) >= 0 and Status.of(row["status"]).kind != SMALL_GROUP
 
 
 def _distance(row: Row) -> float:
@@ -381,7 +382,7 @@ def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
             for row in records(rows, ("group", "baseline", "compressed", "status")):
                 who = None if by == "overall" else str(row["group"])
                 table.setdefault(who, {})[metric] = (row["baseline"], row["compressed"])
-                if str(row["status"]).startswith("small_group"):
+                if Status.of(row["status"]).kind == SMALL_GROUP:
                     small.add(who)
     groups = [who for who in table if who is not None]
     if not groups:
@@ -397,7 +398,8 @@ def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
     absolute: list[Row] = []
     change: list[Row] = []
     for text, who in zip(texts, rows_shown, strict=True):
-        for metric, heading in RATES.items():
+        for metric in RATES:
+            heading = label_of(metric)
             base, after = table[who].get(metric, unknown)
             rate = _written(value(base, 100), ".2f")
             absolute.append({"who": text, "column": f"{heading}, %", "text": rate})
@@ -412,7 +414,8 @@ def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
                     "text": f"({written})" if who in small and relative is not None else written,
                 }
             )
-    columns = [f"{h}, %" for h in RATES.values()] + [f"{h}, change %" for h in RATES.values()]
+    headings = [label_of(metric) for metric in RATES]
+    columns = [f"{h}, %" for h in headings] + [f"{h}, change %" for h in headings]
     return {
         "title": pair_title(result, name, selection(len(kept), len(groups), "groups")),
         "description": alt(n=count(len(kept))),
@@ -459,14 +462,14 @@ def errors_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
     texts = labels([EVERYONE if who is None else who for who in every])
     order = labels(variants)
     panels = []
-    for metric, heading in RATES.items():
-        first, last = metric == next(iter(RATES)), metric == list(RATES)[-1]
+    for metric in RATES:
+        first, last = metric == RATES[0], metric == RATES[-1]
         for j, (text, who) in enumerate(zip(texts, every, strict=True)):
             found = tables[metric].get(who, {})
             values = [_change(at, found.get(v)) for at, v in zip(order, variants, strict=True)]
             corner = intervals.Corner(text if first else None, j == 0, last)
             panels.append(
-                intervals.change_panel(values, order, f"{heading}, change %", corner, top)
+                intervals.change_panel(values, order, f"{label_of(metric)}, change %", corner, top)
             )
     n = count(len(variants))
     return {
@@ -490,7 +493,7 @@ def _change(at: str, both: Pair | None) -> Row:
     row = both[0]
     base, compressed = real(row["baseline"]), real(row["compressed"])
     found = {"at": at, **blank, "n": value(row["n"]), "why": None}
-    if str(row["status"]).startswith("small_group"):
+    if Status.of(row["status"]).kind == SMALL_GROUP:
         return found | {"why": f"cannot tell (n = {count(row['n'])})"}
     if missing(base) or missing(compressed):
         return found | {"why": why_missing(row)}

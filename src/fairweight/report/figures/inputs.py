@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from fairweight.auditing.result import Scope, at_task, records
-from fairweight.auditing.schema import column_names
+from fairweight.auditing.schema import (
+    NOT_ESTIMABLE,
+    SMALL_GROUP,
+    SUPPRESSED,
+    UNKNOWN,
+    Status,
+    column_names,
+)
 from fairweight.base.wording import missing, real, text
 from fairweight.errors import UnknownNameError
 from fairweight.report.figures.theme import EVERYONE, Absent, label, labels, value
@@ -30,7 +37,6 @@ Cut: TypeAlias = tuple[str, float | None]  # a way to choose exemplars
 
 UNDEFINED = "undefined in the data"  # the engine's reason where the metric's own says more
 SCOPES: tuple[Scope, Scope] = ("model", "method")
-_PREFIX = "not_estimable: "
 _COLUMNS = (
     "variant", "metric", "group", "class", "n", "baseline", "baseline_low", "baseline_high",
     "compressed", "compressed_low", "compressed_high", "shift", "sim_low", "sim_high",
@@ -103,9 +109,10 @@ def why_missing(row: Row) -> str:
     >>> why_missing({"status": "not_estimable: undefined in the data", "metric": "precision"})
     'the class is never predicted'
     """
-    status = (text(row["status"]) or "").removeprefix(_PREFIX)
-    if status != UNDEFINED:
-        return status if status and status != "ok" else "no value"
+    status = Status.of(row["status"])
+    if status != Status(NOT_ESTIMABLE, UNDEFINED):
+        told = status.reason if status.kind == NOT_ESTIMABLE else str(status)
+        return "no value" if status.ok else told
     from fairweight.auditing.metrics.registry import metric
 
     return metric(str(row["metric"])).undefined.split(";")[0].split(" (")[0]
@@ -356,7 +363,7 @@ _KINDS = {
     "surrogate": "surrogate",
 }
 _PREFERRED = ("taxicab", "modal", "jaccard", "unanimous", "surrogate")
-_UNTOLD = ("not_estimable", "small", "cannot tell", "suppressed")
+_UNTOLD = (NOT_ESTIMABLE, SMALL_GROUP, UNKNOWN, SUPPRESSED)
 
 
 def explained(
@@ -448,13 +455,12 @@ def untold(row: dict[str, Any]) -> str | None:
     >>> untold({"status": "small_group: n < 10", "n": 4}), untold({"status": "ok", "n": 4})
     ('cannot tell (n = 4)', None)
     """
-    status = text(row.get("status")) or "ok"
-    if not status.startswith(_UNTOLD):
+    status = Status.of(row.get("status"))
+    if status.kind not in _UNTOLD:
         return None
-    kind, _, reason = status.partition(": ")
-    if kind.startswith("small") and not missing(row.get("n")):
+    if status.kind == SMALL_GROUP and not missing(row.get("n")):
         return f"cannot tell (n = {int(row['n']):,})"
-    return f"cannot tell ({reason or kind.replace('_', ' ')})"
+    return f"cannot tell ({status.reason or status.kind.replace('_', ' ')})"
 
 
 def noted(row: dict[str, Any]) -> str | None:

@@ -29,8 +29,8 @@ from fairweight.report.figures.theme import (
     selection,
     value,
 )
-from fairweight.report.finding import CONFIRMATORY
-from fairweight.report.numbers import count, number
+from fairweight.report.finding import lead_families
+from fairweight.report.numbers import axis_of, count, number
 from fairweight.report.sentences import SIDES
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def scopes(result: AuditResult, name: str, task: Name) -> Drawn:
     panels: list[tuple[list[Row], str]] = []
     said: list[str] = []
     reason = "there is one model on each side"
-    for metric, by in CONFIRMATORY:
+    for metric, by in lead_families():
         model, method = (
             at_task(select(result, name, metric, by, scope), result, task) for scope in SCOPES
         )
@@ -136,7 +136,7 @@ def members(result: AuditResult, name: str, task: Name) -> Drawn:
         return Absent("there is one model on each side")
     panels: list[Spec] = []
     said: list[str] = []
-    for metric, by in CONFIRMATORY:
+    for metric, by in lead_families():
         rows = at_task(select(result, name, metric, by), result, task)
         own = seeds[(seeds["metric"] == metric) & (seeds["by"] == by)]
         rows = rows[rows["shift"].notna() & rows[by].isin(own[by])]
@@ -321,11 +321,7 @@ def selection_probabilities(result: AuditResult, name: str, task: Name) -> Drawn
     }
 
 
-CURVES = {
-    "accuracy": "accuracy, %",
-    "worst_group_shift": "worst-group shift, points",
-    "bias_amplification": "bias amplification, points",
-}
+CURVES = ("accuracy", "worst_group_shift", "bias_amplification")
 
 
 @figure("FW-4")
@@ -356,10 +352,9 @@ def curves(result: AuditResult, name: str, task: Name) -> Drawn:
 def _by_metric(frame: pd.DataFrame, panel: Callable[[str, str, pd.DataFrame], Spec]) -> list[Spec]:
     """A panel per metric and group."""
     known = frame[frame["value"].notna()]
-    order = list(CURVES)
     parts = sorted(
         known.groupby(["metric", "group"], dropna=False, sort=False),
-        key=lambda part: order.index(str(part[0][0])),
+        key=lambda part: CURVES.index(str(part[0][0])),
     )
     return [
         panel(str(metric), label(group) if isinstance(group, str) else "everybody", own)
@@ -390,7 +385,7 @@ def _cascade_panel(metric: str, title: str, own: pd.DataFrame) -> Spec:
     dot = layer("point", at, values=used, filled=True, size=120, color=ORANGE)
     color = colors("rows", {"choosing": GREY, "judging": ORANGE}, legend={"symbolOpacity": 1})
     tooltip = [*names("rows"), *numbers(".4g", "threshold", "share", "cost"), *_limits_of(metric)]
-    return band_panel(values, x, CURVES[metric], color, tooltip, title, [dot])
+    return band_panel(values, x, axis_of(metric), color, tooltip, title, [dot])
 
 
 def _override_panel(metric: str, title: str, own: pd.DataFrame) -> Spec:
@@ -403,7 +398,7 @@ def _override_panel(metric: str, title: str, own: pd.DataFrame) -> Spec:
     x = quantitative("budget", title="overrides: % of the examples")
     color = colors("choice", {"random": GREY, "least sure": BLUE}, legend={"symbolOpacity": 1})
     tooltip = [*names("choice"), *numbers(".4g", "budget"), *_limits_of(metric)]
-    return band_panel(values, x, CURVES[metric], color, tooltip, title)
+    return band_panel(values, x, axis_of(metric), color, tooltip, title)
 
 
 def _percent(row: dict[str, Any]) -> Row:
@@ -411,4 +406,4 @@ def _percent(row: dict[str, Any]) -> Row:
 
 
 def _limits_of(metric: str) -> list[Spec]:
-    return numbers(".3f", value=CURVES[metric], low="low", high="high")
+    return numbers(".3f", value=axis_of(metric), low="low", high="high")

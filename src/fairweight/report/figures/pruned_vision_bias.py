@@ -19,6 +19,7 @@ from fairweight.report.figures.inputs import (
     cuts,
     explained,
     untold,
+    why_missing,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
@@ -34,22 +35,13 @@ from fairweight.report.figures.theme import (
     pair_title,
     value,
 )
-from fairweight.report.numbers import count, number, signed
+from fairweight.report.numbers import axis_of, count, is_share, label_of, number, signed
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from fairweight.auditing.result import AuditResult
 
-WORDS = {  # title of an axis, and by what values are multiplied for it
-    "accuracy": ("accuracy, %", 100.0),
-    "uncertainty": ("uncertain answers, %", 100.0),
-    "tcb": ("TCB", 1.0),
-    "ece": ("ECE, %", 100.0),
-    "interrelation": ("interrelation, R²", 1.0),
-    "bias_amplification": ("bias amplification, points", 100.0),
-    "worst_case_bias_amplification": ("worst-case bias amplification, points", 100.0),
-}
 BIAS = "bias_amplification"
 WORST_CASE = "worst_case_bias_amplification"
 SUFFIX = "+thresholds"  # of variants whose thresholds were calibrated
@@ -85,7 +77,7 @@ def _box(frame: pd.DataFrame, variant: str, metric: str, category: str | None = 
     The mean is the audit's, with its interval: over the attributes that can be estimated, on the
     same examples. Where it has none, it is counted here and has no interval.
     """
-    scale = WORDS[metric][1]
+    scale = 100.0 if is_share(metric) else 1.0
     rows = records(_at(frame[frame["variant"] == variant], metric, category))
     known = [row for row in rows if not missing(row["value"])]
     found = [
@@ -111,7 +103,11 @@ def _by_variant(
         for place, variant in zip(labels(order), order, strict=True)
         if (held := _box(frame, variant, metric)) is not None
     ]
-    return box_panel(placed, WORDS[metric][0], {"attributes": BLUE}, rule=rule) if placed else None
+    return box_panel(placed, _axis(metric), {"attributes": BLUE}, rule=rule) if placed else None
+
+
+def _axis(metric: str) -> str:
+    return "interrelation, R²" if metric == "interrelation" else axis_of(metric)
 
 
 def _sizes(result: AuditResult, frame: pd.DataFrame) -> dict[str, str]:
@@ -145,7 +141,7 @@ def amplification_by_category(result: AuditResult, name: str, task: Name) -> Dra
             categories=", ".join(label(held) for held in categories),
             n=count(max(len(p.box.values) for p in placed)),
         ),
-        **box_panel(placed, WORDS[BIAS][0], {base: GREY, own: ORANGE}, rule=0, joined=False),
+        **box_panel(placed, axis_of(BIAS), {base: GREY, own: ORANGE}, rule=0, joined=False),
     }
 
 
@@ -165,15 +161,11 @@ def worst_case_by_sparsity(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("IO-F2")
 def systematic_bias(result: AuditResult, name: str, task: Name) -> Drawn:
-    measures: dict[str, tuple[str, float | None]] = {
-        "tcb": ("threshold calibration bias", 1),
-        "ece": ("calibration error", None),
-        "interrelation": ("label interrelation", None),
-    }
+    measures = {"tcb": 1.0, "ece": None, "interrelation": None}
     found = _table(result)
     panels = {
-        words: panel
-        for metric, (words, rule) in measures.items()
+        label_of(metric): panel
+        for metric, rule in measures.items()
         if (panel := _by_variant(result, found, metric, rule)) is not None
     }
     if not panels:
@@ -204,7 +196,7 @@ def calibrated_thresholds(result: AuditResult, name: str, task: Name) -> Drawn:
         ]
         if placed:
             series = {before: GREY, after: BLUE}
-            panels.append(box_panel(placed, WORDS[metric][0], series, rule=rule))
+            panels.append(box_panel(placed, axis_of(metric), series, rule=rule))
     if not panels:
         return Absent("no attribute has a bias amplification or a TCB")
     variants = many(len(pairs), "variant")
@@ -274,7 +266,7 @@ def _setting_panel(
     rule: float | None,
 ) -> Spec:
     """The values of one attribute and metric, a line per setting."""
-    words, scale = WORDS[metric]
+    words, scale = _axis(metric), 100.0 if is_share(metric) else 1.0
     places = dict(zip(order, labels(order), strict=True))
     points = [
         {
@@ -371,7 +363,7 @@ def override_curves(result: AuditResult, name: str, task: Name) -> Drawn:
     if known.empty:
         return Absent("bias amplification is not estimable in any column")
     x = quantitative("budget", title="overridden examples, %")
-    y = WORDS[BIAS][0]
+    y = axis_of(BIAS)
     scale = {"range": list(SERIES)}
     color = nominal("variant", title=None, scale=scale, legend={"symbolOpacity": 1})
     tooltip = [*names("variant"), *numbers(".3g", "budget", "value", "low", "high", "random")]
@@ -405,11 +397,7 @@ def override_curves(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("IO-T1")
 def quality_and_cost(result: AuditResult, name: str, task: Name) -> Drawn:
-    means = {
-        "accuracy": "accuracy, %",
-        "auc": "AUC of scores, %",
-        "balanced_accuracy": "balanced accuracy, %",
-    }
+    means = ("accuracy", "auc", "balanced_accuracy")
     found = _table(result)
     order = _in_order(result, found)
     cells: list[TextCell] = []
@@ -418,10 +406,10 @@ def quality_and_cost(result: AuditResult, name: str, task: Name) -> Drawn:
         sparsity = real(own["sparsity"].iloc[0])
         if not missing(sparsity):
             cells.append(TextCell(row, "sparsity, %", f"{100 * sparsity:.1f}"))
-        cells += [_mean_cell(row, words, own, metric) for metric, words in means.items()]
+        cells += [_mean_cell(row, axis_of(metric), own, metric) for metric in means]
         cells += _cost_cells(row, name, result.variants_table)
     known = {cell.column for cell in cells}
-    columns = ["sparsity, %", *means.values(), *(words for words, _ in COSTS.values())]
+    columns = ["sparsity, %", *map(axis_of, means), *(words for words, _ in COSTS.values())]
     shown = [column for column in columns if column in known]
     attributes, variants = many(found["task"].nunique(), "attribute"), many(len(order), "variant")
     return {
@@ -434,7 +422,7 @@ def quality_and_cost(result: AuditResult, name: str, task: Name) -> Drawn:
 def _mean_cell(row: str, column: str, own: pd.DataFrame, metric: str) -> TextCell:
     rows = records(_at(own[own["task"].isna()], metric))
     if not rows or missing(rows[0]["value"]):
-        why = str(rows[0]["status"]) if rows else "not measured"
+        why = why_missing(rows[0]) if rows else "not measured"
         return TextCell(row, column, "×", why=why)
     middle, low, high = (100 * real(rows[0][name]) for name in ("value", "low", "high"))
     ends = "" if missing(low) or missing(high) else f" [{low:.1f}, {high:.1f}]"

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fairweight.auditing.result import variant_of
-from fairweight.errors import InputError, UnknownNameError
+from fairweight.base.registry import Registry
+from fairweight.errors import InputError
 from fairweight.report.figures.theme import Absent, Spec, finished, label
 from fairweight.report.members import members_of, worded, worded_spec
 
@@ -29,25 +30,14 @@ Draw: TypeAlias = "Callable[[AuditResult, str, Name], Drawn]"
 
 
 @dataclass(frozen=True)
-class Text:
-    """What is said about a figure, and where a report puts it."""
-
-    title: str
-    caption: str
-    alt: str  # what it shows, for those who do not see it; names in braces are filled in
-    more: bool = False
-    explains: bool = False
-    once: bool = False
-
-
-@dataclass(frozen=True)
 class Figure:
     """A kind of figure: its id, what it shows, how it is read, and the function that draws it."""
 
     id: str
+    function: Draw
     title: str
     caption: str  # how to read it, printed below
-    function: Draw
+    alt: str = ""  # what it shows, for those who do not see it; names in braces are filled in
     more: bool = False  # folded away in a report, where the findings must not drown in figures
     explains: bool = False  # stands in the section about examples, which not every report has
     once: bool = False  # shows all variants together: drawn once, not for each of them
@@ -63,8 +53,7 @@ class Drawing:
     reason: str | None
 
 
-_FUNCTIONS: dict[str, Draw] = {}
-_OTHERS: dict[str, Figure] = {}  # of other packages, which bring their own text
+FIGURES: Registry[Figure] = Registry("figure")
 
 
 def figure(
@@ -88,32 +77,31 @@ def figure(
     """
 
     def add(function: Draw) -> Draw:
-        if id in _FUNCTIONS or id in _OTHERS:
-            raise InputError(f"A figure '{id}' is registered already; choose another id.")
-        if title is None or caption is None:
-            if id not in texts():
-                raise InputError(
-                    f"A figure '{id}' has no text; give it a title and a caption, or a figure of "
-                    f"this package an entry in {TEXTS.name}."
-                )
-            _FUNCTIONS[id] = function
+        if title is not None and caption is not None:
+            text = {"title": title, "caption": caption}
+            entry = Figure(id, function, **text, more=more, explains=explains, once=once)
+        elif id in texts():
+            entry = Figure(id, function, **texts()[id])
         else:
-            _OTHERS[id] = Figure(id, title, caption, function, more, explains, once)
+            raise InputError(
+                f"A figure '{id}' has no text; give it a title and a caption, or a figure of "
+                f"this package an entry in {TEXTS.name}."
+            )
+        FIGURES.add(id, entry)
         return function
 
     return add
 
 
 @cache
-def texts() -> dict[str, Text]:
-    """The text of every figure, in the order of the report."""
+def texts() -> dict[str, dict[str, Any]]:
+    """The text of every figure (fields of `Figure`), in the order of the report."""
     with TEXTS.open("rb") as stream:
         found = tomllib.load(stream)
-    made = {}
-    for id, entry in found.items():
-        title, caption, told = (" ".join(entry.pop(k).split()) for k in ("title", "caption", "alt"))
-        made[id] = Text(title, caption, told, **entry)
-    return made
+    return {
+        id: {k: " ".join(v.split()) if isinstance(v, str) else v for k, v in entry.items()}
+        for id, entry in found.items()
+    }
 
 
 class Facts(dict[str, object]):
@@ -127,21 +115,15 @@ def alt(**facts: object) -> Facts:
 
 def figures() -> tuple[Figure, ...]:
     """Every registered figure, in the order in which a report shows them."""
-    own = [
-        Figure(id, text.title, text.caption, _FUNCTIONS[id], text.more, text.explains, text.once)
-        for id, text in texts().items()
-    ]
-    return (*own, *_OTHERS.values())
+    others = [entry for entry in FIGURES.values() if entry.id not in texts()]
+    return (*(FIGURES[id] for id in texts()), *others)
 
 
 def draw(
     id: str, result: AuditResult, variant: str | None = None, task: str | None = None
 ) -> Drawing:
     """Draw one figure of one variant (the first by default)."""
-    known = {entry.id: entry for entry in figures()}
-    if id not in known:
-        raise UnknownNameError("Figure", id, known)
-    entry = known[id]
+    entry = FIGURES[id]
     # The tables of a choice may be of a baseline alone.
     alone = variant is None and not result.variants
     name = result.baseline if alone else variant_of(result, variant)
@@ -154,5 +136,5 @@ def draw(
     facts = drawn.get("description")
     if isinstance(facts, Facts):
         both = {"baseline": label(result.baseline), "variant": label(name)}
-        drawn["description"] = texts()[id].alt.format_map(both | facts)
+        drawn["description"] = entry.alt.format_map(both | facts)
     return Drawing(entry, variant, worded_spec(finished(drawn), result), None)

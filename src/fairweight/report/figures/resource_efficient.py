@@ -45,7 +45,7 @@ from fairweight.report.figures.theme import (
     value,
     variants_title,
 )
-from fairweight.report.numbers import MINUS, count, is_share, signed
+from fairweight.report.numbers import MINUS, axis_of, count, is_share, label_of, signed
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -214,7 +214,8 @@ def accuracy_and_auc(result: AuditResult, name: str, task: Name) -> Drawn:
     lines = [label(level.method) for level in levels.values()]
     panels: list[Spec] = []
     blank: dict[str, str] = {}
-    for metric, words in {"accuracy": "accuracy", "auc": "AUC"}.items():
+    for metric in ("accuracy", "auc"):
+        words = label_of(metric)
         points: list[Row] = []
         for own, rows in pairs_of(result, list(levels), metric, "overall", task).items():
             for row, method in rows.values():
@@ -252,7 +253,7 @@ Table = dict[str, dict[tuple[str, str], Pair]]  # group â†’ (variant, metric) â†
 def errors_per_group(result: AuditResult, name: str, task: Name) -> Drawn:
     positive = result.positive if len(result.classes) == 2 else None
     of = "mean over classes" if positive is None else f"positive: {label(positive)}"
-    rates = {"fpr": ("FPR", ORANGE), "fnr": ("FNR", BLUE)}
+    rates = {"fpr": (label_of("fpr"), ORANGE), "fnr": (label_of("fnr"), BLUE)}
     words = "False positive and false negative rate"
     form = intervals.GroupPanels(
         rates, words, f"rate, % ({of})", 100.0, ".2f", zero=True, top=100.0
@@ -355,7 +356,7 @@ SIZE, FLOOR = "n", "retraining, up to"
 
 
 @dataclass(frozen=True)
-class Line:
+class MetricLine:
     """One line of the table: a metric of one class, or of all examples, in every variant."""
 
     metric: str
@@ -417,19 +418,21 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
     }
 
 
-def _lines(result: AuditResult, variants: list[str], classes: list[str], task: Name) -> list[Line]:
-    lines: list[Line] = []
-    for metric, heading in (("accuracy", "accuracy, %"), ("auc", "AUC, %"), ("kappa", "kappa")):
+def _lines(
+    result: AuditResult, variants: list[str], classes: list[str], task: Name
+) -> list[MetricLine]:
+    lines: list[MetricLine] = []
+    for metric in ("accuracy", "auc", "kappa"):
         rows_of = pairs_of(result, variants, metric, "overall", task)
         known = {v: rows[None] for v, rows in rows_of.items() if None in rows}
         if any(not missing(row["baseline"]) for row, _ in known.values()):
-            lines.append(Line(metric, heading, known))
-    for metric, word in (("fpr", "FPR"), ("precision", "precision"), ("recall", "recall")):
+            lines.append(MetricLine(metric, axis_of(metric), known))
+    for metric in ("fpr", "precision", "recall"):
         rows_of = pairs_of(result, variants, metric, "class", task)
         for c in classes:
             known = {v: rows[c] for v, rows in rows_of.items() if c in rows}
             if known:
-                lines.append(Line(metric, f"{word} of {c}, %", known))
+                lines.append(MetricLine(metric, f"{label_of(metric)} of {c}, %", known))
     return lines
 
 

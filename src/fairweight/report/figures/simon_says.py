@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fairweight.auditing.result import at_task, is_ok, of_scope, records, select
-from fairweight.base.wording import NOTHING, missing, real, shown, text
+from fairweight.auditing.schema import Status
+from fairweight.base.wording import NOTHING, missing, real, shown
 from fairweight.report.figures.forms.encoding import quantitative
 from fairweight.report.figures.forms.images import Tile, tiles
 from fairweight.report.figures.forms.lines import sparsity_panel
@@ -52,7 +53,7 @@ from fairweight.report.figures.theme import (
     value,
     variants_title,
 )
-from fairweight.report.numbers import bracket, count, number, signed
+from fairweight.report.numbers import axis_of, bracket, count, number, signed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,19 +97,13 @@ def shared_exemplars(result: AuditResult, name: str, task: Name) -> Drawn:
 @figure("SS-F2")
 def against_sparsity(result: AuditResult, name: str, task: Name) -> Drawn:
     enough = 1000  # examples per class from which CEV and SDE are shown as published
-    titles = {
-        "accuracy": "accuracy, %",
-        "cev": "CEV",
-        "sde": "SDE",
-        "cev_pp": "CEV in points",
-        "sde_pp": "SDE in points",
-    }
+    drawn = ("accuracy", "cev", "sde", "cev_pp", "sde_pp")
     levels = sparsity_levels(result)
     if not levels:
         return Absent(NO_LEVELS)
     lines = [label(level.method) for level in levels.values()]
     every = result.results
-    rows = every[every["metric"].isin(list(titles)) & (every["by"] == "overall")]
+    rows = every[every["metric"].isin(drawn) & (every["by"] == "overall")]
     rows = at_task(rows[of_scope(rows, "model")], result, task)
     rows = rows[rows["variant"].isin(list(levels))]
     data = result.data
@@ -128,7 +123,7 @@ def against_sparsity(result: AuditResult, name: str, task: Name) -> Drawn:
         if not points:
             continue
         ticks = [] if corrected else member_values(result, levels, metric, task)
-        title = f"{titles[metric]}, corrected" if corrected else titles[metric]
+        title = f"{axis_of(metric)}, corrected" if corrected else axis_of(metric)
         panels.append(sparsity_panel(points, ticks, title, lines))
     exemplars = _exemplar_shares(result, levels, name, task)
     if exemplars:
@@ -436,7 +431,8 @@ def _metric_cells(
 ) -> list[TextCell]:
     """CEV and SDE, and the accuracy of all, the baseline too."""
     cells: list[TextCell] = []
-    for metric, column in {"cev": "CEV", "sde": "SDE", "accuracy": "accuracy, %"}.items():
+    for metric in ("cev", "sde", "accuracy"):
+        column = axis_of(metric)
         found = pairs_of(result, list(rows), metric, "overall", task)
         known = {name: own[None][0] for name, own in found.items() if None in own}
         if metric == "accuracy" and known:
@@ -444,7 +440,7 @@ def _metric_cells(
         for name, row in known.items():
             if metric == "accuracy":
                 cells.append(_rate_cell(rows[name], column, row, "compressed"))
-            elif missing(row["compressed"]) or text(row["status"]) not in (None, "ok"):
+            elif missing(row["compressed"]) or not Status.of(row["status"]).ok:
                 cells.append(TextCell(rows[name], column, "×", why=why_missing(row)))
             else:  # a comparison, whose own interval stands where a shift has its
                 low, high = real(row["ci_low"]), real(row["ci_high"])

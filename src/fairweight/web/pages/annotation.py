@@ -37,7 +37,7 @@ RECENT = 50
 
 
 @dataclass(frozen=True)
-class Counted:
+class KindCount:
     """So many of one kind."""
 
     name: str
@@ -75,8 +75,8 @@ class AnnotationsPage:
     key: str
     n_annotated: int
     n_examples: int
-    verdicts: list[Counted]
-    annotators: list[Counted]
+    verdicts: list[KindCount]
+    annotators: list[KindCount]
     agreement: list[Agreed]
     n_labels: int
     n_tied: int
@@ -95,8 +95,8 @@ def progress(site: OfSite, item: OfItem) -> AnnotationsPage:
         key=item.key,
         n_annotated=len({(row.task, row.example_id) for row in rows}),
         n_examples=sum(task.n_examples for task in site.index(item).tasks),
-        verdicts=[Counted(name, by_verdict[name], text) for name, text in VERDICTS.items()],
-        annotators=[Counted(*pair) for pair in Counter(row.annotator for row in rows).items()],
+        verdicts=[KindCount(name, by_verdict[name], text) for name, text in VERDICTS.items()],
+        annotators=[KindCount(*pair) for pair in Counter(row.annotator for row in rows).items()],
         agreement=[_agreed(rows, what) for what in of],
         n_labels=sum(len(own) for own in labels.labels.values()),
         n_tied=labels.n_tied,
@@ -149,7 +149,7 @@ WRITE_PROBLEMS = PROBLEMS | {
 Annotator = Annotated[str, Field(max_length=LONGEST_NAME, description="Who says it.")]
 
 
-class Verdict(BaseModel):
+class AnnotationInput(BaseModel):
     """What somebody says about one example."""
 
     example_id: Annotated[str, Field(max_length=10_000)]
@@ -219,7 +219,7 @@ def session(site: OfSite) -> Any:
     "/audit/{key}/annotate", summary="Keep a verdict", response_model=Saved,
     responses=WRITE_PROBLEMS,
 )  # fmt: skip
-def annotate(site: OfSite, item: OfItem, said: Verdict) -> Any:
+def annotate(site: OfSite, item: OfItem, said: AnnotationInput) -> Any:
     """Keep a verdict; it is on the disk when the answer comes."""
     votes = site.index(item).task(said.task or None)
     place = place_of(votes, said.example_id)

@@ -17,7 +17,7 @@ from fairweight.report.figures import draw, figures
 from fairweight.report.finding import Finding, find
 from fairweight.report.members import members_of, worded
 from fairweight.report.view_model import view
-from fairweight.report.view_tables import Table, finding_tables, number_tables, results_table
+from fairweight.report.view_tables import ShownTable, finding_tables, number_tables, results_table
 from fairweight.tables.names import known_group
 from fairweight.web.items import Item, require_own
 from fairweight.web.page import PROBLEMS, OfItem, OfSite, add_page
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 def _table(
     title: str, rows: pd.DataFrame, item: Item, members: str, without: tuple[str, ...]
-) -> list[Table]:
+) -> list[ShownTable]:
     """Rows of the results, with names that lead further; none where there are none."""
     if rows.empty:
         return []
@@ -74,24 +74,26 @@ def offered(key: str, variant: str | None, members: str) -> list[Offered]:
 
 
 @dataclass(frozen=True)
-class Section(sections.Section):
+class VariantSection(sections.Section):
     """The finding about one variant, with its tables and its page."""
 
     link: str
-    tables: list[Table]
+    tables: list[ShownTable]
 
 
-def section(key: str, finding: Finding, said: sections.Section, most: int | None = None) -> Section:
+def section(
+    key: str, finding: Finding, said: sections.Section, most: int | None = None
+) -> VariantSection:
     """What is said, who loses, who loses more, and what is too small (`most` rows of each)."""
     tables = finding_tables(finding, lambda *whom: of_level(key, *whom)).values()
-    return Section(
+    return VariantSection(
         **vars(said),
         link=of_variant(key, finding.variant),
         tables=[table if most is None else _first(table, most) for table in tables],
     )
 
 
-def _first(table: Table, most: int) -> Table:
+def _first(table: ShownTable, most: int) -> ShownTable:
     if len(table.rows) <= most:
         return table
     cut = f"The first {most} of {table.total:,} rows; the variant's own page has the others."
@@ -116,8 +118,8 @@ class VariantPage:
     key: str
     variant: str
     variants: list[str]
-    section: Section
-    tables: list[Table]
+    section: VariantSection
+    tables: list[ShownTable]
     figures: list[Offered]
     gallery: str | None
 
@@ -193,7 +195,7 @@ class LevelPage:
     task: str | None
     tasks: list[str]
     metric: str
-    tables: list[Table]
+    tables: list[ShownTable]
     gallery: list[Lead]
     reading: str
 
@@ -279,7 +281,7 @@ class TaskPage:
     key: str
     task: str | None
     tasks: list[str]
-    tables: list[Table]
+    tables: list[ShownTable]
     gallery: str | None
 
 
@@ -299,7 +301,7 @@ def task(
 
 def _task_page(result: AuditResult, item: Item, name: str | None) -> TaskPage:
     frame = result.results.sort_values("shift", kind="stable")
-    tables: list[Table] = []
+    tables: list[ShownTable] = []
     if name is None:
         frame = frame[(frame["by"] == "overall") & (frame["metric"] == "accuracy")]
         parts = [
@@ -415,8 +417,8 @@ class OverviewPage:
     tasks: list[str]
     groupings: list[str]
     leaks: list[str]
-    variants: Table | None
-    sections: list[Section]
+    variants: ShownTable | None
+    sections: list[VariantSection]
     figures: list[Offered]
     notes: list[str]
 

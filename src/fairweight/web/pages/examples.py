@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from fairweight.errors import UnknownNameError
 from fairweight.tables.names import MISSING
-from fairweight.web.cards import LARGE, SMALL, Card, cards, said_of
+from fairweight.web.cards import LARGE, SMALL, ExampleCard, cards, said_of
 from fairweight.web.items import Item
 from fairweight.web.page import PROBLEMS, OfItem, OfSite, add_page
 from fairweight.web.rendering import of_item
@@ -134,7 +134,7 @@ LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Asked:
+class GalleryQuery:
     """Filters with the order and the page."""
 
     filters: Filters
@@ -191,14 +191,14 @@ async def asked(
     ] = 0,
     offset: Annotated[int, Query(ge=0, le=LARGEST, description="Where the page begins.")] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST, description="Examples on a page.")] = LIMIT,
-) -> Asked:
+) -> GalleryQuery:
     """Filters of an address; groups are given as `group.COLUMN=LEVEL`."""
     # All of them are in the query, with the groups, whose names are not known beforehand.
     filters = from_query(dict(request.query_params))
-    return Asked(filters, order or ORDERS[0], random_state, offset, limit)
+    return GalleryQuery(filters, order or ORDERS[0], random_state, offset, limit)
 
 
-OfAsked = Annotated[Asked, Depends(asked)]
+OfAsked = Annotated[GalleryQuery, Depends(asked)]
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Chip:
     without: str
 
 
-def chips(asked: Asked, address: Any) -> list[Chip]:
+def chips(asked: GalleryQuery, address: Any) -> list[Chip]:
     """The active filters; `address` makes an address of a query."""
     return [
         Chip(name.removeprefix(GROUP), value, address(asked.query(**{name: None, "offset": None})))
@@ -244,7 +244,7 @@ class ExamplesPage:
     chips: list[Chip]
     choices: Choices
     walk: Walk
-    cards: list[Card]
+    cards: list[ExampleCard]
 
 
 def examples(site: OfSite, item: OfItem, asked: OfAsked) -> ExamplesPage:
@@ -278,7 +278,9 @@ def examples(site: OfSite, item: OfItem, asked: OfAsked) -> ExamplesPage:
     )
 
 
-def verdicts(site: Site, item: Item, asked: Asked, task: str | None) -> dict[str, list[str]] | None:
+def verdicts(
+    site: Site, item: Item, asked: GalleryQuery, task: str | None
+) -> dict[str, list[str]] | None:
     """Example → verdicts, where the filters ask for them."""
     if asked.filters.annotated is None:
         return None
@@ -286,7 +288,7 @@ def verdicts(site: Site, item: Item, asked: Asked, task: str | None) -> dict[str
     return {name: [row.verdict for row in rows] for name, rows in told.items()}
 
 
-def walk(item: Item, asked: Asked, total: int, page: str) -> Walk:
+def walk(item: Item, asked: GalleryQuery, total: int, page: str) -> Walk:
     """Where the pages beside this one are."""
 
     def address(**changes: Any) -> str:
@@ -318,7 +320,7 @@ class ExamplePage:
     key: str
     tasks: list[str]
     classes: list[str]
-    card: Card
+    card: ExampleCard
 
 
 def example(site: OfSite, item: OfItem, id: ExampleId, task: OfTask = None) -> ExamplePage:
@@ -349,11 +351,11 @@ add_page(router, "/audit/{key}/example", example, "example.html.j2", summary="On
 
 
 @dataclass(frozen=True)
-class Pair:
+class ExemplarPair:
     """An exemplar, and one of its class that is none (null where the class has none)."""
 
-    exemplar: Card
-    other: Card | None
+    exemplar: ExampleCard
+    other: ExampleCard | None
 
 
 @dataclass(frozen=True)
@@ -372,7 +374,7 @@ class PairsPage:
     chips: list[Chip]
     choices: Choices
     walk: Walk
-    pairs: list[Pair]
+    pairs: list[ExemplarPair]
 
 
 def pairs(site: OfSite, item: OfItem, asked: OfAsked) -> PairsPage:
@@ -403,7 +405,10 @@ def pairs(site: OfSite, item: OfItem, asked: OfAsked) -> PairsPage:
         chips=chips(asked, lambda query: of_item(item.key, "pairs", **query)),
         choices=choices(site, item, asked.filters.task),
         walk=walk(item, asked, found.total, "pairs"),
-        pairs=[Pair(next(made), None if other is None else next(made)) for _, other in found.pairs],
+        pairs=[
+            ExemplarPair(next(made), None if other is None else next(made))
+            for _, other in found.pairs
+        ],
     )
 
 

@@ -11,7 +11,7 @@ from fairweight.web.rendering import of_item
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyEntry:
     """One entry of the list."""
 
     key: str
@@ -26,14 +26,14 @@ class Study:
 class StudiesPage:
     """Everything that was found below the path."""
 
-    studies: list[Study]
+    studies: list[StudyEntry]
 
 
 def studies(site: OfSite) -> StudiesPage:
     """Studies, audits and prediction tables, in the order of their names."""
     return StudiesPage(
         [
-            Study(
+            StudyEntry(
                 item.key,
                 item.title,
                 of_item(item.key),

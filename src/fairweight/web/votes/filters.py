@@ -291,7 +291,7 @@ Annotated = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class PlacesPage:
     """How many examples there are, and the places of those of this page."""
 
     total: int
@@ -306,7 +306,7 @@ def select(
     offset: int = 0,
     limit: int = 24,
     annotated_ids: Annotated | None = None,
-) -> Selection:
+) -> PlacesPage:
     """The examples of a page.
 
     Parameters
@@ -330,7 +330,7 @@ def select(
         mask = mask & _annotated(votes, filters.annotated, annotated_ids or {})
     total = int(np.count_nonzero(mask))
     places = _page(mask, _order(votes, filters, order, random_state), total, offset, limit)
-    return Selection(total, places)
+    return PlacesPage(total, places)
 
 
 def _order(votes: TaskVotes, filters: Filters, order: str, random_state: int) -> Array | None:
@@ -393,7 +393,7 @@ TRIED = 256  # examples that are drawn before a class is listed
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairPage:
     """How many exemplars there are, and those of this page: (place, place of the other).
 
     The other is None where a class has nothing but exemplars.
@@ -410,7 +410,7 @@ def pairs(
     offset: int = 0,
     limit: int = 12,
     annotated_ids: Annotated | None = None,
-) -> Pairs:
+) -> PairPage:
     """Exemplars that the filters ask for, the furthest apart first, each with one that is none.
 
     Exemplars are of the kind that is asked for, or modal ones. The other example has the same
@@ -444,4 +444,4 @@ def pairs(
         candidates = np.flatnonzero(fits(slice(None), label))
         return int(candidates[draw.integers(len(candidates))]) if len(candidates) else None
 
-    return Pairs(chosen.total, tuple((place, other(place)) for place in chosen.places.tolist()))
+    return PairPage(chosen.total, tuple((place, other(place)) for place in chosen.places.tolist()))

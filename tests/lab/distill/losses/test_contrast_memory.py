@@ -11,7 +11,7 @@ import torch
 from fairweight.errors import InputError
 from fairweight.lab.distillation import contrastive
 from fairweight.lab.distillation.contrastive import ContrastiveRepresentation, ContrastMemory
-from fairweight.lab.distillation.registry import Setting
+from fairweight.lab.distillation.registry import LossSetting
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def test_few_negatives_of_many_examples_are_copied() -> None:
     assert needed.step == 2 * 4 * 64 * 17 * 128 + 64 * 64 * 17
 
 
-def setting(n: int) -> Setting:
+def setting(n: int) -> LossSetting:
     shown = {"pooled": torch.ones(2, 8)}
-    return Setting(torch.arange(n) % 2, shown, shown, 0, 1024)
+    return LossSetting(torch.arange(n) % 2, shown, shown, 0, 1024)
 
 
 @pytest.mark.usefixtures("free")

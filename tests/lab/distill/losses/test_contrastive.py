@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fairweight.errors import InputError
 from fairweight.lab.distillation.contrastive import ContrastiveRepresentation
-from fairweight.lab.distillation.registry import Batch, Setting
+from fairweight.lab.distillation.registry import BatchPositions, LossSetting
 
 LABELS = torch.tensor([5, 7, 5, 9, 7, 5, 9, 5])
 
@@ -22,13 +22,13 @@ def pooled(seed: int, n: int = 3, width: int = 6) -> dict[str, Tensor]:
 
 
 def made(labels: Tensor = LABELS, seed: int = 0, **options: Any) -> ContrastiveRepresentation:
-    setting = Setting(labels, pooled(0), pooled(0, width=4), seed, 3)
+    setting = LossSetting(labels, pooled(0), pooled(0, width=4), seed, 3)
     return ContrastiveRepresentation(setting, **{"negatives": 5, "dimension": 4, **options})
 
 
-def batch(*places: int) -> Batch:
+def batch(*places: int) -> BatchPositions:
     index = torch.tensor(places)
-    return Batch(index, LABELS[index])
+    return BatchPositions(index, LABELS[index])
 
 
 def with_vectors_of_one(loss: ContrastiveRepresentation) -> None:
@@ -44,7 +44,9 @@ def test_one_step_by_hand() -> None:
     with_vectors_of_one(loss)
     loss.student_bank[:] = 1.0
     loss.teacher_bank[:] = torch.tensor([[1.0], [-1.0]])
-    value = loss(pooled(1, 1), pooled(2, 1, 4), Batch(torch.tensor([0]), torch.tensor([0])))
+    value = loss(
+        pooled(1, 1), pooled(2, 1, 4), BatchPositions(torch.tensor([0]), torch.tensor([0]))
+    )
     # The student's side: scores 1 and −1, Z = 2 cosh 1. The teacher's: both 1, Z = 2 e, h = 1 / 2.
     z = 2 * math.cosh(1)
     own, other = math.e / z, 1 / math.e / z
@@ -110,7 +112,7 @@ def test_draws_belong_to_the_seed_and_the_step() -> None:
     assert not torch.equal(loss.contrasts(index), other.contrasts(index))
     assert not torch.equal(loss.student_bank, loss.teacher_bank)
     first = loss.contrasts(index)
-    loss(pooled(1), pooled(2, width=4), Batch(index, LABELS[index]))
+    loss(pooled(1), pooled(2, width=4), BatchPositions(index, LABELS[index]))
     assert not torch.equal(loss.contrasts(index), first)
 
 
@@ -195,6 +197,6 @@ def test_places_that_do_not_exist_are_refused() -> None:
     loss = made()
     index = torch.tensor([0, 8, 1])
     with pytest.raises(InputError, match=r"has 8 training examples, and .* from 0 to 8"):
-        loss(pooled(1), pooled(2, width=4), Batch(index, index))
+        loss(pooled(1), pooled(2, width=4), BatchPositions(index, index))
     with pytest.raises(InputError, match="got 3 examples of feature 'pooled' and the places of 2"):
         loss(pooled(1), pooled(2, width=4), batch(0, 1))

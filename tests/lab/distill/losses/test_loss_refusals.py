@@ -9,7 +9,7 @@ import torch
 
 import fairweight.lab.distillation.losses  # noqa: F401  (registers them)
 from fairweight.errors import InputError
-from fairweight.lab.distillation.registry import Setting, loss
+from fairweight.lab.distillation.registry import LossSetting, loss
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -49,7 +49,7 @@ def test_temperatures(value: Any) -> None:
 )
 def test_options_of_crd(option: str, value: float, need: str) -> None:
     pooled = {"pooled": torch.ones(2, 3)}
-    setting = Setting(torch.tensor([0, 1]), pooled, pooled, 0, 2)
+    setting = LossSetting(torch.tensor([0, 1]), pooled, pooled, 0, 2)
     with pytest.raises(InputError, match=f"{option} of the loss 'crd' must be {need}, not"):
         loss("crd").function(setting, **{option: value})
 

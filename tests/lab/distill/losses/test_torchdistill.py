@@ -18,7 +18,7 @@ from fairweight.lab.distillation.losses import (
     probabilistic_transfer,
     similarity_preserving,
 )
-from fairweight.lab.distillation.registry import Batch, Setting
+from fairweight.lab.distillation.registry import BatchPositions, LossSetting
 
 peer = pytest.importorskip(
     "torchdistill.losses.mid_level", reason="torchdistill is not installed: make test installs it"
@@ -189,7 +189,7 @@ def test_crd_over_several_steps(negatives: int, whole: bool) -> None:
         [random_features(start + step, {"pooled": (size, width)}) for step in range(3)]
         for start, width in ((0, 6), (10, 7))
     )
-    setting = Setting(torch.arange(n) % 3, student[0], teacher[0], 0, size)
+    setting = LossSetting(torch.arange(n) % 3, student[0], teacher[0], 0, size)
     mine = ContrastiveRepresentation(setting, negatives=negatives, dimension=dimension).double()
     assert mine.memory.multiplies_whole_banks is whole
     theirs = peer.CRDLoss("s", "input", "t", dimension, n, negatives, n).double()
@@ -208,7 +208,7 @@ def test_crd_over_several_steps(negatives: int, whole: bool) -> None:
             )
 
         def own(x: Dict, index: Tensor = index, t: Dict = teacher[step]) -> Tensor:
-            return mine(x, t, Batch(index, index % 3))
+            return mine(x, t, BatchPositions(index, index % 3))
 
         assert_alike(own, other, student[step])
         torch.testing.assert_close(mine.student_bank, theirs.memory_v1, **CLOSE)

@@ -80,7 +80,7 @@ LABEL = "label"
 
 
 @dataclass(frozen=True)
-class Column:
+class SliceColumn:
     """Levels that are large enough to be slices; everyone else has the code len(levels)."""
 
     name: str
@@ -100,7 +100,7 @@ def searchable(answers: Answers) -> list[str]:
 
 def chosen_columns(
     answers: Answers, names: Iterable[str], bins: int, min_size: int
-) -> list[Column]:
+) -> list[SliceColumn]:
     """The named columns that have a level of at least `min_size` examples.
 
     `label` stands for the class, unless there is such a column.
@@ -122,13 +122,13 @@ def chosen_columns(
 
 def _column(
     name: str, values: Iterable[str | None], code: NDArray[np.int32], min_size: int
-) -> Column:
+) -> SliceColumn:
     levels = [level_name(name, value) for value in values]
     kept = np.flatnonzero(np.bincount(code, minlength=len(levels)) >= min_size)
     kind = np.min_scalar_type(kept.size)
     place = np.full(len(levels), kept.size, dtype=kind)
     place[kept] = np.arange(kept.size)
-    return Column(name, tuple(levels[i] for i in kept), place[code])
+    return SliceColumn(name, tuple(levels[i] for i in kept), place[code])
 
 
 # Slices with a larger common share (Jaccard) are nearly the same examples.
@@ -142,11 +142,11 @@ class Slice:
     columns: tuple[int, ...]
     levels: tuple[int, ...]
 
-    def name(self, columns: Sequence[Column]) -> str:
+    def name(self, columns: Sequence[SliceColumn]) -> str:
         pairs = zip(self.columns, self.levels, strict=True)
         return " & ".join(columns[i].levels[level] for i, level in pairs)
 
-    def members(self, columns: Sequence[Column]) -> NDArray[np.bool_]:
+    def members(self, columns: Sequence[SliceColumn]) -> NDArray[np.bool_]:
         """Which examples belong to it, (n,)."""
         inside = np.ones(columns[0].code.size, dtype=np.bool_)
         for i, level in zip(self.columns, self.levels, strict=True):
@@ -169,7 +169,7 @@ class Candidates:
 
 
 def candidates(
-    columns: Sequence[Column],
+    columns: Sequence[SliceColumn],
     discovery: NDArray[np.bool_],
     half: Half,
     *,

@@ -16,7 +16,7 @@ from fairweight.auditing.explain.slices import UNSEARCHED
 from fairweight.auditing.explain.slices.candidates import (
     SAME,
     Candidates,
-    Column,
+    SliceColumn,
     candidates,
     chosen_columns,
     searchable,
@@ -112,7 +112,7 @@ class Listing:
 
 
 def listing(
-    columns: Sequence[Column],
+    columns: Sequence[SliceColumn],
     discovery: NDArray[np.bool_],
     half: Half,
     found: Candidates,
@@ -510,7 +510,7 @@ def _half(answers: Answers, variant: str, change: Floats, part: NDArray[np.bool_
 
 def _row(
     variant: str,
-    columns: list[Column],
+    columns: list[SliceColumn],
     tested: Candidates,
     stood_out: Discoveries,
     one: Listed,

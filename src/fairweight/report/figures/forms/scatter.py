@@ -19,6 +19,7 @@ from fairweight.report.figures.forms.encoding import (
     quantitative,
 )
 from fairweight.report.figures.theme import BLUE, EVERYONE, GREY, ORANGE, SERIES, Spec
+from fairweight.report.numbers import label_of
 
 MANY = 40  # points above which they are small and have no names
 SIGMAS = 2.448  # 95 % of a two-dimensional normal distribution: sqrt(chi2(2, .95))
@@ -176,8 +177,10 @@ def class_plane(points: Values, centre: dict[str, object]) -> Spec:
     """Changes of two error rates, a point per class, with their mean and the ellipse of them."""
     x, y = ([float(p[rate]) for p in points] for rate in ("fpr", "fnr"))
     place = {"x": quantitative("fpr"), "y": quantitative("fnr")}
-    titles = {"fpr": "change of FPR, % of baseline", "fnr": "change of FNR, % of baseline"}
-    at = {axis: {**held, "title": titles[held["field"]]} for axis, held in place.items()}
+    at = {
+        axis: {**held, "title": f"change of {label_of(held['field'])}, % of baseline"}
+        for axis, held in place.items()
+    }
     told = {**at, "tooltip": [*names("class"), *numbers("+.1f", fpr="FPR, %", fnr="FNR, %")]}
     layers: list[Spec] = [
         {"data": {"values": [{"at": 0}]}, "mark": "rule", "encoding": {axis: quantitative("at")}}

@@ -84,7 +84,7 @@ class ColumnChange:
     name: str
     task: str | None
     p: float
-    differs: bool | None  # None: cannot be told
+    differs: bool | None  # None: not known
     reason: str | None
     within_p: float = float("nan")  # the same among examples of one class
 
@@ -290,12 +290,12 @@ def _change(
     )
 
 
-# What an audit cannot tell: losses that could have gone unseen, and who is too small.
+# What these data cannot show: losses that may have been missed, and groups that are too small.
 
 
 @dataclass(frozen=True)
 class Blind:
-    """A class or group where a shift that would matter could have gone unseen."""
+    """A class or group with too few examples to show a loss that would matter."""
 
     kind: Kind
     name: str
@@ -478,7 +478,7 @@ class Finding:
 
     @property
     def verdicts(self) -> tuple[ScopeFinding, ...]:
-        """The scopes that can be had: these models, and the method where there are members."""
+        """The scopes that are available: these models, and the method where there are members."""
         if self.method is None or self.method.reason is not None:
             return (self.model,)
         return (self.model, self.method)
@@ -571,7 +571,7 @@ class Standing:
 
     @property
     def overall(self) -> float:
-        """The shift of accuracy; 0 where it cannot be told."""
+        """The shift of accuracy; 0 where it is not known."""
         change = self.verdict.overall
         return 0.0 if change is None or missing(change.shift) else change.shift
 

@@ -1,9 +1,9 @@
 """The report: one page that holds everything it needs and loads nothing.
 
-The finding comes first, then who pays, what cannot be told, why, what helps and what to ship;
-every variant, the figures and all tables follow, folded. A Content-Security-Policy inside the page
-forbids every connection and every script but the page's own, by their checksums: a name in the data
-can never become code.
+The finding comes first, then who pays, what these data cannot show, why, what helps and what to
+ship; every variant, the figures and all tables follow, folded. A Content-Security-Policy inside
+the page forbids every connection and every script but the page's own, by their checksums: a name
+in the data can never become code.
 """
 
 from __future__ import annotations

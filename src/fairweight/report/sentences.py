@@ -361,7 +361,7 @@ def _moved(item: Change) -> str:
 
 
 def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
-    """Where a loss could have gone unseen, how many examples it would take, who is too small."""
+    """Where a loss may have been missed, how many examples it would take, who is too small."""
     lines = []
     if finding.method is not None and finding.method.reason is not None:
         tables = "; the tables have its limits" if len(finding.families) > 1 else ""

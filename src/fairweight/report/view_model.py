@@ -302,7 +302,7 @@ def _of(some: int, every: int) -> Cell:
     return Cell(f"{count(some)} of {count(every)}", some) if every else Cell(NOTHING)
 
 
-# What cannot be told, over all variants, and how many examples it would take.
+# What these data cannot show, over all variants, and how many examples it would take.
 
 MOST_UNSEEN = 6
 BAR = 120  # width of a bar that stands for enough examples
@@ -310,7 +310,7 @@ BAR = 120  # width of a bar that stands for enough examples
 
 @dataclass(frozen=True)
 class UnseenRow:
-    """A class or group in which a loss could have gone unseen."""
+    """A class or group with too few examples to show a loss."""
 
     who: str
     n: str

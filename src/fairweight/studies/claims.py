@@ -27,7 +27,7 @@ CHANGE_FITS = "individual_change_fits"  # lines through the changes of individua
 
 
 class NotThereError(Exception):
-    """Why a table or a row cannot be had; a claim that needs it cannot be told."""
+    """Why a table or a row is not available; a claim that needs it cannot be judged."""
 
 
 class Stored:

@@ -104,7 +104,7 @@ def support(evidence: pd.DataFrame, level: str, members: str, score: str) -> Sup
 def best_score(
     evidence: pd.DataFrame, level: str, members: str, known: Iterable[str]
 ) -> str | None:
-    """The score with the highest mean over studies, of those that can be had; None without any."""
+    """The available score with the highest mean over studies; None where there is none."""
     found = {name: support(evidence, level, members, name) for name in known}
     tried = {name: one.value for name, one in found.items() if one.n_studies}
     return max(tried, key=lambda name: tried[name]) if tried else None

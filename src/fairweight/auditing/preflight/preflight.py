@@ -47,7 +47,7 @@ class Preflight:
               interval, `excess` its distance from everybody else (from an even share for `rarity`)
               with limits that hold for all parts of its kind together, `rank` 1 the highest.
     examples  task, example_id, label, prediction, one column per score, rank by the best of them
-    chosen    level → the score that did best in past studies, among those that can be had here
+    chosen    level → the score that did best in past studies, among those available here
     support   level → what that score was worth in past studies
     """
 

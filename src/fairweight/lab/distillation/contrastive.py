@@ -43,7 +43,7 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
 
 
 def free_memory() -> int | None:
-    """Bytes that can be had now; None where the system does not say."""
+    """Bytes that are available now; None where the system does not say."""
     try:
         for line in _MEMINFO.read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):

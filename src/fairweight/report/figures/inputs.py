@@ -448,7 +448,7 @@ def usual_cut(frame: pd.DataFrame) -> Cut:
 
 
 def untold(row: dict[str, Any]) -> str | None:
-    """Why a row cannot be told, in words; None where it can, whatever else its status notes.
+    """Why a row is not known, in words; None where it can, whatever else its status notes.
 
     >>> untold({"status": "not_estimable: one member", "n": 5})
     'cannot tell (one member)'

@@ -398,7 +398,7 @@ def report_json(item: OfItem) -> Response:
     return FileResponse(item.audit_json, media_type="application/json")
 
 
-# The overview of an audit: what was found, who pays, what cannot be told, figures.
+# The overview of an audit: what was found, who pays, what these data cannot show, figures.
 
 SECTIONS = 12  # variants in full; more than that are in the table only
 ROWS = 8
@@ -424,7 +424,7 @@ class OverviewPage:
 
 
 def overview(site: OfSite, item: OfItem) -> OverviewPage:
-    """The finding of every variant, who pays, and what cannot be told."""
+    """The finding of every variant, who pays, and what these data cannot show."""
     return site.kept(item, "overview", lambda: _overview_page(site, item))
 
 

@@ -159,15 +159,6 @@ def write(
         does not hold, and none where there is a training table.
     """
     folder = Path(directory)
-    _check_computed(result, computed)
-    away = _of_families(result.results, computed)
-    write_tables(replace(result, results=result.results[~away]), folder / "tables")
-    here, why = _small(result, away), _why_no_cube(result)
-    text = _dumped(_document(result, here, finding, computed, why_no_cube=why))
-    (folder / AUDIT).write_text(text, encoding="utf-8")
-
-
-def _check_computed(result: AuditResult, computed: Collection[tuple[str, str]]) -> None:
     from fairweight.auditing.metrics import metrics
 
     needs = {entry.name: entry.needs for entry in metrics()}
@@ -176,6 +167,13 @@ def _check_computed(result: AuditResult, computed: Collection[tuple[str, str]]) 
             raise ValueError(f"{metric} by {by} cannot be computed from a cube")
     if computed and (_why_no_cube(result) or (result.data["split"] == "train").any()):
         raise ValueError("rows cannot be left to a cube that is not stored, or not all of it")
+    away = _of_families(result.results, computed)
+    write_tables(replace(result, results=result.results[~away]), folder / "tables")
+    here, why = _small(result, away), _why_no_cube(result)
+    text = _dumped(_document(result, here, finding, computed, why_no_cube=why))
+    (folder / AUDIT).write_text(text, encoding="utf-8")
+
+
 
 
 _ONE_DOCUMENT = "one document has no tables/ beside it"
@@ -236,6 +234,13 @@ def _document(
 ) -> dict[str, Any]:
     origin = asdict(result.provenance)
     request = origin.pop("request")
+    def counted(frame: pd.DataFrame) -> dict[tuple[str, str], int]:
+        return dict(Counter(zip(frame["metric"], frame["by"], strict=True)))
+
+    limits, rows_here = counted(result.bounds), counted(here["results"])
+    limits_here = counted(here["bounds"])
+    keys = result.results[["metric", "by"]].drop_duplicates().itertuples(index=False, name=None)
+    rows = counted(result.results)
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "version": result.provenance.version,
@@ -254,7 +259,18 @@ def _document(
         "request": request or None,
         "finding": finding,
         "cube": {"why_not": why_no_cube},
-        "families": _families(result, here, computed),
+        "families": [
+        {
+            "metric": key[0],
+            "by": key[1],
+            "rows": rows[key],
+            "held": COMPUTED if key in computed else STORED,
+            "here": rows_here.get(key, 0),
+            "limits": limits.get(key, 0),
+            "limits_here": limits_here.get(key, 0),
+        }
+        for key in keys
+    ],
         "tables": {
             name: {"rows": len(frame), "here": len(here.get(name, ()))}
             for name, frame in _tables(result).items()
@@ -272,32 +288,6 @@ def _document(
     return document
 
 
-def _families(
-    result: AuditResult,
-    here: Mapping[str, pd.DataFrame],
-    computed: Collection[tuple[str, str]],
-) -> list[dict[str, Any]]:
-    """Of every metric and kind of place: how many rows and limits, and where they are."""
-
-    def counted(frame: pd.DataFrame) -> dict[tuple[str, str], int]:
-        return dict(Counter(zip(frame["metric"], frame["by"], strict=True)))
-
-    limits, rows_here = counted(result.bounds), counted(here["results"])
-    limits_here = counted(here["bounds"])
-    keys = result.results[["metric", "by"]].drop_duplicates().itertuples(index=False, name=None)
-    rows = counted(result.results)
-    return [
-        {
-            "metric": key[0],
-            "by": key[1],
-            "rows": rows[key],
-            "held": COMPUTED if key in computed else STORED,
-            "here": rows_here.get(key, 0),
-            "limits": limits.get(key, 0),
-            "limits_here": limits_here.get(key, 0),
-        }
-        for key in keys
-    ]
 
 
 def _dumped(document: Mapping[str, Any]) -> str:

@@ -10,19 +10,32 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from fairweight import __version__
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
+from fairweight.auditing.compare.reliability import beside_calibrated, reliability_table
+from fairweight.auditing.compare.scores import (
+    most_tied_share,
+    no_score_rows,
+    score_rows,
+    with_scores_only,
+)
 from fairweight.auditing.compare.simultaneous import Signs, draw_signs
 from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.confusion import confusion, data_table, left_out_table
 from fairweight.auditing.counts.cube import Cube
-from fairweight.auditing.counts.groupings import resolve_positive
+from fairweight.auditing.counts.cube_file import read_cubes
+from fairweight.auditing.counts.group_by import count, has_scores, of_cells, of_rows, training_table
+from fairweight.auditing.counts.groupings import chosen_groupings, resolve_positive
 from fairweight.auditing.metrics import metric
 from fairweight.auditing.pairing import Parents
 from fairweight.auditing.result import AuditResult, Provenance
@@ -31,17 +44,24 @@ from fairweight.base.fields import options_of
 from fairweight.base.types import Progress
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions, Members
+from fairweight.tables.align import Aligned, align
 from fairweight.tables.canonical import canonical
+from fairweight.tables.companions import (
+    leak_notes,
+    leaks,
+    members_in,
+    read_variants,
+    stray_note,
+)
+from fairweight.tables.companions import parents as parents_in
+from fairweight.tables.joins import left_out_note
+from fairweight.tables.layout import Names
 from fairweight.tables.names import known_group, level_name, split_grouping
+from fairweight.tables.sources import Source, is_cube, provenance
 from fairweight.tables.spec import TableSpec
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairweight.auditing.explain.explanations import ExplainRequest
-    from fairweight.auditing.result import AuditResult
-    from fairweight.tables.align import Aligned
-    from fairweight.tables.sources import Source
 
 
 def silent(what: str, done: int, total: int) -> None:
@@ -77,12 +97,7 @@ def run(
     progress: Progress = silent,
 ) -> AuditResult:
     """Audit a cube (and, where there are scores, the cube that tells them apart)."""
-
-    from fairweight import __version__
-    from fairweight.tables.companions import leak_notes, leaks, parents
-    from fairweight.tables.joins import left_out_note
-
-    lineage = parents(variants_table)
+    lineage = parents_in(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
     notes += [*_member_notes(cube, request, variants_table), *request.notes, *cube.notes]
@@ -138,13 +153,13 @@ def run(
     for part in made:
         notes += part.notes
     if scored is not None:
-        reliability = _reliability(scored, request, positive)
+        reliability = reliability_table(
+        scored, (request.baseline, *request.variants), request.groupings, positive, request.options
+    )
     else:
         reliability = schema.frame("reliability")
     results = frame(blocks)
     if len(reliability):
-        from fairweight.auditing.compare.reliability import beside_calibrated
-
         results = beside_calibrated(results, reliability, request.baseline)
     notes += _general_notes(cube, request, positive)
     if scored is not None:
@@ -221,8 +236,6 @@ def _compare(
 def _score_blocks(
     found: Comparison, scored: Cube | None, request: AuditRequest, notes: list[str]
 ) -> list[Block]:
-    from fairweight.auditing.compare.scores import no_score_rows, score_rows, with_scores_only
-
     if scored is None:
         return list(no_score_rows(found))
     with_scores = comparison(
@@ -247,14 +260,6 @@ def _score_blocks(
     return list(score_rows(kept))
 
 
-def _reliability(
-    scored: Cube, request: AuditRequest, positive: dict[str | None, int | None]
-) -> pd.DataFrame:
-    from fairweight.auditing.compare.reliability import reliability_table
-
-    return reliability_table(
-        scored, (request.baseline, *request.variants), request.groupings, positive, request.options
-    )
 
 
 def positives(
@@ -308,8 +313,6 @@ def _member_notes(
     cube: Cube, request: AuditRequest, variants_table: pd.DataFrame | None
 ) -> list[str]:
     """What members are taken to be, where nothing but the user's word says it."""
-    from fairweight.tables.companions import members_in
-
     if len({member.variant for member in cube.members}) == len(cube.members):
         return []
     if request.options.members == Members.REPEATED:
@@ -396,7 +399,6 @@ def _score_notes(scored: Cube, positive: dict[str | None, int | None]) -> list[s
     bins = scored.scores.bins if scored.scores is not None else None
     if bins is None:
         return []
-    from fairweight.auditing.compare.scores import most_tied_share
 
     tied = most_tied_share(scored, positive)
     return [
@@ -461,7 +463,6 @@ def audited(
     cubes = cube_paths(tables)
     if cubes:
         return _audit_cubes(cubes, tables, options, command, report, explain)
-    from fairweight.tables.align import align
 
     report("reading", 0, 1)
     with align(tables, further=explain is not None) as aligned:
@@ -472,7 +473,6 @@ def audited(
         from fairweight.auditing.prediction_matrix import answers_of
 
         if aligned.has_count:  # without identities, as a cube is
-            from fairweight.auditing.counts.group_by import count
             from fairweight.auditing.prediction_matrix import from_cube
 
             return explained(result, [from_cube(count(aligned), aligned.baseline)], explain, report)
@@ -486,15 +486,6 @@ def _audit_aligned(
     command: str | None,
     progress: Progress,
 ) -> AuditResult:
-    from fairweight.auditing.counts.group_by import (
-        count,
-        has_scores,
-        of_cells,
-        of_rows,
-        training_table,
-    )
-    from fairweight.tables.sources import provenance
-
     progress("counting", 0, 1)
     cube = count(aligned)
     known = None
@@ -530,15 +521,11 @@ def _audit_cubes(
     progress: Progress,
     explain: ExplainRequest | None,
 ) -> AuditResult:
-    from fairweight.auditing.counts.group_by import of_cells
-    from fairweight.tables.companions import parents, stray_note
-    from fairweight.tables.sources import Source, provenance
-
     models = models_beside_cubes(tables)
     cube, baseline, groupings = read_chosen_cubes(paths, tables)
     names = dict.fromkeys(member.variant for member in cube.members)
     table, beside = (None, []) if models is None else (models[0], [models[1]])
-    stray = stray_note(parents(table), ((m.variant, m.seed) for m in cube.members))
+    stray = stray_note(parents_in(table), ((m.variant, m.seed) for m in cube.members))
     inputs = [Source(path, "", {}, cube.n_cells, (Path(path),)) for path in paths]
     request = AuditRequest(
         tables=tables,
@@ -563,9 +550,6 @@ def _audit_cubes(
 
 def read_chosen_cubes(paths: Sequence[str], tables: TableSpec) -> tuple[Cube, str, tuple[str, ...]]:
     """The cubes as one, its baseline and its groupings, as they were asked for or stored."""
-    from fairweight.auditing.counts.cube_file import read_cubes
-    from fairweight.auditing.counts.groupings import chosen_groupings
-
     cube, stored, groupings = read_cubes(paths)
     baseline = canonical(tables.baseline) or stored
     names = list(dict.fromkeys(member.variant for member in cube.members))
@@ -578,9 +562,6 @@ def read_chosen_cubes(paths: Sequence[str], tables: TableSpec) -> tuple[Cube, st
 
 def models_beside_cubes(tables: TableSpec) -> tuple[pd.DataFrame, Source] | None:
     """The variants table; options that concern columns were needed when counting."""
-    from fairweight.tables.companions import read_variants
-    from fairweight.tables.layout import Names
-
     options = options_of(tables)
     for name in OF_TABLES:
         if getattr(tables, name) is not None:
@@ -596,10 +577,6 @@ def models_beside_cubes(tables: TableSpec) -> tuple[pd.DataFrame, Source] | None
 
 def cube_paths(tables: TableSpec) -> list[str]:
     """Paths of cubes, globs expanded; [] if the sources are anything else."""
-    from glob import glob
-
-    from fairweight.tables.sources import is_cube
-
     given = [ref.path for ref in tables.sources if ref.path is not None and ref.variant is None]
     if len(given) < len(tables.sources):
         return []

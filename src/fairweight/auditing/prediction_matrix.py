@@ -12,6 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.types as kinds
 from numpy.typing import ArrayLike, NDArray
 
 from fairweight.auditing.counts.cube import Codes, Cube, CubeMember, GroupColumn
@@ -19,6 +22,7 @@ from fairweight.auditing.counts.group_by import (
     encode,
     encode_answers,
     numbers,
+    training_table,
     vector_classes,
     vectors,
 )
@@ -28,9 +32,6 @@ from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.connection import literal, quote
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
     from fairweight.tables.align import Aligned
 
 Answer = NDArray[np.unsignedinteger[Any]]
@@ -355,8 +356,6 @@ def _clusters(table: pa.Table) -> tuple[NDArray[np.int64], tuple[str, ...]]:
 def _further(
     table: pa.Table, aligned: Aligned
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[Any]]]:
-    import pyarrow.types as kinds
-
     measured: dict[str, NDArray[np.float64]] = {}
     texts: dict[str, NDArray[Any]] = {}
     for i, name in enumerate(aligned.further_columns):
@@ -395,8 +394,6 @@ def _read_scores(
 
 
 def _training(aligned: Aligned, task: str | None, labels: tuple[str, ...]) -> pd.DataFrame | None:
-    from fairweight.auditing.counts.group_by import training_table
-
     train = training_table(aligned, labels)
     if train is None or task is None or "task" not in train:
         return train

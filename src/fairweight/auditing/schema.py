@@ -6,6 +6,7 @@ is read, and docs/reference/results.md come from that list.
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -160,8 +161,6 @@ def _own_kind(column: pd.Series) -> Kind:
     kinds = {type(value) for value in column if not missing(value)}
     if kinds and all(issubclass(one, bool) or one.__name__ == "bool" for one in kinds):
         return "truth"
-    import numbers
-
     if kinds and all(issubclass(one, numbers.Integral) for one in kinds):
         return "whole"
     return "number" if kinds and all(issubclass(one, numbers.Real) for one in kinds) else "text"
@@ -196,13 +195,13 @@ def check(
                 told = shown(column[strange].iloc[0], 60)
                 refuse(strange, f"{place}.{name}", f"holds '{told}', which the audit does not have")
         if column.dtype.kind in "if":
-            numbers = column.to_numpy(dtype=float, na_value=np.nan)
+            values = column.to_numpy(dtype=float, na_value=np.nan)
             with np.errstate(invalid="ignore"):
-                beyond = np.isfinite(numbers) & (np.abs(numbers) > LARGEST)
+                beyond = np.isfinite(values) & (np.abs(values) > LARGEST)
                 if own and entry is not None and entry.kinds.get(name) == "whole":
-                    beyond |= numbers < 0
+                    beyond |= values < 0
             if beyond.any():
-                told = f"{numbers[beyond][0]:.3g}"
+                told = f"{values[beyond][0]:.3g}"
                 refuse(beyond, f"{place}.{name}", f"holds {told}, which no audit has,")
 
 

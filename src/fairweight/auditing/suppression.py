@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.archive import stored_cube
@@ -14,8 +15,6 @@ from fairweight.auditing.result import BOOLEAN_COLUMNS, INTEGER_COLUMNS, TEXT_CO
 from fairweight.auditing.schema import SUPPRESSED, Status
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairweight.auditing.counts.cube import Cube
 
 LEAST = 10
@@ -29,8 +28,6 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     go. Where a single level of a column (or a single class) is hidden, its number would follow
     from the others by subtraction: then the next smallest one is hidden too.
     """
-    import pandas as pd
-
     hidden = _hidden_names(result.data, result.groupings, least)
     rows = result.results.copy()
     small = (rows["n"] < least).fillna(False).to_numpy(dtype=bool)
@@ -106,8 +103,6 @@ def _left_out(
     frame: pd.DataFrame, hidden: set[tuple[str | None, str | None]], least: int
 ) -> pd.DataFrame:
     """Small numbers of examples left out become unknown; their rows stay, so that a gate sees."""
-    import pandas as pd
-
     kept = frame.copy()
     away = (kept["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(kept, hidden)
     kept.loc[away, "n"] = pd.NA

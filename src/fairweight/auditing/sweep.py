@@ -7,16 +7,15 @@ need is one pass over the answers.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from fairweight import __version__
 from fairweight.auditing import schema
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.auditing.result import AuditResult, Provenance
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def tabulated(answers: Answers) -> AuditResult:
@@ -25,12 +24,26 @@ def tabulated(answers: Answers) -> AuditResult:
     `results` has accuracy and class gap of whole models, as means over members and without
     intervals or tests: nothing was compared.
     """
-    import pandas as pd
-
-    from fairweight import __version__
 
     nothing = pd.DataFrame()
-    members = _per_seed(answers)
+    names = answers.classes[: answers.n_label_classes]
+    sizes = np.bincount(answers.label, minlength=len(names))
+    rows: list[dict[str, Any]] = []
+    for place, member in enumerate(answers.members):
+        right = answers.prediction[place] == answers.label
+        hits = np.bincount(answers.label[right], minlength=len(names))
+        recall = hits / sizes  # a label class has at least one example
+        base = {"variant": member.variant, "seed": member.seed, "task": answers.task}
+        overall = {**base, "by": "overall", "group": None, "class": None, "n": answers.n_examples}
+        rows.append({**overall, "metric": "accuracy", "value": float(right.mean())})
+        gap = float(recall.max() - recall.min())
+        rows.append({**overall, "metric": "class_gap", "value": gap})
+        rows += [
+            {**base, "metric": "recall", "by": "class", "group": None, "class": name, "n": n,
+             "value": value}
+            for name, n, value in zip(names, sizes.tolist(), recall.tolist(), strict=True)
+        ]  # fmt: skip
+    members = schema.frame("per_seed", rows)
     return AuditResult(
         baseline=answers.baseline,
         variants=answers.variants,
@@ -59,27 +72,6 @@ def tabulated(answers: Answers) -> AuditResult:
     )
 
 
-def _per_seed(answers: Answers) -> pd.DataFrame:
-    """Accuracy, recall of every class and their gap, of every member."""
-
-    names = answers.classes[: answers.n_label_classes]
-    sizes = np.bincount(answers.label, minlength=len(names))
-    rows: list[dict[str, Any]] = []
-    for place, member in enumerate(answers.members):
-        right = answers.prediction[place] == answers.label
-        hits = np.bincount(answers.label[right], minlength=len(names))
-        recall = hits / sizes  # a label class has at least one example
-        base = {"variant": member.variant, "seed": member.seed, "task": answers.task}
-        overall = {**base, "by": "overall", "group": None, "class": None, "n": answers.n_examples}
-        rows.append({**overall, "metric": "accuracy", "value": float(right.mean())})
-        gap = float(recall.max() - recall.min())
-        rows.append({**overall, "metric": "class_gap", "value": gap})
-        rows += [
-            {**base, "metric": "recall", "by": "class", "group": None, "class": name, "n": n,
-             "value": value}
-            for name, n, value in zip(names, sizes.tolist(), recall.tolist(), strict=True)
-        ]  # fmt: skip
-    return schema.frame("per_seed", rows)
 
 
 def _means(members: pd.DataFrame, answers: Answers) -> pd.DataFrame:
@@ -107,8 +99,6 @@ def _means(members: pd.DataFrame, answers: Answers) -> pd.DataFrame:
 
 def _data(answers: Answers) -> pd.DataFrame:
     """Examples per split and class."""
-    import pandas as pd
-
     names = answers.classes[: answers.n_label_classes]
     sizes = {"test": np.bincount(answers.label, minlength=len(names)).astype(float)}
     if answers.train is not None:

@@ -216,7 +216,17 @@ def read_parquet(folder: Path, name: str, table: str, rows: int | None) -> pd.Da
         ) from error
     kinds = TABLES[table].kinds if table in TABLES else {}
     for column, kind in zip(held.column_names, held.schema.types, strict=True):
-        if not _fits(kind, kinds.get(column, "mixed")):
+        import pyarrow.types as types
+
+        number = types.is_floating(kind) or types.is_integer(kind)
+        text = types.is_string(kind) or types.is_large_string(kind)
+        truth = types.is_boolean(kind)
+        if not bool(
+        types.is_null(kind)
+        or {"text": text, "number": number, "whole": number, "truth": truth}.get(
+            kinds.get(column, "mixed"), text or number or truth
+        )
+    ):
             form = schema.FORMS[kinds.get(column, "mixed")]
             raise other_form(f"{table}.{column}", f"should be {form} or empty, not {kind}")
     try:
@@ -228,16 +238,3 @@ def read_parquet(folder: Path, name: str, table: str, rows: int | None) -> pd.Da
     return schema.typed(table, made)
 
 
-def _fits(kind: Any, wanted: str) -> bool:
-    """Whether a column of this type of Arrow can be what the table has."""
-    import pyarrow.types as types
-
-    number = types.is_floating(kind) or types.is_integer(kind)
-    text = types.is_string(kind) or types.is_large_string(kind)
-    truth = types.is_boolean(kind)
-    return bool(
-        types.is_null(kind)
-        or {"text": text, "number": number, "whole": number, "truth": truth}.get(
-            wanted, text or number or truth
-        )
-    )

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtr, stdtrit
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.estimands import Estimand
@@ -25,12 +26,17 @@ from fairweight.auditing.compare.influence import Part
 from fairweight.auditing.compare.members import Values, units_of
 from fairweight.auditing.compare.replicates import Replicated
 from fairweight.auditing.compare.two_way import interval_name
-from fairweight.auditing.intervals.units import NO_VARIANCE
+from fairweight.auditing.intervals.bootstrap import (
+    bias_corrected,
+    exceedance_p,
+    inflated_limits,
+    percentile,
+    share_undefined,
+    simultaneous,
+)
+from fairweight.auditing.intervals.units import NO_VARIANCE, Term, TwoWay, two_way
 from fairweight.auditing.schema import NOT_ESTIMABLE, SMALL_GROUP, of_kind
 from fairweight.base.types import Floats, Limits
-
-if TYPE_CHECKING:
-    from fairweight.auditing.intervals.units import Term, TwoWay
 
 UNSTABLE = 0.05  # share of undefined replicates above which a row is called unstable
 NO_WIDTH = "none: every draw is alike"
@@ -53,8 +59,6 @@ def drawn_limits(
     scope: str,
 ) -> Limits:
     """Limits at several levels, (levels, rows), of a value as observed, (rows,), and its draws."""
-    from fairweight.auditing.intervals.bootstrap import simultaneous
-
     if estimand.metric.inflation is not None:
         low, high = _inflated(c, estimand, observed, draws, found.swapped, levels, scope)
     else:
@@ -68,8 +72,6 @@ def model_limits(
     c: Comparison, estimand: Estimand, found: Replicated, levels: Floats, part: Part
 ) -> Limits:
     """Limits about these models at several levels: of the change, or of the compressed value."""
-    from fairweight.auditing.intervals.bootstrap import share_undefined
-
     entry = estimand.metric
     observed: Floats = getattr(found.observed, part)[0]
     if entry.no_limits is not None:
@@ -87,8 +89,6 @@ def model_limits(
 
 def linear_p(c: Comparison, estimand: Estimand, found: Replicated) -> Floats:
     """Two-sided p of no change, from the limits' own error; 1 where nothing changed at all."""
-    from scipy.special import stdtr
-
     shift = found.observed.change[0]
     with np.errstate(invalid="ignore", divide="ignore"):
         t = np.abs(shift) / _error(c, found, "change")
@@ -120,8 +120,6 @@ def _degrees(estimand: Estimand) -> Floats:
 
 
 def _t(degrees: Floats, tail: Floats) -> Floats:
-    from scipy.special import stdtrit
-
     quantile: Floats = stdtrit(degrees, tail)
     return quantile
 
@@ -141,8 +139,6 @@ def widened(estimand: Estimand, value: Floats, limits: Limits, level: float | Fl
 
     The middle 95 % of draws of few clusters are too close: draws vary less than new clusters do.
     """
-    from scipy.special import ndtri
-
     few = estimand.slots.clusters < FEW_CLUSTERS
     if not few.any():
         return limits
@@ -171,8 +167,6 @@ def _inflated(
     scope: str,
 ) -> Limits:
     """Limits of CEV and SDE; none where classes are too small for them to cover."""
-    from fairweight.auditing.intervals.bootstrap import inflated_limits
-
     if c.pairs[""].label[0].min() < ENOUGH_PER_CLASS:
         nothing = np.full((len(levels), len(estimate)), np.nan)
         return nothing, nothing
@@ -192,10 +186,6 @@ def units_name(c: Comparison) -> str:
     return "clusters" if c.cube.unit_is_cluster else "examples"
 
 
-def _sized_rows(c: Comparison, estimand: Estimand) -> NDArray[np.bool_]:
-    """Rows that could be tested, by their size and by what the metric needs."""
-    sized: NDArray[np.bool_] = status(c, estimand.n, estimand.slots.clusters) == "ok"
-    return sized if estimand.status is None else sized & (estimand.status == "ok")
 
 
 def _state(
@@ -291,8 +281,6 @@ def by_unit(c: Comparison, found: Replicated) -> Values:
 
 def two_way_values(c: Comparison, estimand: Estimand, found: Replicated, part: Part) -> TwoWay:
     """The two-way t of the change, the excess, or one side's value."""
-    from fairweight.auditing.intervals.units import two_way
-
     assert found.members is not None
     units = units_of(found.members, c.pairing).parts
     value = getattr(by_unit(c, found), part)
@@ -363,8 +351,6 @@ def drawn_family(c: Comparison, estimand: Estimand, found: Replicated | None, sc
     if estimand.p_value is not None:
         p = estimand.p_value
     elif found.swapped is not None:
-        from fairweight.auditing.intervals.bootstrap import exceedance_p
-
         two_sided = entry.inflation is None
         p = exceedance_p(found.observed.change[0], found.swapped.change, two_sided=two_sided)
     return _percentiles(c, estimand, found, found.observed, found.bootstrap, p, scope)
@@ -411,8 +397,6 @@ def _percentiles(
     scope: str,
 ) -> Family:
     """Limits that come from draws: percentile, or basic for what noise can only inflate."""
-    from fairweight.auditing.intervals.bootstrap import bias_corrected, percentile, share_undefined
-
     inflated, method = estimand.metric.inflation is not None, scope == "method"
     withheld = inflated and c.pairs[""].label[0].min() < ENOUGH_PER_CLASS
     unstable = share_undefined(draws.change) > UNSTABLE
@@ -473,8 +457,6 @@ def _percentiles(
 
 def _two_way(c: Comparison, estimand: Estimand, found: Replicated, observed: Values) -> Family:
     """Limits of a mean over members of each member's own value."""
-    from fairweight.auditing.intervals.bootstrap import share_undefined
-
     draws = found.by_unit or found.bootstrap
     unstable = None if draws is None else share_undefined(draws.change) > UNSTABLE
     state = _state(c, estimand, observed, found, unstable)
@@ -538,6 +520,7 @@ def _family(
     own = None
     if members:
         own = np.full((len(c.cube.members), len(state)), np.nan) if found.own is None else found.own
+    sized: NDArray[np.bool_] = status(c, estimand.n, estimand.slots.clusters) == "ok"
     return Family(
         estimand.metric,
         estimand.slots,
@@ -547,7 +530,7 @@ def _family(
         None if compared else estimate("change", p),
         None if observed.excess is None else estimate("excess", excess_p),
         status=state,
-        sized=_sized_rows(c, estimand),
+        sized=sized if estimand.status is None else sized & (estimand.status == "ok"),
         interval=interval,
         members=own,
         columns={"level": found.level, **(columns or {}), **found.context},

@@ -21,6 +21,8 @@ from fairweight.auditing.compare.comparison import (
 )
 from fairweight.auditing.compare.estimate import Estimate, Family, Sums, limits_where
 from fairweight.auditing.counts.counts import sums
+from fairweight.auditing.intervals.excess import excess_interval, excess_test
+from fairweight.auditing.intervals.proportion import mcnemar, tango, tango_test, wilson
 from fairweight.auditing.metrics.registry import Event, Metric
 from fairweight.base.types import Floats
 
@@ -125,9 +127,6 @@ def _family(
     *,
     partition: bool,
 ) -> Family | None:
-    from fairweight.auditing.intervals.excess import excess_interval, excess_test
-    from fairweight.auditing.intervals.proportion import mcnemar, tango, tango_test, wilson
-
     if not slots:
         return None
     t = _concatenate(inside)

@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from fairweight.auditing.compare.retraining import retraining
 from fairweight.auditing.counts.counts import Counts, sums
 from fairweight.auditing.counts.cube import Cube, Scores, compact, with_own_classes
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
@@ -21,8 +23,6 @@ from fairweight.specs.audit import AuditOptions
 from fairweight.tables.names import level_name
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairweight.auditing.compare.retraining import Retraining
     from fairweight.auditing.compare.simultaneous import FamilyDraws, Signs
 
@@ -141,8 +141,6 @@ class Comparison:
     @cached_property
     def retraining(self) -> Retraining:
         """Draws of members for the context from retraining."""
-        from fairweight.auditing.compare.retraining import retraining
-
         return retraining(self.pairing, self.n_baseline, self.n_compressed, self.rng("retraining"))
 
     def draws(self, kind: str) -> FamilyDraws | None:

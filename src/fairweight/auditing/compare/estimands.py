@@ -27,6 +27,7 @@ from fairweight.auditing.compare.members import Both, Evaluate, PerMember
 from fairweight.auditing.counts.counts import Counts, Tally, sums
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.metrics.amplification import Sides, rarer_value, sides_of
+from fairweight.auditing.metrics.changes import kept_classes
 from fairweight.auditing.metrics.rates import summary_of
 from fairweight.auditing.metrics.registry import Metric, metric, metrics
 from fairweight.base.types import Floats
@@ -317,8 +318,6 @@ def _changes(c: Comparison, entry: Metric) -> Iterator[Estimand]:
 
 def kept_by_baseline(c: Comparison) -> NDArray[np.bool_]:
     """Classes in which the baseline's mean FPR and FNR are above 0: those CEV and SDE can use."""
-    from fairweight.auditing.metrics.changes import kept_classes
-
     tally = Tally(c.cube, (c.whole,), range(c.n_baseline), positive=c.positive)
     kept: NDArray[np.bool_] = kept_classes(tally.observed()[0].averaged())[0, 0]
     return kept

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing import schema
@@ -19,6 +20,7 @@ from fairweight.auditing.compare.comparison import (
     join_slots,
 )
 from fairweight.auditing.counts.cube import CubeMember
+from fairweight.auditing.intervals.multiplicity import adjust
 from fairweight.auditing.metrics.registry import Metric
 from fairweight.auditing.result import (
     BOOLEAN_COLUMNS,
@@ -31,8 +33,6 @@ from fairweight.auditing.result import (
 from fairweight.base.types import Floats, Limits
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairweight.auditing.compare.simultaneous import FamilyDraws
 
 
@@ -297,8 +297,6 @@ def few_changes(state: NDArray[np.object_]) -> NDArray[np.bool_]:
 
 def frame(blocks: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """All blocks as one frame with exactly the contract's columns and fixed types."""
-    import pandas as pd
-
     sizes = [len(b["variant"]) for b in blocks]
     columns: dict[str, Any] = {}
     for name in RESULT_COLUMNS:
@@ -355,8 +353,6 @@ def corrected(
 
     One block holds exactly one family. With `draws` the excess is corrected by random signs.
     """
-    from fairweight.auditing.intervals.multiplicity import adjust
-
     metric, kind = entry.name, str(block["kind"][0])
     confirmatory = kind in entry.confirmatory or (metric, kind) in options.confirmatory
     correction = options.correction
@@ -390,8 +386,6 @@ BOUND_KEYS = ("variant", "task", "metric", "by", "kind", "group", "class", "n")
 
 def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
     """All limits that the blocks carry as one frame with the contract's columns."""
-    import pandas as pd
-
     columns: dict[str, list[Any]] = {name: [] for name in BOUND_COLUMNS}
     for b in blocks:
         size = len(b["metric"])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from fairweight.auditing.compare.comparison import Comparison, groupings_of
 from fairweight.auditing.compare.estimate import FEW_DIVISORS
@@ -61,7 +62,12 @@ def harmful_bounds(
         at += len(part.seen)
         if not len(rows):
             continue
-        counts, seen = _baseline_counts(c, grouping), part.seen[here]
+        name = f"baseline counts {grouping.name}"
+        if name not in c.once:
+            tally = Tally(c.cube, (grouping,), range(c.n_baseline), positive=c.positive)
+            c.once[name] = tally.observed()[0]
+        made: Counts = c.once[name]
+        counts, seen = made, part.seen[here]
         if kind != "class":  # the classes of one slice are looked at together
             counts, part, here = counts.levels(here), part.of(here), np.ones(len(rows), bool)
         most = part.at_most(counts, np.array(divisors))
@@ -93,8 +99,6 @@ class _Changes:
 
         Upper limits of Clopper and Pearson, one-sided: 0 of 100 is 1 − .05^(1/100) = .0295.
         """
-        from scipy.special import betaincinv
-
         changed, kept = self.size * self.share + 1, np.maximum(self.size * (1 - self.share), 1e-9)
         upper = betaincinv(changed, kept, 1 - GATE_ALPHA / divisors[:, None])
         total = counts.n[0]  # one slice holds every class
@@ -149,11 +153,3 @@ def _changed(c: Comparison, harm: Harm) -> Floats:
     return found / len(c.pairing.pairs)
 
 
-def _baseline_counts(c: Comparison, grouping: Grouping) -> Counts:
-    """Counts of the baseline's members in one grouping, (members, S, C); made once."""
-    name = f"baseline counts {grouping.name}"
-    if name not in c.once:
-        tally = Tally(c.cube, (grouping,), range(c.n_baseline), positive=c.positive)
-        c.once[name] = tally.observed()[0]
-    made: Counts = c.once[name]
-    return made

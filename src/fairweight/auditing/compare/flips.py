@@ -28,6 +28,7 @@ from fairweight.auditing.compare.two_way import interval_name, share_by_unit
 from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
+from fairweight.auditing.intervals.proportion import wilson
 from fairweight.auditing.metrics.registry import Event, Metric, PairEvent, metrics
 from fairweight.base.types import Floats
 
@@ -155,8 +156,6 @@ def flip_families(c: Comparison) -> Iterator[tuple[Family, str]]:
 
 def _family(c: Comparison, entry: Metric, share: Floats, grouping: Grouping, kind: str) -> Family:
     """The share of flips in every row: Wilson's limits, or linearised."""
-    from fairweight.auditing.intervals.proportion import wilson
-
     row, size = rows_of(c, grouping, kind)
     n, hits, value = _totals(c, share, row, size)
     limits: LimitsAt = (

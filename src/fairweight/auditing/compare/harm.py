@@ -33,8 +33,11 @@ from fairweight.auditing.compare.retraining import Statistic, context, differenc
 from fairweight.auditing.compare.rows import Built
 from fairweight.auditing.counts.counts import Tally, ratio, sums
 from fairweight.auditing.counts.groupings import Grouping
-from fairweight.auditing.intervals.excess import normal_z
-from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
+from fairweight.auditing.intervals.concentration import share_of_top
+from fairweight.auditing.intervals.excess import corrected_excess, normal_z, standardised_excess
+from fairweight.auditing.intervals.power import examples_needed, min_detectable_shift
+from fairweight.auditing.intervals.proportion import wilson
+from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT, class_impact
 from fairweight.auditing.metrics.rates import accuracy, recall
 from fairweight.auditing.metrics.registry import metric
 from fairweight.base.types import Floats, Limits
@@ -245,8 +248,6 @@ def standardised_excess_shift(c: Comparison) -> Iterator[Estimand]:
     Its p comes from scores within classes. The swap null does not fit: a loss that is the same
     for everyone is no evidence of an excess.
     """
-    from fairweight.auditing.intervals.excess import standardised_excess
-
     for kind in ("group", "intersection"):
         draws = None if c.signs is None else c.signs.families.get((c.variant, c.task, kind))
         for order, grouping in enumerate(groupings_of(c, kind)):
@@ -355,8 +356,6 @@ def _worst_shift(
 
 def concentration_table(c: Comparison) -> list[dict[str, Any]]:
     """Who bears the lost answers: each level, and the top 1, 5 and 10 % of clusters."""
-    from fairweight.auditing.intervals.concentration import share_of_top
-
     lost, gained = _lost_and_gained(c)
     count = c.cube.count.astype(float)
     totals = float(lost.sum()), float(gained.sum()), float(count.sum())
@@ -405,8 +404,6 @@ def concentration_table(c: Comparison) -> list[dict[str, Any]]:
 
 def concentrations(c: Comparison) -> Scoped:
     """`concentration`: the share of all lost answers that each group bears."""
-    from fairweight.auditing.intervals.proportion import wilson
-
     lost, _ = _lost_and_gained(c)
     total = float(lost.sum())
     for kind in ("group", "intersection"):
@@ -489,8 +486,6 @@ def _lost_and_gained(
 
 def group_error_table(c: Comparison, by_group: Sequence[Family]) -> list[dict[str, Any]]:
     """Range of each level's excess if the declared share of group labels is wrong."""
-    from fairweight.auditing.intervals.excess import corrected_excess
-
     error = c.options.group_error
     rows: list[dict[str, Any]] = []
     if not error:
@@ -517,8 +512,6 @@ def group_error_table(c: Comparison, by_group: Sequence[Family]) -> list[dict[st
 
 def class_impacts(c: Comparison) -> Scoped:
     """`class_impact`: Welch's test of recall − accuracy over the members of both populations."""
-    from fairweight.auditing.metrics.harm import class_impact
-
     entry, n = metric("class_impact"), c.pairs[""].label[0]
     if min(c.n_baseline, c.n_compressed) < 2:
         why = np.array(["not_estimable: fewer than two members per side"], dtype=object)
@@ -553,8 +546,6 @@ def power_table(c: Comparison, confirmatory: Sequence[Built]) -> list[dict[str, 
 
     Never from a row's own result: power computed from what was observed only restates p.
     """
-    from fairweight.auditing.intervals.power import examples_needed, min_detectable_shift
-
     pooled = [
         r.family.sums.discordance[0]
         for r in confirmatory

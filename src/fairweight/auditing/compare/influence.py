@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.counts.counts import ratio, sums
@@ -114,8 +115,6 @@ def _sums(
     amounts: Floats,
 ) -> tuple[NDArray[np.int64], Floats, Floats]:
     """Amounts (entries, columns) summed over each cluster's examples; how many units are alike."""
-    from scipy.sparse import coo_array
-
     copies = c.cube.count[cells].astype(float)
     if c.cube.unit is None:
         return row, amounts, copies

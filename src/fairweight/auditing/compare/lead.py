@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
@@ -21,8 +22,6 @@ from fairweight.auditing.intervals.multiplicity import holm
 from fairweight.base.types import Floats, Limits
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairweight.auditing.compare.variant import Compared
 
 
@@ -53,8 +52,6 @@ def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.D
     Scope `model`: the largest deviation of all under random signs. Scope `method`: Holm's steps,
     limits at alpha / tests.
     """
-    import pandas as pd
-
     frames = []
     found = [*_of_rates(compared), *_of_means(signs)]
     for scope in ("model", "method"):

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
 
 from fairweight.auditing.compare.comparison import (
     MIN_CLUSTERS,
@@ -30,20 +31,28 @@ from fairweight.auditing.compare.estimate import (
     limits_where,
 )
 from fairweight.auditing.counts.counts import ratio, sums
+from fairweight.auditing.intervals.effective_size import (
+    INDEPENDENT,
+    Clumping,
+    EffectiveCounts,
+    WiderExcess,
+    WiderShift,
+    effective_clusters,
+    effective_size,
+    intraclass_correlation,
+)
+from fairweight.auditing.intervals.units import (
+    NO_VARIANCE,
+    TwoWay,
+    linearised,
+    linearised_variance,
+    sign_flip,
+)
 from fairweight.auditing.metrics.registry import Metric
 from fairweight.auditing.pairing import mean_of
 from fairweight.base.types import Floats, Limits
 
-if TYPE_CHECKING:
-    from fairweight.auditing.intervals.effective_size import (
-        Clumping,
-        EffectiveCounts,
-        WiderExcess,
-        WiderShift,
-    )
-    from fairweight.auditing.intervals.units import TwoWay
-
-    Test: TypeAlias = TwoWay | WiderShift | WiderExcess  # limits at any level, and p
+Test: TypeAlias = TwoWay | WiderShift | WiderExcess  # limits at any level, and p
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,6 @@ class Entries:
             return values
         if values.ndim == 1:
             return sums(self.place, values * self.count, len(self.row))
-        from scipy.sparse import coo_array
 
         where = (self.place, np.arange(len(self.count)))
         shape = (len(self.row), len(self.count))
@@ -136,8 +144,6 @@ class RowTotals:
 
     def variance(self, units: Floats) -> Floats:
         """Linearised, over so many units."""
-        from fairweight.auditing.intervals.units import linearised_variance
-
         return linearised_variance(self.a, self.d, self.aa, self.ad, self.dd, units)
 
     def others(self) -> RowTotals:
@@ -183,8 +189,6 @@ class Sample:
 
     @property
     def effective_clusters(self) -> Floats:
-        from fairweight.auditing.intervals.effective_size import effective_clusters
-
         return effective_clusters(self.n, self.squared_sizes)
 
     @property
@@ -201,8 +205,6 @@ class Sample:
 
     def counts(self, shift: Floats, variance: Floats, clumping: Clumping) -> EffectiveCounts:
         """Lost and gained as on n_eff independent examples."""
-        from fairweight.auditing.intervals.effective_size import EffectiveCounts, effective_size
-
         n = effective_size(
             self.n * self.pairs,
             self.iid_variance(shift),
@@ -273,13 +275,6 @@ def clumping_of(c: Comparison) -> Clumping:
 
 
 def _clumping(c: Comparison) -> Clumping:
-    from scipy.sparse import coo_array
-
-    from fairweight.auditing.intervals.effective_size import (
-        INDEPENDENT,
-        Clumping,
-        intraclass_correlation,
-    )
 
     cube, pairs = c.cube, len(c.pairing.pairs)
     if cube.unit is None and pairs == 1:
@@ -332,8 +327,6 @@ def linear_rates(
 
 def _of_members(c: Comparison, part: Outcomes) -> Floats:
     """Every member's own rate, (members, rows)."""
-    from scipy.sparse import coo_array
-
     weight = c.cube.count[part.cells].astype(float)
     if c.cube.weight is not None:
         weight *= c.cube.weight[part.cells]
@@ -365,7 +358,6 @@ def _rate_limits(
 
     Where all units are alike, shares have the limits of as many equal examples; numbers have none.
     """
-    from fairweight.auditing.intervals.units import linearised
 
     def limits(alpha: float | Floats) -> Limits:
         return linearised(t.a, t.d, t.aa, t.ad, t.dd, units, alpha, bounds=bounds)[:2]
@@ -379,8 +371,6 @@ def enough_units(c: Comparison, units: Floats) -> NDArray[np.bool_]:
 
 
 def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
-    from fairweight.auditing.intervals.units import TwoWay
-
     e = entries_of(c, part.cells, part.row, part.n_rows, part.denominator)
     s = sizes_of(e, alike=c.one_each and part.denominator is None)
     k, bounds = c.n_baseline, (metric.low, metric.high)
@@ -438,8 +428,6 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
 
 def shift_test(c: Comparison, part: Outcomes, t: TwoWay, sample: Sample) -> Test:
     """Student's t of a shift; of events the wider of it and Tango's limits on effective counts."""
-    from fairweight.auditing.intervals.effective_size import WiderShift
-
     if not part.is_event:
         return t
     counts = sample.counts(t.estimate, t.variance, clumping_of(c))
@@ -460,8 +448,6 @@ def excess_test(
     Both sides' sizes are divided by how much larger the variance of the excess is than that of
     independent predictions: what clusters or members do to both sides alike is no part of it.
     """
-    from fairweight.auditing.intervals.effective_size import EffectiveCounts, WiderExcess
-
     if not part.is_event:
         return t
     clumping, rest_shift = clumping_of(c), shift - t.estimate
@@ -480,8 +466,6 @@ def estimate_of(test: Test | None, rows: NDArray[np.bool_], p: Floats | None = N
 
     Numbers that never vary say nothing about the next example: they have no limits.
     """
-    from fairweight.auditing.intervals.units import NO_VARIANCE, TwoWay
-
     if test is None:
         nothing = np.full(len(rows), np.nan)
         return Estimate.closed(nothing, limits_where(rows, None), nothing)
@@ -520,10 +504,6 @@ def tango_degrees(c: Comparison, sample: Sample) -> Floats:
 
 def _sign_flips(c: Comparison, e: Entries, difference: Floats) -> Floats:
     """p of a shift of 0: signs of whole clusters are flipped."""
-    from scipy.sparse import coo_array
-
-    from fairweight.auditing.intervals.units import sign_flip
-
     per_unit = coo_array((difference, (e.unit, e.row)), shape=(e.n_units, e.n_rows)).tocsc()
     return sign_flip(per_unit, rng=c.rng("sign flip"))
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, Options, comparison
@@ -22,9 +23,6 @@ from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.metrics.scores import ScoreColumn, expected_ece_if_calibrated, reliability
 from fairweight.base.types import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Scored: TypeAlias = tuple[Literal["ece", "ece_top_label"], Floats, Floats]  # scores, outcomes
 
@@ -46,8 +44,6 @@ def reliability_table(
     `expected_if_calibrated` is what the whole calibration error would be for a calibrated model of
     that group's size; `calibration_in_the_large` is the group's mean score − mean outcome.
     """
-    import pandas as pd
-
     parts: list[pd.DataFrame] = []
     for task in scored.tasks or (None,):
         for variant in variants:
@@ -153,8 +149,6 @@ def _frame(
     levels: Sequence[str | None],
     **names: Any,
 ) -> pd.DataFrame:
-    import pandas as pd
-
     slot, at = np.nonzero(bins["n"] > 0)
     n = bins["n"]
     with np.errstate(invalid="ignore", divide="ignore"):

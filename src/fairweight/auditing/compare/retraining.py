@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from fairweight.auditing.intervals.bootstrap import exceedance_p
 from fairweight.auditing.pairing import (
     FEWEST_MEMBERS,
     FEWEST_RELABELLINGS,
@@ -95,8 +96,6 @@ def context(found: Retraining, statistic: Statistic, *, signed: bool = True) -> 
         Whether it is a difference that may be negative: then its size counts, in either direction,
         and the floor is moved out to what new members would reach.
     """
-    from fairweight.auditing.intervals.bootstrap import exceedance_p
-
     value = statistic(*found.observed)
     nothing = np.full(value.shape[1], np.nan)
     columns = {"matched": nothing, "noise_floor": nothing, "p_retraining": nothing}

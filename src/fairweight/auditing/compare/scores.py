@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, vstack
 
 from fairweight.auditing.compare.closed_form import closed_flags
 from fairweight.auditing.compare.comparison import (
@@ -49,10 +50,6 @@ from fairweight.auditing.metrics.scores import (
     leave_one_out_gaps,
 )
 from fairweight.base.types import Floats
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
 
 # Replicates of the score metrics: all are functions of sums over (slice, bin of the score).
 #
@@ -215,8 +212,6 @@ def _sums_in_bins(
 
 def _adder(level: NDArray[np.int64], n_levels: int) -> csr_array:
     """(levels, joint slices): which slices a level consists of."""
-    from scipy.sparse import coo_array
-
     place = (level, np.arange(len(level)))
     return coo_array((np.ones(len(level)), place), shape=(n_levels, len(level))).tocsr()
 
@@ -324,8 +319,6 @@ def _sparse(
     size: int,
 ) -> csr_array:
     """(sums, items): items are cells of single examples, or units with all their examples."""
-    from scipy.sparse import coo_array
-
     weight = values if c.cube.weight is None else values * c.cube.weight[cells]
     if c.cube.unit is None:
         return coo_array((weight, (rows, cells)), shape=(size, c.cube.n_cells)).tocsr()
@@ -432,8 +425,6 @@ def _drawn(
     c: Comparison, statistics: Sequence[Statistic]
 ) -> Iterator[tuple[tuple[str, str], Replicated]]:
     """Observed values, bootstrap replicates and swap null."""
-    from scipy.sparse import vstack
-
     if not statistics:
         return
     k = c.n_baseline

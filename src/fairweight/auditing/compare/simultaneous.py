@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS, Options
 from fairweight.auditing.compare.signs import (
@@ -27,9 +28,6 @@ from fairweight.auditing.counts.counts import ratio, sums
 from fairweight.auditing.counts.cube import Cube
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 Key = tuple[str, str | None, str]  # variant, task (None also for the mean over tasks), kind
 
@@ -224,8 +222,6 @@ class Rows:
 
     def summing(self, values: Floats) -> csr_array:
         """A matrix that sums signs × values over the units of each row."""
-        from scipy.sparse import csr_array
-
         keep = np.flatnonzero(values)
         at = (self.pair_row[keep], self.pair_unit[keep])
         shape = (self.n_rows, len(self.units.copies))
@@ -362,8 +358,6 @@ class Within:
     """
 
     def __init__(self, family: SignRows, classes: SignRows) -> None:
-        from scipy.sparse import csr_array
-
         self.family, self.classes = family, classes
         rows, of = family.rows, classes.rows
         units, at, n_classes = rows.units, rows.entries, of.n_rows
@@ -415,8 +409,6 @@ class Within:
         only: NDArray[np.bool_] | None = None,
     ) -> Floats:
         """Σ u² of every row for coefficients α and β of its cells, times a factor of the class."""
-        from scipy.sparse import csr_array
-
         rows, of = self.family.rows, self.classes.rows
         units, at = rows.units, rows.entries
         factor = np.ones(of.n_rows) if factor is None else factor

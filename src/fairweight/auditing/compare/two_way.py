@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.special import ndtr, stdtrit
 
 from fairweight.auditing.compare.comparison import Comparison, Outcomes
 from fairweight.auditing.compare.estimate import (
@@ -27,6 +28,7 @@ from fairweight.auditing.compare.linear import (
     RowTotals,
     Sample,
     Sizes,
+    Test,
     enough_units,
     entries_of,
     estimate_of,
@@ -39,14 +41,15 @@ from fairweight.auditing.compare.linear import (
     tango_degrees,
 )
 from fairweight.auditing.counts.counts import ratio
+from fairweight.auditing.intervals.units import (
+    NO_VARIANCE,
+    Term,
+    TwoWay,
+    equal_units_limits,
+    two_way,
+)
 from fairweight.auditing.metrics.registry import Metric
 from fairweight.base.types import Floats, Limits
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from fairweight.auditing.compare.linear import Test
-    from fairweight.auditing.intervals.units import Term, TwoWay
 
 
 def interval_name(c: Comparison) -> str:
@@ -151,8 +154,6 @@ def share_by_unit(
     With two lists of units (every pair of two sides' members was looked at) both vary; their
     interactions are not taken off, which is on the wide side.
     """
-    from fairweight.auditing.intervals.units import two_way
-
     cells = np.arange(c.cube.n_cells)
     items = [_items(c, cells, row, n_rows, share) for share in shares]
     sides = [_side(one, one.happened).parts(one.number) for one in items]
@@ -172,8 +173,6 @@ def _items(
     numerator: NDArray[np.bool_] | Floats,
     denominator: Floats | None = None,
 ) -> Items:
-    from scipy.sparse import coo_array
-
     entries = entries_of(c, cells, row, n_rows, denominator)
     alike = c.one_each and denominator is None
     values = numerator if c.cube.weight is None else numerator * c.cube.weight[cells][:, None]
@@ -251,8 +250,6 @@ def _spread_of_units(each: Floats) -> Term:
 
 
 def _alone(side: VarianceParts) -> TwoWay:
-    from fairweight.auditing.intervals.units import two_way
-
     return two_way(side.each.mean(axis=0), [side.members], side.examples, [side.interaction])
 
 
@@ -262,8 +259,6 @@ def _difference(compared: list[VarianceParts]) -> TwoWay:
     There the third part is the difference of the two means over units: examples are the same on
     both sides.
     """
-    from fairweight.auditing.intervals.units import two_way
-
     if len(compared) == 1:
         return _alone(compared[0])
     base, compressed, apart = compared
@@ -314,9 +309,6 @@ def _bounded(
 
     Where nothing varies, shares have the limits of as many equal examples; numbers have none.
     """
-    from scipy.special import ndtr, stdtrit
-
-    from fairweight.auditing.intervals.units import NO_VARIANCE, equal_units_limits
 
     flat = (found.variance <= NO_VARIANCE) & np.isfinite(found.estimate)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairweight.auditing import schema
 from fairweight.auditing.counts.counts import sums
@@ -13,17 +14,12 @@ from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
 from fairweight.tables.names import group_name, level_name, split_grouping
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ABSTAINED = "(abstained)"
 SUPPRESSED = "(suppressed)"  # who lacks examples that a published cube does not tell of
 
 
 def confusion(cube: Cube) -> pd.DataFrame:
     """Non-empty cells of every member's confusion matrix (weighted where there are weights)."""
-    import pandas as pd
-
     parts = []
     for task in cube.tasks or (None,):
         part = cube.of_task(task)
@@ -54,8 +50,6 @@ def data_table(
     cube: Cube, grouping_names: Sequence[str], train: pd.DataFrame | None
 ) -> pd.DataFrame:
     """Examples per split, class and group, with shares."""
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     for task in cube.tasks or (None,):
         part = cube.of_task(task)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array, csr_array
 
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, joint_slices
 from fairweight.base.types import Floats
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -217,8 +215,6 @@ class Tally:
         *,
         positive: int | None,
     ) -> None:
-        from scipy.sparse import csr_array
-
         self.members = tuple(members)
         self.groupings = tuple(groupings)
         classes = cube.label_classes
@@ -300,8 +296,6 @@ def _matrices(
     Every error is counted once, in the finest slices that the groupings make together, and the
     few sums of those are then added up for every grouping.
     """
-    from scipy.sparse import coo_array
-
     n_classes = len(cube.label_classes)
     joint, slices = joint_slices(groupings)
     everyone = np.arange(cube.n_cells)
@@ -354,8 +348,6 @@ def _spread(
     size: int,
 ) -> csr_array:
     """(size, fine): which statistics of which groupings every fine sum belongs to."""
-    from scipy.sparse import coo_array
-
     cls, what, place = used % n_classes, used // n_classes % width, used // (n_classes * width)
     member, part = (what - 1) // 3, (what - 1) % 3
     targets = []
@@ -374,8 +366,6 @@ def _spread(
 
 def _units_by_cell(cube: Cube, n_units: int) -> csr_array:
     """(cells, units): how many examples of each cell a unit holds."""
-    from scipy.sparse import coo_array
-
     assert cube.unit is not None
     cells = np.arange(cube.n_cells)
     return coo_array(

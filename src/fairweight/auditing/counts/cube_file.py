@@ -6,9 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
+import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.cube import (
@@ -27,12 +30,8 @@ from fairweight.base.files import atomic_file
 from fairweight.errors import InputError
 from fairweight.tables.canonical import class_order
 from fairweight.tables.checks import LEAST_WEIGHT, MOST_WEIGHT, refuse_too_many
+from fairweight.tables.joins import LeftOutExamples
 from fairweight.tables.names import grouping_name, split_grouping
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from fairweight.tables.joins import LeftOutExamples
 
 KEY = b"fairweight_cube"
 SCHEMA = 1
@@ -60,9 +59,6 @@ def write_cube(
     Columns: `task`, `group:<name>`, `label`, `prediction:<i>` (in the order of the members in the
     metadata), `weight`, `unit`, `count`.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
     keep = cube.count >= suppress
 
     def texts(names: Sequence[str | None], codes: NDArray[np.integer]) -> Any:
@@ -112,8 +108,6 @@ def write_cube(
 
 def _hidden(away: NDArray[np.bool_], least: int) -> list[LeftOutExamples]:
     """Suppressed cells as examples of which nothing is known; no more of them than this."""
-    from fairweight.tables.joins import LeftOutExamples
-
     most = int(away.sum()) * (least - 1)
     return [LeftOutExamples(None, None, {}, (), most, float(most))] if most else []
 
@@ -153,9 +147,6 @@ def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]
 
 
 def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
     try:
         table = parquet.read_table(path)
         meta = json.loads((table.schema.metadata or {})[KEY])
@@ -250,8 +241,6 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
 
 
 def _left_out(held: dict[str, Any]) -> LeftOutExamples:
-    from fairweight.tables.joins import LeftOutExamples
-
     def text(value: object) -> str | None:
         return None if value is None else str(value)
 
@@ -267,16 +256,12 @@ def _left_out(held: dict[str, Any]) -> LeftOutExamples:
 
 def _typed(table: pa.Table) -> pa.Table:
     """The table with the types that `write_cube` gives it; an error of Arrow's if it cannot be."""
-    import pyarrow as pa
-
     kinds = {"count": pa.float64(), "weight": pa.float64()}
     columns = [table.column(n).cast(kinds.get(n, pa.string())) for n in table.column_names]
     return pa.table(columns, names=table.column_names)
 
 
 def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:
-    import pyarrow.compute as compute
-
     encoded = compute.dictionary_encode(table.column(name).combine_chunks(), null_encoding="encode")
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int32)
 

@@ -9,6 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as compute
+import pyarrow.types as kinds
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.counts import sums
@@ -28,10 +32,6 @@ from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.connection import one_row, quote
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
-    from fairweight.auditing.counts.cube import Cube
     from fairweight.tables.align import Aligned
 
 
@@ -42,9 +42,6 @@ def encode(
     table: pa.Table, name: str, *, truth_as_number: bool = False
 ) -> tuple[list[str | None], Codes]:
     """Canonical text of the distinct values of a column, and a code per row."""
-    import pyarrow as pa
-    import pyarrow.compute as compute
-
     column = table.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -64,8 +61,6 @@ def encode_answers(
     table: pa.Table, names: Sequence[str]
 ) -> dict[str, tuple[list[str | None], Codes]]:
     """Labels and predictions, encoded alike: truth values beside 0 and 1 are 1 and 0 too."""
-    import pyarrow.types as kinds
-
     coded = {name: encode(table, name) for name in names}
     truths = [name for name in names if kinds.is_boolean(table.schema.field(name).type)]
     others = {value for name in names if name not in truths for value in coded[name][0]}
@@ -75,8 +70,6 @@ def encode_answers(
 
 
 def numbers(table: pa.Table, name: str) -> Floats:
-    import pyarrow as pa
-
     # Whole numbers beyond 2^53 are rounded to the nearest double.
     column = table.column(name).cast(pa.float64(), safe=False)
     numbers: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
@@ -105,8 +98,6 @@ def vector_classes(vector: Floats, aligned: Aligned, labels: tuple[str, ...]) ->
 
 def vectors(table: pa.Table, names: list[str | None]) -> Floats | None:
     """(rows, members, classes) of the list columns; every list has the same length."""
-    import pyarrow.compute as compute
-
     if not all(names):
         return None
     stacked: list[NDArray[np.float64]] = []
@@ -294,7 +285,6 @@ def training_table(aligned: Aligned, labels: Collection[str]) -> pd.DataFrame | 
         if column == "label" and not {*values} & {*labels}:
             values, code = encode(table, column, truth_as_number=True)
         columns[name] = np.array(values, dtype=object)[code]
-    import pandas as pd
 
     counted = pd.DataFrame({**columns, "n": numbers(table, "n")}, dtype=object).astype({"n": float})
     # Rows that differed only in how they were written are one; pandas turns None into NaN.

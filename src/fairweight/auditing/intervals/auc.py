@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit, ndtri
 
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
 from fairweight.base.types import Floats, Mask
@@ -61,8 +62,6 @@ def auc_limits(
     Normal limits on the logit, with DeLong's variance of the mean (clusters: of sums per
     cluster). NaN limits where the AUC is 0 or 1, or with fewer than 20 clusters.
     """
-    from scipy.special import expit, logit, ndtri
-
     auc = float(np.mean([one.auc for one in found]))
     influence = np.mean([one.influence for one in found], axis=0)
     if cluster is not None:

@@ -8,7 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, stdtrit
+from scipy.fft import irfft
+from scipy.sparse import csc_matrix
+from scipy.special import ndtr, stdtr, stdtrit
 
 from fairweight.auditing.intervals.proportion import mcnemar, tango, wilson
 from fairweight.base.types import Floats
@@ -157,8 +159,6 @@ def sign_flip(
     >>> sign_flip([[-1], [-2], [-2]]).round(6).tolist()
     [0.125]
     """
-    from scipy.sparse import csc_matrix
-
     matrix = csc_matrix(differences, dtype=np.float64)
     matrix.eliminate_zeros()
     n_columns = matrix.shape[1]
@@ -209,8 +209,6 @@ def _exact(matrix: Any) -> Floats:
 
 def _by_fourier(matrix: Any, length: int) -> Floats:
     """The exact p of columns with sums of sizes below `length`."""
-    from scipy.fft import irfft
-
     n_columns = matrix.shape[1]
     column = np.repeat(np.arange(n_columns), np.diff(matrix.indptr))
     sizes, code = np.unique(np.abs(matrix.data), return_inverse=True)
@@ -265,8 +263,6 @@ class TwoWay:
 
     def limits(self, alpha: ArrayLike) -> tuple[Floats, Floats]:
         """Estimate ± t standard errors; NaN where the variance is unknown."""
-        from scipy.special import stdtrit
-
         with np.errstate(invalid="ignore"):
             reach = -stdtrit(self.degrees, np.asarray(alpha) / 2) * np.sqrt(self.variance)
         return self.estimate - reach, self.estimate + reach
@@ -274,8 +270,6 @@ class TwoWay:
     @property
     def p_value(self) -> Floats:
         """Two-sided p of an estimate of 0; 1 where nothing differs anywhere."""
-        from scipy.special import stdtr
-
         with np.errstate(invalid="ignore", divide="ignore"):
             p: Floats = 2 * stdtr(self.degrees, -np.abs(self.estimate) / np.sqrt(self.variance))
         nothing = (np.abs(self.estimate) <= ROUNDING) & (self.variance <= NO_VARIANCE)

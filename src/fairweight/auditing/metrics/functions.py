@@ -8,11 +8,13 @@ the data leave a value undefined it is NaN, as in an audit.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fairweight.auditing.counts.counts import Counts
@@ -21,9 +23,6 @@ from fairweight.auditing.metrics.rates import summary_of
 from fairweight.auditing.metrics.registry import Metric
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PlainMetric: TypeAlias = Callable[..., Any]
 
@@ -45,7 +44,6 @@ def _result(
     """A float, or a Series with the names of the levels."""
     if sensitive_features is None:
         return float(values)
-    import pandas as pd
 
     index = pd.Index(names, name=getattr(sensitive_features, "name", None), dtype=object)
     return pd.Series(values, index=index, dtype="float64")
@@ -586,8 +584,6 @@ _EXAMPLE_ARGUMENTS = {
 
 def documentation(entry: Metric, function: PlainMetric) -> str:
     """What `help` shows: definition, direction, range, source, undefined cases, an example."""
-    import inspect
-
     lines = [
         f"{entry.summary[0].upper()}{entry.summary[1:]}.",
         "",

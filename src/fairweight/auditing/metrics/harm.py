@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
 from fairweight.auditing.counts.counts import Counts, ratio
+from fairweight.auditing.intervals.excess import normal_z
 from fairweight.auditing.metrics.rates import accuracy, mean_over_present, recall
 from fairweight.auditing.metrics.registry import Event, register
 from fairweight.base.types import Floats
@@ -191,8 +193,6 @@ def heterogeneity(excess_p: Floats) -> Floats:
     >>> float(heterogeneity(np.array([0.05, 0.5])).round(2))
     1.96
     """
-    from fairweight.auditing.intervals.excess import normal_z
-
     return _largest(normal_z(excess_p))
 
 
@@ -296,8 +296,6 @@ def class_impact(
     >>> float(impact.difference[0].round(9)), float(impact.statistic[0].round(3))  # .1 / .01633
     (-0.1, -6.124)
     """
-    from scipy.special import stdtr
-
     mean_b, error_b, df_b = _mean_and_error(baseline_recall, baseline_accuracy)
     mean_c, error_c, df_c = _mean_and_error(compressed_recall, compressed_accuracy)
     difference = mean_c - mean_b

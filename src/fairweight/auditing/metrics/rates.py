@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from fairweight.auditing.counts.counts import Counts, ratio
@@ -11,14 +9,12 @@ from fairweight.auditing.metrics.registry import (
     Event,
     Harm,
     Level,
+    Metric,
     mean_fpr_loss,
     mean_recall_loss,
     register,
 )
 from fairweight.base.types import Floats
-
-if TYPE_CHECKING:
-    from fairweight.auditing.metrics.registry import Metric
 
 EVERYWHERE: tuple[Level, ...] = ("overall", "class", "group", "group*class")
 

@@ -54,7 +54,8 @@ def experiments_of(experiment: Experiment) -> list[Experiment]:
         for path, value in chosen.items():
             _put(fields, path, value, experiment.name)
         words = [_plain(value) for value in chosen.values()]
-        fields["name"] = "-".join([experiment.name, *words])
+        named = "-".join([experiment.name, *words])
+        fields["name"] = plain_name(named, f"An experiment of the grid of '{experiment.name}'")
         made.append(read_spec(Experiment, fields, f"The experiment '{fields['name']}'"))
     return made
 

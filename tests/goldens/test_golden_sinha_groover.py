@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from fairweight.auditing.counts.counts import Counts
-from fairweight.auditing.metrics.classes import kappa
-from fairweight.auditing.metrics.rates import accuracy, fpr
+from fairweight.auditing.metrics.rates import accuracy, fpr, kappa
 
 PER_CLASS = 1000.0
 

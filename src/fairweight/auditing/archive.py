@@ -138,7 +138,8 @@ def to_json(result: AuditResult, finding: Mapping[str, Any] | None = None) -> st
 
     What is undefined (or infinite) is null, integers stay integers.
     """
-    return _dumped(_document(result, _tables(result), finding, why_no_cube=_ONE_DOCUMENT))
+    why = "one document has no tables/ beside it"
+    return _document(result, _tables(result), finding, why_no_cube=why)
 
 
 def write(
@@ -158,9 +159,9 @@ def write(
         Families (metric, by) whose rows are left to the cube. Not those of scores, which the cube
         does not hold, and none where there is a training table.
     """
-    folder = Path(directory)
     from fairweight.auditing.metrics import metrics
 
+    folder = Path(directory)
     needs = {entry.name: entry.needs for entry in metrics()}
     for metric, by in computed:
         if needs.get(metric, {"score"}) & {"score", "label_rank"}:
@@ -170,13 +171,8 @@ def write(
     away = _of_families(result.results, computed)
     write_tables(replace(result, results=result.results[~away]), folder / "tables")
     here, why = _small(result, away), _why_no_cube(result)
-    text = _dumped(_document(result, here, finding, computed, why_no_cube=why))
+    text = _document(result, here, finding, computed, why_no_cube=why)
     (folder / AUDIT).write_text(text, encoding="utf-8")
-
-
-
-
-_ONE_DOCUMENT = "one document has no tables/ beside it"
 
 
 def _why_no_cube(result: AuditResult) -> str | None:
@@ -204,10 +200,11 @@ def _small(result: AuditResult, away: Any) -> dict[str, pd.DataFrame]:
 
     from fairweight.auditing.metrics import confirmatory
 
-    told = result.results["family"].fillna("").str.startswith("confirmatory")
     # Those of every audit, and those that a policy names.
-    metrics = {metric for metric, _ in confirmatory()} | {*result.results.loc[told, "metric"]}
+    metrics = {metric for metric, _ in confirmatory()}
     metrics |= {metric for metric, _ in result.provenance.options.get("confirmatory", ())}
+    is_confirmatory = result.results["family"].fillna("").str.startswith("confirmatory")
+    metrics |= {*result.results.loc[is_confirmatory, "metric"]}
     chosen = result.results[~away]
     chosen = chosen[chosen["metric"].isin(metrics)]
     rows = pd.concat([chosen[chosen["by"] == by] for by in HERE]).head(MOST_ROWS).sort_index()
@@ -231,16 +228,15 @@ def _document(
     computed: Collection[tuple[str, str]] = (),
     *,
     why_no_cube: str | None,
-) -> dict[str, Any]:
+) -> str:
+    """The text of audit.json; `here` are the rows that stand in it."""
     origin = asdict(result.provenance)
     request = origin.pop("request")
-    def counted(frame: pd.DataFrame) -> dict[tuple[str, str], int]:
-        return dict(Counter(zip(frame["metric"], frame["by"], strict=True)))
 
-    limits, rows_here = counted(result.bounds), counted(here["results"])
-    limits_here = counted(here["bounds"])
-    keys = result.results[["metric", "by"]].drop_duplicates().itertuples(index=False, name=None)
-    rows = counted(result.results)
+    rows, limits, rows_here, limits_here = (
+        Counter(zip(frame["metric"], frame["by"], strict=True))
+        for frame in (result.results, result.bounds, here["results"], here["bounds"])
+    )
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "version": result.provenance.version,
@@ -260,17 +256,17 @@ def _document(
         "finding": finding,
         "cube": {"why_not": why_no_cube},
         "families": [
-        {
-            "metric": key[0],
-            "by": key[1],
-            "rows": rows[key],
-            "held": COMPUTED if key in computed else STORED,
-            "here": rows_here.get(key, 0),
-            "limits": limits.get(key, 0),
-            "limits_here": limits_here.get(key, 0),
-        }
-        for key in keys
-    ],
+            {
+                "metric": key[0],
+                "by": key[1],
+                "rows": rows[key],
+                "held": COMPUTED if key in computed else STORED,
+                "here": rows_here[key],
+                "limits": limits[key],
+                "limits_here": limits_here[key],
+            }
+            for key in rows
+        ],
         "tables": {
             name: {"rows": len(frame), "here": len(here.get(name, ()))}
             for name, frame in _tables(result).items()
@@ -282,15 +278,9 @@ def _document(
             document[name] = plain_records(here[name])
     if VARIANTS in here:
         document["variants_table"] = plain_records(here[VARIANTS])
-    told = {name: plain_records(here[name]) for name in result.explanations if name in here}
-    if told:
-        document["explanations"] = told
-    return document
-
-
-
-
-def _dumped(document: Mapping[str, Any]) -> str:
+    explained = {name: plain_records(here[name]) for name in result.explanations if name in here}
+    if explained:
+        document["explanations"] = explained
     return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
 
@@ -405,23 +395,12 @@ def _read(document: Mapping[str, Any], place: Path | None, lone: bool) -> AuditR
 
 
 def _completed(result: AuditResult, away: Mapping[tuple[str, str], int]) -> AuditResult:
-    """The audit with the rows that were left to its cube, behind those that were stored."""
+    """The audit with the rows that were left to its cube, behind those that were stored.
+
+    The cube is audited with the stored options and random state.
+    """
     import pandas as pd
 
-    made = _counted_again(result)
-    rows = made.results[_of_families(made.results, away)]
-    for (metric, by), number in away.items():
-        found = int(_of_families(rows, [(metric, by)]).sum())
-        if found != number:
-            raise InputError(
-                f"The cube of the audit gives {found:,} rows of {shown(metric, 60)} by {by}, and "
-                f"audit.json says {number:,}: they are not of one audit; make it again."
-            )
-    return replace(result, results=pd.concat([result.results, rows], ignore_index=True))
-
-
-def _counted_again(result: AuditResult) -> AuditResult:
-    """The audit of the stored cube, with the stored options and random state."""
     from fairweight.auditing.pipeline import AuditRequest, run
 
     cube = stored_cube(result)
@@ -439,7 +418,7 @@ def _counted_again(result: AuditResult) -> AuditResult:
         groupings=result.groupings,
     )
     try:
-        return run(cube, request, variants_table=result.variants_table)
+        made = run(cube, request, variants_table=result.variants_table)
     except FairweightError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -447,6 +426,15 @@ def _counted_again(result: AuditResult) -> AuditResult:
             "The rows that audit.json leaves to its cube cannot be computed from it: the two are "
             "not of one audit; make it again."
         ) from error
+    rows = made.results[_of_families(made.results, away)]
+    for (metric, by), number in away.items():
+        found = int(_of_families(rows, [(metric, by)]).sum())
+        if found != number:
+            raise InputError(
+                f"The cube of the audit gives {found:,} rows of {shown(metric, 60)} by {by}, and "
+                f"audit.json says {number:,}: they are not of one audit; make it again."
+            )
+    return replace(result, results=pd.concat([result.results, rows], ignore_index=True))
 
 
 def stored_cube(result: AuditResult) -> Cube | None:

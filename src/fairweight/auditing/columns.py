@@ -44,14 +44,14 @@ class Table:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        told: list[str] = []
+        joined: list[str] = []
         for line in cleandoc(self.listed).split("\n"):
             if line.startswith(" "):  # it goes on with the meaning before it
-                told[-1] += f" {line.strip()}"
+                joined[-1] += f" {line.strip()}"
             else:
-                told.append(line)
+                joined.append(line)
         made = []
-        for line in told:
+        for line in joined:
             name, kind, meaning = line.split(None, 2)
             known: Any = kind.removesuffix("!")
             made.append(Column(name, known, meaning, kind.endswith("!")))

@@ -142,12 +142,21 @@ class StoredTables:
         """One table, checked; `where` has its rows if the document has them."""
         place = f"{where.inside}{name}"
         rows, here = self.sizes.get(name, (None, 0))
-        if rows is not None and self.folder is not None and self._file(name).is_file():
-            away = self._left_to_the_cube() if name == "results" else 0
-            held = read_parquet(self.folder, f"tables/{name}.parquet", name, rows - away)
+        file = f"tables/{name}.parquet"
+        if rows is not None and self.folder is not None and (self.folder / file).is_file():
+            if name == "results":  # less what is left to the cube
+                families = families_of(self.field)
+                rows -= sum(one["rows"] for one in families if one["held"] == COMPUTED)
+            held = read_parquet(self.folder, file, name, rows)
         else:
             if rows is not None and here < rows:
-                self._refuse_or_note(name)
+                if not self.lone:
+                    raise InputError(
+                        f"audit.json stands without its folder tables/ ({file}); give the folder "
+                        "that fairweight audit wrote. Alone it serves fairweight gate, as far as "
+                        "its rows reach."
+                    )
+                self.partial = True
             found = where.rows(name, later=later or rows is not None)
             if rows is not None and len(found) != here:
                 raise other_form(place, f"has {len(found):,} rows in place of {here:,}")
@@ -172,32 +181,16 @@ class StoredTables:
 
     def explanations(self) -> dict[str, pd.DataFrame]:
         """Tables of exemplars and explanations."""
-        told = Fields(self.field.object("explanations", later=True), "explanations.")
+        held = Fields(self.field.object("explanations", later=True), "explanations.")
         names = [name for name in self.sizes if name not in (*AUDIT_TABLES, VARIANTS)]
         if not self.sizes:
-            names = list(told.held)
+            names = list(held.held)
         for name in names:
             if not _TABLE_NAME.fullmatch(name):
                 raise InputError(
                     f"The audit has an explanation called '{shown(name, 60)}'; {REMEDY}."
                 )
-        return {name: self.frame(name, told) for name in names}
-
-    def _file(self, name: str) -> Path:
-        assert self.folder is not None
-        return self.folder / "tables" / f"{name}.parquet"
-
-    def _left_to_the_cube(self) -> int:
-        return sum(one["rows"] for one in families_of(self.field) if one["held"] == COMPUTED)
-
-    def _refuse_or_note(self, name: str) -> None:
-        if not self.lone:
-            raise InputError(
-                f"audit.json stands without its folder tables/ (tables/{name}.parquet); give the "
-                "folder that fairweight audit wrote. Alone it serves fairweight gate, as far as "
-                "its rows reach."
-            )
-        self.partial = True
+        return {name: self.frame(name, held) for name in names}
 
 
 def _from_rows(table: str, rows: list[dict[str, Any]], place: str) -> pd.DataFrame:
@@ -253,6 +246,7 @@ def pairing_of(field: Fields) -> dict[str, str]:
 
 
 def provenance_of(field: Fields) -> Provenance:
+    """Where the audit came from; of schema 1 the request is read from the command."""
     origin = Fields(field.object("provenance"), "provenance.")
     options = Fields(origin.object("options"), "provenance.options.")
     for name, kind in _OPTIONS.items():
@@ -264,13 +258,20 @@ def provenance_of(field: Fields) -> Provenance:
     for number, one in enumerate(inputs):
         given = Fields(one, f"provenance.inputs.{number}.")
         given.text("name"), given.text("sha256", empty=True), given.whole("rows")
+    request = field.take("request", (dict, NoneType), "an object or null", later=True)
+    command = origin.text("command", empty=True)
+    tables = tables_of(None, command) if request is None and field.held["schema"] == 1 else None
+    if tables is not None:
+        words = shlex.split(command)
+        out = {"out": words[words.index("--out") + 1]} if "--out" in words[:-1] else {}
+        request = {"tables": tables.to_json(), **out}
     return Provenance(
         version=origin.text("version"),
-        command=origin.text("command", empty=True),
+        command=command,
         created=origin.text("created"),
         inputs=tuple(inputs),
         options=dict(options.held),
-        request=_request(field, origin),
+        request=dict(request or {}),
     )
 
 
@@ -292,19 +293,6 @@ def tables_of(request: Any, command: Any = None) -> TableSpec | None:
     except (InputError, AttributeError, KeyError, TypeError, ValueError):
         pass  # not written by us
     return None
-
-
-def _request(field: Fields, origin: Fields) -> dict[str, Any]:
-    held = field.take("request", (dict, NoneType), "an object or null", later=True)
-    if held is not None or field.held["schema"] != 1:
-        return dict(held or {})
-    command = origin.text("command", empty=True)
-    tables = tables_of(None, command)
-    if tables is None:
-        return {}
-    words = shlex.split(command)
-    out = {"out": words[words.index("--out") + 1]} if "--out" in words[:-1] else {}
-    return {"tables": tables.to_json(), **out}
 
 
 def families_of(field: Fields) -> list[dict[str, Any]]:

@@ -86,7 +86,9 @@ def pair_members(
         how, parent = "single", np.zeros(1, dtype=np.intp)
     elif all(root in place for root in oldest):
         how, parent = "parent", np.array([place[root] for root in oldest], dtype=np.intp)
-    elif not any((m.variant, m.seed) in parents for m in second) and _same_seeds(first, second):
+    elif not any((m.variant, m.seed) in parents for m in second) and (
+        sorted(m.seed for m in first) == sorted(m.seed for m in second)
+    ):
         seeds = [m.seed for m in first]
         how, parent = "seed", np.array([seeds.index(m.seed) for m in second], dtype=np.intp)
     if how == "independent":
@@ -98,30 +100,28 @@ def pair_members(
         base_units = [[i] for i in used]
         compressed_units = [list(np.flatnonzero(parent == i)) for i in used]
     members = len(first) + len(second)
+    reason = note = None
+    if len(first) == 1:
+        reason = "one baseline model"
+    elif min(len(first), len(second)) < FEWEST:
+        reason = f"fewer than {FEWEST} members per side"
+    elif min(len(base_units), len(compressed_units)) < FEWEST:
+        reason = f"fewer than {FEWEST} distinct parents"
+    if how == "independent" and any((m.variant, m.seed) in parents for m in second):
+        known = sum(root in place for root in oldest)
+        lost = next(m for m, root in zip(second, oldest, strict=True) if root not in place)
+        note = (
+            f"{known} of {len(second)} members of '{lost.variant}' descend from a baseline member "
+            f"in the variants table (seed {lost.seed} does not): members are taken as "
+            "independent, not paired with their parents."
+        )
     return Pairing(
         how,
         _weights(base_units, 0, members),
         _weights(compressed_units, len(first), members),
         parent,
-        _reason(len(first), len(second), min(len(base_units), len(compressed_units))),
-        _unpaired_note(second, oldest, place, parents) if how == "independent" else None,
-    )
-
-
-def _unpaired_note(
-    second: Sequence[CubeMember],
-    oldest: Sequence[tuple[str, str]],
-    place: Mapping[tuple[str, str], int],
-    parents: Parents,
-) -> str | None:
-    known = sum(root in place for root in oldest)
-    if not any((m.variant, m.seed) in parents for m in second):
-        return None
-    lost = next(m for m, root in zip(second, oldest, strict=True) if root not in place)
-    return (
-        f"{known} of {len(second)} members of '{lost.variant}' descend from a baseline member in "
-        f"the variants table (seed {lost.seed} does not): members are taken as independent, not "
-        "paired with their parents."
+        reason,
+        note,
     )
 
 
@@ -132,20 +132,6 @@ def _oldest(
     while member not in baseline and member in parents:
         member = parents[member]
     return member
-
-
-def _same_seeds(first: Sequence[CubeMember], second: Sequence[CubeMember]) -> bool:
-    return sorted(m.seed for m in first) == sorted(m.seed for m in second)
-
-
-def _reason(n_first: int, n_second: int, n_units: int) -> str | None:
-    if n_first == 1:
-        return "one baseline model"
-    if min(n_first, n_second) < FEWEST:
-        return f"fewer than {FEWEST} members per side"
-    if n_units < FEWEST:
-        return f"fewer than {FEWEST} distinct parents"
-    return None
 
 
 def _weights(units: Sequence[Sequence[int]], start: int, members: int) -> Floats:

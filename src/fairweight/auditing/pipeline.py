@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ from fairweight.auditing.counts.groupings import chosen_groupings, resolve_posit
 from fairweight.auditing.metrics import metric
 from fairweight.auditing.pairing import Parents
 from fairweight.auditing.result import AuditResult, Provenance
-from fairweight.auditing.vocabulary import of_cube, some
+from fairweight.auditing.vocabulary import as_number, of_cube, some
 from fairweight.base.fields import options_of
 from fairweight.base.types import Progress
 from fairweight.errors import InputError, UnknownNameError
@@ -154,23 +155,24 @@ def run(
         notes += part.notes
     if scored is not None:
         reliability = reliability_table(
-        scored, (request.baseline, *request.variants), request.groupings, positive, request.options
-    )
+            scored,
+            (request.baseline, *request.variants),
+            request.groupings,
+            positive,
+            request.options,
+        )
     else:
         reliability = schema.frame("reliability")
     results = frame(blocks)
     if len(reliability):
         results = beside_calibrated(results, reliability, request.baseline)
-    notes += _general_notes(cube, request, positive)
-    if scored is not None:
-        notes += _score_notes(scored, positive)
-    notes += _sign_notes(request, positive, training)
-    notes += _reversed_notes(cube, blocks, positive)
+    notes += _closing_notes(cube, scored, request, positive, training, blocks)
+    named = [cube.of_task(t).label_classes[i] for t, i in positive.items() if i is not None]
     return AuditResult(
         baseline=request.baseline,
         variants=request.variants,
         classes=cube.label_classes,
-        positive=_named_positive(cube, positive),
+        positive=next(iter(named), None),
         tasks=cube.tasks,
         groupings=request.groupings,
         single_columns=tuple(name for name in request.groupings if len(split_grouping(name)) == 1),
@@ -217,8 +219,9 @@ def _compare(
     signs: Signs,
     fixed_side: str | None,
 ) -> Compared:
-    found = comparison(
-        cube,
+    """All rows of one variant on one task, those of scores too."""
+    compared = partial(
+        comparison,
         baseline=request.baseline,
         variant=variant,
         task=task,
@@ -226,40 +229,22 @@ def _compare(
         positive=positive,
         options=request.options,
         parents=parents,
-        signs=signs,
     )
+    found = compared(cube, signs=signs)
     made = compare(found, training, filters=request.options.filters, fixed_side=fixed_side)
-    made.blocks += _score_blocks(found, scored, request, made.notes)
+    with_scores: Comparison | None = None
+    if scored is not None:
+        with_scores, left_out = with_scores_only(compared(scored, keep_scores=True))
+        if left_out:
+            made.notes.append(
+                f"Score metrics of {variant} leave out {left_out:,} examples on which a model "
+                "abstains or has no score."
+            )
+    if with_scores is None or not with_scores.cube.n_cells:
+        made.blocks += no_score_rows(found)
+    else:
+        made.blocks += score_rows(with_scores)
     return made
-
-
-def _score_blocks(
-    found: Comparison, scored: Cube | None, request: AuditRequest, notes: list[str]
-) -> list[Block]:
-    if scored is None:
-        return list(no_score_rows(found))
-    with_scores = comparison(
-        scored,
-        baseline=request.baseline,
-        variant=found.variant,
-        task=found.task,
-        grouping_names=request.groupings,
-        positive=found.positive,
-        options=request.options,
-        keep_scores=True,
-        parents=found.parents,
-    )
-    kept, left_out = with_scores_only(with_scores)
-    if left_out:
-        notes.append(
-            f"Score metrics of {found.variant} leave out {left_out:,} examples on which a model "
-            "abstains or has no score."
-        )
-    if not kept.cube.n_cells:
-        return list(no_score_rows(found))
-    return list(score_rows(kept))
-
-
 
 
 def positives(
@@ -282,13 +267,6 @@ def positives(
         task: resolve_positive(names, asked) if task in fitting else None
         for task, names in classes.items()
     }
-
-
-def _named_positive(cube: Cube, positive: dict[str | None, int | None]) -> str | None:
-    for task, index in positive.items():
-        if index is not None:
-            return cube.of_task(task).label_classes[index]
-    return None
 
 
 def _fixed_side(cube: Cube, level: str | None) -> str | None:
@@ -329,9 +307,15 @@ def _member_notes(
     ]
 
 
-def _general_notes(
-    cube: Cube, request: AuditRequest, positive: dict[str | None, int | None]
+def _closing_notes(
+    cube: Cube,
+    scored: Cube | None,
+    request: AuditRequest,
+    positive: dict[str | None, int | None],
+    training: pd.DataFrame | None,
+    blocks: list[Block],
 ) -> list[str]:
+    """What a reader of the results has to know about variants, columns, scores and signs."""
     notes = []
     if len(request.variants) > 1:
         notes.append(
@@ -354,7 +338,9 @@ def _general_notes(
                 f"{missing:,} rows have no value in '{column.name}'; they are a group of their "
                 "own, outside gaps and families."
             )
-        if len(column.values) > 50 and all(_is_number(v) for v in column.values if v is not None):
+        if len(column.values) > 50 and all(
+            v is None or as_number(v) is not None for v in column.values
+        ):
             notes.append(
                 f"'{column.name}' has {len(column.values):,} different numbers, each a group of "
                 "its own; bin them into a few ranges to learn more about each."
@@ -364,13 +350,32 @@ def _general_notes(
                 f"'{column.name}' has {len(column.values):,} values; all of them are in the "
                 "tables, most are too small to tell anything."
             )
-    return notes
-
-
-def _reversed_notes(
-    cube: Cube, blocks: list[Block], positive: dict[str | None, int | None]
-) -> list[str]:
-    """Scores that rank worse than chance are most likely those of the other class."""
+    if scored is not None and scored.scores is not None and scored.scores.bins is not None:
+        bins, tied = scored.scores.bins, most_tied_share(scored, positive)
+        notes.append(
+            f"There are more than a million distinct scores, so they were rounded to {bins:,} "
+            f"bins: AUC is off by at most {tied / 2:.1g}, calibration errors by at most "
+            f"{0.5 / bins:.1g}, Brier scores by at most {1 / bins:.1g}."
+        )
+    # Where bias amplification had to take its sign from.
+    amplified = bool(request.groupings) and any(index is not None for index in positive.values())
+    if amplified and training is None:
+        notes.append(
+            "No training table was given: the sign of bias amplification and the rarer value of "
+            "TCB come from the test labels."
+        )
+    elif amplified and training is not None:
+        absent = [
+            name
+            for name in request.groupings
+            if any(column not in training for column in split_grouping(name))
+        ]
+        if absent:
+            notes.append(
+                f"The training table has no column for {some(absent)}: there the sign of bias "
+                "amplification comes from the test labels."
+            )
+    # Scores that rank worse than chance are most likely those of the other class.
     for b in blocks:
         entry = metric(b["metric"][0])
         if entry.chance is None or b["by"][0] != "overall" or "baseline" not in b:
@@ -379,57 +384,13 @@ def _reversed_notes(
         index = positive.get(task)
         if value < entry.chance and index is not None:
             name = cube.of_task(task).label_classes[index]
-            return [
+            notes.append(
                 f"The baseline's scores rank worse than chance ({entry.label} {value:.2f}): are "
                 f"they the probability of the other class than '{name}'? Scores of binary labels "
                 "are read as the probability of the positive class."
-            ]
-    return []
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _score_notes(scored: Cube, positive: dict[str | None, int | None]) -> list[str]:
-    bins = scored.scores.bins if scored.scores is not None else None
-    if bins is None:
-        return []
-
-    tied = most_tied_share(scored, positive)
-    return [
-        f"There are more than a million distinct scores, so they were rounded to {bins:,} bins: "
-        f"AUC is off by at most {tied / 2:.1g}, calibration errors by at most {0.5 / bins:.1g}, "
-        f"Brier scores by at most {1 / bins:.1g}."
-    ]
-
-
-def _sign_notes(
-    request: AuditRequest, positive: dict[str | None, int | None], training: pd.DataFrame | None
-) -> list[str]:
-    """Where bias amplification had to take its sign from."""
-    if all(index is None for index in positive.values()) or not request.groupings:
-        return []
-    if training is None:
-        return [
-            "No training table was given: the sign of bias amplification and the rarer value of "
-            "TCB come from the test labels."
-        ]
-    absent = [
-        name
-        for name in request.groupings
-        if any(column not in training for column in split_grouping(name))
-    ]
-    if not absent:
-        return []
-    return [
-        f"The training table has no column for {some(absent)}: there the sign of bias "
-        "amplification comes from the test labels."
-    ]
+            )
+            break
+    return notes
 
 
 # From given tables (or cubes) to the result of an audit, for Python, the command line and studies.
@@ -463,7 +424,6 @@ def audited(
     cubes = cube_paths(tables)
     if cubes:
         return _audit_cubes(cubes, tables, options, command, report, explain)
-
     report("reading", 0, 1)
     with align(tables, further=explain is not None) as aligned:
         result = _audit_aligned(aligned, tables, options, command, report)

@@ -116,19 +116,47 @@ def from_aligned(
             "row per example."
         )
     where = _of_task(aligned, task)
+    names = ["example_id", "label"]
+    names += ["weight"] if aligned.has_weight else []
+    names += ["cluster"] if aligned.has_cluster else []
+    names += [f"g{i}" for i in range(len(aligned.group_columns))]
+    names += [f"x{i}" for i in range(len(aligned.further_columns))]
+    names += [member.prediction for member in aligned.members]
+    if scores:
+        names += [m.score for m in aligned.members if m.score]
+        names += [m.scores for m in aligned.members if m.scores]
     table = aligned.connection.sql(
-        f"SELECT {', '.join(_selected(aligned, scores))} FROM {quote(aligned.view)}{where}"
+        f"SELECT {', '.join(map(quote, names))} FROM {quote(aligned.view)}{where}"
     ).to_arrow_table()
-    ids, order = _in_order(table)
+    ids = table.column("example_id").to_numpy()
+    if ids.dtype == object:
+        ids = np.array([str(value) for value in ids])
+    order = np.argsort(ids, kind="stable")
     table = table.take(order)
     notes = list(aligned.notes)
     classes, n_labels, label, prediction = _coded_answers(table, aligned)
     labels = classes[:n_labels]
-    kept_numbers, kept_texts = _further(table, aligned)
-    cluster, cluster_names = _clusters(table) if aligned.has_cluster else (None, ())
+    measured: dict[str, NDArray[np.float64]] = {}
+    texts: dict[str, NDArray[Any]] = {}
+    for i, name in enumerate(aligned.further_columns):
+        kind = table.schema.field(f"x{i}").type
+        if kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind):
+            measured[name] = numbers(table, f"x{i}")
+        else:
+            values, code = encode(table, f"x{i}")
+            texts[name] = np.array(values, dtype=object)[code]
+    clusters = GroupColumn.of("cluster", *encode(table, "cluster")) if aligned.has_cluster else None
+    if clusters is not None and None in clusters.values:
+        raise InputError(
+            "Some rows have no value in the cluster column. Fill them in, or give every lone "
+            "example a cluster of its own."
+        )
     score, probabilities, score_classes = (
         _read_scores(table, aligned, labels, notes) if scores else (None, None, ())
     )
+    train = training_table(aligned, labels)
+    if train is not None and task is not None and "task" in train:
+        train = train[train["task"] == task].drop(columns="task").reset_index(drop=True)
     return Answers(
         label=label,
         prediction=prediction,
@@ -140,13 +168,14 @@ def from_aligned(
         example_id=ids[order],
         has_id=aligned.has_id,
         columns=tuple(
-            _group_column(table, f"g{i}", name) for i, name in enumerate(aligned.group_columns)
+            GroupColumn.of(name, *encode(table, f"g{i}"))
+            for i, name in enumerate(aligned.group_columns)
         ),
         groupings=aligned.groupings,
-        numbers=kept_numbers,
-        texts=kept_texts,
-        cluster=cluster,
-        cluster_names=cluster_names,
+        numbers=measured,
+        texts=texts,
+        cluster=None if clusters is None else clusters.code.astype(np.int64),
+        cluster_names=() if clusters is None else tuple(map(str, clusters.values)),
         weight=numbers(table, "weight") if aligned.has_weight else None,
         score=score,
         scores=probabilities,
@@ -155,7 +184,7 @@ def from_aligned(
         if len(labels) == 2 or positive is not None
         else None,
         task=task,
-        train=_training(aligned, task, labels),
+        train=train,
         variants_table=aligned.variants_table,
         notes=tuple(notes),
     )
@@ -217,13 +246,10 @@ def from_arrays(
         found: Answer = place[inverse.reshape(values.shape)]
         return found
 
-    columns = []
-    for name, values in (groups or {}).items():
-        texts = [canonical(v) for v in values]
-        levels: tuple[str | None, ...] = class_order(t for t in texts if t is not None)
-        levels += (None,) if None in texts else ()
-        at = {level: i for i, level in enumerate(levels)}
-        columns.append(GroupColumn(name, levels, np.array([at[t] for t in texts], dtype=np.int32)))
+    columns = [
+        GroupColumn.of(name, [canonical(v) for v in values], np.arange(len(values)))
+        for name, values in (groups or {}).items()
+    ]
     held = None if cluster is None else np.unique(np.asarray(cluster), return_inverse=True)
     return Answers(
         label=coded(truth),
@@ -288,27 +314,6 @@ def _of_task(aligned: Aligned, task: str | None) -> str:
     return f" WHERE CAST(task AS VARCHAR) IN ({spelled})"
 
 
-def _selected(aligned: Aligned, scores: bool) -> list[str]:
-    names = ["example_id", "label"]
-    names += ["weight"] if aligned.has_weight else []
-    names += ["cluster"] if aligned.has_cluster else []
-    names += [f"g{i}" for i in range(len(aligned.group_columns))]
-    names += [f"x{i}" for i in range(len(aligned.further_columns))]
-    names += [member.prediction for member in aligned.members]
-    if scores:
-        names += [m.score for m in aligned.members if m.score]
-        names += [m.scores for m in aligned.members if m.scores]
-    return [quote(name) for name in names]
-
-
-def _in_order(table: pa.Table) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Identities, and the order that puts them in sequence."""
-    ids = table.column("example_id").to_numpy()
-    if ids.dtype == object:
-        ids = np.array([str(value) for value in ids])
-    return ids, np.argsort(ids, kind="stable")
-
-
 def _coded_answers(
     table: pa.Table, aligned: Aligned
 ) -> tuple[tuple[str, ...], int, Answer, Answer]:
@@ -335,39 +340,6 @@ def _code_type(n_classes: int) -> Any:
     return np.uint8 if n_classes < 2**8 - 1 else np.uint16 if n_classes < 2**16 - 1 else np.uint32
 
 
-def _group_column(table: pa.Table, role: str, name: str) -> GroupColumn:
-    values, code = encode(table, role)
-    levels: tuple[str | None, ...] = class_order(v for v in values if v is not None)
-    levels += (None,) if None in values else ()
-    at = {value: i for i, value in enumerate(levels)}
-    return GroupColumn(name, levels, np.array([at[v] for v in values], dtype=np.int32)[code])
-
-
-def _clusters(table: pa.Table) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    column = _group_column(table, "cluster", "cluster")
-    if None in column.values:
-        raise InputError(
-            "Some rows have no value in the cluster column. Fill them in, or give every lone "
-            "example a cluster of its own."
-        )
-    return column.code.astype(np.int64), tuple(str(value) for value in column.values)
-
-
-def _further(
-    table: pa.Table, aligned: Aligned
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[Any]]]:
-    measured: dict[str, NDArray[np.float64]] = {}
-    texts: dict[str, NDArray[Any]] = {}
-    for i, name in enumerate(aligned.further_columns):
-        kind = table.schema.field(f"x{i}").type
-        if kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind):
-            measured[name] = numbers(table, f"x{i}")
-        else:
-            values, code = encode(table, f"x{i}")
-            texts[name] = np.array(values, dtype=object)[code]
-    return measured, texts
-
-
 def _read_scores(
     table: pa.Table, aligned: Aligned, labels: tuple[str, ...], notes: list[str]
 ) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None, tuple[str, ...]]:
@@ -391,10 +363,3 @@ def _read_scores(
     assert vector is not None
     names = vector_classes(vector, aligned, labels)
     return score, np.ascontiguousarray(vector.transpose(1, 0, 2), dtype=np.float32), names
-
-
-def _training(aligned: Aligned, task: str | None, labels: tuple[str, ...]) -> pd.DataFrame | None:
-    train = training_table(aligned, labels)
-    if train is None or task is None or "task" not in train:
-        return train
-    return train[train["task"] == task].drop(columns="task").reset_index(drop=True)

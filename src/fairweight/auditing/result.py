@@ -88,8 +88,8 @@ class AuditResult:
             object.__setattr__(self, name, typed(name, getattr(self, name)))
         if self.variants_table is not None:
             object.__setattr__(self, "variants_table", typed(None, self.variants_table))
-        told = {name: typed(name, held) for name, held in self.explanations.items()}
-        object.__setattr__(self, "explanations", told)
+        explanations = {name: typed(name, held) for name, held in self.explanations.items()}
+        object.__setattr__(self, "explanations", explanations)
 
     @cached_property
     def places(self) -> dict[tuple[str, str, str, str], NDArray[np.intp]]:

@@ -153,7 +153,7 @@ def _typed(column: pd.Series, kind: Kind) -> pd.Series:
 
 
 def _own_kind(column: pd.Series) -> Kind:
-    """What a column holds; mixtures, dates and lists are told as text."""
+    """What a column holds; mixtures, dates and lists count as text."""
     code = column.dtype.kind
     if code != "O" or str(column.dtype) == "str":
         found: dict[str, Kind] = {"b": "truth", "i": "whole", "u": "whole", "f": "number"}
@@ -192,8 +192,8 @@ def check(
         if name in words:
             strange = (column.notna() & ~column.isin(list(words[name]))).to_numpy(dtype=bool)
             if strange.any():
-                told = shown(column[strange].iloc[0], 60)
-                refuse(strange, f"{place}.{name}", f"holds '{told}', which the audit does not have")
+                word = shown(column[strange].iloc[0], 60)
+                refuse(strange, f"{place}.{name}", f"holds '{word}', which the audit does not have")
         if column.dtype.kind in "if":
             values = column.to_numpy(dtype=float, na_value=np.nan)
             with np.errstate(invalid="ignore"):
@@ -201,8 +201,8 @@ def check(
                 if own and entry is not None and entry.kinds.get(name) == "whole":
                     beyond |= values < 0
             if beyond.any():
-                told = f"{values[beyond][0]:.3g}"
-                refuse(beyond, f"{place}.{name}", f"holds {told}, which no audit has,")
+                large = f"{values[beyond][0]:.3g}"
+                refuse(beyond, f"{place}.{name}", f"holds {large}, which no audit has,")
     if table == "results" and {"n", "status"} <= set(held.columns):
         estimated = held["status"].isna() | (held["status"] == OK)
         uncounted = (estimated & held["n"].isna()).to_numpy(dtype=bool)

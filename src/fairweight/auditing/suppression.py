@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,6 @@ from fairweight.auditing.archive import stored_cube
 from fairweight.auditing.gate.endpoints import column_of
 from fairweight.auditing.result import BOOLEAN_COLUMNS, INTEGER_COLUMNS, TEXT_COLUMNS, AuditResult
 from fairweight.auditing.schema import SUPPRESSED, Status
-
-if TYPE_CHECKING:
-    from fairweight.auditing.counts.cube import Cube
 
 LEAST = 10
 NOT_ABOUT_PEOPLE = frozenset({"n_seeds_baseline", "n_seeds_compressed", "n_family"})
@@ -29,18 +26,21 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
     from the others by subtraction: then the next smallest one is hidden too.
     """
     hidden = _hidden_names(result.data, result.groupings, least)
+
+    def small(frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Rows of fewer examples, or of a name that is hidden."""
+        few: NDArray[np.bool_] = (frame["n"] < least).fillna(False).to_numpy(dtype=bool)
+        return few | _named(frame, hidden)
+
     rows = result.results.copy()
-    small = (rows["n"] < least).fillna(False).to_numpy(dtype=bool)
-    away = small | _named(rows, hidden)
+    away = small(rows)
     for column in rows.columns:
         if column not in TEXT_COLUMNS and column not in NOT_ABOUT_PEOPLE:
             rows.loc[away, column] = (
                 pd.NA if column in INTEGER_COLUMNS | BOOLEAN_COLUMNS else np.nan
             )
-    lead = result.lead.copy()
-    unsaid = (lead["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(lead, hidden)
     bounds = result.bounds.copy()
-    few = (bounds["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(bounds, hidden)
+    few = small(bounds)
     for column in bounds.columns:
         if column.startswith(("low_", "high_")) or column in ("estimate", "n"):
             bounds.loc[few, column] = pd.NA if column == "n" else np.nan
@@ -56,7 +56,17 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
             keep &= (frame[count] >= least).to_numpy(dtype=bool)
         return frame[keep].reset_index(drop=True)
 
-    cube = _safe_cube(result, least)
+    # Examples left out: small numbers become unknown; their rows stay, so that a gate sees them.
+    left_out = result.left_out.copy()
+    unknown = small(left_out)
+    left_out.loc[unknown, "n"] = pd.NA
+    left_out.loc[unknown, "n_weighted"] = np.nan
+    # The cube stays if no cell of it is small; a part of it would show the rest by subtraction.
+    cube = stored_cube(result)
+    if cube is not None:
+        sizes = [*cube.count.tolist(), *(part.n for part in cube.left_out)]
+        if any(0 < size < least for size in sizes):
+            cube = None
     parts = result.concentration.rename(columns={"part": "group"})
     lost = parts["lost"].to_numpy(dtype=float)
     parts = shown(parts[(lost == 0) | (lost >= least)])
@@ -71,8 +81,8 @@ def suppressed(result: AuditResult, least: int = LEAST) -> AuditResult:
         concentration=parts.rename(columns={"group": "part"}),
         group_error=shown(result.group_error, None),
         bounds=bounds,
-        lead=lead[~unsaid].reset_index(drop=True),
-        left_out=_left_out(result.left_out, hidden, least),
+        lead=result.lead[~small(result.lead)].reset_index(drop=True),
+        left_out=left_out,
         explanations={},  # of single examples, individuals and small slices
         cube=cube,
         notes=(
@@ -88,26 +98,6 @@ _NO_CUBE = (
     "The counts (tables/cube.parquet) were left out too: they have cells of fewer than {} "
     "examples, and without these cells the tables would tell by subtraction what was in them."
 )
-
-
-def _safe_cube(result: AuditResult, least: int) -> Cube | None:
-    """The cube if no cell of it is small; a part of it would show the rest by subtraction."""
-    cube = stored_cube(result)
-    if cube is None:
-        return None
-    sizes = [*cube.count.tolist(), *(part.n for part in cube.left_out)]
-    return None if any(0 < size < least for size in sizes) else cube
-
-
-def _left_out(
-    frame: pd.DataFrame, hidden: set[tuple[str | None, str | None]], least: int
-) -> pd.DataFrame:
-    """Small numbers of examples left out become unknown; their rows stay, so that a gate sees."""
-    kept = frame.copy()
-    away = (kept["n"] < least).fillna(False).to_numpy(dtype=bool) | _named(kept, hidden)
-    kept.loc[away, "n"] = pd.NA
-    kept.loc[away, "n_weighted"] = np.nan
-    return kept
 
 
 def _hidden_names(

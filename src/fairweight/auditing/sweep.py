@@ -24,7 +24,6 @@ def tabulated(answers: Answers) -> AuditResult:
     `results` has accuracy and class gap of whole models, as means over members and without
     intervals or tests: nothing was compared.
     """
-
     nothing = pd.DataFrame()
     names = answers.classes[: answers.n_label_classes]
     sizes = np.bincount(answers.label, minlength=len(names))
@@ -34,29 +33,55 @@ def tabulated(answers: Answers) -> AuditResult:
         hits = np.bincount(answers.label[right], minlength=len(names))
         recall = hits / sizes  # a label class has at least one example
         base = {"variant": member.variant, "seed": member.seed, "task": answers.task}
-        overall = {**base, "by": "overall", "group": None, "class": None, "n": answers.n_examples}
-        rows.append({**overall, "metric": "accuracy", "value": float(right.mean())})
+        whole = {**base, "by": "overall", "group": None, "class": None, "n": answers.n_examples}
+        rows.append({**whole, "metric": "accuracy", "value": float(right.mean())})
         gap = float(recall.max() - recall.min())
-        rows.append({**overall, "metric": "class_gap", "value": gap})
+        rows.append({**whole, "metric": "class_gap", "value": gap})
         rows += [
             {**base, "metric": "recall", "by": "class", "group": None, "class": name, "n": n,
              "value": value}
             for name, n, value in zip(names, sizes.tolist(), recall.tolist(), strict=True)
         ]  # fmt: skip
     members = schema.frame("per_seed", rows)
+    overall = members[members["by"] == "overall"]
+    values = {key: part["value"] for key, part in overall.groupby(["variant", "metric"])}
+    means = []
+    for variant in answers.variants:
+        for metric in ("accuracy", "class_gap"):
+            before, after = values[answers.baseline, metric], values[variant, metric]
+            first, second = float(np.mean(before.to_numpy())), float(np.mean(after.to_numpy()))
+            means.append(
+                {
+                    "variant": variant, "metric": metric, "by": "overall", "scope": "model",
+                    "aggregation": "mean over members", "n": answers.n_examples,
+                    "n_seeds_baseline": len(before), "n_seeds_compressed": len(after),
+                    "baseline": first, "compressed": second, "shift": second - first,
+                    "status": "not_estimable: tabulated, not compared",
+                }
+            )  # fmt: skip
+    splits = {"test": sizes.astype(float)}
+    if answers.train is not None:
+        by_class = answers.train.groupby("label")["n"].sum()
+        splits["train"] = np.array([float(by_class.get(name, 0.0)) for name in names])
+    data = [
+        {"split": split, "task": None, "by": "class", "group": None, "class": name, "n": n,
+         "share": n / counts.sum()}
+        for split, counts in splits.items()
+        for name, n in zip(names, counts.tolist(), strict=True)
+    ]  # fmt: skip
     return AuditResult(
         baseline=answers.baseline,
         variants=answers.variants,
-        classes=answers.classes[: answers.n_label_classes],
+        classes=names,
         positive=None,
         tasks=(),
         groupings=(),
         n_examples=answers.n_examples,
-        results=_means(members, answers),
+        results=schema.frame("results", means),
         per_seed=members,
         confusion=nothing,
         reliability=nothing,
-        data=_data(answers),
+        data=pd.DataFrame(data),
         power=nothing,
         concentration=nothing,
         group_error=nothing,
@@ -70,44 +95,3 @@ def tabulated(answers: Answers) -> AuditResult:
         ),
         variants_table=answers.variants_table,
     )
-
-
-
-
-def _means(members: pd.DataFrame, answers: Answers) -> pd.DataFrame:
-
-    overall = members[members["by"] == "overall"]
-    values: dict[tuple[str, str], list[float]] = {}
-    for variant, metric, value in overall[["variant", "metric", "value"]].itertuples(index=False):
-        values.setdefault((str(variant), str(metric)), []).append(float(value))
-    rows: list[dict[str, Any]] = []
-    for variant in answers.variants:
-        for metric in ("accuracy", "class_gap"):
-            before, after = values[answers.baseline, metric], values[variant, metric]
-            means = float(np.mean(before)), float(np.mean(after))
-            rows.append(
-                {
-                    "variant": variant, "metric": metric, "by": "overall", "scope": "model",
-                    "aggregation": "mean over members", "n": answers.n_examples,
-                    "n_seeds_baseline": len(before), "n_seeds_compressed": len(after),
-                    "baseline": means[0], "compressed": means[1], "shift": means[1] - means[0],
-                    "status": "not_estimable: tabulated, not compared",
-                }
-            )  # fmt: skip
-    return schema.frame("results", rows)
-
-
-def _data(answers: Answers) -> pd.DataFrame:
-    """Examples per split and class."""
-    names = answers.classes[: answers.n_label_classes]
-    sizes = {"test": np.bincount(answers.label, minlength=len(names)).astype(float)}
-    if answers.train is not None:
-        by_class = answers.train.groupby("label")["n"].sum()
-        sizes["train"] = np.array([float(by_class.get(name, 0.0)) for name in names])
-    rows = [
-        {"split": split, "task": None, "by": "class", "group": None, "class": name, "n": n,
-         "share": n / counts.sum()}
-        for split, counts in sizes.items()
-        for name, n in zip(names, counts.tolist(), strict=True)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)

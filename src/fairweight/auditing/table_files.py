@@ -69,23 +69,26 @@ def write_csv(connection: duckdb.DuckDBPyConnection, frame: pd.DataFrame, path: 
 
     try:
         with _beside(path) as place:
-            connection.register("frame", _guarded(frame))
-            columns = ", ".join(_column(str(name), str(frame[name].dtype)) for name in frame)
-            query = f"COPY (SELECT {columns} FROM frame) TO ? (FORMAT csv, HEADER)"
+            columns, changed = [], {}
+            for name, column in frame.items():
+                quoted = '"' + str(name).replace('"', '""') + '"'
+                if str(column.dtype).startswith("float"):  # NaN is null
+                    quoted = f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END AS {quoted}"
+                columns.append(quoted)
+                if column.dtype.kind in "OUSTV":  # text is made safe for a spreadsheet
+                    cells = {v: cell_text(v) for v in column.unique() if isinstance(v, str)}
+                    if any(before != after for before, after in cells.items()):
+                        changed[str(name)] = column.astype(object).map(
+                            lambda v, c=cells: c.get(v, v)
+                        )
+            connection.register("frame", frame.assign(**changed))
+            query = f"COPY (SELECT {', '.join(columns)} FROM frame) TO ? (FORMAT csv, HEADER)"
             connection.execute(query, [str(place)])
     except duckdb.IOException as error:
         # DuckDB says only in words what the system answered; whoever writes the folder needs both.
         code = errno.ENOSPC if "No space left" in str(error) else errno.EIO
         raise OSError(code, os.strerror(code), str(path)) from error
     return path
-
-
-def _column(name: str, dtype: str) -> str:
-    """A column in SQL; NaN is null."""
-    quoted = '"' + name.replace('"', '""') + '"'
-    if dtype.startswith("float"):
-        return f"CASE WHEN isnan({quoted}) THEN NULL ELSE {quoted} END AS {quoted}"
-    return quoted
 
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")  # the last four are full width
@@ -101,18 +104,6 @@ def cell_text(text: str) -> str:
     if _FORMULA.match(text) and not _PLAIN_NUMBER.fullmatch(text):
         return "'" + text
     return text
-
-
-def _guarded(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with every text cell safe for a spreadsheet."""
-    changed = {}
-    for name in frame.columns:
-        if frame[name].dtype.kind not in "OUSTV":
-            continue
-        cells = {v: cell_text(v) for v in frame[name].unique() if isinstance(v, str)}
-        if any(before != after for before, after in cells.items()):
-            changed[name] = frame[name].astype(object).map(lambda v, c=cells: c.get(v, v))
-    return frame.assign(**changed)
 
 
 # Rows as plain values.
@@ -216,18 +207,13 @@ def read_parquet(folder: Path, name: str, table: str, rows: int | None) -> pd.Da
         ) from error
     kinds = TABLES[table].kinds if table in TABLES else {}
     for column, kind in zip(held.column_names, held.schema.types, strict=True):
-        import pyarrow.types as types
-
-        number = types.is_floating(kind) or types.is_integer(kind)
-        text = types.is_string(kind) or types.is_large_string(kind)
-        truth = types.is_boolean(kind)
-        if not bool(
-        types.is_null(kind)
-        or {"text": text, "number": number, "whole": number, "truth": truth}.get(
-            kinds.get(column, "mixed"), text or number or truth
-        )
-    ):
-            form = schema.FORMS[kinds.get(column, "mixed")]
+        number = pa.types.is_floating(kind) or pa.types.is_integer(kind)
+        text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        truth = pa.types.is_boolean(kind)
+        wanted = kinds.get(column, "mixed")
+        fits = {"text": text, "number": number, "whole": number, "truth": truth}
+        if not (pa.types.is_null(kind) or fits.get(wanted, text or number or truth)):
+            form = schema.FORMS[wanted]
             raise other_form(f"{table}.{column}", f"should be {form} or empty, not {kind}")
     try:
         made = held.to_pandas(
@@ -236,5 +222,3 @@ def read_parquet(folder: Path, name: str, table: str, rows: int | None) -> pd.Da
     except (pa.ArrowException, UnicodeError, ValueError) as error:
         raise InputError(f"'{name}' beside audit.json holds text that is no UTF-8.") from error
     return schema.typed(table, made)
-
-

@@ -66,7 +66,12 @@ class Vocabulary:
         return notes
 
     def _measured(self, force: bool) -> str | None:
-        fractions = [name for name in self.labels if _has_fraction(name)]
+        numbers = {name: as_number(name) for name in self.labels}
+        fractions = [
+            name
+            for name, number in numbers.items()
+            if number is not None and math.isfinite(number) and not number.is_integer()
+        ]
         if len(fractions) <= MOST_FRACTIONS:
             return None
         what = f"{len(fractions):,} labels are numbers with fractions ({some(fractions)})"
@@ -150,9 +155,9 @@ def some(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
 
 
-def _has_fraction(text: str) -> bool:
+def as_number(text: str) -> float | None:
+    """The number that a text is; None where it is none."""
     try:
-        number = float(text)
+        return float(text)
     except ValueError:
-        return False
-    return math.isfinite(number) and not number.is_integer()
+        return None

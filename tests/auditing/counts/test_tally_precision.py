@@ -56,6 +56,6 @@ def test_weights_stay_in_double_precision() -> None:
 @pytest.mark.parametrize("n_possible", [40, 10_000])
 def test_keys_are_numbered_alike_with_and_without_sorting(n_possible: int) -> None:
     keys = np.random.default_rng(4).integers(0, 40, 300)
-    used, number = module._numbered(keys, n_possible)
+    used, number = module.numbered(keys, n_possible)
     assert used.tolist() == sorted(set(keys.tolist()))
     assert (used[number] == keys).all()

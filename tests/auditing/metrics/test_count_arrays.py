@@ -9,14 +9,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from fairweight.auditing.counts.counts import counts_of
 from fairweight.auditing.counts.groupings import resolve_positive
 from fairweight.auditing.metrics.arrays import code_levels, count_arrays
 from fairweight.errors import InputError, UnknownNameError
 
 
 def test_by_hand() -> None:
-    counts = counts_of(["a", "a", "a", "b", "b"], ["a", "b", None, "b", "zebra"])
+    counts = count_arrays(["a", "a", "a", "b", "b"], ["a", "b", None, "b", "zebra"])
     assert counts.classes == ("a", "b")
     assert counts.label.tolist() == [3, 2]
     assert counts.predicted.tolist() == [1, 2]  # the zebra is nobody's

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairweight.auditing.counts.counts import Counts, counts_of
+from fairweight.auditing.counts.counts import Counts
+from fairweight.auditing.metrics.arrays import count_arrays
 from fairweight.auditing.metrics.rates import summary_of
 from fairweight.auditing.metrics.registry import (
     auc_loss,
@@ -88,7 +89,7 @@ def test_scores_by_hand() -> None:
 
 def value(name: str, y: Any, prediction: Any, positive: object) -> float:
     entry = metric(name)
-    held = counts_of(y, prediction, positive=positive)
+    held = count_arrays(y, prediction, positive=positive)
     return float(summary_of(entry, entry.function(held), held))
 
 
@@ -120,7 +121,7 @@ def test_no_set_of_changes_costs_more(name: str, n_classes: int) -> None:
             continue
         looked += 1
         positive = 1 if n_classes == 2 else None
-        held = counts_of(y, base, positive=positive)
+        held = count_arrays(y, base, positive=positive)
         before = value(name, y, base, positive)
         wide = Counts(
             held.label[None], held.predicted[None], held.correct[None], np.zeros(1),
@@ -147,7 +148,7 @@ def test_no_changed_scores_cost_more_auc() -> None:
         changed = score.copy()
         places = rng.choice(n, 2, replace=False)
         changed[places] = np.where(y[places] == 1, -1.0, 2.0)  # to the wrong end
-        held = counts_of(y, y, positive=1)
+        held = count_arrays(y, y, positive=1)
         wide = Counts(
             held.label[None], held.predicted[None], held.correct[None], np.zeros(1),
             held.classes, held.positive,

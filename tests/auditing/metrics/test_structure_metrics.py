@@ -7,8 +7,9 @@ import pytest
 import scipy.stats
 
 from fairweight import metrics
-from fairweight.auditing.counts.counts import Counts, counts_of
+from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.metrics import gaps, harm, metric
+from fairweight.auditing.metrics.arrays import count_arrays
 from fairweight.auditing.metrics.gaps import ppv_ratios, worst_level
 from fairweight.auditing.metrics.harm import class_impact
 
@@ -107,7 +108,7 @@ def test_ppv_ratios_by_hand() -> None:
     label = [1, 0, 1, 1, 0, 1]
     pred = [1, 1, 1, 1, 1, 0]
     group = ["a", "a", "b", "b", "c", "c"]
-    counts = counts_of(label, pred, sensitive_features=group)  # PPV 1/2, 2/2, 0/1
+    counts = count_arrays(label, pred, sensitive_features=group)  # PPV 1/2, 2/2, 0/1
     np.testing.assert_allclose(ppv_ratios(counts), [0.5, 1, 0])
-    never = counts_of(label, [0, 0, 1, 1, 1, 0], sensitive_features=group)
+    never = count_arrays(label, [0, 0, 1, 1, 1, 0], sensitive_features=group)
     assert np.isnan(ppv_ratios(never)).all()  # "a" is never selected: it could be the highest

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import fairweight.auditing.mitigate.apply_overrides as shipped
-from fairweight.auditing.counts.counts import counts_of
 from fairweight.auditing.metrics import amplification
+from fairweight.auditing.metrics.arrays import count_arrays
 from fairweight.auditing.mitigate.override_curves import override_curves
 from fairweight.auditing.mitigate.overrides import (
     OverrideTable,
@@ -109,7 +109,7 @@ def test_amplification_is_the_audits_own_and_chooses_tasks() -> None:
 
 def _amplification(answers, prediction) -> float:  # type: ignore[no-untyped-def]
     column = answers.columns[0]
-    counts = counts_of(answers.label, prediction, sensitive_features=column.code, positive=1)
+    counts = count_arrays(answers.label, prediction, sensitive_features=column.code, positive=1)
     sides = amplification.sides_of(counts, None)
     return float(amplification.bias_amplification(counts, sides).max())
 

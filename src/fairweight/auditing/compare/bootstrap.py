@@ -78,7 +78,7 @@ def model_limits(
         nothing = np.full((len(levels), len(observed)), np.nan)
         return nothing, nothing
     if entry.linear:
-        reach = -_t(_degrees(estimand), levels[:, None] / 2) * _error(c, found, part)
+        reach = -stdtrit(_degrees(estimand), levels[:, None] / 2) * _error(c, found, part)
         return cut(estimand, (observed - reach, observed + reach), part)
     assert found.bootstrap is not None
     draws: Floats = getattr(found.bootstrap, part)
@@ -119,11 +119,6 @@ def _degrees(estimand: Estimand) -> Floats:
     return made
 
 
-def _t(degrees: Floats, tail: Floats) -> Floats:
-    quantile: Floats = stdtrit(degrees, tail)
-    return quantile
-
-
 def cut(estimand: Estimand, limits: Limits, part: Part) -> Limits:
     """Limits within the metric's range; a change may span it in either direction."""
     entry = estimand.metric
@@ -143,7 +138,8 @@ def widened(estimand: Estimand, value: Floats, limits: Limits, level: float | Fl
     if not few.any():
         return limits
     tail = np.asarray(level) / 2
-    factor = np.where(few, _t(np.where(few, _degrees(estimand), 1.0), tail) / ndtri(tail), 1.0)
+    degrees = np.where(few, _degrees(estimand), 1.0)
+    factor = np.where(few, stdtrit(degrees, tail) / ndtri(tail), 1.0)
     low, high = (value + (side - value) * factor for side in limits)
     return np.fmin(limits[0], low), np.fmax(limits[1], high)
 
@@ -179,13 +175,6 @@ def _inflated(
         for level in levels
     ]
     return np.stack([low for low, _ in made]), np.stack([high for _, high in made])
-
-
-def units_name(c: Comparison) -> str:
-    """What is sampled."""
-    return "clusters" if c.cube.unit_is_cluster else "examples"
-
-
 
 
 def _state(
@@ -298,20 +287,17 @@ def two_way_values(c: Comparison, estimand: Estimand, found: Replicated, part: P
         members.append((units[name][0].var(axis=0, ddof=1) / k, k - 1))
         own = found.spread.get(name, np.zeros(value.shape[1]))
         interactions.append((own / (k * (k - 1)), (k - 1) * others))
-    return two_way(value[0], members, (_over_examples(c, found, part), others), interactions)
-
-
-def _over_examples(c: Comparison, found: Replicated, part: Part) -> Floats:
-    """Variance over examples (clusters) of a mean over units, from draws or in closed form."""
+    # The variance over examples (clusters) of a mean over units, in closed form or from draws.
     if found.influence is not None:
         signs = {"baseline": (1.0, 0.0), "compressed": (0.0, 1.0), "change": (-1.0, 1.0)}[part]
         weights = [w * sign for w, sign in zip(c.unit_weights, signs, strict=True)]
-        return found.influence.variance(np.concatenate(weights))
-    drawn: Floats = getattr(found.by_unit or found.bootstrap, part)
-    several = np.isfinite(drawn).sum(axis=0) > 1
-    spread = np.full(drawn.shape[1], np.nan)
-    spread[several] = np.nanvar(drawn[:, several], axis=0, ddof=1)
-    return spread
+        over_examples = found.influence.variance(np.concatenate(weights))
+    else:
+        drawn: Floats = getattr(found.by_unit or found.bootstrap, part)
+        several = np.isfinite(drawn).sum(axis=0) > 1
+        over_examples = np.full(drawn.shape[1], np.nan)
+        over_examples[several] = np.nanvar(drawn[:, several], axis=0, ddof=1)
+    return two_way(value[0], members, (over_examples, others), interactions)
 
 
 def _has_members(found: Replicated) -> bool:
@@ -320,7 +306,7 @@ def _has_members(found: Replicated) -> bool:
     return own or found.resampled is not None
 
 
-# Families: the values of a estimand with the limits, the test and the words of one rule.
+# Families: the values of an estimand with the limits, the test and the words of one rule.
 
 LimitsOf: TypeAlias = Callable[[Floats, Part], Limits]  # levels (L,), which part → (L, rows) each
 
@@ -378,7 +364,7 @@ def _undrawn(c: Comparison, estimand: Estimand, found: Replicated, p: Floats) ->
     entry, state = estimand.metric, _state(c, estimand, found.observed, found)
     how = np.full(len(state), f"none: {entry.no_limits}", dtype=object)
     if entry.linear:
-        how[:] = f"t over {units_name(c)}"
+        how[:] = f"t over {'clusters' if c.cube.unit_is_cluster else 'examples'}"
         how[few_changes(state)] = FEW_CHANGES
     limits = partial(model_limits, c, estimand, found)
     return _family(
@@ -496,7 +482,7 @@ def _family(
     members: bool = False,
     columns: Mapping[str, Floats] | None = None,
 ) -> Family:
-    """The parts that a estimand has as estimates; limits of the rows that may have some.
+    """The parts that an estimand has as estimates; limits of the rows that may have some.
 
     `moves` says which rows of a part have limits at the audit's level; groups that are too small
     have none at smaller levels.

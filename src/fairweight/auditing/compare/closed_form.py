@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,50 +26,29 @@ from fairweight.auditing.intervals.proportion import mcnemar, tango, tango_test,
 from fairweight.auditing.metrics.registry import Event, Metric
 from fairweight.base.types import Floats
 
-
-@dataclass(frozen=True)
-class Paired:
-    """A yes-or-no event of two models on the same examples: for each, and for one alone."""
-
-    n: Floats
-    baseline: Floats
-    compressed: Floats
-    baseline_only: Floats
-    compressed_only: Floats
-
-    def each(self, change: Callable[[Floats], Floats]) -> Paired:
-        """The same change made to all five counts."""
-        return Paired(*(np.asarray(change(part), dtype=float) for part in self.parts))
-
-    @property
-    def parts(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        return (
-            self.n,
-            self.baseline,
-            self.compressed,
-            self.baseline_only,
-            self.compressed_only,
-        )
+# A yes-or-no event of two models on the same examples, (5, …): examples, on how many of them it
+# happened in the baseline and in the compressed model, and in one of the two alone.
+Paired: TypeAlias = Floats
 
 
 def closed_rates(c: Comparison, metric: Metric, kind: str) -> Family | None:
     """Rates of the metric's event in all rows of a kind; None where it has no such rows."""
     event = metric.event
     assert event is not None
+    crossed = kind in ("class", "group*class")
     slots: list[Slots] = []
     inside: list[Paired] = []
     for grouping in groupings_of(c, kind):
         p = c.pairs[grouping.name]
-        table = _by_class(p, event) if _crossed(kind) else _by_slice(p, event, c.positive)
+        table = _by_class(p, event) if crossed else _by_slice(p, event, c.positive)
         if table is None:
             return None
-        flat = table.each(lambda part: part.reshape(-1))
-        names = slots_of(c, grouping, kind)
-        keep = flat.n > 0 if kind == "group*class" else np.ones(len(flat.n), bool)
-        slots.append(kept_slots(names, keep))
-        inside.append(flat.each(lambda part, keep=keep: part[keep]))  # type: ignore[misc]
+        flat = table.reshape(5, -1)
+        keep = flat[0] > 0 if kind == "group*class" else np.ones(flat.shape[1], bool)
+        slots.append(kept_slots(slots_of(c, grouping, kind), keep))
+        inside.append(flat[:, keep])
     # Rows share out the examples unless every class's row counts the examples of all the others.
-    shared = not _crossed(kind) or event.happens in ("correct", "wrong")
+    shared = not crossed or event.happens in ("correct", "wrong")
     return _family(c, metric, slots, inside, kind, partition=shared and kind != "overall")
 
 
@@ -83,39 +62,35 @@ def closed_flags(
     events = (np.ones(len(first), bool), first, second, first & ~second, second & ~first)
     for grouping in groupings_of(c, kind):
         size = len(grouping.levels)
-        inside.append(Paired(*(sums(grouping.code, c.cube.count * e, size) for e in events)))
+        inside.append(np.stack([sums(grouping.code, c.cube.count * e, size) for e in events]))
         slots.append(slots_of(c, grouping, kind))
     return _family(c, metric, slots, inside, kind, partition=kind != "overall")
 
 
-def _crossed(kind: str) -> bool:
-    return kind in ("class", "group*class")
-
-
 def _by_class(p: Pairs, event: Event) -> Paired:
-    """The event for every slice and class, (S, C)."""
-    if event.happens == "correct":
-        return Paired(p.label, *p.correct, p.lost, p.gained)
-    if event.happens == "wrong":
-        wrong = (p.label - p.correct[0], p.label - p.correct[1])
-        return Paired(p.label, *wrong, p.gained, p.lost)
-    if event.given == "not_label":
-        false = (p.predicted[0] - p.correct[0], p.predicted[1] - p.correct[1])
-        return Paired(p.n[:, None] - p.label, *false, p.fp_lost, p.fp_gained)
+    """The event for every slice and class, (5, S, C)."""
     everyone = np.broadcast_to(p.n[:, None], p.label.shape)
-    return Paired(everyone, *p.predicted, p.lost + p.fp_lost, p.gained + p.fp_gained)
+    if event.happens == "correct":
+        counts = p.label, *p.correct, p.lost, p.gained
+    elif event.happens == "wrong":
+        counts = p.label, p.label - p.correct[0], p.label - p.correct[1], p.gained, p.lost
+    elif event.given == "not_label":
+        false = p.predicted[0] - p.correct[0], p.predicted[1] - p.correct[1]
+        counts = everyone - p.label, *false, p.fp_lost, p.fp_gained
+    else:
+        counts = everyone, *p.predicted, p.lost + p.fp_lost, p.gained + p.fp_gained
+    return np.stack(counts)
 
 
 def _by_slice(p: Pairs, event: Event, positive: int | None) -> Paired | None:
     """The event per slice: of everyone, or of the positive class; None where it needs one."""
     if event.happens == "abstained":
-        return Paired(p.n, *p.abstained, p.abstained_lost, p.abstained_gained)
+        return np.stack([p.n, *p.abstained, p.abstained_lost, p.abstained_gained])
     table = _by_class(p, event)
     if event.given == "all" and event.happens in ("correct", "wrong"):
-        return table.each(lambda part: part.sum(axis=-1))
-    if positive is None:
-        return None
-    return table.each(lambda part: part[:, positive])
+        everyone: Paired = table.sum(axis=-1)
+        return everyone
+    return None if positive is None else table[..., positive]
 
 
 def _family(
@@ -129,52 +104,41 @@ def _family(
 ) -> Family | None:
     if not slots:
         return None
-    t = _concatenate(inside)
-    nothing = np.full(len(t.n), np.nan)
+    n, baseline_n, compressed_n, lost, gained = np.concatenate(inside, axis=1)
+    rest = np.concatenate([part.sum(axis=1, keepdims=True) - part for part in inside], axis=1)
+    sides = n, lost, gained, rest[0], rest[3], rest[4]
+    nothing = np.full(len(n), np.nan)
     compared = partition and kind != "group*class"
-    rest = _concatenate([part.each(lambda x: x.sum() - x) for part in inside])
     with np.errstate(invalid="ignore", divide="ignore"):
-        shift = (t.compressed_only - t.baseline_only) / t.n
-        other = (rest.compressed_only - rest.baseline_only) / rest.n
-        discordance = (t.compressed_only + t.baseline_only) / t.n
-        rates = t.baseline / t.n, t.compressed / t.n
-    sides = (
-        *(t.n, t.baseline_only, t.compressed_only),
-        *(rest.n, rest.baseline_only, rest.compressed_only),
-    )
-    p_value = mcnemar(t.baseline_only, t.compressed_only, exact=c.options.exact)
+        shift, other = (gained - lost) / n, (rest[4] - rest[3]) / rest[0]
+        discordance = (gained + lost) / n
+        rates = baseline_n / n, compressed_n / n
+    p_value = mcnemar(lost, gained, exact=c.options.exact)
     baseline, compressed = (
-        Estimate.closed(rate, partial(wilson, right, t.n, modified=True))
-        for rate, right in zip(rates, (t.baseline, t.compressed), strict=True)
+        Estimate.closed(rate, partial(wilson, right, n, modified=True))
+        for rate, right in zip(rates, (baseline_n, compressed_n), strict=True)
     )
-    none = limits_where(np.zeros(len(t.n), dtype=bool), None)
+    none = limits_where(np.zeros(len(n), dtype=bool), None)
     return Family(
         metric,
         join_slots(slots, kind),
-        t.n,
+        n,
         compressed,
         baseline,
         Estimate.closed(
             shift,
-            lambda alpha: tango(t.n, t.baseline_only, t.compressed_only, alpha),
-            np.where(t.n > 0, p_value, np.nan),
+            partial(tango, n, lost, gained),
+            np.where(n > 0, p_value, np.nan),
         ),
-        Estimate.closed(
-            shift - other, lambda alpha: excess_interval(*sides, alpha), excess_test(*sides)
-        )
+        Estimate.closed(shift - other, partial(excess_interval, *sides), excess_test(*sides))
         if compared
         else Estimate.closed(nothing, none, nothing),
         n_clusters=nothing,
         interval="tango",
         members=np.stack(rates),
         sums=Sums(
-            zero_p=2 * ndtr(-np.abs(tango_test(t.n, t.baseline_only, t.compressed_only, 0.0))),
+            zero_p=2 * ndtr(-np.abs(tango_test(n, lost, gained, 0.0))),
             discordance=discordance,
-            design_effect=np.ones(len(t.n)),
+            design_effect=np.ones(len(n)),
         ),
     )
-
-
-def _concatenate(tables: Sequence[Paired]) -> Paired:
-    columns = zip(*(table.parts for table in tables), strict=True)
-    return Paired(*(np.concatenate(parts) for parts in columns))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.retraining import retraining
 from fairweight.auditing.counts.counts import Counts, sums
-from fairweight.auditing.counts.cube import Cube, Scores, compact, with_own_classes
+from fairweight.auditing.counts.cube import Cube, compact, with_own_classes
 from fairweight.auditing.counts.groupings import Grouping, groupings, whole
 from fairweight.auditing.metrics.registry import Event
 from fairweight.auditing.pairing import Pairing, Parents, pair_members
@@ -230,14 +230,20 @@ def comparison(
     """
     members = cube.member_indices(baseline) + cube.member_indices(variant)
     loose = task is not None and not cube.unit_is_cluster and not keep_units
-    projected = replace(
-        cube.of_task(task),
-        members=tuple(cube.members[m] for m in members),
-    )
+    projected = cube.of_task(task)
+    scores = projected.scores if keep_scores else None
+    if scores is not None:
+        scores = replace(
+            scores,
+            score=None if scores.score is None else scores.score[:, members],
+            vector=None if scores.vector is None else scores.vector[:, members],
+            rank=None if scores.rank is None else scores.rank[:, members],
+        )
     projected = replace(
         projected,
+        members=tuple(cube.members[m] for m in members),
         prediction=projected.prediction[:, members],
-        scores=_project(projected.scores, members) if keep_scores else None,
+        scores=scores,
         unit=None if loose else projected.unit,
         unit_names=() if loose else projected.unit_names,
     )
@@ -254,17 +260,6 @@ def comparison(
         stream=stream,
         parents=parents or {},
         signs=signs,
-    )
-
-
-def _project(scores: Scores | None, members: list[int]) -> Scores | None:
-    if scores is None:
-        return None
-    return replace(
-        scores,
-        score=None if scores.score is None else scores.score[:, members],
-        vector=None if scores.vector is None else scores.vector[:, members],
-        rank=None if scores.rank is None else scores.rank[:, members],
     )
 
 
@@ -318,6 +313,11 @@ def slots_of(c: Comparison, grouping: Grouping, kind: str) -> Slots:
         )
     nobody = np.full(len(levels), None, dtype=object)
     return Slots("group", kind, levels, nobody, grouping.missing, clusters)
+
+
+def all_slots(c: Comparison, kind: str) -> Slots:
+    """The rows of a kind, of all groupings that have them."""
+    return join_slots([slots_of(c, g, kind) for g in groupings_of(c, kind)], kind)
 
 
 def plain_slots(
@@ -434,11 +434,40 @@ class Outcomes:
 
 def event_outcomes(c: Comparison, event: Event, kind: str) -> Iterator[Outcomes]:
     """All rows of a kind, in parts that fit into memory; nothing where the event has none."""
+    cube, n_classes = c.cube, len(c.classes)
+    everyone = np.arange(cube.n_cells)
+    by_class = kind in ("class", "group*class")
     for grouping in groupings_of(c, kind):
-        if kind in ("class", "group*class"):
-            yield from _by_class(c, grouping, event, kind)
-        else:
-            yield from _by_level(c, grouping, event, kind)
+        slots, level = slots_of(c, grouping, kind), grouping.code.astype(np.int64)
+        if not by_class:
+            cells = everyone
+            if event.given != "all" or event.happens not in ("correct", "wrong", "abstained"):
+                if c.positive is None:
+                    continue
+                if event.given == "label":
+                    cells = np.flatnonzero(cube.label == c.positive)
+                elif event.given == "not_label":
+                    cells = np.flatnonzero(cube.label != c.positive)
+            target = np.full(len(cells), -2 if c.positive is None else c.positive)
+            yield Outcomes(slots, cells, level[cells], _happens(c, event, cells, target), True)
+        elif event.happens in ("correct", "wrong"):
+            row = level * n_classes + cube.label
+            yield Outcomes(slots, everyone, row, _happens(c, event, everyone, cube.label), True)
+        elif event.happens != "abstained" and not too_many_entries(c):
+            # Every example counts in the rows of all (other) classes.
+            of_class = np.tile(np.arange(n_classes), len(grouping.levels))
+            together = max(1, AT_ONCE // max(1, cube.n_cells * len(cube.members)))
+            for start in range(0, n_classes, together):
+                chosen = np.arange(start, min(start + together, n_classes))
+                every_cell = np.repeat(everyone, len(chosen))
+                every_class = np.tile(chosen, cube.n_cells)
+                if event.given == "not_label":
+                    keep = cube.label[every_cell] != every_class
+                    every_cell, every_class = every_cell[keep], every_class[keep]
+                row = level[every_cell] * len(chosen) + (every_class - start)
+                here = (of_class >= start) & (of_class < start + len(chosen))
+                happens = _happens(c, event, every_cell, every_class)
+                yield Outcomes(kept_slots(slots, here), every_cell, row, happens, False)
 
 
 def cell_outcomes(
@@ -457,48 +486,6 @@ def cell_outcomes(
 def too_many_entries(c: Comparison) -> bool:
     """Whether rates that count every example in every class's row are left out."""
     return c.cube.n_cells * len(c.classes) > MOST_ENTRIES
-
-
-def _by_level(c: Comparison, grouping: Grouping, event: Event, kind: str) -> Iterator[Outcomes]:
-    cube = c.cube
-    cells = np.arange(cube.n_cells)
-    of_everyone = event.given == "all" and event.happens in ("correct", "wrong", "abstained")
-    if not of_everyone:
-        if c.positive is None:
-            return
-        if event.given == "label":
-            cells = np.flatnonzero(cube.label == c.positive)
-        elif event.given == "not_label":
-            cells = np.flatnonzero(cube.label != c.positive)
-    row = grouping.code[cells].astype(np.int64)
-    target = np.full(len(cells), -2 if c.positive is None else c.positive)
-    yield Outcomes(slots_of(c, grouping, kind), cells, row, _happens(c, event, cells, target), True)
-
-
-def _by_class(c: Comparison, grouping: Grouping, event: Event, kind: str) -> Iterator[Outcomes]:
-    cube, n_classes = c.cube, len(c.classes)
-    cells = np.arange(cube.n_cells)
-    level = grouping.code.astype(np.int64)
-    slots = slots_of(c, grouping, kind)
-    if event.happens in ("correct", "wrong"):
-        row = level * n_classes + cube.label
-        yield Outcomes(slots, cells, row, _happens(c, event, cells, cube.label), True)
-        return
-    if event.happens == "abstained" or too_many_entries(c):
-        return
-    of_class = np.tile(np.arange(n_classes), len(grouping.levels))
-    together = max(1, AT_ONCE // max(1, cube.n_cells * len(cube.members)))
-    for start in range(0, n_classes, together):
-        chosen = np.arange(start, min(start + together, n_classes))
-        every_cell = np.repeat(cells, len(chosen))
-        every_class = np.tile(chosen, cube.n_cells)
-        if event.given == "not_label":
-            keep = cube.label[every_cell] != every_class
-            every_cell, every_class = every_cell[keep], every_class[keep]
-        row = level[every_cell] * len(chosen) + (every_class - start)
-        here = (of_class >= start) & (of_class < start + len(chosen))
-        happens = _happens(c, event, every_cell, every_class)
-        yield Outcomes(kept_slots(slots, here), every_cell, row, happens, False)
 
 
 def _happens(

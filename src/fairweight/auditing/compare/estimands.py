@@ -16,8 +16,8 @@ from fairweight.auditing.compare.comparison import (
     Names,
     Slots,
     TrainingCounts,
+    all_slots,
     groupings_of,
-    join_slots,
     kept_slots,
     plain_slots,
     slots_of,
@@ -88,23 +88,46 @@ def impossible(c: Comparison, entry: Metric) -> str | None:
     return None
 
 
-def sizes(c: Comparison, grouping: Grouping) -> Floats:
-    """Examples in each level."""
-    return sums(grouping.code, c.cube.count, len(grouping.levels))
+def sizes(c: Comparison, *groupings: Grouping) -> Floats:
+    """Examples in each level of the groupings, one grouping after the other."""
+    return np.concatenate([sums(g.code, c.cube.count, len(g.levels)) for g in groupings])
+
+
+def each_side(
+    value: Callable[..., Floats], name: str = "", keep: NDArray[np.bool_] | None = None, *more: Any
+) -> Evaluate:
+    """A function of one side's counts in (some levels of) a grouping, of either side by itself."""
+
+    def evaluate(both: Both) -> PerMember:
+        sides = both[name] if keep is None else both.levels(name, keep)
+        base, compressed = (np.asarray(value(side, *more)) for side in sides)
+        return PerMember(base, compressed)
+
+    return evaluate
 
 
 def _values(c: Comparison, entry: Metric, training: TrainingCounts | None) -> Iterator[Estimand]:
+    """Functions of one model's counts: overall, by class and by group."""
     reason = impossible(c, entry)
     if reason is None and entry.per_class and len(c.classes) == 2 and c.positive is None:
         reason = NO_POSITIVE
     closed = entry.kind == "rate"  # rates have a closed form wherever they are of one class
-    function = _with_training(c, entry, training)
+    function: Callable[[Counts], Floats] = entry.function
+    if entry.reference == "rarer" and len(c.classes) == 2:
+        reference = training.counts(c, c.whole) if training else None
+        rarer, _ = rarer_value(reference if reference is not None else _labels(c, c.whole))
+        function = lambda counts: np.asarray(entry.function(counts, rarer))  # noqa: E731
     if entry.per_class and "class" in entry.by and not closed:
+        # The denominators of precision: examples that any member predicts as the class.
+        cube, n_classes = c.cube, len(c.classes)
+        cells = np.arange(cube.n_cells)
+        known = (cube.prediction >= 0) & (cube.prediction < n_classes)
+        pairs = np.unique((cells[:, None] * n_classes + cube.prediction)[known])
         yield Estimand(
             entry,
             slots_of(c, c.whole, "class"),
-            _class_sizes(c),
-            _per_class(function),
+            sums(pairs % n_classes, cube.count[pairs // n_classes], n_classes),
+            each_side(lambda counts: function(counts)[..., 0, :]),
             changed=partial(changed_predictions, c, entry.changed, [c.whole], by_class=True),
         )
     if closed and reason is None and c.positive is not None:
@@ -112,17 +135,22 @@ def _values(c: Comparison, entry: Metric, training: TrainingCounts | None) -> It
     if reason is not None:
         yield _without_value(c, entry, "overall", reason)
         return
+    for kind, chosen in _slices(c, entry):
+        yield Estimand(
+            entry,
+            all_slots(c, kind),
+            sizes(c, *chosen),
+            per_slice(c, entry, function, chosen, rest=kind != "overall"),
+            changed=changed_in(c, entry, chosen),
+        )
+
+
+def _slices(c: Comparison, entry: Metric) -> Iterator[tuple[str, list[Grouping]]]:
+    """Kinds of rows that are slices of the examples, with their groupings."""
     for kind in ("overall", "group", "intersection"):
         chosen = groupings_of(c, kind)
-        level = "group" if kind == "intersection" else kind
-        if chosen and level in entry.by:
-            yield Estimand(
-                entry,
-                join_slots([slots_of(c, g, kind) for g in chosen], kind),
-                np.concatenate([sizes(c, g) for g in chosen]),
-                per_slice(c, entry, function, chosen, rest=kind != "overall"),
-                changed=changed_in(c, entry, chosen),
-            )
+        if chosen and ("group" if kind == "intersection" else kind) in entry.by:
+            yield kind, chosen
 
 
 def changed_in(c: Comparison, entry: Metric, chosen: Sequence[Grouping]) -> Callable[[], Changed]:
@@ -131,38 +159,11 @@ def changed_in(c: Comparison, entry: Metric, chosen: Sequence[Grouping]) -> Call
     return partial(changed_predictions, c, entry.changed or entry.event, chosen, mean=mean)
 
 
-def _with_training(
-    c: Comparison, entry: Metric, training: TrainingCounts | None
-) -> Callable[[Counts], Floats]:
-    if entry.reference != "rarer" or len(c.classes) != 2:
-        return entry.function
-    reference = training.counts(c, c.whole) if training else None
-    rarer, _ = rarer_value(reference if reference is not None else _labels(c, c.whole))
-    return lambda counts: np.asarray(entry.function(counts, rarer))
-
-
 def _labels(c: Comparison, grouping: Grouping) -> Counts:
     """Label counts (L, C) of the test data as Counts without predictions."""
     label = c.pairs[grouping.name].label
     zero = np.zeros_like(label)
     return Counts(label, zero, zero, zero[:, 0], c.classes, c.positive)
-
-
-def _class_sizes(c: Comparison) -> Floats:
-    """Examples that any member predicts as the class: the denominators of precision."""
-    cube, n_classes = c.cube, len(c.classes)
-    cells = np.arange(cube.n_cells)
-    known = (cube.prediction >= 0) & (cube.prediction < n_classes)
-    pairs = np.unique((cells[:, None] * n_classes + cube.prediction)[known])
-    return sums(pairs % n_classes, cube.count[pairs // n_classes], n_classes)
-
-
-def _per_class(function: Callable[[Counts], Floats]) -> Evaluate:
-    def evaluate(both: Both) -> PerMember:
-        base, compressed = (function(side)[..., 0, :] for side in both[""])
-        return PerMember(base, compressed)
-
-    return evaluate
 
 
 def per_slice(
@@ -179,35 +180,38 @@ def per_slice(
     """
     large = [sizes(c, g) >= c.options.min_group for g in chosen]
 
-    def value(counts: Counts) -> Floats:
-        return summary_of(entry, function(counts), counts)
-
-    def spread(parts: list[Floats], keep: list[NDArray[np.bool_]]) -> Floats:
-        """Values of the kept slices in the places of all of them."""
-        if all(k.all() for k in keep):
-            return np.concatenate(parts, axis=-1)
-        everyone = np.full((*parts[0].shape[:-1], sum(len(k) for k in keep)), np.nan)
-        everyone[..., np.concatenate(keep)] = np.concatenate(parts, axis=-1)
-        return everyone
+    def values(
+        sides: list[tuple[Counts, Counts]], keep: list[NDArray[np.bool_]]
+    ) -> tuple[Floats, Floats]:
+        """Of either side: values of the kept slices in the places of all of them."""
+        made = []
+        for i in (0, 1):
+            parts = [summary_of(entry, function(pair[i]), pair[i]) for pair in sides]
+            found = np.concatenate(parts, axis=-1)
+            if not all(k.all() for k in keep):
+                everyone = np.full((*found.shape[:-1], sum(map(len, keep))), np.nan)
+                everyone[..., np.concatenate(keep)] = found
+                found = everyone
+            made.append(found)
+        return made[0], made[1]
 
     def evaluate(both: Both) -> PerMember:
         keep = [np.ones_like(k) for k in large] if both.observed else large
-        sides = [both.levels(g.name, k) for g, k in zip(chosen, keep, strict=True)]
-        base, compressed = (spread([value(pair[i]) for pair in sides], keep) for i in (0, 1))
+        named = [(g.name, k) for g, k in zip(chosen, keep, strict=True)]
+        base, compressed = values([both.levels(*one) for one in named], keep)
         if not rest:
             return PerMember(base, compressed)
-        others = [both.other_levels(g.name, k) for g, k in zip(chosen, keep, strict=True)]
-        other_base, other_compressed = (
-            spread([value(pair[i]) for pair in others], keep) for i in (0, 1)
-        )
-        return PerMember(base, compressed, other_base, other_compressed)
+        others = values([both.other_levels(*one) for one in named], keep)
+        return PerMember(base, compressed, *others)
 
     return evaluate
 
 
 def _gaps(c: Comparison, entry: Metric) -> Iterator[Estimand]:
+    """Functions of all levels of a column, and what they say about each level."""
     reason = impossible(c, entry)
-    if reason is None and c.positive is None and len(c.classes) == 2 and _of_a_class(entry):
+    of_a_class = entry.of is not None and metric(entry.of).per_class
+    if reason is None and c.positive is None and len(c.classes) == 2 and of_a_class:
         reason = NO_POSITIVE
     for grouping in c.groupings:
         slots = grouping_slots(c, grouping)
@@ -221,12 +225,37 @@ def _gaps(c: Comparison, entry: Metric) -> Iterator[Estimand]:
             entry,
             slots,
             n,
-            _gap(entry, grouping.name, usable),
+            each_side(
+                lambda counts: np.asarray(entry.function(counts))[..., None], grouping.name, usable
+            ),
             members_drawn=True,
-            level=_named_level(entry, grouping, usable) if entry.level else None,
+            level=partial(_level_name, entry, grouping, usable) if entry.level else None,
         )
         if entry.per_level is not None:
-            yield _by_level(c, entry, entry.per_level, grouping)
+            kind = "group" if grouping.single else "intersection"
+            evaluate = each_side(_in_places, grouping.name, usable, entry.per_level, usable)
+            yield Estimand(entry, slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
+
+
+def _level_name(
+    entry: Metric, grouping: Grouping, usable: NDArray[np.bool_], both: Both
+) -> str | None:
+    """The level that a metric of a column is of."""
+    assert entry.level is not None
+    # Of the members' mean counts: with several members there is one answer, not one each.
+    at = entry.level(both[grouping.name][1].levels(usable).averaged())
+    place = int(np.asarray(at).reshape(-1)[0])
+    return None if place < 0 else grouping.levels[int(np.flatnonzero(usable)[place])]
+
+
+def _in_places(
+    side: Counts, function: Callable[[Counts], Floats], usable: NDArray[np.bool_]
+) -> Floats:
+    """Values of the usable levels in the places of all; one tiny level must not decide for all."""
+    found = function(side)
+    everyone = np.full((*found.shape[:-1], len(usable)), np.nan)
+    everyone[..., usable] = found
+    return everyone
 
 
 def too_few_levels(c: Comparison, grouping: Grouping) -> str | None:
@@ -239,109 +268,30 @@ def too_few_levels(c: Comparison, grouping: Grouping) -> str | None:
     return f"not_estimable: fewer than two levels with {c.options.min_group} examples{clusters}"
 
 
-def _of_a_class(entry: Metric) -> bool:
-    """Whether a gap is of a rate that binary labels have for the positive class only."""
-    return entry.of is not None and metric(entry.of).per_class
-
-
 def grouping_slots(c: Comparison, grouping: Grouping) -> Slots:
     name = np.array([grouping.name], dtype=object)
     return plain_slots(c, "grouping", "grouping", 1, group=name)
 
 
-def _gap(entry: Metric, name: str, usable: Any) -> Evaluate:
-    def evaluate(both: Both) -> PerMember:
-        base, compressed = (
-            np.asarray(entry.function(side))[..., None] for side in both.levels(name, usable)
-        )
-        return PerMember(base, compressed)
-
-    return evaluate
-
-
-def _named_level(entry: Metric, grouping: Grouping, usable: Any) -> Callable[[Both], str | None]:
-    def name(both: Both) -> str | None:
-        assert entry.level is not None
-        # Of the members' mean counts: with several members there is one answer, not one each.
-        at = entry.level(both[grouping.name][1].levels(usable).averaged())
-        place = int(np.asarray(at).reshape(-1)[0])
-        return None if place < 0 else grouping.levels[int(np.flatnonzero(usable)[place])]
-
-    return name
-
-
-def _by_level(
-    c: Comparison, entry: Metric, function: Callable[[Counts], Floats], grouping: Grouping
-) -> Estimand:
-    """What a metric of a column says about each of its levels."""
-    kind = "group" if grouping.single else "intersection"
-    usable = c.usable(grouping)
-
-    def values(side: Counts) -> Floats:
-        """Among the usable levels; one tiny level must not decide for all."""
-        found = function(side)
-        everyone = np.full((*found.shape[:-1], len(usable)), np.nan)
-        everyone[..., usable] = found
-        return everyone
-
-    def evaluate(both: Both) -> PerMember:
-        base, compressed = (values(side) for side in both.levels(grouping.name, usable))
-        return PerMember(base, compressed)
-
-    return Estimand(entry, slots_of(c, grouping, kind), sizes(c, grouping), evaluate)
-
-
 def _changes(c: Comparison, entry: Metric) -> Iterator[Estimand]:
     """Comparison metrics from the mean rates of both sides."""
-    if entry.inflation is None:
-        yield from _normalised(c, entry)
-        return
-
-    def evaluate(both: Both) -> PerMember:
-        first, second = both[""]
-        return PerMember(None, np.asarray(entry.function(first, second, **policy)))
-
     policy: dict[str, Any] = {}
     if "zero_baseline" in entry.options:
         policy = {"zero_baseline": c.options.zero_baseline}
         if c.options.zero_baseline == "drop":
             policy["kept"] = kept_by_baseline(c)  # fixed on the data, held in replicates
+    composite = entry.inflation is not None  # CEV and SDE have no rows but the overall one
 
-    yield Estimand(
-        entry,
-        slots_of(c, c.whole, "overall"),
-        sizes(c, c.whole),
-        evaluate,
-        members_drawn=True,
-    )
+    def value(both: Both, names: Sequence[str], cls: int | None = None) -> PerMember:
+        parts = [np.asarray(entry.function(*both[name], **policy)) for name in names]
+        if cls is not None:
+            parts = [part[..., cls] for part in parts]
+        return PerMember(None, np.concatenate(parts, axis=-1))
 
+    def by_class(both: Both) -> PerMember:
+        return PerMember(None, np.asarray(entry.function(*both[""]))[..., 0, :])
 
-def kept_by_baseline(c: Comparison) -> NDArray[np.bool_]:
-    """Classes in which the baseline's mean FPR and FNR are above 0: those CEV and SDE can use."""
-    tally = Tally(c.cube, (c.whole,), range(c.n_baseline), positive=c.positive)
-    kept: NDArray[np.bool_] = kept_classes(tally.observed()[0].averaged())[0, 0]
-    return kept
-
-
-def _normalised(c: Comparison, entry: Metric) -> Iterator[Estimand]:
-    per_class = entry.per_class
-
-    def value(first: Counts, second: Counts) -> Floats:
-        found = np.asarray(entry.function(first, second))
-        return found[..., c.positive] if per_class and c.positive is not None else found
-
-    def by_slice(chosen: list[Grouping]) -> Evaluate:
-        def evaluate(both: Both) -> PerMember:
-            parts = [value(*both[g.name]) for g in chosen]
-            return PerMember(None, np.concatenate(parts, axis=-1))
-
-        return evaluate
-
-    if per_class and "class" in entry.by:
-
-        def by_class(both: Both) -> PerMember:
-            return PerMember(None, np.asarray(entry.function(*both[""]))[..., 0, :])
-
+    if entry.per_class and "class" in entry.by:
         yield Estimand(
             entry,
             slots_of(c, c.whole, "class"),
@@ -350,20 +300,27 @@ def _normalised(c: Comparison, entry: Metric) -> Iterator[Estimand]:
             members_drawn=True,
             changed=partial(changed_predictions, c, entry.changed, [c.whole], by_class=True),
         )
-    if per_class and c.positive is None:
+    if entry.per_class and c.positive is None:
         return
-    for kind in ("overall", "group", "intersection"):
-        chosen = groupings_of(c, kind)
-        level = "group" if kind == "intersection" else kind
-        if chosen and level in entry.by:
-            yield Estimand(
-                entry,
-                join_slots([slots_of(c, g, kind) for g in chosen], kind),
-                np.concatenate([sizes(c, g) for g in chosen]),
-                by_slice(chosen),
-                members_drawn=True,
-                changed=changed_in(c, entry, chosen),
-            )
+    cls = c.positive if entry.per_class else None
+    for kind, chosen in _slices(c, entry):
+        if composite and kind != "overall":
+            continue
+        yield Estimand(
+            entry,
+            all_slots(c, kind),
+            sizes(c, *chosen),
+            partial(value, names=[g.name for g in chosen], cls=cls),
+            members_drawn=True,
+            changed=None if composite else changed_in(c, entry, chosen),
+        )
+
+
+def kept_by_baseline(c: Comparison) -> NDArray[np.bool_]:
+    """Classes in which the baseline's mean FPR and FNR are above 0: those CEV and SDE can use."""
+    tally = Tally(c.cube, (c.whole,), range(c.n_baseline), positive=c.positive)
+    kept: NDArray[np.bool_] = kept_classes(tally.observed()[0].averaged())[0, 0]
+    return kept
 
 
 def _amplification(
@@ -380,54 +337,20 @@ def _amplification(
         for entry in wanted:
             yield _without_value(c, entry, "overall", reason)
         return
-    chosen = [g for g in c.groupings if g.single]
-    watched: list[tuple[Grouping, Any, Sides]] = []
-    for grouping in chosen:
+    watched: list[tuple[Grouping, NDArray[np.bool_], Sides]] = []
+    for grouping in groupings_of(c, "group"):
         present = ~grouping.missing
         test = _labels(c, grouping).levels(present)
         train = training.counts(c, grouping) if training else None
+        if train is not None:
+            train = train.levels(present)
         levels = [name for name, here in zip(grouping.levels, present, strict=True) if here]
         side = levels.index(fixed_side) if fixed_side in levels else None
-        watched.append(
-            (
-                grouping,
-                present,
-                sides_of(
-                    test,
-                    None if train is None else train.levels(present),
-                    filters=filters,
-                    fixed_side=side,
-                ),
-            )
-        )
-    for entry in wanted:
-        if entry.of is not None:
-            yield _worst_identity(c, entry, watched)
-            continue
-        for grouping, present, sides in watched:
-            yield Estimand(
-                entry,
-                kept_slots(slots_of(c, grouping, "group"), present),
-                sizes(c, grouping)[present],
-                _identity(entry.function, grouping.name, present, sides),
-                status=np.array(
-                    ["ok" if not r else f"not_estimable: {r}" for r in sides.reason], dtype=object
-                ),
-                changed=partial(_changed_levels, c, grouping, present),
-            )
+        sides = sides_of(test, train, filters=filters, fixed_side=side)
+        watched.append((grouping, present, sides))
 
-
-def _worst_identity(
-    c: Comparison, entry: Metric, watched: Sequence[tuple[Grouping, Any, Sides]]
-) -> Estimand:
-    """The largest value over all identities that can be estimated."""
-    if not any(sides.estimable.any() for _, _, sides in watched):
-        why = "no identity with enough positives and a lean in the training data"
-        return _without_value(c, entry, "overall", f"not_estimable: {why}")
-    assert entry.of is not None
-    function = metric(entry.of).function
-
-    def worst(both: Both) -> PerMember:
+    def worst(both: Both, function: Callable[[Counts, Sides], Floats]) -> PerMember:
+        """The largest value over all identities that can be estimated."""
         highest = []
         for i in (0, 1):
             parts = [
@@ -437,28 +360,36 @@ def _worst_identity(
             highest.append(np.concatenate(parts, axis=-1).max(axis=-1)[..., None])
         return PerMember(highest[0], highest[1])
 
-    return Estimand(
-        entry,
-        slots_of(c, c.whole, "overall"),
-        sizes(c, c.whole),
-        worst,
-        changed=partial(_changed_levels, c, c.whole, np.array([True])),
-    )
+    for entry in wanted:
+        if entry.of is None:
+            for grouping, present, sides in watched:
+                yield Estimand(
+                    entry,
+                    kept_slots(slots_of(c, grouping, "group"), present),
+                    sizes(c, grouping)[present],
+                    each_side(entry.function, grouping.name, present, sides),
+                    status=np.array(
+                        ["ok" if not r else f"not_estimable: {r}" for r in sides.reason],
+                        dtype=object,
+                    ),
+                    changed=partial(_changed_levels, c, grouping, present),
+                )
+        elif not any(sides.estimable.any() for _, _, sides in watched):
+            why = "no identity with enough positives and a lean in the training data"
+            yield _without_value(c, entry, "overall", f"not_estimable: {why}")
+        else:
+            yield Estimand(
+                entry,
+                slots_of(c, c.whole, "overall"),
+                sizes(c, c.whole),
+                partial(worst, function=metric(entry.of).function),
+                changed=partial(_changed_levels, c, c.whole, np.array([True])),
+            )
 
 
 def _changed_levels(c: Comparison, grouping: Grouping, present: NDArray[np.bool_]) -> Changed:
     """Bias is of all positive predictions, right or wrong."""
     return changed_predictions(c, None, [grouping]).rows(present).of_the_change_alone()
-
-
-def _identity(function: Any, name: str, present: Any, sides: Sides) -> Evaluate:
-    def evaluate(both: Both) -> PerMember:
-        base, compressed = (
-            np.asarray(function(side, sides)) for side in both.levels(name, present)
-        )
-        return PerMember(base, compressed)
-
-    return evaluate
 
 
 def _without_value(

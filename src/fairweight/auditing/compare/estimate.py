@@ -336,16 +336,6 @@ NAMES = {
 }
 
 
-def family_size(block: Block) -> int:
-    """Rows that are tested: large enough, and not of missing values; whatever came out."""
-    return max(1, int(np.sum(_inside(block))))
-
-
-def _inside(block: Block) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = block["sized"] & ~block["outside"]
-    return inside
-
-
 def corrected(
     block: Block, entry: Metric, options: Options, draws: FamilyDraws | None = None
 ) -> Block:
@@ -357,7 +347,8 @@ def corrected(
     confirmatory = kind in entry.confirmatory or (metric, kind) in options.confirmatory
     correction = options.correction
     method = correction if confirmatory else ("bh" if correction != "none" else "none")
-    inside = _inside(block)
+    # Rows that are tested: large enough, and not of missing values; whatever came out.
+    inside: NDArray[np.bool_] = block["sized"] & ~block["outside"]
     p = np.asarray(block.get("p_value", np.full(len(inside), np.nan)), dtype=float)
     tested = np.where(inside, p, np.nan)
     role = "confirmatory" if confirmatory else "exploratory"
@@ -373,7 +364,7 @@ def corrected(
         if draws is None
         else np.where(inside, draws.adjusted(excess), np.nan),
         "family": np.array([name if here else None for here in inside], dtype=object),
-        "n_family": np.where(inside, float(family_size(block)), np.nan),
+        "n_family": np.where(inside, float(max(1, inside.sum())), np.nan),
     }
 
 
@@ -395,7 +386,17 @@ def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
                 continue
             for name in BOUND_KEYS:
                 columns[name].append(b[name])
-            columns["status"].append(_status(b, quantity))
+            # A row's status; what its limits are instead of an interval is said here alone.
+            state = b["status"].copy()
+            for i, how in enumerate(b.get("interval", ())):
+                if state[i] == "ok" and isinstance(how, str) and how.startswith("none"):
+                    state[i] = f"not_estimable: {how}"
+            if quantity == "value" and "value_known" in b:
+                state[b["value_known"]] = "ok"  # whatever the shift lacks
+            for i, how in enumerate(b.get("bound_status", ()) if quantity == "shift" else ()):
+                if how is not None:  # a bound of the shift
+                    state[i] = how
+            columns["status"].append(state)
             columns["quantity"].append(np.full(size, quantity, dtype=object))
             columns["estimate"].append(b.get(estimate, np.full(size, np.nan)))
             for i, j in enumerate(DIVISORS):
@@ -405,20 +406,6 @@ def bounds_frame(blocks: Sequence[Block]) -> pd.DataFrame:
         return schema.frame("bounds")
     made = pd.DataFrame({name: np.concatenate(parts) for name, parts in columns.items()})
     return made.astype({"n": "Int64"})
-
-
-def _status(b: Block, quantity: str) -> Any:
-    """A row's status; what its limits are instead of an interval is said here alone."""
-    state = b["status"].copy()
-    for i, how in enumerate(b.get("interval", ())):
-        if state[i] == "ok" and isinstance(how, str) and how.startswith("none"):
-            state[i] = f"not_estimable: {how}"
-    if quantity == "value" and "value_known" in b:
-        state[b["value_known"]] = "ok"  # whatever the shift lacks
-    for i, how in enumerate(b.get("bound_status", ()) if quantity == "shift" else ()):
-        if how is not None:  # a bound of the shift
-            state[i] = how
-    return state
 
 
 # Every member's own numbers, read off the blocks of all comparisons; who is far from the rest.

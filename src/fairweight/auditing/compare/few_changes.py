@@ -51,7 +51,7 @@ def harmful_bounds(
     few = asked
     divisors = DIVISORS if few.sum() * len(c.classes) <= MANY_VALUES else FEW_DIVISORS
     loss = np.full((len(few), len(DIVISORS)), np.nan)
-    told = np.full(len(few), None, dtype=object)
+    reasons = np.full(len(few), None, dtype=object)
     worst, what = harm.loss, "scores" if harm.relevant == "score" else "predictions"
     if kind == "class" and harm.of_class is not None:
         worst = harm.of_class
@@ -74,13 +74,13 @@ def harmful_bounds(
         found = [worst(counts, changes).mean(axis=0).reshape(-1)[here] for changes in most]
         # The next wider bound stands for those between, as with other limits.
         loss[rows] = np.stack(found, axis=1)[:, np.searchsorted(divisors, DIVISORS)]
-        told[rows] = [
+        reasons[rows] = [
             f"{BOUNDED}at most {n:,.3g} {what} change ({k:,.3g} did), all counted as harmful"
             for n, k in zip(most[0][here], seen, strict=True)
         ]
     few = few & np.isfinite(loss).all(axis=1)
-    told[~few] = None
-    return HarmfulBounds(few, np.maximum(loss, 0.0), told)
+    reasons[~few] = None
+    return HarmfulBounds(few, np.maximum(loss, 0.0), reasons)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _changes(c: Comparison, harm: Harm, grouping: Grouping, *, by_class: bool) -
         per_unit = sums(place.reshape(-1), cube.count, len(key))
         size = size / np.maximum(ratio(sums(key % n_rows, per_unit**2, n_rows), n), 1.0)
     if not by_class:
-        changed = _changed(c, harm)
+        changed = _share_changed(c, harm)
         return _Changes(
             sums(row, cube.count * changed, n_rows),
             ratio(sums(row, weight * changed, n_rows), total),
@@ -127,14 +127,14 @@ def _changes(c: Comparison, harm: Harm, grouping: Grouping, *, by_class: bool) -
     for first, second in c.pairing.pairs:
         one, other = cube.prediction[:, first], cube.prediction[:, second]
         for side in (one, other):  # into a class, and out of it
-            told = (one != other) & (side >= 0) & (side < len(c.classes))
-            seen += sums(side[told], cube.count[told], len(c.classes))
-            moved += sums(side[told], weight[told], len(c.classes))
+            counted = (one != other) & (side >= 0) & (side < len(c.classes))
+            seen += sums(side[counted], cube.count[counted], len(c.classes))
+            moved += sums(side[counted], weight[counted], len(c.classes))
     pairs = len(c.pairing.pairs)
     return _Changes(seen / pairs, moved / pairs / total[0], np.full(len(seen), size[0]))
 
 
-def _changed(c: Comparison, harm: Harm) -> Floats:
+def _share_changed(c: Comparison, harm: Harm) -> Floats:
     """Per cell, the share of pairs of members between which something relevant changed."""
     if harm.relevant == "prediction":
         return share_of_pairs(c, "changed")
@@ -151,5 +151,3 @@ def _changed(c: Comparison, harm: Harm) -> Floats:
             moved |= (scores.vector[:, first] != scores.vector[:, second]).any(axis=1)
         found += moved
     return found / len(c.pairing.pairs)
-
-

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import (
     Comparison,
+    all_slots,
     groupings_of,
     slots_of,
 )
@@ -42,70 +43,49 @@ def pair_shares(
 ) -> dict[str, Floats] | None:
     """Weight on which members a and b flip, by what flips, (rows, members, members); made once.
 
-    Rows are classes or levels; of everyone together they are the sums over classes.
+    Rows are classes or levels; of everyone together they are the sums over classes. None of very
+    many rows. Only pairs of a class's predictions meet, so the cost grows with how many different
+    predictions an example gets, not with the number of classes.
     """
     name = "class" if by_class else f"group {grouping.name}"
-    if name not in c.once:
-        if by_class or grouping.name:
-            row = c.cube.label if by_class else grouping.code
-            size = len(c.classes) if by_class else len(grouping.levels)
-            c.once[name] = _pair_shares(c, row.astype(np.int64), size)
-        else:
-            classes = pair_shares(c, grouping, by_class=True)
-            c.once[name] = classes and {
-                key: part.sum(axis=0, keepdims=True) for key, part in classes.items()
-            }
+    row, n_rows = rows_of(c, grouping, "class" if by_class else "group")
+    if name not in c.once and not by_class and not grouping.name:
+        classes = pair_shares(c, grouping, by_class=True)
+        c.once[name] = classes and {
+            key: part.sum(axis=0, keepdims=True) for key, part in classes.items()
+        }
+    elif name not in c.once and n_rows > MOST_ROWS:
+        c.once[name] = None
+    elif name not in c.once:
+        cube = c.cube
+        order = np.argsort(row, kind="stable")
+        prediction, label = cube.prediction[order], cube.label[order]
+        # Context is read to two or three digits.
+        amount = cube.amount[order].astype(np.float32)
+        ends = np.searchsorted(row[order], np.arange(n_rows + 1))
+        members = prediction.shape[1]
+        same = np.zeros((n_rows, members, members))
+        right = prediction == label[:, None]
+        harmful = np.zeros_like(same)
+        for r in range(n_rows):
+            part = slice(ends[r], ends[r + 1])
+            answers, weight = prediction[part], amount[part]
+            for k in np.unique(answers):
+                chosen = answers == k
+                used = np.flatnonzero(chosen.any(axis=1))
+                one = chosen[used].astype(np.float32)
+                same[r] += one.T @ (one * weight[used, None])
+            was = right[part].astype(np.float32)
+            harmful[r] = was.T @ ((1 - was) * weight[:, None])
+        total = sums(row, cube.amount, n_rows)
+        c.once[name] = {
+            "changed": total[:, None, None] - same,
+            "lost": harmful,
+            "gained": harmful.transpose(0, 2, 1),
+            "total": total,
+        }
     made: dict[str, Floats] | None = c.once[name]
     return made
-
-
-def _pair_shares(c: Comparison, row: NDArray[np.int64], n_rows: int) -> dict[str, Floats] | None:
-    """The same for the rows of a partition.
-
-    Only pairs of a class's predictions meet, so the cost grows with how many different answers an
-    example gets, not with the number of classes. None of very many rows.
-    """
-    if n_rows > MOST_ROWS:
-        return None
-    cube = c.cube
-    amount = cube.count.astype(float)
-    if cube.weight is not None:
-        amount = amount * cube.weight
-    order = np.argsort(row, kind="stable")
-    prediction, label = cube.prediction[order], cube.label[order]
-    amount = amount[order].astype(np.float32)  # context is read to two or three digits
-    ends = np.searchsorted(row[order], np.arange(n_rows + 1))
-    members = prediction.shape[1]
-    same = np.zeros((n_rows, members, members))
-    right = prediction == label[:, None]
-    harmful = np.zeros_like(same)
-    for r in range(n_rows):
-        part = slice(ends[r], ends[r + 1])
-        answers, weight = prediction[part], amount[part]
-        for k in np.unique(answers):
-            chosen = answers == k
-            used = np.flatnonzero(chosen.any(axis=1))
-            one = chosen[used].astype(np.float32)
-            same[r] += one.T @ (one * weight[used, None])
-        was = right[part].astype(np.float32)
-        harmful[r] = was.T @ ((1 - was) * weight[:, None])
-    total = sums(row, cube.count if cube.weight is None else cube.count * cube.weight, n_rows)
-    return {
-        "changed": total[:, None, None] - same,
-        "lost": harmful,
-        "gained": harmful.transpose(0, 2, 1),
-        "total": total,
-    }
-
-
-def share_statistic(flipped: Floats, total: Floats) -> Statistic:
-    """The share of flips, mean over all pairs of the two sides."""
-    shares = ratio(flipped, total[:, None, None])
-
-    def statistic(first: Floats, second: Floats) -> Floats:
-        return _over_pairs(shares, first, second)
-
-    return statistic
 
 
 def concentration_statistic(harmful: Floats, whole: Floats) -> Statistic:
@@ -132,68 +112,54 @@ def flip_metrics() -> list[Metric]:
 
 def flip_families(c: Comparison) -> Iterator[tuple[Family, str]]:
     """All shares of flips, overall, by class and by group, with their scope; means over pairs."""
+    pairs, k = np.array(c.pairing.pairs), c.n_baseline
     for entry in flip_metrics():
-        what = entry.pairs
+        what, bounds = entry.pairs, (entry.low, entry.high)
         assert what is not None
         share = share_of_pairs(c, what)
-        each = _mean_by(c, what, np.array([second for _, second in c.pairing.pairs]))
-        units = _by_unit(c, what) if c.has_method else None
+        each = _mean_by(c, what, pairs[:, 1])
+        if c.has_method and c.pairing.paired:
+            units = [_mean_by(c, what, pairs[:, 0])]
+        elif c.has_method:  # the units of either side
+            weights = c.pairing.first[:, :k], c.pairing.second[:, k:]
+            units = [_mean_by(c, what, pairs[:, side]) @ weights[side].T for side in (0, 1)]
         for kind in ("overall", "class", "group", "intersection"):
-            chosen = groupings_of(c, kind)
-            if not chosen:
+            models, methods, members = [], [], []
+            for grouping in groupings_of(c, kind):
+                row, size = rows_of(c, grouping, kind)
+                slots = slots_of(c, grouping, kind)
+                n, hits, value = _totals(c, share, row, size)
+                limits: LimitsAt = (
+                    partial(wilson, hits, n, modified=True)
+                    if c.closed_form
+                    else share_limits(c, share, row, size, bounds)
+                )
+                how = "wilson" if c.closed_form else "linearised t"
+                models.append(Family(entry, slots, n, Estimate.closed(value, limits), interval=how))
+                # Every compressed member against its partners.
+                own = [_totals(c, of_member, row, size)[2] for of_member in each.T]
+                members.append(np.stack([*[np.full(size, np.nan)] * k, *own]))
+                if c.has_method:
+                    of_units = Estimate(*share_by_unit(c, units, row, size, bounds))
+                    methods.append(Family(entry, slots, n, of_units, interval=interval_name(c)))
+            if not models:
                 continue
-            family = joined([_family(c, entry, share, g, kind) for g in chosen])
-            about = _about(c, entry, chosen, kind)
-            members = _of_members(c, each, chosen, kind).T
-            family = replace(family, columns=about)
-            yield replace(family, members=members), "model"
-            if units is not None:
-                parts = [_method_family(c, entry, units, g, kind) for g in chosen]
-                yield replace(joined(parts), columns=about), "method"
+            about = _context(c, entry, kind)
+            family = replace(joined(models), columns=about)
+            yield replace(family, members=np.concatenate(members, axis=1)), "model"
+            if methods:
+                yield replace(joined(methods), columns=about), "method"
             elif not c.one_pair:
                 yield without_limits(family), "method"
 
 
-def _family(c: Comparison, entry: Metric, share: Floats, grouping: Grouping, kind: str) -> Family:
-    """The share of flips in every row: Wilson's limits, or linearised."""
-    row, size = rows_of(c, grouping, kind)
-    n, hits, value = _totals(c, share, row, size)
-    limits: LimitsAt = (
-        partial(wilson, hits, n, modified=True)
-        if c.closed_form
-        else share_limits(c, share, row, size, (entry.low, entry.high))
-    )
-    return Family(
-        entry,
-        slots_of(c, grouping, kind),
-        n,
-        Estimate.closed(value, limits),
-        interval="wilson" if c.closed_form else "linearised t",
-    )
-
-
-def _method_family(
-    c: Comparison, entry: Metric, units: list[Floats], grouping: Grouping, kind: str
-) -> Family:
-    """The same with members sampled too; `units` as from `_by_unit`."""
-    row, size = rows_of(c, grouping, kind)
-    value, limits = share_by_unit(c, units, row, size, (entry.low, entry.high))
-    return Family(
-        entry,
-        slots_of(c, grouping, kind),
-        sums(row, c.cube.count, size),
-        Estimate(value, limits),
-        interval=interval_name(c),
-    )
-
-
-def _about(c: Comparison, entry: Metric, chosen: list[Grouping], kind: str) -> dict[str, Any]:
+def _context(c: Comparison, entry: Metric, kind: str) -> dict[str, Any]:
     """Flips between baseline members alone; relabelling says nothing about a symmetric share."""
     if c.one_pair or c.retraining.splits is None:
         return {}
     statistic = flip_statistic(c, entry, kind)
     if statistic is None:
-        nothing = np.full(sum(rows_of(c, g, kind)[1] for g in chosen), np.nan)
+        nothing = np.full(len(all_slots(c, kind)), np.nan)
         return {"matched": nothing, "noise_floor": nothing}
     made = context(replace(c.retraining, relabelled=None), statistic, signed=False)
     return {column: made[column] for column in ("matched", "noise_floor")}
@@ -206,18 +172,9 @@ def flip_statistic(c: Comparison, entry: Metric, kind: str) -> Statistic | None:
         shares = pair_shares(c, grouping, by_class=kind == "class")
         if shares is None:
             return None
-        parts.append(share_statistic(shares[str(entry.pairs)], shares["total"]))
+        share = ratio(shares[str(entry.pairs)], shares["total"][:, None, None])
+        parts.append(partial(_over_pairs, share))
     return lambda first, second: np.concatenate([part(first, second) for part in parts], axis=1)
-
-
-def _of_members(c: Comparison, each: Floats, chosen: list[Grouping], kind: str) -> Floats:
-    """Share of flips of every compressed member against its partners, (rows, members)."""
-    parts = []
-    for grouping in chosen:
-        row, size = rows_of(c, grouping, kind)
-        values = [_totals(c, share, row, size)[2] for share in each.T]
-        parts.append(np.stack([*[np.full(size, np.nan)] * c.n_baseline, *values], axis=1))
-    return np.concatenate(parts)
 
 
 def rows_of(c: Comparison, grouping: Grouping, kind: str) -> tuple[NDArray[np.int64], int]:
@@ -234,16 +191,26 @@ def churn(c: Comparison, event: Event | None, kind: str) -> Floats:
     """
     parts = []
     for grouping in groupings_of(c, kind):
-        changed, total = _changed_by_class(c, grouping)
+        # Weight of the predictions that became wrong or right, and of all, (slices, classes).
+        name = f"churn {grouping.name}"
+        if name not in c.once:
+            share = share_of_pairs(c, "lost") + share_of_pairs(c, "gained")
+            shape = len(grouping.levels), len(c.classes)
+            cell = grouping.code.astype(np.int64) * shape[1] + c.cube.label
+            c.once[name] = tuple(
+                sums(cell, weight, shape[0] * shape[1]).reshape(shape)
+                for weight in (c.cube.amount * share, c.cube.amount)
+            )
+        tables: tuple[Floats, Floats] = c.once[name]
         if kind == "class":
             given = (
                 "label" if event is None or event.happens in ("correct", "wrong") else event.given
             )
-            changed, total = ((_given(x, given)).reshape(-1) for x in (changed, total))
+            changed, total = (_given(table, given).reshape(-1) for table in tables)
         elif event is None or event.given == "all" or c.positive is None:
-            changed, total = changed.sum(axis=1), total.sum(axis=1)
+            changed, total = (table.sum(axis=1) for table in tables)
         else:
-            changed, total = (_given(x, event.given)[:, c.positive] for x in (changed, total))
+            changed, total = (_given(table, event.given)[:, c.positive] for table in tables)
         parts.append(ratio(changed, total))
     return np.concatenate(parts)
 
@@ -254,21 +221,6 @@ def _given(table: Floats, given: str) -> Floats:
         return table
     everyone = table.sum(axis=1, keepdims=True)
     return everyone - table if given == "not_label" else np.broadcast_to(everyone, table.shape)
-
-
-def _changed_by_class(c: Comparison, grouping: Grouping) -> tuple[Floats, Floats]:
-    """Weight of the predictions that became wrong or right, and of all, (slices, classes)."""
-    name = f"churn {grouping.name}"
-    if name not in c.once:
-        share = share_of_pairs(c, "lost") + share_of_pairs(c, "gained")
-        weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
-        shape = len(grouping.levels), len(c.classes)
-        cell = grouping.code.astype(np.int64) * shape[1] + c.cube.label
-        c.once[name] = tuple(
-            sums(cell, x, shape[0] * shape[1]).reshape(shape) for x in (weight * share, weight)
-        )
-    made: tuple[Floats, Floats] = c.once[name]
-    return made
 
 
 def share_of_pairs(c: Comparison, what: PairEvent) -> Floats:
@@ -282,19 +234,9 @@ def share_of_pairs(c: Comparison, what: PairEvent) -> Floats:
 def _totals(
     c: Comparison, share: Floats, row: NDArray[np.int64], size: int
 ) -> tuple[Floats, Floats, Floats]:
-    weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
-    n, hits = sums(row, c.cube.count, size), sums(row, weight * share, size)
-    return n, hits, ratio(hits, sums(row, weight, size))
-
-
-def _by_unit(c: Comparison, what: PairEvent) -> list[Floats]:
-    """Share of flips of every unit, (cells, units): of pairs, or of either side's units."""
-    pairs = np.array(c.pairing.pairs)
-    if c.pairing.paired:
-        return [_mean_by(c, what, pairs[:, 0])]
-    k = c.n_baseline
-    weights = c.pairing.first[:, :k], c.pairing.second[:, k:]
-    return [_mean_by(c, what, pairs[:, side]) @ weights[side].T for side in (0, 1)]
+    """Examples of every row, the weight that flipped in it, and the share."""
+    n, hits = sums(row, c.cube.count, size), sums(row, c.cube.amount * share, size)
+    return n, hits, ratio(hits, sums(row, c.cube.amount, size))
 
 
 def _mean_by(c: Comparison, what: PairEvent, unit: NDArray[np.intp]) -> Floats:

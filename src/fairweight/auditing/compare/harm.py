@@ -14,7 +14,7 @@ from scipy.special import ndtr
 from fairweight.auditing.compare.comparison import (
     Comparison,
     Names,
-    Slots,
+    all_slots,
     groupings_of,
     join_slots,
     slots_of,
@@ -129,7 +129,6 @@ def _heterogeneity(
     state = np.array([part.why or "ok" for part in parts], dtype=object)
     if scope == "method" and not c.has_method:
         state[state == "ok"] = f"not_estimable: {c.pairing.reason}"
-    ok = state == "ok"
     alone: dict[str, Floats] = {}
     if scope == "model":
         by_kind = {part.kind: part.draws for part in parts if part.draws is not None}
@@ -142,38 +141,45 @@ def _heterogeneity(
     ]
     known = np.array([part.why is None for part in models])
     value = np.where(known, normal_z([part.least for part in models]), np.nan)
-    return replace(
-        _of_columns("heterogeneity", c, parts, value, np.where(ok, p, np.nan), state),
-        columns={
-            "level": [_furthest(part.grouping, -part.p) for part in models],
-            **_heterogeneity_context(c, models),
-            **_family_columns("heterogeneity", parts, np.where(ok, adjusted, np.nan), ok),
-        },
-    )
+    about: dict[str, Any] = {"level": [_furthest(part.grouping, -part.p) for part in models]}
+    if not c.one_pair:
+        # Context of the largest z: errors of the groups' excesses are held at those of the data.
+        columns = [
+            context(c.retraining, _largest_z(c, part), signed=False)
+            if np.isfinite(part.p).any()
+            else dict.fromkeys(("matched", "noise_floor", "p_retraining"), np.array([np.nan]))
+            for part in models
+        ]
+        about |= {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
+    return _of_columns(c, "heterogeneity", parts, value, p, adjusted, state, about)
 
 
 def _of_columns(
-    name: str, c: Comparison, parts: Sequence[_Column], value: Floats, p: Floats, state: Names
+    c: Comparison,
+    name: str,
+    parts: Sequence[_Column],
+    value: Floats,
+    p: Sequence[float] | Floats,
+    adjusted: Sequence[float] | Floats,
+    state: Names,
+    about: dict[str, Any],
 ) -> Family:
+    """A family with one row per column that was corrected by random signs."""
+    ok = np.asarray(state == "ok")
+    names = [f"confirmatory: {name} by {part.kind} (random signs)" for part in parts]
     return Family(
         metric(name),
         join_slots([grouping_slots(c, part.grouping) for part in parts], "grouping"),
         np.array([part.n for part in parts]),
-        Estimate.alone(value, p),
+        Estimate.alone(value, np.where(ok, p, np.nan)),
         status=state,
+        columns=about
+        | {
+            "p_adjusted": np.where(ok, adjusted, np.nan),
+            "family": [name if good else None for name, good in zip(names, ok, strict=True)],
+            "n_family": np.where(ok, [part.n_family for part in parts], np.nan),
+        },
     )
-
-
-def _family_columns(
-    name: str, parts: Sequence[_Column], adjusted: Floats, ok: NDArray[np.bool_]
-) -> dict[str, Any]:
-    """Columns of a family that was corrected by random signs."""
-    names = [f"confirmatory: {name} by {part.kind} (random signs)" for part in parts]
-    return {
-        "p_adjusted": adjusted,
-        "family": [name if good else None for name, good in zip(names, ok, strict=True)],
-        "n_family": np.where(ok, [part.n_family for part in parts], np.nan),
-    }
 
 
 def _furthest(grouping: Grouping, size: Floats) -> str | None:
@@ -198,34 +204,14 @@ def _within_classes(c: Comparison, parts: Sequence[_Column]) -> Family:
     if len(c.classes) == 1:
         state[state == "ok"] = "not_estimable: one class"
     state[(state == "ok") & np.isnan(p)] = "not_estimable: classes and groups coincide"
-    name, ok = "heterogeneity_within_classes", np.asarray(state == "ok")
-    return replace(
-        _of_columns(name, c, parts, largest, p, state),
-        columns={"level": level, **_family_columns(name, parts, adjusted, ok)},
-    )
-
-
-def _heterogeneity_context(c: Comparison, parts: Sequence[_Column]) -> dict[str, Any]:
-    """Context of the largest z: errors of the groups' excesses are held at those of the data."""
-    if c.one_pair:
-        return {}
-    columns = [
-        context(c.retraining, _largest_z(c, part), signed=False)
-        if np.isfinite(part.p).any()
-        else dict.fromkeys(("matched", "noise_floor", "p_retraining"), np.array([np.nan]))
-        for part in parts
-    ]
-    return {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
+    name = "heterogeneity_within_classes"
+    return _of_columns(c, name, parts, largest, p, adjusted, state, {"level": level})
 
 
 def _largest_z(c: Comparison, part: _Column) -> Statistic:
     """max |excess / error| over the groups of a column."""
     tested = np.isfinite(part.p)
-    weight = sums(
-        part.grouping.code,
-        c.cube.count * (1.0 if c.cube.weight is None else c.cube.weight),
-        len(part.grouping.levels),
-    )
+    weight = sums(part.grouping.code, c.cube.amount, len(part.grouping.levels))
     right = part.members * weight
     others = ratio(right.sum(axis=1, keepdims=True) - right, weight.sum() - weight)
     excess = difference((part.members - others)[:, tested])
@@ -358,31 +344,14 @@ def concentration_table(c: Comparison) -> list[dict[str, Any]]:
     """Who bears the lost answers: each level, and the top 1, 5 and 10 % of clusters."""
     lost, gained = _lost_and_gained(c)
     count = c.cube.count.astype(float)
-    totals = float(lost.sum()), float(gained.sum()), float(count.sum())
-    rows: list[dict[str, Any]] = []
-
-    def row(column: str, part: str, n: float, here: tuple[float, float], expected: float) -> None:
-        rows.append(
-            {
-                "variant": c.variant,
-                "task": c.task,
-                "column": column,
-                "part": part,
-                "n": int(n),
-                "share_examples": n / totals[2],
-                "lost": here[0],
-                "gained": here[1],
-                "share_lost": here[0] / totals[0] if totals[0] else np.nan,
-                "share_gained": here[1] / totals[1] if totals[1] else np.nan,
-                "share_lost_poisson": expected,
-            }
-        )
-
+    all_lost, all_gained, everyone = float(lost.sum()), float(gained.sum()), float(count.sum())
+    # Column, part, examples, lost and gained answers, and the share that chance would give it.
+    found: list[tuple[str, str, float, float, float, float]] = []
     for grouping in c.groupings:
         size = len(grouping.levels)
         n, down, up = (sums(grouping.code, w, size) for w in (count, lost, gained))
         for i, level in enumerate(grouping.levels):
-            row(grouping.name, level, n[i], (down[i], up[i]), n[i] / totals[2])
+            found.append((grouping.name, level, n[i], down[i], up[i], n[i] / everyone))
     if c.cube.unit_is_cluster and c.cube.unit is not None:
         unit = c.cube.unit
         n, down, up = (sums(unit, w, len(c.cube.unit_names)) for w in (count, lost, gained))
@@ -392,14 +361,24 @@ def concentration_table(c: Comparison) -> list[dict[str, Any]]:
         order = np.argsort(-down, kind="stable")
         for i, share in enumerate(TOP_SHARES):
             top = order[: max(1, int(np.ceil(round(share * len(n), 9))))]
-            row(
-                "(clusters)",
-                f"top {share:.0%}",
-                n[top].sum(),
-                (share_lost[i] * totals[0], share_gained[i] * totals[1]),
-                reference[i],
-            )
-    return rows
+            borne = share_lost[i] * all_lost, share_gained[i] * all_gained
+            found.append(("(clusters)", f"top {share:.0%}", n[top].sum(), *borne, reference[i]))
+    return [
+        {
+            "variant": c.variant,
+            "task": c.task,
+            "column": column,
+            "part": part,
+            "n": int(size),
+            "share_examples": size / everyone,
+            "lost": fewer,
+            "gained": more,
+            "share_lost": fewer / all_lost if all_lost else np.nan,
+            "share_gained": more / all_gained if all_gained else np.nan,
+            "share_lost_poisson": expected,
+        }
+        for column, part, size, fewer, more, expected in found
+    ]
 
 
 def concentrations(c: Comparison) -> Scoped:
@@ -411,7 +390,7 @@ def concentrations(c: Comparison) -> Scoped:
         if not chosen:
             continue
         borne = np.concatenate([sums(g.code, lost, len(g.levels)) for g in chosen])
-        n, slots = np.concatenate([sizes(c, g) for g in chosen]), _slots(c, chosen, kind)
+        n, slots = sizes(c, *chosen), all_slots(c, kind)
         state, value = status(c, n, slots.clusters), np.full(len(n), np.nan)
         if not total:
             state[:] = "not_estimable: no answer was lost"
@@ -420,7 +399,26 @@ def concentrations(c: Comparison) -> Scoped:
         estimate = Estimate.alone(value)
         if total and c.closed_form:
             estimate = Estimate(value, partial(wilson, borne, np.full(len(borne), total)))
-        about = [_concentration_context(c, g) for g in chosen]
+        about: list[dict[str, Any]] = []
+        each = [np.full(len(n), np.nan)] * c.n_baseline
+        for member in range(c.n_baseline, len(c.cube.members)):
+            pairs = [pair for pair in c.pairing.pairs if pair[1] == member]
+            own, _ = _lost_and_gained(c, pairs)
+            here = np.concatenate([sums(g.code, own, len(g.levels)) for g in chosen])
+            each.append(ratio(here, own.sum()))
+        for grouping in chosen:  # where retraining alone puts the lost answers
+            if c.one_pair or c.retraining.splits is None:
+                about.append({})
+                continue
+            shares = pair_shares(c, grouping)
+            if shares is None:
+                nothing = np.full(len(grouping.levels), np.nan)
+                about.append({"matched": nothing, "noise_floor": nothing})
+                continue
+            whole = shares["lost"].sum(axis=0, keepdims=True)
+            statistic = concentration_statistic(shares["lost"], whole)
+            made = context(replace(c.retraining, relabelled=None), statistic, signed=False)
+            about.append({name: made[name] for name in ("matched", "noise_floor")})
         family = Family(
             metric("concentration"),
             slots,
@@ -430,43 +428,11 @@ def concentrations(c: Comparison) -> Scoped:
             interval="wilson, given the number of lost answers" if c.closed_form else None,
             columns={name: np.concatenate([part[name] for part in about]) for name in about[0]},
         )
-        members = np.concatenate([_borne_by_member(c, g) for g in chosen])
-        yield replace(family, members=members.T), "model"
+        yield replace(family, members=np.stack(each)), "model"
         if not c.one_pair:  # whether another run repeats them is not estimated
             why = "no interval over members" if c.has_method else c.pairing.reason
-            told = np.where(state == "ok", f"not_estimable: {why}", state)
-            yield replace(without_limits(family), status=told), "method"
-
-
-def _slots(c: Comparison, chosen: Sequence[Grouping], kind: str) -> Slots:
-    return join_slots([slots_of(c, g, kind) for g in chosen], kind)
-
-
-def _borne_by_member(c: Comparison, grouping: Grouping) -> Floats:
-    """Share of each compressed member's lost answers that a level bears, (levels, members)."""
-    each = [np.full(len(grouping.levels), np.nan)] * c.n_baseline
-    for member in range(c.n_baseline, len(c.cube.members)):
-        pairs = [pair for pair in c.pairing.pairs if pair[1] == member]
-        lost, _ = _lost_and_gained(c, pairs)
-        here = sums(grouping.code, lost, len(grouping.levels))
-        each.append(ratio(here, lost.sum()))
-    return np.stack(each, axis=1)
-
-
-def _concentration_context(c: Comparison, grouping: Grouping) -> dict[str, Any]:
-    """Where retraining alone puts the lost answers."""
-    if c.one_pair or c.retraining.splits is None:
-        return {}
-    shares = pair_shares(c, grouping)
-    if shares is None:
-        return dict.fromkeys(("matched", "noise_floor"), np.full(len(grouping.levels), np.nan))
-    lost = shares["lost"]
-    made = context(
-        replace(c.retraining, relabelled=None),
-        concentration_statistic(lost, lost.sum(axis=0, keepdims=True)),
-        signed=False,
-    )
-    return {name: made[name] for name in ("matched", "noise_floor")}
+            state = np.where(state == "ok", f"not_estimable: {why}", state)
+            yield replace(without_limits(family), status=state), "method"
 
 
 def _lost_and_gained(

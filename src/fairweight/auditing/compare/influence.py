@@ -285,7 +285,7 @@ def _stratum_sizes(
     """Weight of the examples that a row is a share of, (levels, strata)."""
     cube, n_classes = c.cube, len(c.classes)
     levels, code = len(grouping.levels), grouping.code.astype(np.int64)
-    amount = cube.count if cube.weight is None else cube.count * cube.weight
+    amount = cube.amount
     everyone = sums(code, amount, levels)[:, None]
     if event is not None and event.happens == "predicted" and event.given == "all":
         size = np.zeros((levels, n_classes))

@@ -40,10 +40,8 @@ class Tested:
     n: Floats
     estimate: Floats
     p: Floats
-    limits: Callable[[float], Limits]
-
-    def __len__(self) -> int:
-        return len(self.n)
+    limits: Callable[[float], Limits]  # of all rows of the family
+    at: NDArray[np.intp]  # which of them these are
 
 
 def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.DataFrame:
@@ -55,7 +53,7 @@ def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.D
     frames = []
     found = [*_of_rates(compared), *_of_means(signs)]
     for scope in ("model", "method"):
-        tables = [table for table in found if table.scope == scope and len(table)]
+        tables = [table for table in found if table.scope == scope and len(table.at)]
         if not tables:
             continue
         p = np.concatenate([table.p for table in tables])
@@ -65,7 +63,7 @@ def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.D
             p_lead = adjusted(p, signs.lead)
         else:
             level, p_lead = alpha / max(number, 1), holm(p)
-        ends = [table.limits(level) for table in tables]
+        ends = [[side[table.at] for side in table.limits(level)] for table in tables]
         columns: dict[str, Any] = {
             "n": np.concatenate([table.n for table in tables]),
             "estimate": np.concatenate([table.estimate for table in tables]),
@@ -77,7 +75,7 @@ def lead_table(compared: Sequence[Compared], signs: Signs, alpha: float) -> pd.D
             "class": np.concatenate([table.cls for table in tables]),
         }
         for name in ("variant", "task", "quantity", "by"):
-            columns[name] = [getattr(table, name) for table in tables for _ in range(len(table))]
+            columns[name] = [getattr(table, name) for table in tables for _ in table.at]
         frames.append(pd.DataFrame(columns | {"scope": scope, "n_tests": number}))
     if not frames:
         return schema.frame("lead")
@@ -94,7 +92,6 @@ def _of_rates(compared: Sequence[Compared]) -> Iterator[Tested]:
             at = np.flatnonzero(inside)
             nothing = np.full(len(slots), None, dtype=object)
             column = part.columns.get(slots.kind, nothing)[at]
-
             assert e.shift is not None
             assert e.sums is not None
             both = [("shift", e.shift, e.sums.zero_p)]
@@ -104,18 +101,8 @@ def _of_rates(compared: Sequence[Compared]) -> Iterator[Tested]:
                 yield Tested(
                     part.variant, part.task, table.scope, quantity, slots.by, column,
                     slots.group[at], slots.cls[at], e.n[at], estimate.value[at], p[at],
-                    _at(estimate.limits, at),
+                    estimate.limits, at,
                 )  # fmt: skip
-
-
-def _at(limits: Callable[[Any], Limits], at: NDArray[np.intp]) -> Callable[[float], Limits]:
-    """Limits of some rows."""
-
-    def chosen(level: float) -> Limits:
-        low, high = limits(level)
-        return low[at], high[at]
-
-    return chosen
 
 
 def _of_means(signs: Signs) -> Iterator[Tested]:
@@ -131,7 +118,7 @@ def _of_means(signs: Signs) -> Iterator[Tested]:
             value, p, limits = mean_test(mean, quantity)
             yield Tested(
                 variant, None, "model", quantity, by, column, group, nobody, mean.n[at], value[at],
-                p[at], _at(limits, at),
+                p[at], limits, at,
             )  # fmt: skip
 
 

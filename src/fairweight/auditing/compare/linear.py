@@ -30,7 +30,7 @@ from fairweight.auditing.compare.estimate import (
     joined,
     limits_where,
 )
-from fairweight.auditing.counts.counts import ratio, sums
+from fairweight.auditing.counts.counts import numbered, ratio, sums
 from fairweight.auditing.intervals.effective_size import (
     INDEPENDENT,
     Clumping,
@@ -102,7 +102,7 @@ def entries_of(
     if cube.unit is None:
         return Entries(cells, row, weight, np.ones(len(cells)), count, n_rows, None)
     n_units = len(cube.unit_names)
-    key, place = _distinct(cube.unit[cells] * n_rows + row, n_units * n_rows)
+    key, place = numbered(cube.unit[cells] * n_rows + row, n_units * n_rows)
     number = sums(place, count, len(key))
     plain = cube.weight is None and denominator is None
     size = number if plain else sums(place, weight * count, len(key))
@@ -117,15 +117,6 @@ def entries_of(
         place=place,
         count=count,
     )
-
-
-def _distinct(key: NDArray[np.int64], largest: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sorted distinct keys and the place of each key among them; counted where keys are dense."""
-    if largest <= 4 * len(key):
-        present = np.bincount(key, minlength=largest) > 0
-        return np.flatnonzero(present), (np.cumsum(present) - 1)[key]
-    distinct, place = np.unique(key, return_inverse=True)
-    return distinct, place.reshape(-1)
 
 
 @dataclass(frozen=True)
@@ -268,14 +259,9 @@ def clumping_of(c: Comparison) -> Clumping:
     Pooled over classes and the levels of single columns, unweighted. With several members the
     residuals are those of every pair of members, from the pair's own mean in the row.
     """
-    if "clumping" not in c.once:
-        c.once["clumping"] = _clumping(c)
-    made: Clumping = c.once["clumping"]
-    return made
-
-
-def _clumping(c: Comparison) -> Clumping:
-
+    known: Clumping | None = c.once.get("clumping")
+    if known is not None:
+        return known
     cube, pairs = c.cube, len(c.pairing.pairs)
     if cube.unit is None and pairs == 1:
         return INDEPENDENT
@@ -294,27 +280,23 @@ def _clumping(c: Comparison) -> Clumping:
         total = pairs * (e.summed(change) - mean[e.row] * e.number)
         members = coo_array((count, (row, cells)), shape=(n_rows, len(cells))).tocsr() @ right
         own = ratio(members, n[:, None])
-        squares = pairs * sums(row, count * changed, n_rows) - n * _squared_changes(c, own)
+        # Over pairs of members, the squared differences of their rates.
+        if c.pairing.paired or c.pairing.how == "single":
+            first, second = np.array(c.pairing.pairs).T
+            squared = ((own[:, second] - own[:, first]) ** 2).sum(axis=1)
+        else:
+            k = c.n_baseline
+            squared = ((own[:, None, k:] - own[:, :k, None]) ** 2).sum(axis=(1, 2))
+        squares = pairs * sums(row, count * changed, n_rows) - n * squared
         several = clusters > 1
         between = ratio(clusters * e.total(total**2), clusters - 1)
         sizes = pairs**2 * e.total(e.number**2), pairs * n
         parts.append([values[several] for values in (between, np.maximum(squares, 0.0), *sizes)])
     icc = intraclass_correlation(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    if cube.unit is None:
-        return Clumping(icc, float(count[changed > 0].sum()))
-    return Clumping(icc, float(len(np.unique(cube.unit[changed > 0]))))
-
-
-def _squared_changes(c: Comparison, rates: Floats) -> Floats:
-    """Sum over pairs of the squared difference of two members' rates, (rows,)."""
-    if c.pairing.paired or c.pairing.how == "single":
-        first, second = np.array(c.pairing.pairs).T
-        made: Floats = ((rates[:, second] - rates[:, first]) ** 2).sum(axis=1)
-        return made
-    before, after = rates[:, : c.n_baseline], rates[:, c.n_baseline :]
-    each = (after[:, None, :] - before[:, :, None]) ** 2
-    every: Floats = each.sum(axis=(1, 2))
-    return every
+    touched = changed > 0
+    number = count[touched].sum() if cube.unit is None else len(np.unique(cube.unit[touched]))
+    made = c.once["clumping"] = Clumping(icc, float(number))
+    return made
 
 
 def linear_rates(
@@ -323,18 +305,6 @@ def linear_rates(
     """As `closed_rates`, from linearised totals per unit; None without rows."""
     families = [_family(c, metric, part, kind) for part in rows]
     return joined(families) if families else None
-
-
-def _of_members(c: Comparison, part: Outcomes) -> Floats:
-    """Every member's own rate, (members, rows)."""
-    weight = c.cube.count[part.cells].astype(float)
-    if c.cube.weight is not None:
-        weight *= c.cube.weight[part.cells]
-    place = (part.row, np.arange(len(weight)))
-    total = coo_array((weight, place), shape=(part.n_rows, len(weight))).tocsr()
-    sized = weight if part.denominator is None else weight * part.denominator
-    size = sums(part.row, sized, part.n_rows)
-    return ratio((total @ part.numerator.astype(np.float64)).T, size)
 
 
 def share_limits(
@@ -378,8 +348,8 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
         mean_of(side) for side in (part.numerator[:, :k], part.numerator[:, k:])
     )
     if c.cube.weight is not None:
-        weight = c.cube.weight[part.cells]
-        baseline, compressed = baseline * weight, compressed * weight
+        each = c.cube.weight[part.cells]
+        baseline, compressed = baseline * each, compressed * each
     baseline, compressed = e.summed(baseline), e.summed(compressed)
     difference = compressed - baseline
     before, after, change = (s.totals(x) for x in (baseline, compressed, difference))
@@ -390,12 +360,20 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
     both = enough & enough_units(c, rest.clusters)
     excess: Test | None = None
     if part.partition and kind in ("class", "group", "intersection"):
-        found = excess_of(s, difference, change)
+        found, variance = excess_of(s, difference, change)
         fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
         degrees = np.maximum(fewest - 1, 1.0)
-        t_excess = TwoWay(found.value, found.variance, degrees)
+        t_excess = TwoWay(found, variance, degrees)
         excess = excess_test(c, part, t_excess, t.estimate, degrees, sample, rest)
-    p_value = None if e.n_units is None else _sign_flips(c, e, difference)
+    p_value = None
+    if e.n_units is not None:  # of a shift of 0: signs of whole clusters are flipped
+        per_unit = coo_array((difference, (e.unit, e.row)), shape=(e.n_units, e.n_rows)).tocsc()
+        p_value = sign_flip(per_unit, rng=c.rng("sign flip"))
+    weight = c.cube.amount[part.cells].astype(float)
+    where, shape = (part.row, np.arange(len(weight))), (part.n_rows, len(weight))
+    own = coo_array((weight, where), shape=shape).tocsr() @ part.numerator.astype(np.float64)
+    sized = weight if part.denominator is None else weight * part.denominator
+    members = ratio(own.T, sums(part.row, sized, part.n_rows))
     nothing = np.full(part.n_rows, np.nan)
     design_effect = nothing
     if part.is_event:
@@ -417,7 +395,7 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
         interval=interval_names(
             c, part, f"linearised t over {'clusters' if c.clustered else 'examples'}", sample
         ),
-        members=_of_members(c, part),
+        members=members,
         sums=Sums(
             zero_p=np.where(enough, shift.p_value, np.nan),
             discordance=ratio(sample.changed, sample.weight),
@@ -502,27 +480,8 @@ def tango_degrees(c: Comparison, sample: Sample) -> Floats:
     return np.maximum(sample.effective_clusters - 1, 1.0)
 
 
-def _sign_flips(c: Comparison, e: Entries, difference: Floats) -> Floats:
-    """p of a shift of 0: signs of whole clusters are flipped."""
-    per_unit = coo_array((difference, (e.unit, e.row)), shape=(e.n_units, e.n_rows)).tocsc()
-    return sign_flip(per_unit, rng=c.rng("sign flip"))
-
-
-@dataclass(frozen=True)
-class Excess:
-    """Shift of each row minus the shift of all other rows, with its linearised variance."""
-
-    shift: Floats
-    rest_shift: Floats
-    variance: Floats  # of the excess
-
-    @property
-    def value(self) -> Floats:
-        return self.shift - self.rest_shift
-
-
-def excess_of(s: Sizes, difference: Floats, change: RowTotals) -> Excess:
-    """The excess of every row of a partition, from differences by entry and their totals.
+def excess_of(s: Sizes, difference: Floats, change: RowTotals) -> tuple[Floats, Floats]:
+    """Shift of each row minus the shift of all other rows, and the variance of that excess.
 
     The influence of a unit on the excess of row g is its part in g minus its part in the rest;
     units without a part in g enter through the rest alone. So groups may vary inside clusters.
@@ -535,7 +494,7 @@ def excess_of(s: Sizes, difference: Floats, change: RowTotals) -> Excess:
             t.variance(units) * ratio(units - 1, units)
             for t, units in ((change, s.units), (rest, n_units - s.units))
         )
-        return Excess(shift, rest_shift, squares * n_units / (n_units - 1))
+        return shift - rest_shift, squares * n_units / (n_units - 1)
     unit_m = sums(e.unit, difference, e.n_units)
     unit_d = sums(e.unit, e.size, e.n_units)
     n_units = len(np.unique(e.unit))
@@ -550,4 +509,4 @@ def excess_of(s: Sizes, difference: Floats, change: RowTotals) -> Excess:
         elsewhere = np.maximum(all_as_rest - e.total(as_rest**2), 0)
         squares = elsewhere + e.total((inside - outside) ** 2)
     unbiased = n_units / (n_units - 1) if n_units > 1 else np.nan
-    return Excess(shift, rest_shift, squares * unbiased)
+    return shift - rest_shift, squares * unbiased

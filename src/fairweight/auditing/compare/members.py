@@ -28,10 +28,6 @@ class Both(dict[str, tuple[Counts, Counts]]):
         self.observed = observed  # the data as they are, not replicates
         self._made: dict[tuple[str, str], tuple[Counts, Counts]] = {}
 
-    def others(self, name: str) -> tuple[Counts, Counts]:
-        """For every slice, everyone outside it."""
-        return self._once((name, "others"), lambda side: side.others())
-
     def levels(self, name: str, keep: NDArray[np.bool_]) -> tuple[Counts, Counts]:
         """The slices where `keep` is true."""
         if keep.all():
@@ -40,7 +36,7 @@ class Both(dict[str, tuple[Counts, Counts]]):
 
     def other_levels(self, name: str, keep: NDArray[np.bool_]) -> tuple[Counts, Counts]:
         """For the slices where `keep` is true, everyone outside each."""
-        first, second = self.others(name)
+        first, second = self._once((name, "others"), lambda side: side.others())
         return (first, second) if keep.all() else (first.levels(keep), second.levels(keep))
 
     def averaged(self, weights: tuple[Floats, Floats] | None = None) -> Both:
@@ -65,7 +61,7 @@ class Both(dict[str, tuple[Counts, Counts]]):
 
 @dataclass(frozen=True)
 class PerMember:
-    """A estimand's rows, (R, members, rows); comparisons have no value of the baseline."""
+    """An estimand's rows, (R, members, rows); comparisons have no value of the baseline."""
 
     baseline: Floats | None
     compressed: Floats
@@ -101,7 +97,7 @@ class PerMember:
 
 @dataclass(frozen=True)
 class Values:
-    """A estimand's rows under R replicates, averaged over members."""
+    """An estimand's rows under R replicates, averaged over members."""
 
     baseline: Floats | None  # (R, rows)
     compressed: Floats  # (R, rows)
@@ -110,6 +106,16 @@ class Values:
     @property
     def parts(self) -> tuple[Floats, ...]:
         return tuple(p for p in (self.baseline, self.compressed, self.excess) if p is not None)
+
+    def moved(self, before: Values, after: Values) -> Values:
+        """Both sides moved by the difference of two other values."""
+        assert self.baseline is not None
+        assert before.baseline is not None
+        assert after.baseline is not None
+        return Values(
+            self.baseline + (after.baseline - before.baseline),
+            self.compressed + (after.compressed - before.compressed),
+        )
 
     @property
     def change(self) -> Floats:
@@ -215,13 +221,13 @@ def _deviations(values: Floats) -> Floats:
     return made
 
 
-# What is kept of a estimand's draws: means over members, and how members vary on their own.
+# What is kept of an estimand's draws: means over members, and how members vary on their own.
 
 BATCH = 25  # draws that share a generator
 
 
-class KeptDraws:
-    """Room for the draws of one estimand.
+class StoredDraws:
+    """The draws of one estimand.
 
     Parameters
     ----------
@@ -273,15 +279,15 @@ class KeptDraws:
         return {} if self._spread is None else self._spread.mean()
 
 
-def _put(room: Values, values: Values, start: int) -> None:
-    for part, target in zip(values.parts, room.parts, strict=True):
+def _put(store: Values, values: Values, start: int) -> None:
+    for part, target in zip(values.parts, store.parts, strict=True):
         target[start : start + len(part)] = part
 
 
 def _empty(like: Values, n_draws: int) -> Values:
-    def room(part: Floats | None) -> Floats | None:
-        return None if part is None else np.empty((n_draws, part.shape[1]))
-
-    compressed = room(like.compressed)
-    assert compressed is not None
-    return Values(room(like.baseline), compressed, room(like.excess))
+    shape = n_draws, like.compressed.shape[1]
+    return Values(
+        None if like.baseline is None else np.empty(shape),
+        np.empty(shape),
+        None if like.excess is None else np.empty(shape),
+    )

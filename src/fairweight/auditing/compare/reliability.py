@@ -119,43 +119,22 @@ def _of_member(c: Comparison, job: tuple[Scored, int, Grouping]) -> pd.DataFrame
     column = ScoreColumn(
         score[:, m], outcome[:, m], grouping.code.astype(np.intp), len(grouping.levels)
     )
-    weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
-    bins = reliability(column, definition, weight[None, :].astype(float))
+    bins = reliability(column, definition, c.cube.amount[None, :].astype(float))
     rng = c.rng(f"calibrated {definition} {grouping.name}")
-    expected = expected_ece_if_calibrated(
-        column, definition, _draws(c.cube.n_cells), rng, c.cube.count
-    )
-    return _frame(
-        bins,
-        expected,
-        variant=c.variant,
-        seed=c.cube.members[m].seed,
-        task=c.task,
-        definition=definition,
-        levels=grouping.levels if grouping.name else (None,),
-    )
-
-
-def _draws(n_cells: int) -> int:
-    """Draws of a calibrated model: fewer where there are many scores."""
-    fewest, most = CALIBRATED_DRAWS
-    return int(np.clip(DRAWN_OUTCOMES // max(n_cells, 1), fewest, most))
-
-
-def _frame(
-    bins: dict[str, Any],
-    expected: Any,
-    *,
-    levels: Sequence[str | None],
-    **names: Any,
-) -> pd.DataFrame:
-    slot, at = np.nonzero(bins["n"] > 0)
+    # Fewer draws where there are many scores.
+    draws = int(np.clip(DRAWN_OUTCOMES // max(c.cube.n_cells, 1), *CALIBRATED_DRAWS))
+    expected = expected_ece_if_calibrated(column, definition, draws, rng, c.cube.count)
+    levels = grouping.levels if grouping.name else (None,)
     n = bins["n"]
+    slot, at = np.nonzero(n > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         large = np.nansum(n * (bins["mean_score"] - bins["mean_outcome"]), axis=1) / n.sum(axis=1)
     table = pd.DataFrame(
         {
-            **{name: [value] * len(slot) for name, value in names.items()},
+            "variant": [c.variant] * len(slot),
+            "seed": c.cube.members[m].seed,
+            "task": c.task,
+            "definition": definition,
             "group": [levels[int(i)] for i in slot],
             "bin": at,
             "low": bins["low"][at],

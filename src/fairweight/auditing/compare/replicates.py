@@ -17,11 +17,10 @@ from math import lcm
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairweight.auditing.compare.comparison import Comparison
 from fairweight.auditing.compare.influence import Changed, Influence
-from fairweight.auditing.compare.members import BATCH, Both, KeptDraws, PerMember, Values
+from fairweight.auditing.compare.members import BATCH, Both, PerMember, StoredDraws, Values
 from fairweight.auditing.compare.retraining import Statistic, context, difference
 from fairweight.auditing.counts.counts import Counts, Tally, coins, resampler
 from fairweight.base.types import Floats
@@ -39,7 +38,7 @@ Weights: TypeAlias = tuple[Floats, Floats]  # (draws, members) of either side
 
 @dataclass(frozen=True)
 class Replicated:
-    """A estimand as observed, in bootstrap replicates, and under the swap null."""
+    """An estimand as observed, in bootstrap replicates, and under the swap null."""
 
     observed: Values  # R = 1
     bootstrap: Values | None  # None where limits need no draws
@@ -131,7 +130,7 @@ def replicate(c: Comparison, wanted: Sequence[Estimand]) -> list[Replicated]:
     n_draws = min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_VALUES // max(rows, 1)))
     resample = resampler(tally.multiplicity)
     kept = [
-        KeptDraws(
+        StoredDraws(
             c,
             values,
             n_draws,
@@ -152,22 +151,30 @@ def replicate(c: Comparison, wanted: Sequence[Estimand]) -> list[Replicated]:
     partners = partners_of(c)
     if partners is not None:
         null = _swapped(c, wanted, observed, tally, partners, n_draws)
+    against_mean = Both(
+        {name: (one.averaged(), other) for name, (one, other) in counted.items()}, observed=True
+    )
     made = []
-    for estimand, values, mean, room, swapped in zip(
+    for estimand, values, mean, store, swapped in zip(
         wanted, observed, means, kept, null, strict=True
     ):
         statistic = None if c.one_pair else _statistic(c, tally, data, estimand, values)
+        alone = None
+        if estimand.rates_first:  # every compressed member with the baseline's mean
+            assert estimand.evaluate is not None
+            own = estimand.evaluate(against_mean).compressed[0]
+            alone = np.concatenate([np.full((c.n_baseline, own.shape[1]), np.nan), own])
         found = Replicated(
             observed=mean,
-            bootstrap=room.values,
+            bootstrap=store.values,
             swapped=swapped,
             level=None if estimand.level is None else estimand.level(counted),
             members=values,
-            by_unit=room.by_unit,
-            resampled=room.resampled,
-            spread=room.spread,
+            by_unit=store.by_unit,
+            resampled=store.resampled,
+            spread=store.spread,
             statistic=statistic,
-            alone=_alone(estimand, counted) if estimand.rates_first else None,
+            alone=alone,
             changed=None if estimand.changed is None else estimand.changed(),
         )
         made.append(with_context(c, found, signed=estimand.metric.inflation is None))
@@ -184,17 +191,6 @@ def with_context(c: Comparison, found: Replicated, *, signed: bool = True) -> Re
 def _evaluate(estimand: Estimand, each: Both, mean: Both) -> PerMember:
     assert estimand.evaluate is not None
     return estimand.evaluate(mean if estimand.rates_first else each)
-
-
-def _alone(estimand: Estimand, counted: Both) -> Floats:
-    """A comparison of every compressed member with the baseline's mean; NaN for the baseline's."""
-    against_mean = Both(
-        {name: (one.averaged(), other) for name, (one, other) in counted.items()}, observed=True
-    )
-    assert estimand.evaluate is not None
-    found = estimand.evaluate(against_mean).compressed[0]
-    n_baseline = counted[""][0].correct.shape[-3]
-    return np.concatenate([np.full((n_baseline, found.shape[1]), np.nan), found])
 
 
 def _statistic(
@@ -265,25 +261,31 @@ def _swapped(
     """Replicates after exchanging the two sides' answers on random items."""
     if len(partners) != len(tally.members):
         tally = Tally(c.cube, tally.groupings, partners, positive=c.positive)
-    movable = _movable(c)
+    if c.cube.unit is not None:
+        movable = np.arange(len(c.cube.unit_names))
+    else:  # items whose exchange changes anything: where two predictions differ
+        differ = (c.cube.prediction != c.cube.prediction[:, :1]).any(axis=1)
+        movable = np.flatnonzero(differ)
     data = tally.flat(tally.multiplicity.astype(np.float64)[None, :])
     moved, many = tally.flat_of(movable), tally.multiplicity[movable]
 
     def swap(rng: np.random.Generator, size: int) -> tuple[Floats, None]:
-        return _exchanged(tally, data, moved(coins(rng, many, size))), None
+        swapped = moved(coins(rng, many, size))
+        result = np.repeat(data.T, size, axis=1).T  # in the same order of memory as `swapped`
+        for layout in tally.layouts:
+            cells = layout.n_slices * layout.n_classes
+            width = layout.n_members // 2 * (2 * cells + layout.n_slices)
+            first = slice(layout.start + cells, layout.start + cells + width)
+            second = slice(first.stop, first.stop + width)
+            changed = swapped[:, second] - swapped[:, first]
+            result[:, first] += changed
+            result[:, second] -= changed
+        return result, None
 
-    kept = [KeptDraws(c, values, n_draws) for values in observed]
+    kept = [StoredDraws(c, values, n_draws) for values in observed]
     width = max(tally.size, len(tally.multiplicity))
     _draw(c, "swap", swap, tally, len(partners) // 2, wanted, kept, n_draws, width)
-    return [room.values for room in kept]
-
-
-def _movable(c: Comparison) -> NDArray[np.intp]:
-    """Items whose exchange changes anything: where the two answers differ, or whole clusters."""
-    if c.cube.unit is not None:
-        return np.arange(len(c.cube.unit_names))
-    differ = (c.cube.prediction != c.cube.prediction[:, :1]).any(axis=1)
-    return np.flatnonzero(differ)
+    return [store.values for store in kept]
 
 
 def _members(counts: Counts, which: slice) -> Counts:
@@ -295,20 +297,6 @@ def _members(counts: Counts, which: slice) -> Counts:
         classes=counts.classes,
         positive=counts.positive,
     )
-
-
-def _exchanged(tally: Tally, data: Floats, swapped: Floats) -> Floats:
-    """Statistics after the swapped items' answers of the two sides changed places."""
-    result = np.repeat(data.T, len(swapped), axis=1).T  # in the same order of memory as `swapped`
-    for layout in tally.layouts:
-        cells = layout.n_slices * layout.n_classes
-        size = layout.n_members // 2 * (2 * cells + layout.n_slices)
-        first = slice(layout.start + cells, layout.start + cells + size)
-        second = slice(first.stop, first.stop + size)
-        moved = swapped[:, second] - swapped[:, first]
-        result[:, first] += moved
-        result[:, second] -= moved
-    return result
 
 
 def in_batches(
@@ -349,7 +337,7 @@ def _draw(
     tally: Tally,
     k: int,
     wanted: Sequence[Estimand],
-    kept: Sequence[KeptDraws],
+    kept: Sequence[StoredDraws],
     n_draws: int,
     width: int,
 ) -> None:
@@ -360,22 +348,22 @@ def _draw(
         made = [draw(rng, size) for rng, size in zip(generators, sizes, strict=True)]
         each = _sides(c, tally, np.concatenate([flat for flat, _ in made]), k)
         given = [weights for _, weights in made if weights is not None]
-        weights = _stacked(given) if given else None
+        weights = (
+            (np.concatenate([one for one, _ in given]), np.concatenate([two for _, two in given]))
+            if given
+            else None
+        )
         mean = each.averaged() if any_mean else each
         drawn = each.averaged(weights) if any_mean and weights is not None else each
-        for estimand, room in zip(wanted, kept, strict=True):
+        for estimand, store in zip(wanted, kept, strict=True):
             found = _evaluate(estimand, each, mean)
             again = None
-            if weights is not None and room.resampled is not None:
+            if weights is not None and store.resampled is not None:
                 again = (
                     _evaluate(estimand, each, drawn).mean()
                     if estimand.rates_first
                     else found.mean(weights)
                 )
-            room.add(found, start, sizes, again)
+            store.add(found, start, sizes, again)
 
     in_batches(c.rng(purpose), n_draws, width, work)
-
-
-def _stacked(weights: Sequence[Weights]) -> Weights:
-    return np.concatenate([one for one, _ in weights]), np.concatenate([two for _, two in weights])

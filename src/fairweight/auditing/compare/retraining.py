@@ -65,24 +65,20 @@ def retraining(
             np.hstack([one, np.zeros((len(one), n_second))]),
             np.hstack([np.zeros((len(other), n_first)), other]),
         )
-    relabelled = _relabelled(pairing, rng)
-    if len(relabelled[0]) + 1 < FEWEST_RELABELLINGS:
-        return Retraining(dense, compressed, None, observed, reach)
-    return Retraining(dense, compressed, relabelled, observed, reach)
-
-
-def _relabelled(pairing: Pairing, rng: np.random.Generator) -> Weights:
     first, second = pairing.first, pairing.second
     if pairing.paired:
         flipped = sign_flips(len(first), rng).astype(float)
         stayed = 1 - flipped
-        return (
+        relabelled = (
             (stayed @ first + flipped @ second) / len(first),
             (flipped @ first + stayed @ second) / len(first),
         )
-    baseline = regroupings(len(first), len(second), rng).astype(float)
-    units = np.vstack([first, second])
-    return baseline @ units / len(first), (1 - baseline) @ units / len(second)
+    else:
+        baseline = regroupings(len(first), len(second), rng).astype(float)
+        units = np.vstack([first, second])
+        relabelled = baseline @ units / len(first), (1 - baseline) @ units / len(second)
+    enough = len(relabelled[0]) + 1 >= FEWEST_RELABELLINGS
+    return Retraining(dense, compressed, relabelled if enough else None, observed, reach)
 
 
 def context(found: Retraining, statistic: Statistic, *, signed: bool = True) -> dict[str, Floats]:

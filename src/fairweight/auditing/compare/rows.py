@@ -63,7 +63,15 @@ def build(c: Comparison, family: Family, scope: str = "model") -> Block:
     these models at the gate's levels.
     """
     metric, slots, alpha = family.metric, family.slots, c.options.alpha
-    state, sized = _state(c, family, scope)
+    if family.status is not None:
+        state = family.status
+        sized = np.asarray(state == "ok") if family.sized is None else family.sized
+    else:
+        state = status(c, family.n, family.clusters)
+        state[(state == "ok") & np.isnan(family.compressed.value)] = "not_estimable: no weight"
+        sized = np.asarray(state == "ok")  # whoever is in a family: however many members there are
+        if scope == "method" and not c.has_method:
+            state[sized] = f"not_estimable: {c.pairing.reason}"
     columns: dict[str, Any] = {"compressed": family.compressed.value, "interval": family.interval}
     columns["ci_low"], columns["ci_high"] = family.change.limits(alpha)
     columns["p_value"] = np.nan if family.change.p is None else family.change.p
@@ -75,7 +83,11 @@ def build(c: Comparison, family: Family, scope: str = "model") -> Block:
         columns["excess_shift"] = family.excess.value
         columns["excess_low"], columns["excess_high"] = family.excess.limits(alpha)
         columns["excess_p"] = np.nan if family.excess.p is None else family.excess.p
-    draws = _signs(c, family) if scope == "model" else None
+    # Random signs: drawn for right and wrong predictions whose rows share out the examples.
+    draws, event = None, metric.event
+    if scope == "model" and family.sums is not None and event is not None:
+        shared = event.given == "all" or slots.kind == "class"
+        draws = c.draws(slots.kind) if shared and event.happens in ("correct", "wrong") else None
     asked = _Levels.of(c, family, int((sized & ~slots.outside).sum()), draws, scope)
     more: Block = {}
     if family.change.corrected is not None:
@@ -83,8 +95,15 @@ def build(c: Comparison, family: Family, scope: str = "model") -> Block:
         if family.change.p is not None and metric.inflation is None:  # no worst of composites
             columns["sim_low"], columns["sim_high"] = low[0], high[0]
         if family.sums is not None:
-            made, more["largest_loss"] = _harmless(c, metric, (low[:2], high[:2]))
-            columns |= made
+            # Whether a change, and a loss, as large as the margin is ruled out; the largest loss.
+            margin, unknown = c.options.margin, np.isnan(low[0] + high[0])
+            within = (low[0] >= -margin) & (high[0] <= margin)
+            columns["equivalent"] = np.where(unknown, np.nan, within)
+            worst = low[1] if metric.better == "higher" else -high[1]
+            columns["loss_ruled_out"] = np.where(np.isnan(worst), np.nan, worst >= -margin)
+            if metric.better not in ("higher", "lower"):
+                columns["loss_ruled_out"] = np.full(len(worst), np.nan)
+            more["largest_loss"] = -worst
         more |= _bounds(c, family, asked, (low[2:], high[2:]), state)
     if family.sums is not None and family.excess is not None and family.excess.corrected:
         ends = family.excess.corrected(asked.excess)
@@ -111,27 +130,6 @@ def build(c: Comparison, family: Family, scope: str = "model") -> Block:
     if "p_adjusted" in family.columns:  # by random signs, with the groups it is the largest of
         return rows
     return corrected(rows, metric, c.options, draws)
-
-
-def _state(c: Comparison, family: Family, scope: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The status of every row, and which of them could be tested."""
-    if family.status is not None:
-        state = family.status
-        return state, np.asarray(state == "ok") if family.sized is None else family.sized
-    state = status(c, family.n, family.clusters)
-    state[(state == "ok") & np.isnan(family.compressed.value)] = "not_estimable: no weight"
-    sized = np.asarray(state == "ok")  # whoever is in a family: however many members there are
-    if scope == "method" and not c.has_method:
-        state[sized] = f"not_estimable: {c.pairing.reason}"
-    return state, sized
-
-
-def _signs(c: Comparison, family: Family) -> FamilyDraws | None:
-    """Random signs, drawn for right and wrong predictions whose rows share out the examples."""
-    event, kind = family.metric.event, family.slots.kind
-    if family.sums is None or event is None or event.happens not in ("correct", "wrong"):
-        return None
-    return c.draws(kind) if event.given == "all" or kind == "class" else None
 
 
 @dataclass(frozen=True)
@@ -163,20 +161,6 @@ class _Levels:
         gate = [2 * GATE_ALPHA / j for j in divisors]
         use = np.searchsorted(divisors, DIVISORS) if divisors else np.zeros(0, dtype=np.intp)
         return _Levels(np.array([*both[:2], *gate]), both[2], use)
-
-
-def _harmless(c: Comparison, metric: Metric, limits: Limits) -> tuple[dict[str, Any], Floats]:
-    """Whether a change, and a loss, as large as the margin is ruled out; the largest loss."""
-    (sim_low, harm_low), (sim_high, harm_high) = limits
-    margin = c.options.margin
-    equivalent = np.where(
-        np.isnan(sim_low + sim_high), np.nan, (sim_low >= -margin) & (sim_high <= margin)
-    )
-    worst = harm_low if metric.better == "higher" else -harm_high
-    ruled_out = np.where(np.isnan(worst), np.nan, worst >= -margin)
-    if metric.better not in ("higher", "lower"):
-        ruled_out = np.full(len(worst), np.nan)
-    return {"equivalent": equivalent, "loss_ruled_out": ruled_out}, -worst
 
 
 def _bounds(

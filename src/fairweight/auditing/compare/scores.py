@@ -18,16 +18,16 @@ from scipy.sparse import coo_array, csr_array, vstack
 from fairweight.auditing.compare.closed_form import closed_flags
 from fairweight.auditing.compare.comparison import (
     Comparison,
+    all_slots,
     cell_outcomes,
     groupings_of,
-    join_slots,
     slots_of,
 )
 from fairweight.auditing.compare.estimands import NO_POSITIVE, Estimand, impossible, sizes
 from fairweight.auditing.compare.estimate import Block
 from fairweight.auditing.compare.influence import ROUNDING, Changed, Influence
 from fairweight.auditing.compare.linear import linear_rates
-from fairweight.auditing.compare.members import KeptDraws, PerMember, Values, units_of
+from fairweight.auditing.compare.members import PerMember, StoredDraws, Values, units_of
 from fairweight.auditing.compare.replicates import (
     FEWEST_REPLICATES,
     Replicated,
@@ -53,14 +53,11 @@ from fairweight.base.types import Floats
 
 # Replicates of the score metrics: all are functions of sums over (slice, bin of the score).
 #
-# A calibration error needs the sum of score − outcome per bin, the Brier score the sum of the
-# loss,
+# A calibration error needs the sum of score − outcome per bin, the Brier score the sum of the loss,
 # the AUC the number of positives and negatives per bin. So one sparse product per model and batch
-# of
-# draws serves every metric of every slice. The AUC of the data is exact; its replicates are exact
-# up
-# to `RANK_BINS` distinct scores, and beyond that made on quantile bins and moved by the (tiny)
-# difference between the exact and the binned value of the data.
+# of draws serves every metric of every slice. The AUC of the data is exact; its replicates are
+# exact up to `RANK_BINS` distinct scores, and beyond that made on quantile bins and moved by the
+# (tiny) difference between the exact and the binned value of the data.
 #
 # Beside them stands what every example adds to a value (`Influence`): it makes the error of the
 # calibration metrics, and says on how many examples a change rests.
@@ -171,7 +168,7 @@ def _moved(c: Comparison, value: Floats) -> NDArray[np.bool_]:
 
 def _mean_in(c: Comparison, grouping: Grouping, value: Floats) -> Floats:
     """The weighted mean of a value per cell in every level."""
-    weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
+    weight = c.cube.amount
     size = len(grouping.levels)
     return ratio(sums(grouping.code, weight * value, size), sums(grouping.code, weight, size))
 
@@ -194,7 +191,13 @@ def _sums_in_bins(
         rows = joint * n_bins + bins[:, member]
         return _sparse(c, rows, cells, value[:, member], len(slices) * n_bins)
 
-    adders = [_adder(slices[:, i], len(g.levels)) for i, (_, g) in enumerate(places)]
+    everyone = np.arange(len(slices))
+    adders = [  # (levels, joint slices): which slices a level consists of
+        coo_array(
+            (np.ones(len(slices)), (slices[:, i], everyone)), shape=(len(g.levels), len(slices))
+        ).tocsr()
+        for i, (_, g) in enumerate(places)
+    ]
 
     def finish(total: Floats, size: Floats) -> list[Floats]:
         draws = total.shape[-1]
@@ -208,12 +211,6 @@ def _sums_in_bins(
         return found
 
     return Statistic(name, places, value.shape[1], matrix, finish)
-
-
-def _adder(level: NDArray[np.int64], n_levels: int) -> csr_array:
-    """(levels, joint slices): which slices a level consists of."""
-    place = (level, np.arange(len(level)))
-    return coo_array((np.ones(len(level)), place), shape=(n_levels, len(level))).tocsr()
 
 
 def slice_sizes(c: Comparison) -> csr_array:
@@ -232,10 +229,18 @@ def ranking(
 ) -> Statistic:
     """The AUC of each problem (scores and outcomes, (cells, members)), averaged over problems."""
     slices, n_problems = len(grouping.levels), len(problems)
-    room = MOST_BINS_AND_SLICES // (slices * n_problems)
-    most = int(np.clip(room, FEWEST_RANK_BINS, RANK_BINS))
-    binned = [_rank_bins(score, most) for score, _ in problems]
-    n_bins = max(int(bins.max()) + 1 for bins, _ in binned)
+    affordable = MOST_BINS_AND_SLICES // (slices * n_problems)
+    most = int(np.clip(affordable, FEWEST_RANK_BINS, RANK_BINS))
+    binned, every_value = [], True  # bins keep the order of all members' scores
+    for score, _ in problems:
+        values, place = np.unique(score, return_inverse=True)
+        if len(values) <= most:
+            binned.append(place.reshape(score.shape))
+            continue
+        edges = np.unique(np.quantile(score, np.arange(1, most) / most))
+        binned.append(np.searchsorted(edges, score, side="right"))
+        every_value = False
+    n_bins = max(int(bins.max()) + 1 for bins in binned)
     code = grouping.code.astype(np.int64)
     cells = np.arange(c.cube.n_cells)
     block = slices * n_bins
@@ -243,7 +248,7 @@ def ranking(
     def matrix(member: int) -> csr_array:
         rows = [
             (2 * k + outcome[:, member].astype(np.int64)) * block + code * n_bins + bins[:, member]
-            for k, ((_, outcome), (bins, _)) in enumerate(zip(problems, binned, strict=True))
+            for k, ((_, outcome), bins) in enumerate(zip(problems, binned, strict=True))
         ]
         everyone = np.tile(cells, n_problems)
         return _sparse(
@@ -252,9 +257,11 @@ def ranking(
 
     def gaps(member: int) -> list[Floats]:
         """How far an example's share of pairs won lies from the AUC, in units of its slice."""
-        counts = (matrix(member) @ _once(c)).reshape(n_problems, 2, slices, n_bins)
+        counts = (matrix(member) @ _multiplicity(c).astype(np.float64)).reshape(
+            n_problems, 2, slices, n_bins
+        )
         found = np.zeros(c.cube.n_cells)
-        for k, ((_, outcome), (bins, _)) in enumerate(zip(problems, binned, strict=True)):
+        for k, ((_, outcome), bins) in enumerate(zip(problems, binned, strict=True)):
             negative, positive = counts[k]
             below = np.cumsum(negative, axis=1) - negative / 2
             above = positive.sum(axis=1, keepdims=True) - np.cumsum(positive, axis=1) + positive / 2
@@ -276,39 +283,17 @@ def ranking(
         pairs = (positive * below).sum(axis=2)
         return [ratio(pairs, positive.sum(axis=2) * negative.sum(axis=2)).mean(axis=0)]
 
-    exact = None
-    if not all(whole for _, whole in binned):
-        exact = np.stack([_exact_auc(c, grouping, problems, m) for m in range(len(c.cube.members))])
-    changed = np.any([_moved(c, score) for score, _ in problems], axis=0)
     members, places = len(c.cube.members), ((kind, grouping),)
+    exact = None
+    if not every_value:
+        weight, level = c.cube.amount[None, :].astype(float), grouping.code.astype(np.intp)
+        columns = [
+            [ScoreColumn(score[:, m], outcome[:, m], level, slices) for score, outcome in problems]
+            for m in range(members)
+        ]
+        exact = np.stack([np.mean([auc(x, weight)[0] for x in own], axis=0) for own in columns])
+    changed = np.any([_moved(c, score) for score, _ in problems], axis=0)
     return Statistic(name, places, members, matrix, finish, exact, gaps, changed)
-
-
-def _rank_bins(score: Floats, most: int) -> tuple[NDArray[np.int64], bool]:
-    """Bins that keep the order of all members' scores; exact where there are few values."""
-    values, place = np.unique(score, return_inverse=True)
-    place = place.reshape(score.shape)
-    if len(values) <= most:
-        return place, True
-    edges = np.unique(np.quantile(score, np.arange(1, most) / most))
-    return np.searchsorted(edges, score, side="right"), False
-
-
-def _exact_auc(
-    c: Comparison, grouping: Grouping, problems: Sequence[tuple[Floats, Floats]], member: int
-) -> Floats:
-    weight = c.cube.count if c.cube.weight is None else c.cube.count * c.cube.weight
-    found = []
-    for score, outcome in problems:
-        column = ScoreColumn(
-            score[:, member],
-            outcome[:, member],
-            grouping.code.astype(np.intp),
-            len(grouping.levels),
-        )
-        found.append(auc(column, weight[None, :].astype(float))[0])
-    mean: Floats = np.mean(found, axis=0)
-    return mean
 
 
 def _sparse(
@@ -334,10 +319,6 @@ def _multiplicity(c: Comparison) -> NDArray[np.int64]:
     return np.ones(len(c.cube.unit_names), dtype=np.int64)
 
 
-def _once(c: Comparison) -> Floats:
-    return _multiplicity(c).astype(np.float64)
-
-
 def replicate_scores(
     c: Comparison, statistics: Sequence[Statistic], *, draw_all: bool = False
 ) -> dict[tuple[str, str], Replicated]:
@@ -346,33 +327,46 @@ def replicate_scores(
     What has no limits is not drawn, nor what has t limits, except where `draw_all` asks for it
     because several tasks are to be averaged.
     """
-
-    def is_drawn(name: str) -> bool:
-        entry = metric(name)
-        return entry.no_limits is None and (draw_all or not entry.linear)
-
+    drawn: list[Statistic] = []
+    undrawn: list[Statistic] = []
+    for statistic in statistics:
+        entry = metric(statistic.metric)
+        is_drawn = entry.no_limits is None and (draw_all or not entry.linear)
+        (drawn if is_drawn else undrawn).append(statistic)
     found: dict[tuple[str, str], list[Replicated]] = {}
-    for part in (
-        _drawn(c, [s for s in statistics if is_drawn(s.metric)]),
-        _undrawn(c, [s for s in statistics if not is_drawn(s.metric)]),
-    ):
+    for part in (_drawn(c, drawn), _undrawn(c, undrawn)):
         for key, replicated in part:
             found.setdefault(key, []).append(replicated)
-    return {key: _with_context(c, Replicated.beside(parts)) for key, parts in found.items()}
+    made = {}
+    for key, parts in found.items():
+        whole = made[key] = Replicated.beside(parts)
+        if not c.one_pair and whole.members is not None and whole.members.baseline is not None:
+            each = np.concatenate([whole.members.baseline[0], whole.members.compressed[0]])
+            made[key] = with_context(c, replace(whole, statistic=difference(each)))
+    return made
 
 
 def _undrawn(
     c: Comparison, statistics: Sequence[Statistic]
 ) -> Iterator[tuple[tuple[str, str], Replicated]]:
     """Observed values, and what every example adds to them."""
-    once, k = _once(c)[:, None], c.n_baseline
+    once, k = _multiplicity(c).astype(np.float64)[:, None], c.n_baseline
     size = slice_sizes(c) @ once if statistics else once
     for statistic in statistics:
         each = [statistic.finish(matrix @ once, size) for matrix in statistic.matrices]
         for i, (kind, _) in enumerate(statistic.places):
             values = np.stack([tables[i][:, 0] for tables in each])[None]
             members = PerMember(values[:, :k], values[:, k:])
-            influence = _influence(c, statistic, i)
+            influence, changed = _influence(c, statistic, i)
+            spread = {}
+            if c.has_method and influence is not None:
+                # Sum over units of the variance of their own moves: as draws would show it.
+                moves, number = influence.value.T[None], influence.units
+                units = units_of(PerMember(moves[:, :k], moves[:, k:]), c.pairing).parts
+                for name, moved in units.items():
+                    square = ((moved[0] - moved[0].mean(axis=0)) ** 2).sum(axis=0)
+                    total = sums(influence.row, influence.copies * square, influence.n_rows)
+                    spread[name] = ratio(number, number - 1) * total
             yield (
                 (statistic.metric, kind),
                 Replicated(
@@ -380,45 +374,28 @@ def _undrawn(
                     None,
                     None,
                     members=members,
-                    changed=_changed(c, statistic, i, influence),
+                    changed=changed,
                     influence=influence,
-                    spread=_unit_spread(c, influence) if c.has_method and influence else {},
+                    spread=spread,
                 ),
             )
 
 
-def _influence(c: Comparison, statistic: Statistic, table: int) -> Influence | None:
+def _influence(
+    c: Comparison, statistic: Statistic, table: int
+) -> tuple[Influence | None, Changed | None]:
+    """What every example adds, and how many the change and either side's value rest on."""
     if statistic.gaps is None:
-        return None
+        return None, None
     grouping = statistic.places[table][1]
     gap = np.stack([statistic.gaps(m)[table] for m in range(statistic.members)], axis=1)
-    return Influence.of(c, grouping.code.astype(np.int64), len(grouping.levels), gap)
-
-
-def _changed(
-    c: Comparison, statistic: Statistic, table: int, influence: Influence | None
-) -> Changed | None:
-    """How many examples the change and either side's value rest on."""
-    if influence is None or statistic.moved is None:
-        return None
-    grouping = statistic.places[table][1]
+    influence = Influence.of(c, grouping.code.astype(np.int64), len(grouping.levels), gap)
+    if statistic.moved is None:
+        return influence, None
     examples = sums(grouping.code, c.cube.count * statistic.moved, len(grouping.levels))
     first, second = c.n_baseline, c.n_compressed
-    return influence.changed(np.full(first, 1 / first), np.full(second, 1 / second), examples)
-
-
-def _unit_spread(c: Comparison, influence: Influence) -> dict[str, Floats]:
-    """Sum over units of members of the variance of their own moves: as draws would show it."""
-    values = influence.value
-    k = c.n_baseline
-    units = units_of(PerMember(values.T[None, :k], values.T[None, k:]), c.pairing).parts
-    number = influence.units
-    found = {}
-    for name, each in units.items():
-        own = each[0] - each[0].mean(axis=0)
-        total = sums(influence.row, influence.copies * (own**2).sum(axis=0), influence.n_rows)
-        found[name] = ratio(number, number - 1) * total
-    return found
+    shares = np.full(first, 1 / first), np.full(second, 1 / second)
+    return influence, influence.changed(*shares, examples)
 
 
 def _drawn(
@@ -456,14 +433,13 @@ def _drawn(
     whole, whole_size = [matrix @ once for matrix in stacked], weights @ once
     observed = drawn(multiplicity[None, :])
     resample = resampler(multiplicity)
-    n_draws = _affordable(c, sum(matrix.nnz for matrix in stacked))
+    n_draws = c.options.n_boot
+    if not c.one_pair:  # two models have all replicates that were asked for
+        entries = max(sum(matrix.nnz for matrix in stacked), 1)
+        n_draws = min(n_draws, max(FEWEST_REPLICATES, MOST_PRODUCTS // entries))
     width = max(len(multiplicity), int(ends[-1]))
-
-    def bootstrap(rng: np.random.Generator, size: int) -> list[PerMember]:
-        return drawn(resample(rng, size))
-
-    kept = [KeptDraws(c, values, n_draws, method=c.has_method) for values in observed]
-    _draw(c, "scores bootstrap", width, bootstrap, kept, n_draws)
+    kept = [StoredDraws(c, values, n_draws, method=c.has_method) for values in observed]
+    _draw(c, "scores bootstrap", width, lambda *of: drawn(resample(*of)), kept, n_draws)
     null: list[Values | None] = [None] * len(observed)
     partners = partners_of(c)
     if partners is not None:
@@ -478,61 +454,29 @@ def _drawn(
                 found.append(finished(whole[m] + moved[other] - moved[m], whole_size))
             return both(found)
 
-        exchanged = [KeptDraws(c, values, n_draws) for values in observed]
+        exchanged = [StoredDraws(c, values, n_draws) for values in observed]
         _draw(c, "scores swap", width, swapped, exchanged, n_draws)
-        null = [room.values for room in exchanged]
+        null = [store.values for store in exchanged]
     outputs = [(s, i) for s in statistics for i in range(len(s.places))]
-    for (statistic, i), values, room, swaps in zip(outputs, observed, kept, null, strict=True):
+    for (statistic, i), values, store, swaps in zip(outputs, observed, kept, null, strict=True):
+        mean, draws, by_unit = values.mean(), store.values, store.by_unit
+        if statistic.exact is not None:
+            # The exact values stand in the place of the binned ones; replicates move with them.
+            binned = mean
+            values = PerMember(statistic.exact[None, :k], statistic.exact[None, k:])
+            mean = values.mean()
+            draws = draws.moved(binned, mean)
+            by_unit = None if by_unit is None else by_unit.moved(binned, mean)
         found = Replicated(
-            values.mean(),
-            room.values,
+            mean,
+            draws,
             swaps,
             members=values,
-            by_unit=room.by_unit,
-            spread=room.spread,
-            changed=_changed(c, statistic, i, _influence(c, statistic, i)),
+            by_unit=by_unit,
+            spread=store.spread,
+            changed=_influence(c, statistic, i)[1],
         )
-        yield (statistic.metric, statistic.kinds[i]), _exact(found, statistic.exact, k)
-
-
-def _affordable(c: Comparison, entries: int) -> int:
-    """Replicates of a population's scores; two models have all that were asked for."""
-    if c.one_pair:
-        return c.options.n_boot
-    return min(c.options.n_boot, max(FEWEST_REPLICATES, MOST_PRODUCTS // max(entries, 1)))
-
-
-def _exact(found: Replicated, exact: Floats | None, k: int) -> Replicated:
-    """Put the exact values in the place of the binned ones, and move the replicates with them."""
-    if exact is None:
-        return found
-    members = PerMember(exact[None, :k], exact[None, k:])
-    true = members.mean()
-
-    def moved(draws: Values | None) -> Values:
-        assert draws is not None
-        assert true.baseline is not None
-        assert draws.baseline is not None
-        assert found.observed.baseline is not None
-        return Values(
-            draws.baseline + (true.baseline - found.observed.baseline),
-            draws.compressed + (true.compressed - found.observed.compressed),
-        )
-
-    return replace(
-        found,
-        observed=true,
-        bootstrap=moved(found.bootstrap),
-        members=members,
-        by_unit=None if found.by_unit is None else moved(found.by_unit),
-    )
-
-
-def _with_context(c: Comparison, found: Replicated) -> Replicated:
-    if c.one_pair or found.members is None or found.members.baseline is None:
-        return found
-    each = np.concatenate([found.members.baseline[0], found.members.compressed[0]])
-    return with_context(c, replace(found, statistic=difference(each)))
+        yield (statistic.metric, statistic.kinds[i]), found
 
 
 def _draw(
@@ -540,13 +484,13 @@ def _draw(
     purpose: str,
     width: int,
     draw: Callable[[np.random.Generator, int], list[PerMember]],
-    kept: Sequence[KeptDraws],
+    kept: Sequence[StoredDraws],
     n_draws: int,
 ) -> None:
     def work(generators: list[np.random.Generator], sizes: list[int], start: int) -> None:
         for rng, size in zip(generators, sizes, strict=True):
-            for room, found in zip(kept, draw(rng, size), strict=True):
-                room.add(found, start, [size])
+            for store, found in zip(kept, draw(rng, size), strict=True):
+                store.add(found, start, [size])
             start += size
 
     in_batches(c.rng(purpose), n_draws, width, work)
@@ -596,9 +540,9 @@ def _of_the_prediction(c: Comparison, scores: Scores) -> Floats:
     # One more entry, for abstentions (-1) and for classes that the vectors do not know.
     nowhere = len(scores.vector_classes)
     at = np.array([*(place.get(name, nowhere) for name in c.cube.classes), nowhere])
-    room = np.concatenate([scores.vector, np.full((*scores.vector.shape[:2], 1), np.nan)], axis=2)
+    padded = np.concatenate([scores.vector, np.full((*scores.vector.shape[:2], 1), np.nan)], axis=2)
     entry = at[c.cube.prediction][:, :, None]
-    picked: Floats = np.take_along_axis(room, entry, axis=2)[:, :, 0]
+    picked: Floats = np.take_along_axis(padded, entry, axis=2)[:, :, 0]
     return picked
 
 
@@ -624,20 +568,32 @@ def with_scores_only(c: Comparison) -> tuple[Comparison, int]:
 def score_rows(c: Comparison) -> Iterator[Block]:
     """Blocks of rows of every score metric that the scores allow."""
     p = probabilities(c)
+    no_scores = "not_estimable: no scores of the kind it needs"
+    if len(c.classes) == 2 and c.positive is None:
+        no_scores = NO_POSITIVE
     for entry, flags in _flags(p):
-        ranked = "label_rank" in entry.needs
-        why = "not_estimable: no ranks or score vectors" if ranked else _no_scores(c)
-        yield from _flag_rows(c, entry, flags, why)
+        if flags is None:
+            ranked = "label_rank" in entry.needs
+            why = "not_estimable: no ranks or score vectors" if ranked else no_scores
+            yield from _no_value(c, entry, why)
+            continue
+        for kind in KINDS:
+            family = (
+                closed_flags(c, entry, flags, kind)
+                if c.closed_form
+                else linear_rates(c, entry, cell_outcomes(c, flags, kind), kind)
+            )
+            if family is not None:
+                for built in scopes(c, family, cell_outcomes(c, flags, kind)):
+                    yield built.block
     statistics = list(score_statistics(c, p))
     for (name, kind), found in replicate_scores(c, statistics).items():
-        chosen = groupings_of(c, kind)
-        slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
-        n = np.concatenate([sizes(c, g) for g in chosen])
-        yield from drawn_rows(c, [(Estimand(metric(name), slots, n, None), found)])
+        n = sizes(c, *groupings_of(c, kind))
+        yield from drawn_rows(c, [(Estimand(metric(name), all_slots(c, kind), n, None), found)])
     made = {statistic.metric for statistic in statistics}
     for entry in metrics():
         if entry.kind == "score" and entry.name not in made:
-            yield from _no_value(c, entry, impossible(c, entry) or _no_scores(c))
+            yield from _no_value(c, entry, impossible(c, entry) or no_scores)
 
 
 def score_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
@@ -684,11 +640,17 @@ def flag_statistics(c: Comparison, p: Probabilities) -> Iterator[Statistic]:
 
 
 def _flags(p: Probabilities) -> Iterator[tuple[Metric, NDArray[np.bool_] | None]]:
-    """Rates of an event of scores, with whether it happens per cell and member."""
-    happens = {
-        "top5": None if p.rank is None else p.rank <= 5,
-        "uncertain": None if p.confidence is None else _uncertain(p),
-    }
+    """Rates of an event of scores, with whether it happens per cell and member.
+
+    Uncertain is |p − .5| < .4; with more classes, a top probability below .9 (both strict).
+    """
+    uncertain = None
+    if p.positive is not None and p.confidence is not None:
+        uncertain = is_uncertain(p.positive, binary=True)
+    elif p.confidence is not None:
+        top = p.confidence if p.vector is None else p.vector.max(axis=2)
+        uncertain = is_uncertain(top, binary=False)
+    happens = {"top5": None if p.rank is None else p.rank <= 5, "uncertain": uncertain}
     for name, flags in happens.items():
         for entry in metrics():
             if entry.event is not None and entry.event.happens == name:
@@ -725,40 +687,7 @@ def most_tied_share(scored: Cube, positive: dict[str | None, int | None]) -> flo
     return most
 
 
-def _uncertain(p: Probabilities) -> NDArray[np.bool_]:
-    """IO: |p - .5| < .4; with more classes, a top probability below .9 (both strict)."""
-    if p.positive is not None:
-        return is_uncertain(p.positive, binary=True)
-    assert p.confidence is not None
-    top = p.confidence if p.vector is None else p.vector.max(axis=2)
-    return is_uncertain(top, binary=False)
-
-
 def _no_value(c: Comparison, entry: Metric, reason: str) -> Iterator[Block]:
     slots = slots_of(c, c.whole, "overall")
     why = np.array([reason], dtype=object)
     return drawn_rows(c, [(Estimand(entry, slots, sizes(c, c.whole), None, why), None)])
-
-
-def _no_scores(c: Comparison) -> str:
-    """Why scores that were given do not serve."""
-    if len(c.classes) == 2 and c.positive is None:
-        return NO_POSITIVE
-    return "not_estimable: no scores of the kind it needs"
-
-
-def _flag_rows(
-    c: Comparison, entry: Metric, flags: NDArray[np.bool_] | None, reason: str
-) -> Iterator[Block]:
-    if flags is None:
-        yield from _no_value(c, entry, reason)
-        return
-    for kind in KINDS:
-        family = (
-            closed_flags(c, entry, flags, kind)
-            if c.closed_form
-            else linear_rates(c, entry, cell_outcomes(c, flags, kind), kind)
-        )
-        if family is not None:
-            for made in scopes(c, family, cell_outcomes(c, flags, kind)):
-                yield made.block

@@ -7,7 +7,7 @@ largest deviation of every family, and of all of them together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,8 +124,19 @@ def draw_signs(
     the sum of their scores.
     """
     units = units_of(cube, baseline, variants, grouping_names)
-    tasks = [TaskRows(units, t, options) for t in range(len(units.tasks))]
-    families = [family for task in tasks for family in task.families(len(variants))]
+    kinds = ["overall", "class"]
+    kinds += ["group"] if any(g.single for g in units.groupings) else []
+    kinds += ["intersection"] if any(not g.single for g in units.groupings) else []
+    tasks = [[Rows(units, t, kind, options) for kind in kinds] for t in range(len(units.tasks))]
+    families: list[SignRows] = []
+    for kinds_of_rows in tasks:
+        for v in range(len(variants)):
+            classes: SignRows | None = None  # they come before the groups that ask for them
+            for rows in kinds_of_rows:
+                grouped = rows.kind in ("group", "intersection")
+                several = classes is not None and classes.rows.n_rows > 1
+                families.append(SignRows(rows, v, classes if grouped and several else None))
+                classes = families[-1] if rows.kind == "class" else classes
     means = [
         MeanFamily([f for f in families if f.v == v and f.rows.kind == kind])
         for v in range(len(variants))
@@ -139,14 +150,15 @@ def draw_signs(
     for signs in units.draws(rng):
         place = slice(done, done + signs.shape[1])
         done += signs.shape[1]
-        for task in tasks:
-            task.multiply(signs)
+        for kinds_of_rows in tasks:
+            for rows in kinds_of_rows:
+                rows.signs, rows.signs_all = rows.matrix @ signs, rows.everyone @ signs
         for family in everyone:
             largest[place] = np.maximum(largest[place], family.draw(signs, place, rng))
     return Signs(
         {(variants[f.v], f.task, f.kind): f.collected() for f in everyone},
         largest,
-        sum(f.n_tests for f in everyone),
+        sum(int(f.inside.sum()) * (1 if f.kind == "overall" else 2) for f in everyone),
         {(variants[mean.v], mean.kind): mean for mean in means},
     )
 
@@ -227,36 +239,6 @@ class Rows:
         shape = (self.n_rows, len(self.units.copies))
         return csr_array((values[keep].astype(np.float32), at), shape=shape)
 
-    def multiply(self, signs: NDArray[np.float32]) -> None:
-        self.signs, self.signs_all = self.matrix @ signs, self.everyone @ signs
-
-
-class TaskRows:
-    """All rows of one task."""
-
-    def __init__(self, units: SignedUnits, t: int, options: Options) -> None:
-        made = [Rows(units, t, kind, options) for kind in ("overall", "class")]
-        if units.groupings:
-            for kind in ("group", "intersection"):
-                if any(g.single == (kind == "group") for g in units.groupings):
-                    made.append(Rows(units, t, kind, options))
-        self.kinds = made
-
-    def families(self, n_variants: int) -> Iterator[SignRows]:
-        """The families of all variants; classes come before the groups that ask for them."""
-        for v in range(n_variants):
-            classes: SignRows | None = None
-            for rows in self.kinds:
-                grouped = rows.kind in ("group", "intersection")
-                several = classes is not None and classes.rows.n_rows > 1
-                made = SignRows(rows, v, classes if grouped and several else None)
-                classes = made if rows.kind == "class" else classes
-                yield made
-
-    def multiply(self, signs: NDArray[np.float32]) -> None:
-        for rows in self.kinds:
-            rows.multiply(signs)
-
 
 class SignRows:
     """One variant in the rows of one kind and task."""
@@ -281,7 +263,15 @@ class SignRows:
         own = self.change - self.shift[rows.pair_row] * rows.size
         self.shift_scale = _inverse_root(sums(rows.pair_row, variance * own**2, rows.n_rows))
         self.loss_scale = _inverse_root(sums(rows.pair_row, variance * self.change**2, rows.n_rows))
-        self.excess_scale = _inverse_root(self._squares())
+        # Σ u² of every row's excess, scores centred at the shift of all. In double precision:
+        # squares of weights may exceed what single precision holds.
+        own = self.change - self.overall * rows.size
+        all_units = self.everyone.astype(np.float64) - self.overall * rows.everyone
+        inside = self.both[rows.pair_row] * own
+        outside = -self.inverse[rows.pair_row] * all_units[rows.pair_unit]
+        crossed = sums(rows.pair_row, variance * inside * (inside + 2 * outside), rows.n_rows)
+        outer = self.inverse**2 * float((units.variance * all_units**2).sum())
+        self.excess_scale = _inverse_root(crossed + outer)
         self.within = None if classes is None else Within(self, classes)
         columns = len(rows.starts)
         self._excess = np.zeros((N_DRAWS, columns))
@@ -289,24 +279,6 @@ class SignRows:
         self._within = np.zeros((N_DRAWS, 0 if self.within is None else columns))
         self.drawn = np.zeros((0, 0), np.float32)
         self.numerator: NDArray[Any] = np.zeros((0, 0), np.float32)
-
-    def _squares(self) -> Floats:
-        """Σ u² of every row's excess, scores centred at the shift of all."""
-        rows = self.rows
-        own = self.change - self.overall * rows.size
-        # In double precision: squares of weights may exceed what single precision holds.
-        everyone = self.everyone.astype(np.float64) - self.overall * rows.everyone
-        variance = rows.units.variance
-        inside = self.both[rows.pair_row] * own
-        outside = -self.inverse[rows.pair_row] * everyone[rows.pair_unit]
-        crossed = variance[rows.pair_unit] * inside * (inside + 2 * outside)
-        outer = self.inverse**2 * float((variance * everyone**2).sum())
-        squares: Floats = sums(rows.pair_row, crossed, rows.n_rows) + outer
-        return squares
-
-    @property
-    def n_tests(self) -> int:
-        return int(self.inside.sum()) * (1 if self.kind == "overall" else 2)
 
     def draw(self, signs: NDArray[np.float32], place: slice, rng: np.random.Generator) -> Floats:
         """Keep the largest deviations of some draws; return those that the lead asks about."""
@@ -540,10 +512,6 @@ class MeanFamily:
         self.loss_scale = _inverse_root(alone(change))
         self.shift_scale = _inverse_root(alone(residual))
         self.excess_scale = _inverse_root(against(null, outer_null))
-
-    @property
-    def n_tests(self) -> int:
-        return int(self.inside.sum()) * (1 if self.kind == "overall" else 2)
 
     def draw(self, signs: NDArray[np.float32], place: slice, rng: np.random.Generator) -> Floats:
         size, n = len(self.inside), signs.shape[1]

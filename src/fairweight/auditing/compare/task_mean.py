@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from fairweight.auditing.compare.comparison import (
     Options,
     Slots,
     TrainingCounts,
+    all_slots,
     comparison,
     groupings_of,
     join_slots,
@@ -65,7 +67,7 @@ from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping
 from fairweight.auditing.intervals.excess import normal_z
 from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
-from fairweight.auditing.metrics.registry import Metric, metric, metrics
+from fairweight.auditing.metrics.registry import metric, metrics
 from fairweight.auditing.pairing import Parents
 from fairweight.base.types import Floats, Limits
 
@@ -115,9 +117,15 @@ def task_mean_rows(
     for task in cube.tasks:
         c = of_task(task, cube, scores=False)
         left_out += without_baseline_errors(c)
-        made = _counted(c, estimands(c, training, filters=filters, fixed_side=fixed_side))
+        own = estimands(c, training, filters=filters, fixed_side=fixed_side)
+        made = _of_counts(c, [*_rates(c), *own]) | _flips(c)
         if scored is not None:
-            made |= _scored(of_task(task, scored, scores=True))
+            c, _ = with_scores_only(of_task(task, scored, scores=True))
+            if c.cube.n_cells:
+                p = probabilities(c)
+                statistics = [*score_statistics(c, p), *flag_statistics(c, p)]
+                of_scores = replicate_scores(c, statistics, draw_all=True)
+                made |= {key: (_table(c, *key), drawn) for key, drawn in of_scores.items()}
         for key, family in made.items():
             found.setdefault(key, []).append(family)
     together = replace(of_task(cube.tasks[0], cube, scores=False), task=None)
@@ -142,35 +150,24 @@ def task_mean_rows(
     return blocks
 
 
-def _counted(c: Comparison, own: Iterable[Estimand]) -> dict[tuple[str, str], Drawn]:
-    """Families of one task that are functions of counts, and its flips."""
-    wanted = [q for q in (*_rates(c), *own) if q.slots.kind in KINDS]
-    alive = [q for q in wanted if q.evaluate is not None]
-    made = replicate(c, alive)
+def _of_counts(c: Comparison, wanted: Iterable[Estimand]) -> dict[tuple[str, str], Drawn]:
+    """Families of one task that are functions of counts, each as a single table."""
+    alive = [q for q in wanted if q.slots.kind in KINDS and q.evaluate is not None]
     grouped: dict[tuple[str, str], list[Drawn]] = {}
-    for estimand, replicated in zip(alive, made, strict=True):
+    for estimand, replicated in zip(alive, replicate(c, alive), strict=True):
         key = (estimand.metric.name, estimand.slots.kind)
         grouped.setdefault(key, []).append((estimand, replicated))
-    return {key: _joined(parts) for key, parts in grouped.items()} | _flips(c)
-
-
-def _joined(parts: Sequence[Drawn]) -> Drawn:
-    """What one task has of a family as a single table."""
-    first = parts[0][0]
-    slots = join_slots([e.slots for e, _ in parts], first.slots.kind)
-    n, status = np.concatenate([e.n for e, _ in parts]), first.status if len(parts) == 1 else None
-    return replace(first, slots=slots, n=n, status=status), Replicated.beside([r for _, r in parts])
-
-
-def _scored(found: Comparison) -> dict[tuple[str, str], Drawn]:
-    """Families of one task that are functions of scores."""
-    c, _ = with_scores_only(found)
-    if not c.cube.n_cells:
-        return {}
-    p = probabilities(c)
-    statistics = [*score_statistics(c, p), *flag_statistics(c, p)]
-    made = replicate_scores(c, statistics, draw_all=True)
-    return {key: (_table(c, *key), replicated) for key, replicated in made.items()}
+    made = {}
+    for key, parts in grouped.items():
+        first = parts[0][0]
+        whole = replace(
+            first,
+            slots=join_slots([e.slots for e, _ in parts], key[1]),
+            n=np.concatenate([e.n for e, _ in parts]),
+            status=first.status if len(parts) == 1 else None,
+        )
+        made[key] = whole, Replicated.beside([r for _, r in parts])
+    return made
 
 
 def _flips(c: Comparison) -> dict[tuple[str, str], Drawn]:
@@ -197,9 +194,7 @@ def _flips(c: Comparison) -> dict[tuple[str, str], Drawn]:
 
 
 def _table(c: Comparison, name: str, kind: str) -> Estimand:
-    chosen = groupings_of(c, kind)
-    slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
-    return Estimand(metric(name), slots, np.concatenate([sizes(c, g) for g in chosen]), None)
+    return Estimand(metric(name), all_slots(c, kind), sizes(c, *groupings_of(c, kind)), None)
 
 
 def _worst_shift(c: Comparison, accuracy: Drawn | None) -> list[Block]:
@@ -220,7 +215,7 @@ def _worst_shift(c: Comparison, accuracy: Drawn | None) -> list[Block]:
         worst = int(np.argmin(shift[usable]))
         columns: dict[str, Any] = {"level": estimand.slots.group[usable[worst]]}
         if made.statistic is not None:
-            columns |= context(c.retraining, _least_of(made.statistic, usable))
+            columns |= context(c.retraining, partial(_least_of, made.statistic, usable))
         slots, n = grouping_slots(c, grouping), np.array([estimand.n[own].sum()])
         for scope, limits_of in (("model", model_limits), ("method", method_limits)):
             if scope == "method" and c.one_pair:
@@ -256,8 +251,11 @@ def _worst_shift(c: Comparison, accuracy: Drawn | None) -> list[Block]:
     return rows
 
 
-def _least_of(statistic: Statistic, usable: NDArray[np.intp]) -> Statistic:
-    return lambda first, second: statistic(first, second)[:, usable].min(axis=1, keepdims=True)
+def _least_of(
+    statistic: Statistic, rows: NDArray[np.intp], first: Floats, second: Floats
+) -> Floats:
+    least: Floats = statistic(first, second)[:, rows].min(axis=1, keepdims=True)
+    return least
 
 
 def _level_of(name: str, grouping: Grouping) -> bool:
@@ -354,21 +352,15 @@ def _rates(c: Comparison) -> list[Estimand]:
             chosen = groupings_of(c, kind)
             if not chosen:
                 continue
-            slots = join_slots([slots_of(c, g, kind) for g in chosen], kind)
-            n = np.concatenate([_denominator(c, entry, g) for g in chosen])
+            n = sizes(c, *chosen)  # of the examples that the rate is a share of
+            if entry.event.given != "all" and c.positive is not None:
+                positives = [c.pairs[g.name].label[:, c.positive] for g in chosen]
+                own = np.concatenate(positives)
+                n = own if entry.event.given == "label" else n - own
             evaluate = per_slice(c, entry, entry.function, chosen, rest=kind != "overall")
             changed = changed_in(c, entry, chosen)
-            made.append(Estimand(entry, slots, n, evaluate, changed=changed))
+            made.append(Estimand(entry, all_slots(c, kind), n, evaluate, changed=changed))
     return made
-
-
-def _denominator(c: Comparison, entry: Metric, grouping: Grouping) -> Floats:
-    """Examples that a rate is a share of, per level."""
-    everyone = sizes(c, grouping)
-    if entry.event is None or c.positive is None or entry.event.given == "all":
-        return everyone
-    positives = c.pairs[grouping.name].label[:, c.positive]
-    return positives if entry.event.given == "label" else everyone - positives
 
 
 def _averaged(c: Comparison, tasks: Sequence[Drawn]) -> Drawn:

@@ -24,7 +24,6 @@ from fairweight.auditing.compare.estimate import (
     limits_where,
 )
 from fairweight.auditing.compare.linear import (
-    Excess,
     RowTotals,
     Sample,
     Sizes,
@@ -105,7 +104,7 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
     both = enough & enough_units(c, rest.clusters)
     excess: Test | None = None
     if part.partition and kind in ("class", "group", "intersection"):
-        t_excess = _two_way_excess(c, items, compared, sample, rest)
+        t_excess = _difference([_contrast(c, items, side, sample, rest) for side in compared])
         fewest = np.minimum(tango_degrees(c, sample), tango_degrees(c, rest))
         excess = excess_test(c, part, t_excess, t.estimate, fewest, sample, rest)
     nothing, bounds = np.full(part.n_rows, np.nan), (metric.low, metric.high)
@@ -129,17 +128,6 @@ def _family(c: Comparison, metric: Metric, part: Outcomes, kind: str) -> Family:
         members=ratio((items.total @ items.happened).T, items.sizes.d),
         sums=Sums(estimate.p, ratio(sample.changed, sample.weight), nothing),
     )
-
-
-def _two_way_excess(
-    c: Comparison, items: Items, compared: list[SideSums], sample: Sample, rest: Sample
-) -> TwoWay:
-    """Two-way t of each row's ratio minus the ratio of all other rows."""
-    if c.clustered:
-        # A cluster may lie in a row and outside it: the side with fewer of them decides.
-        fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
-        return _difference([_clustered_contrast(items, side, fewest) for side in compared])
-    return _difference([_contrast(items, side, rest.clusters) for side in compared])
 
 
 def share_by_unit(
@@ -195,15 +183,11 @@ def _averaged(happened: Floats, weights: Floats) -> Floats:
 
 def _totals(items: Items, values: Floats) -> RowTotals:
     # Squares of what happened or not are what happened: one product less.
-    yes_or_no = items.alike and _whole(values)
+    yes_or_no = items.alike and bool(((values == 0) | (values == 1)).all())
     happened = items.total @ values
     squared = happened if yes_or_no else items.total @ values**2
     mixed = happened if items.alike else items.total @ (values * items.sizes.entries.size[:, None])
     return RowTotals(happened, items.sizes.d[:, None], squared, mixed, items.sizes.dd[:, None])
-
-
-def _whole(values: Floats) -> bool:
-    return bool(((values == 0) | (values == 1)).all())
 
 
 @dataclass(frozen=True)
@@ -215,7 +199,9 @@ class SideSums:
     mean: RowTotals
 
     def parts(self, number: Floats) -> VarianceParts:
-        return _parts(self.each, self.mean, number)
+        """Of the mean over units, over `number` items."""
+        own, together = (totals.variance(number[:, None]) for totals in (self.each, self.mean))
+        return _combined(self.each.rate.T, own.sum(axis=1), together[:, 0], number)
 
 
 def _side(items: Items, values: Floats) -> SideSums:
@@ -223,12 +209,6 @@ def _side(items: Items, values: Floats) -> SideSums:
     if values.shape[1] == 1:
         return SideSums(values, each, each)
     return SideSums(values, each, _totals(items, values.mean(axis=1)[:, None]))
-
-
-def _parts(each: RowTotals, mean: RowTotals, number: Floats) -> VarianceParts:
-    """From the sums of units and of their mean, over `number` items."""
-    own, together = (totals.variance(number[:, None]) for totals in (each, mean))
-    return _combined(each.rate.T, own.sum(axis=1), together[:, 0], number)
 
 
 def _combined(each: Floats, own: Floats, together: Floats, number: Floats) -> VarianceParts:
@@ -270,10 +250,21 @@ def _difference(compared: list[VarianceParts]) -> TwoWay:
     )
 
 
-def _contrast(items: Items, side: SideSums, rest_number: Floats) -> VarianceParts:
-    """Parts of each row's ratio minus that of all others, of which there are so many items."""
+def _contrast(
+    c: Comparison, items: Items, side: SideSums, sample: Sample, rest: Sample
+) -> VarianceParts:
+    """Parts of each row's ratio minus the ratio of all other rows."""
+    if c.clustered:
+        # A cluster may lie in a row and outside it: both of its parts are one difference, and the
+        # side with fewer clusters decides.
+        fewest = np.minimum(sample.effective_clusters, rest.effective_clusters)
+        columns = [*side.values.T, side.values.mean(axis=1)]
+        found = [excess_of(items.sizes, x, items.sizes.totals(x)) for x in columns]
+        each, own = (np.stack(values) for values in zip(*found[:-1], strict=True))
+        return _combined(each, own.sum(axis=0), found[-1][1], fewest)
     inside = side.parts(items.number)
-    outside = _parts(side.each.others(), side.mean.others(), rest_number)
+    others = SideSums(side.values, side.each.others(), side.mean.others())
+    outside = others.parts(rest.clusters)
     each = inside.each - outside.each
     return VarianceParts(
         each,
@@ -281,17 +272,6 @@ def _contrast(items: Items, side: SideSums, rest_number: Floats) -> VariancePart
         _added(inside.examples, outside.examples),
         _added(inside.interaction, outside.interaction),
     )
-
-
-def _clustered_contrast(items: Items, side: SideSums, fewest: Floats) -> VarianceParts:
-    """The same where both sides of a cluster are one difference."""
-
-    def excess(values: Floats) -> Excess:
-        return excess_of(items.sizes, values, items.sizes.totals(values))
-
-    found = [excess(column) for column in side.values.T]
-    each, own = (np.stack([getattr(one, x) for one in found]) for x in ("value", "variance"))
-    return _combined(each, own.sum(axis=0), excess(side.values.mean(axis=1)).variance, fewest)
 
 
 def _added(one: Term, other: Term) -> Term:

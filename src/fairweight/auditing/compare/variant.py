@@ -95,7 +95,16 @@ def compare(
     left_out = without_baseline_errors(c)
     made.notes += left_out_notes(c, left_out)
     made.blocks += [refused_if_harmed(b, left_out) for b in value_rows(c, wanted)]
-    made.notes += _fewer_replicates(c, made.blocks)
+    # Many rows are bootstrapped with fewer replicates than were asked for: that must be said.
+    used = {text for b in made.blocks for text in set(b.get("interval", ())) if text is not None}
+    short = sorted(
+        text for text in used if "bootstrap (" in text and f"({c.options.n_boot} " not in text
+    )
+    if short:
+        made.notes.append(
+            f"There are so many groups that {c.variant} was bootstrapped with fewer than the "
+            f"{c.options.n_boot:,} replicates asked for: {', '.join(short)}."
+        )
     if not c.closed_form and too_many_entries(c):
         made.notes.append(
             f"FPR and selection rate by class of {c.variant} were left out: {c.cube.n_cells:,} "
@@ -111,17 +120,3 @@ def compare(
     made.concentration = concentration_table(c)
     made.group_error = group_error_table(c, [r.family for r in by_group if r.scope == "model"])
     return made
-
-
-def _fewer_replicates(c: Comparison, blocks: list[Block]) -> list[str]:
-    """Many rows are bootstrapped with fewer replicates than were asked for: that must be said."""
-    used = {text for b in blocks for text in set(b.get("interval", ())) if text is not None}
-    short = sorted(
-        text for text in used if "bootstrap (" in text and f"({c.options.n_boot} " not in text
-    )
-    if not short:
-        return []
-    return [
-        f"There are so many groups that {c.variant} was bootstrapped with fewer than the "
-        f"{c.options.n_boot:,} replicates asked for: {', '.join(short)}."
-    ]

@@ -11,7 +11,7 @@ import pandas as pd
 from fairweight.auditing import schema
 from fairweight.auditing.counts.counts import sums
 from fairweight.auditing.counts.cube import Cube
-from fairweight.auditing.counts.groupings import Grouping, groupings, whole
+from fairweight.auditing.counts.groupings import groupings, whole
 from fairweight.tables.names import group_name, level_name, split_grouping
 
 ABSTAINED = "(abstained)"
@@ -23,7 +23,7 @@ def confusion(cube: Cube) -> pd.DataFrame:
     parts = []
     for task in cube.tasks or (None,):
         part = cube.of_task(task)
-        amount = part.count if part.weight is None else part.count * part.weight
+        amount = part.amount
         names = np.array([*part.classes, ABSTAINED], dtype=object)
         n_classes = len(part.classes)
         for m, member in enumerate(part.members):
@@ -50,14 +50,31 @@ def data_table(
     cube: Cube, grouping_names: Sequence[str], train: pd.DataFrame | None
 ) -> pd.DataFrame:
     """Examples per split, class and group, with shares."""
-    rows: list[dict[str, Any]] = []
+    # Split, task, by, group, class, examples, and all examples of the split and task.
+    rows: list[tuple[str, Any, str, str | None, str | None, float, float]] = []
     for task in cube.tasks or (None,):
         part = cube.of_task(task)
-        rows += _split_rows("test", task, part, (whole(part), *groupings(part, grouping_names)))
+        total, classes = int(part.count.sum()), part.label_classes
+        for grouping in (whole(part), *groupings(part, grouping_names)):
+            shape = len(grouping.levels), len(classes)
+            place = grouping.code.astype(np.int64) * shape[1] + part.label
+            table = sums(place, part.count, shape[0] * shape[1]).reshape(shape)
+            if not grouping.name:
+                rows.append(("test", task, "overall", None, None, total, total))
+                for cls, n in zip(classes, table[0], strict=True):
+                    rows.append(("test", task, "class", None, cls, n, total))
+                continue
+            for level, own in zip(grouping.levels, table, strict=True):
+                rows.append(("test", task, "group", level, None, own.sum(), total))
+            for level, own in zip(grouping.levels, table, strict=True):
+                for cls, n in zip(classes, own, strict=True):
+                    if n:
+                        rows.append(("test", task, "group*class", level, cls, n, total))
     if train is not None:
         rows += _training_rows(train, grouping_names)
     columns = ["split", "task", "by", "group", "class", "n", "share"]
-    return pd.DataFrame(rows, columns=columns).astype(
+    shares = [(*row, int(n), n / total if total else np.nan) for *row, n, total in rows]
+    return pd.DataFrame(shares, columns=columns).astype(
         {"task": object, "group": object, "class": object}
     )
 
@@ -75,7 +92,17 @@ def left_out_table(cube: Cube, grouping_names: Sequence[str]) -> pd.DataFrame:
     for task in cube.tasks or (None,):
         part = cube.of_task(task)
         chosen = groupings(part, grouping_names)
-        weight = _mean_weights(part, chosen)
+        # The mean weight of an example overall, in every class and in every level.
+        weight: dict[tuple[str | None, str | None], float] = {}
+        named: list[tuple[list[Any], Any]] = [
+            ([(level, None) for level in g.levels], g.code) for g in chosen
+        ]
+        named.append(([(None, cls) for cls in part.label_classes], part.label))
+        named.append(([(None, None)], np.zeros(part.n_cells, dtype=np.int64)))
+        for names, code in named:
+            size = sums(code, part.count, len(names))
+            means = sums(code, part.amount, len(names)) / np.maximum(size, 1)
+            weight |= {name: float(m) for name, m in zip(names, means, strict=True) if m > 0}
         for example in cube.left_out:
             if example.task not in (None, task):
                 continue
@@ -97,86 +124,15 @@ def left_out_table(cube: Cube, grouping_names: Sequence[str]) -> pd.DataFrame:
     return schema.frame("left_out", rows)
 
 
-def _mean_weights(
-    cube: Cube, chosen: Sequence[Grouping]
-) -> dict[tuple[str | None, str | None], float]:
-    """The mean weight of an example overall, in every class and in every level."""
-    weight = cube.count if cube.weight is None else cube.count * cube.weight
-    found: dict[tuple[str | None, str | None], float] = {}
-
-    def add(names: Sequence[tuple[str | None, str | None]], code: Any) -> None:
-        size = sums(code, cube.count, len(names))
-        means = sums(code, weight, len(names)) / np.maximum(size, 1)
-        found.update((name, float(m)) for name, m in zip(names, means, strict=True) if m > 0)
-
-    add([(None, None)], np.zeros(cube.n_cells, dtype=np.int64))
-    add([(None, cls) for cls in cube.label_classes], cube.label)
-    for grouping in chosen:
-        add([(level, None) for level in grouping.levels], grouping.code)
-    return found
-
-
-def _split_rows(
-    split: str, task: str | None, cube: Cube, chosen: Sequence[Grouping]
-) -> list[dict[str, Any]]:
-    total = int(cube.count.sum())
-    n_classes = len(cube.label_classes)
-    rows: list[dict[str, Any]] = []
-
-    def row(by: str, group: str | None, cls: str | None, n: float) -> None:
-        rows.append(
-            {
-                "split": split,
-                "task": task,
-                "by": by,
-                "group": group,
-                "class": cls,
-                "n": int(n),
-                "share": n / total if total else np.nan,
-            }
-        )
-
-    for grouping in chosen:
-        size = len(grouping.levels)
-        place = grouping.code.astype(np.int64) * n_classes + cube.label
-        table = sums(place, cube.count, size * n_classes).reshape(size, n_classes)
-        if not grouping.name:
-            row("overall", None, None, total)
-            for k, cls in enumerate(cube.label_classes):
-                row("class", None, cls, table[0, k])
-            continue
-        for i, level in enumerate(grouping.levels):
-            row("group", level, None, table[i].sum())
-        for i, level in enumerate(grouping.levels):
-            for k, n in enumerate(table[i]):
-                if n:
-                    row("group*class", level, cube.label_classes[k], n)
-    return rows
-
-
-def _training_rows(train: pd.DataFrame, grouping_names: Sequence[str]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    tasks = list(dict.fromkeys(train["task"])) if "task" in train else [None]
-    for task in tasks:
+def _training_rows(train: pd.DataFrame, grouping_names: Sequence[str]) -> list[Any]:
+    """Rows of `data_table` of the training data."""
+    rows: list[Any] = []
+    for task in dict.fromkeys(train["task"]) if "task" in train else [None]:
         part = train if task is None else train[train["task"] == task]
         total = part["n"].sum()
-
-        def row(by: str, group: str | None, cls: str | None, n: float) -> None:
-            rows.append(
-                {
-                    "split": "train",
-                    "task": task,  # noqa: B023 - called at once, within this turn of the loop
-                    "by": by,
-                    "group": group,
-                    "class": cls,
-                    "n": int(n),
-                    "share": n / total if total else np.nan,  # noqa: B023
-                }
-            )
-
-        row("overall", None, None, total)
+        rows.append(("train", task, "overall", None, None, total, total))
         for cls, n in part.groupby("label", sort=False)["n"].sum().items():
-            row("class", None, str(cls), n)
+            rows.append(("train", task, "class", None, str(cls), n, total))
         for name in grouping_names:
             parts = list(split_grouping(name))
             if any(column not in part for column in parts):
@@ -185,8 +141,8 @@ def _training_rows(train: pd.DataFrame, grouping_names: Sequence[str]) -> list[d
                 lambda values: group_name((str(c), v) for c, v in values.items()), axis=1
             )
             for group, n in part.groupby(level, sort=False)["n"].sum().items():
-                row("group", str(group), None, n)
+                rows.append(("train", task, "group", str(group), None, n, total))
             crossed = part.groupby([level.rename("level"), "label"], sort=False)["n"].sum()
             for group, cls, n in crossed.reset_index().itertuples(index=False):
-                row("group*class", str(group), str(cls), float(n))
+                rows.append(("train", task, "group*class", str(group), str(cls), float(n), total))
     return rows

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, csr_array
+from numpy.typing import NDArray
 
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.groupings import Grouping, joint_slices
 from fairweight.base.types import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -101,24 +103,6 @@ class Counts:
         )
 
 
-def counts_of(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    sensitive_features: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    positive: object = None,
-) -> Counts:
-    """Counts of plain arrays: shape (C,), or (levels, C) with `sensitive_features`.
-
-    >>> counts_of(["a", "a", "b"], ["a", "b", "b"]).correct.tolist()
-    [1.0, 1.0]
-    """
-    from fairweight.auditing.metrics.arrays import count_arrays
-
-    return count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
-
-
 # Sums of weights by index, as numbers.
 
 
@@ -173,7 +157,7 @@ class CountLayout:
         cells = self.n_slices * self.n_classes
         return cells + self.n_members * (2 * cells + self.n_slices)
 
-    def read(self, flat: Floats, members: slice, like: Counts) -> Counts:
+    def read(self, flat: Floats, like: Counts) -> Counts:
         """Counts with shape (..., members, S, C) from flat statistics (..., total)."""
         s, c = self.n_slices, self.n_classes
         lead = flat.shape[:-1]
@@ -182,8 +166,7 @@ class CountLayout:
         at += s * c
         block = 2 * s * c + s
         parts = flat[..., at : at + self.n_members * block].reshape(*lead, self.n_members, block)
-        parts = parts[..., members, :]
-        k = parts.shape[-2]
+        k = self.n_members
         missed = parts[..., : s * c].reshape(*lead, k, s, c)
         false = parts[..., s * c : 2 * s * c].reshape(*lead, k, s, c)
         correct = label - missed
@@ -215,6 +198,8 @@ class Tally:
         *,
         positive: int | None,
     ) -> None:
+        from scipy.sparse import coo_array, csr_array  # metrics of plain arrays do without it
+
         self.members = tuple(members)
         self.groupings = tuple(groupings)
         classes = cube.label_classes
@@ -241,14 +226,16 @@ class Tally:
                     (fine.data.astype(np.float32), fine.indices, fine.indptr), shape=fine.shape
                 )
         else:
-            n_units = len(cube.unit_names)
-            self.multiplicity = np.ones(n_units, dtype=np.int64)
-            self._per_item = fine @ _units_by_cell(cube, n_units)
+            self.multiplicity = np.ones(len(cube.unit_names), dtype=np.int64)
+            shape = (cube.n_cells, len(cube.unit_names))
+            place = (np.arange(cube.n_cells), cube.unit)
+            self._per_item = (
+                fine @ coo_array((cube.count.astype(float), place), shape=shape).tocsr()
+            )
 
     def observed(self) -> list[Counts]:
         """Counts of the data, shape (members, S, C), one per grouping."""
-        flat = self._spread @ (self._per_cell @ self._cell_count.astype(np.float64))
-        return [self._read(flat, i) for i in range(len(self.layouts))]
+        return self.read(self._spread @ (self._per_cell @ self._cell_count.astype(np.float64)))
 
     def flat(self, weights: NDArray[Any]) -> Floats:
         """Flat statistics (R, size) under weights (R, items).
@@ -278,10 +265,8 @@ class Tally:
         return made
 
     def read(self, flat: Floats) -> list[Counts]:
-        return [self._read(flat, i) for i in range(len(self.layouts))]
-
-    def _read(self, flat: Floats, i: int) -> Counts:
-        return self.layouts[i].read(flat, slice(None), self._like)
+        """Counts of shape (..., members, S, C) from flat statistics, one per grouping."""
+        return [layout.read(flat, self._like) for layout in self.layouts]
 
 
 def _matrices(
@@ -296,6 +281,8 @@ def _matrices(
     Every error is counted once, in the finest slices that the groupings make together, and the
     few sums of those are then added up for every grouping.
     """
+    from scipy.sparse import coo_array
+
     n_classes = len(cube.label_classes)
     joint, slices = joint_slices(groupings)
     everyone = np.arange(cube.n_cells)
@@ -316,61 +303,41 @@ def _matrices(
         keys.append((at[silent] + start + 2) * n_classes)
         cells.append(silent)
     cell = np.concatenate(cells)
-    used, row = _numbered(np.concatenate(keys), len(slices) * width * n_classes)
+    used, row = numbered(np.concatenate(keys), len(slices) * width * n_classes)
     value = np.ones(len(cell)) if cube.weight is None else cube.weight[cell]
     fine = coo_array((value, (row, cell)), shape=(len(used), cube.n_cells)).tocsr()
-    return fine, _spread(used, slices, layouts, n_classes, width, size)
+    # Which statistics of which groupings every fine sum belongs to.
+    cls, what, place = used % n_classes, used // n_classes % width, used // (n_classes * width)
+    of, part = (what - 1) // 3, (what - 1) % 3
+    targets = []
+    for i, layout in enumerate(layouts):
+        block = layout.n_slices * n_classes
+        own = slices[place, i]
+        of_member = layout.start + block + of * (2 * block + layout.n_slices) + part * block
+        inside = np.where(part == 2, own, own * n_classes + cls)  # abstentions have no class
+        targets.append(
+            np.where(what == 0, layout.start + own * n_classes + cls, of_member + inside)
+        )
+    columns = np.tile(np.arange(len(used)), len(layouts))
+    ones, shape = np.ones(len(columns)), (size, len(used))
+    return fine, coo_array((ones, (np.concatenate(targets), columns)), shape=shape).tocsr()
 
 
-def _numbered(
+def numbered(
     keys: NDArray[np.int64], n_possible: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The distinct keys in order, and which of them each key is.
 
-    >>> [part.tolist() for part in _numbered(np.array([7, 2, 7]), 9)]
+    >>> [part.tolist() for part in numbered(np.array([7, 2, 7]), 9)]
     [[2, 7], [1, 0, 1]]
     """
-    if n_possible > len(keys):
+    if n_possible > 4 * len(keys):
         used, number = np.unique(keys, return_inverse=True)
         return used, number.reshape(-1)
     used = np.flatnonzero(np.bincount(keys, minlength=n_possible))  # no need to sort millions
     number = np.empty(n_possible, dtype=np.int64)
     number[used] = np.arange(len(used))
     return used, number[keys]
-
-
-def _spread(
-    used: NDArray[np.int64],
-    slices: NDArray[np.int64],
-    layouts: Sequence[CountLayout],
-    n_classes: int,
-    width: int,
-    size: int,
-) -> csr_array:
-    """(size, fine): which statistics of which groupings every fine sum belongs to."""
-    cls, what, place = used % n_classes, used // n_classes % width, used // (n_classes * width)
-    member, part = (what - 1) // 3, (what - 1) % 3
-    targets = []
-    for i, layout in enumerate(layouts):
-        block = layout.n_slices * n_classes
-        own = slices[place, i]
-        of_member = layout.start + block + member * (2 * block + layout.n_slices) + part * block
-        inside = np.where(part == 2, own, own * n_classes + cls)  # abstentions have no class
-        targets.append(
-            np.where(what == 0, layout.start + own * n_classes + cls, of_member + inside)
-        )
-    columns = np.tile(np.arange(len(used)), len(layouts))
-    ones = np.ones(len(columns))
-    return coo_array((ones, (np.concatenate(targets), columns)), shape=(size, len(used))).tocsr()
-
-
-def _units_by_cell(cube: Cube, n_units: int) -> csr_array:
-    """(cells, units): how many examples of each cell a unit holds."""
-    assert cube.unit is not None
-    cells = np.arange(cube.n_cells)
-    return coo_array(
-        (cube.count.astype(np.float64), (cells, cube.unit)), shape=(cube.n_cells, n_units)
-    ).tocsr()
 
 
 # Random draws of counted items: exact, and as cheap as their number allows.
@@ -450,17 +417,12 @@ def coins(rng: np.random.Generator, multiplicity: Numbers, size: int) -> Numbers
     """
     few = multiplicity <= WORD
     heads = np.empty((size, len(multiplicity)), dtype=np.int64)
-    heads[:, few] = _bits(rng, multiplicity[few], size)
+    # Ones among the first bits of random words that are no wider than needed.
+    most = int(multiplicity[few].max(initial=0))
+    kind = np.dtype(np.uint8 if most <= 8 else np.uint64)
+    words = rng.integers(0, 256**kind.itemsize, size=(size, int(few.sum())), dtype=kind)
+    mask = np.array([(1 << n) - 1 for n in range(most + 1)], dtype=kind)
+    heads[:, few] = np.bitwise_count(words & mask[multiplicity[few]])
     if not few.all():
         heads[:, ~few] = rng.binomial(multiplicity[~few], 0.5, size=(size, int((~few).sum())))
-    return heads
-
-
-def _bits(rng: np.random.Generator, multiplicity: Numbers, size: int) -> NDArray[np.uint8]:
-    """Ones among the first `multiplicity` bits of random words, no wider than needed."""
-    most = int(multiplicity.max(initial=0))
-    kind = np.dtype(np.uint8 if most <= 8 else np.uint64)
-    words = rng.integers(0, 256**kind.itemsize, size=(size, len(multiplicity)), dtype=kind)
-    mask = np.array([(1 << n) - 1 for n in range(most + 1)], dtype=kind)
-    heads: NDArray[np.uint8] = np.bitwise_count(words & mask[multiplicity])
     return heads

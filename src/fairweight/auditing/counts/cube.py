@@ -9,9 +9,10 @@ chunk or row order they came from.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +46,8 @@ def unit_order(names: Iterable[str]) -> tuple[str, ...]:
     A cube on disk holds digests, a cube in memory names; both must draw the same units first, so
     that an audit of either gives the same numbers.
     """
-    return tuple(sorted(set(names), key=lambda name: name if _is_digest(name) else digest(name)))
-
-
-def _is_digest(name: str) -> bool:
-    return len(name) == HEX and set(name) <= set("0123456789abcdef")
+    is_digest = re.compile(f"[0-9a-f]{{{HEX}}}").fullmatch
+    return tuple(sorted(set(names), key=lambda name: name if is_digest(name) else digest(name)))
 
 
 Codes = NDArray[np.int32]
@@ -70,6 +68,14 @@ class GroupColumn:
     name: str
     values: tuple[str | None, ...]
     code: Codes
+
+    @staticmethod
+    def of(name: str, values: Sequence[str | None], code: NDArray[np.integer]) -> GroupColumn:
+        """From distinct values and a code per row: values in their order, the missing one last."""
+        levels: tuple[str | None, ...] = class_order(v for v in values if v is not None)
+        levels += (None,) if None in values else ()
+        at = {value: i for i, value in enumerate(levels)}
+        return GroupColumn(name, levels, np.array([at[v] for v in values], dtype=np.int32)[code])
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,11 @@ class Cube:
     @property
     def classes(self) -> tuple[str, ...]:
         return self.label_classes + self.other_classes
+
+    @property
+    def amount(self) -> NDArray[Any]:
+        """What all examples of a cell weigh together; their number where there are no weights."""
+        return self.count if self.weight is None else self.count * self.weight
 
     def member_indices(self, variant: str) -> list[int]:
         return [i for i, member in enumerate(self.members) if member.variant == variant]

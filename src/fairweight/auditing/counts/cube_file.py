@@ -77,16 +77,26 @@ def write_cube(
     if cube.weight is not None:
         columns["weight"] = cube.weight
     if cube.unit is not None:
-        told: Sequence[str] = cube.unit_names
+        names: Sequence[str] = cube.unit_names
         if units == "names":
-            told = [digest(n, key) for n in cube.unit_names]
+            names = [digest(n, key) for n in cube.unit_names]
         elif units == "numbers":  # in the form of digests: `unit_order` leaves them as they are
-            told = [f"{i:0{HEX}x}" for i in range(len(cube.unit_names))]
-        columns["unit"] = texts(told, cube.unit)
+            names = [f"{i:0{HEX}x}" for i in range(len(cube.unit_names))]
+        columns["unit"] = texts(names, cube.unit)
     columns["count"] = cube.count
     table = pa.table(columns)
     if not keep.all():
         table = table.filter(pa.array(keep))
+    notes, left_out, away = [*cube.notes], [*cube.left_out], int((~keep).sum())
+    if away:
+        notes.append(
+            f"{away:,} cells with fewer than {suppress} examples were left out of a cube on "
+            "request; rates are of the examples that remain."
+        )
+        # Examples of which nothing is known; no more of them than this.
+        most = away * (suppress - 1)
+        if most:
+            left_out.append(LeftOutExamples(None, None, {}, (), most, float(most)))
     meta = {
         "schema": SCHEMA,
         "members": [[member.variant, member.seed] for member in cube.members],
@@ -95,28 +105,12 @@ def write_cube(
         "n_examples": cube.n_examples if cube.tasks else int(cube.count[keep].sum()),
         "unit_is_cluster": cube.unit_is_cluster,
         "alone": units == "numbers" and cube.unit is not None,
-        "notes": [
-            *cube.notes,
-            *([_suppressed(int((~keep).sum()), suppress)] if not keep.all() else []),
-        ],
-        "left_out": [asdict(part) for part in (*cube.left_out, *_hidden(~keep, suppress))],
+        "notes": notes,
+        "left_out": [asdict(part) for part in left_out],
     }
     with atomic_file(Path(path), "wb") as file:
         parquet.write_table(table.replace_schema_metadata({KEY: json.dumps(meta)}), file)
-    return int((~keep).sum())
-
-
-def _hidden(away: NDArray[np.bool_], least: int) -> list[LeftOutExamples]:
-    """Suppressed cells as examples of which nothing is known; no more of them than this."""
-    most = int(away.sum()) * (least - 1)
-    return [LeftOutExamples(None, None, {}, (), most, float(most))] if most else []
-
-
-def _suppressed(cells: int, least: int) -> str:
-    return (
-        f"{cells:,} cells with fewer than {least} examples were left out of a cube on request; "
-        "rates are of the examples that remain."
-    )
+    return away
 
 
 def read_cubes(paths: Sequence[str | Path]) -> tuple[Cube, str, tuple[str, ...]]:
@@ -159,7 +153,10 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
         answers = ("label", *(f"prediction:{m}" for m in range(len(members))))
         if len(set(members)) < len(members) or (clustered and "unit" not in table.column_names):
             raise ValueError("members or units are not those of the cube")
-        table = _typed(table)
+        # The types that `write_cube` gives; an error of Arrow's where a column cannot have them.
+        kinds = {"count": pa.float64(), "weight": pa.float64()}
+        columns = [table.column(n).cast(kinds.get(n, pa.string())) for n in table.column_names]
+        table = pa.table(columns, names=table.column_names)
         coded = {name: _codes(table, name) for name in answers}
         counts = table.column("count").to_numpy()
     except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
@@ -197,20 +194,11 @@ def _read(path: Path) -> tuple[Cube, str, tuple[str, ...], bool]:
         values, code = coded[name]
         return np.array([place[v] for v in values], dtype=np.int32)[code]
 
-    columns = []
-    for name in table.column_names:
-        if name.startswith("group:"):
-            values, code = _codes(table, name)
-            levels: tuple[str | None, ...] = class_order(v for v in values if v is not None)
-            levels += (None,) if None in values else ()
-            at = {value: i for i, value in enumerate(levels)}
-            columns.append(
-                GroupColumn(
-                    name.removeprefix("group:"),
-                    levels,
-                    np.array([at[v] for v in values], dtype=np.int32)[code],
-                )
-            )
+    columns = [
+        GroupColumn.of(name.removeprefix("group:"), *_codes(table, name))
+        for name in table.column_names
+        if name.startswith("group:")
+    ]
     task, tasks = _optional(table, "task")
     unit, unit_names = _optional(table, "unit", unit_order)
     cube = Cube(
@@ -252,13 +240,6 @@ def _left_out(held: dict[str, Any]) -> LeftOutExamples:
         n=int(held["n"]),
         weight=float(held["weight"]),
     )
-
-
-def _typed(table: pa.Table) -> pa.Table:
-    """The table with the types that `write_cube` gives it; an error of Arrow's if it cannot be."""
-    kinds = {"count": pa.float64(), "weight": pa.float64()}
-    columns = [table.column(n).cast(kinds.get(n, pa.string())) for n in table.column_names]
-    return pa.table(columns, names=table.column_names)
 
 
 def _codes(table: pa.Table, name: str) -> tuple[list[str | None], Codes]:

@@ -137,8 +137,20 @@ def count(aligned: Aligned, *, scores: bool = False) -> Cube:
     selected = [f'"{key}"' for key in keys]
     bins: int | None = None
     if scores:
-        columns, bins = _score_columns(aligned)
-        selected += columns
+        singles = [m.score for m in aligned.members if m.score]
+        if singles and aligned.n_rows > EXACT_SCORES:  # too many distinct values are binned
+            asked = ", ".join(f"approx_count_distinct({quote(name)})" for name in singles)
+            distinct = one_row(aligned.connection, f"SELECT {asked} FROM {quote(aligned.view)}")
+            bins = SCORE_BINS if max(distinct) > EXACT_SCORES else None
+        for member in aligned.members:
+            if member.score:
+                quoted = f'"{member.score}"'
+                selected.append(
+                    f"(least(floor({quoted} * {bins}), {bins} - 1) + 0.5) / {bins} AS {quoted}"
+                    if bins
+                    else f"{quoted}::DOUBLE AS {quoted}"
+                )
+            selected += [f'"{name}"' for name in (member.scores, member.label_rank) if name]
     number = 'CAST(sum("count") AS BIGINT)' if aligned.has_count else "count(*)"
     table = aligned.connection.sql(
         f"SELECT {', '.join(selected)}, {number} AS n FROM {quote(aligned.view)} GROUP BY ALL"
@@ -151,28 +163,6 @@ def count(aligned: Aligned, *, scores: bool = False) -> Cube:
 def has_scores(aligned: Aligned) -> bool:
     """Whether any member brings scores, score vectors or label ranks."""
     return any(m.score or m.scores or m.label_rank for m in aligned.members)
-
-
-def _score_columns(aligned: Aligned) -> tuple[list[str], int | None]:
-    """SQL of the score columns, binned where there are too many distinct values."""
-    singles = [m.score for m in aligned.members if m.score]
-    bins = None
-    if singles and aligned.n_rows > EXACT_SCORES:
-        asked = ", ".join(f"approx_count_distinct({quote(name)})" for name in singles)
-        distinct = one_row(aligned.connection, f"SELECT {asked} FROM {quote(aligned.view)}")
-        if max(distinct) > EXACT_SCORES:
-            bins = SCORE_BINS
-    columns = []
-    for member in aligned.members:
-        if member.score:
-            quoted = f'"{member.score}"'
-            columns.append(
-                f"(least(floor({quoted} * {bins}), {bins} - 1) + 0.5) / {bins} AS {quoted}"
-                if bins
-                else f"{quoted}::DOUBLE AS {quoted}"
-            )
-        columns += [f'"{name}"' for name in (member.scores, member.label_rank) if name]
-    return columns, bins
 
 
 def _from_arrow(
@@ -194,16 +184,10 @@ def _from_arrow(
     prediction = np.stack(
         [as_classes(*coded[member.prediction]) for member in aligned.members], axis=1
     )
-    columns = []
-    for i, name in enumerate(aligned.group_columns):
-        values, code = encode(table, f"g{i}")
-        levels: tuple[str | None, ...] = class_order(v for v in values if v is not None)
-        if any(v is None for v in values):
-            levels += (None,)
-        at = {value: k for k, value in enumerate(levels)}
-        columns.append(
-            GroupColumn(name, levels, np.array([at[v] for v in values], dtype=np.int32)[code])
-        )
+    columns = [
+        GroupColumn.of(name, *encode(table, f"g{i}"))
+        for i, name in enumerate(aligned.group_columns)
+    ]
     task: Codes | None = None
     tasks: tuple[str, ...] = ()
     if aligned.has_task:

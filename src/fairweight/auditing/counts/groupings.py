@@ -109,24 +109,20 @@ def resolve_positive(classes: Sequence[str], positive: object = None) -> int | N
     True
     """
     if positive is not None:
-        return _named(classes, positive)
+        # A boolean is asked for as `true`, or as `1` where the labels are 0 and 1.
+        texts = (canonical(positive), canonical(positive, truth_as_number=True))
+        found = [text for text in texts if text in classes]
+        if not found:
+            raise UnknownNameError(
+                "Positive class", str(positive), classes, remedy="Name one of the labels."
+            )
+        if len(classes) > 2:
+            raise InputError(
+                f"positive={positive!r} needs binary labels, but there are {len(classes)} classes; "
+                "leave it out, or make the labels binary."
+            )
+        return list(classes).index(str(found[0])) if len(classes) == 2 else None
     if len(classes) != 2:
         return None
     matches = [i for i, name in enumerate(classes) if name.casefold() in POSITIVE_NAMES]
     return matches[0] if len(matches) == 1 else None
-
-
-def _named(classes: Sequence[str], positive: object) -> int | None:
-    # A boolean is asked for as `true`, or as `1` where the labels are 0 and 1.
-    texts = (canonical(positive), canonical(positive, truth_as_number=True))
-    found = [text for text in texts if text in classes]
-    if not found:
-        raise UnknownNameError(
-            "Positive class", str(positive), classes, remedy="Name one of the labels."
-        )
-    if len(classes) > 2:
-        raise InputError(
-            f"positive={positive!r} needs binary labels, but there are {len(classes)} classes; "
-            "leave it out, or make the labels binary."
-        )
-    return list(classes).index(str(found[0])) if len(classes) == 2 else None

@@ -26,10 +26,7 @@ def holm(p: ArrayLike) -> Floats:
     >>> holm([0.04, 0.01, 0.02, float("nan")]).round(3).tolist()
     [0.04, 0.03, 0.04, nan]
     """
-    values, order = _sorted(p)
-    m = order.size
-    stepped = np.maximum.accumulate(values.flat[order] * np.arange(m, 0, -1))
-    return _placed(values, order, stepped)
+    return adjust(p, "holm")
 
 
 def benjamini_hochberg(p: ArrayLike) -> Floats:
@@ -45,11 +42,7 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     >>> benjamini_hochberg([0.05, 0.01, 0.04]).round(3).tolist()
     [0.05, 0.03, 0.05]
     """
-    values, order = _sorted(p)
-    m = order.size
-    scaled = values.flat[order] * m / np.arange(1, m + 1)
-    stepped = np.minimum.accumulate(scaled[::-1])[::-1]
-    return _placed(values, order, stepped)
+    return adjust(p, "bh")
 
 
 def adjust(p: ArrayLike, method: Correction | str) -> Floats:
@@ -58,23 +51,17 @@ def adjust(p: ArrayLike, method: Correction | str) -> Floats:
     >>> adjust([0.01, 0.5], "holm").tolist()
     [0.02, 0.5]
     """
-    if method == "holm":
-        return holm(p)
-    if method == "bh":
-        return benjamini_hochberg(p)
-    if method == "none":
-        return np.array(p, dtype=np.float64)
-    raise UnknownNameError("Correction", method, ("holm", "bh", "none"))
-
-
-def _sorted(p: ArrayLike) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.intp]]]:
+    if method not in ("holm", "bh", "none"):
+        raise UnknownNameError("Correction", method, ("holm", "bh", "none"))
     values = np.array(p, dtype=np.float64)
+    if method == "none":
+        return values
     order = np.argsort(values, axis=None, kind="stable")  # NaN comes last
-    return values, order[: values.size - int(np.isnan(values).sum())]
-
-
-def _placed(
-    values: Floats, order: np.ndarray[tuple[int], np.dtype[np.intp]], adjusted: Floats
-) -> Floats:
-    values.flat[order] = np.minimum(adjusted, 1.0)
+    order = order[: values.size - int(np.isnan(values).sum())]
+    m, known = order.size, values.flat[order]
+    if method == "holm":
+        stepped = np.maximum.accumulate(known * np.arange(m, 0, -1))
+    else:
+        stepped = np.minimum.accumulate((known * m / np.arange(1, m + 1))[::-1])[::-1]
+    values.flat[order] = np.minimum(stepped, 1.0)
     return values

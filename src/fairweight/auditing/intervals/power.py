@@ -70,7 +70,11 @@ def min_detectable_shift(
     defined = (size >= 1) & (psi >= 0) & (psi <= 1) & (level > 0)
     found = np.full(size.size, np.nan)
     large = defined & (size * psi > _NORMAL_ABOVE)
-    found[large] = _normal_shift(size[large], psi[large], level[large], power)
+    # δ of √n δ = z_α √ψ + z_power √(ψ − δ²), a quadratic equation.
+    many, z_alpha, z_power = size[large], -ndtri(level[large] / 2), ndtri(power)
+    inner = psi[large] * z_power**2 * (many - z_alpha**2 + z_power**2)
+    outer = np.sqrt(many * psi[large]) * z_alpha + np.sign(z_power) * np.sqrt(inner)
+    found[large] = outer / (many + z_power**2)
     exact = np.flatnonzero(defined & ~large)
     exact = exact[_power(size[exact], np.ones(exact.size), psi[exact], level[exact]) >= power]
     found[exact] = _least_shift(size[exact], psi[exact], level[exact], power)
@@ -175,7 +179,8 @@ def _power(n: Floats, delta: Floats, discordance: Floats, alpha: Floats) -> Floa
     levels, code = np.unique(alpha[small], return_inverse=True)
     critical = np.stack([_critical(float(level), below) for level in levels])
     share = np.minimum((psi + delta) / (2 * psi), 1.0)
-    for part in _batches(width):
+    cuts = np.flatnonzero(np.diff(np.cumsum(width) // _CELLS)) + 1
+    for part in np.split(np.arange(width.size), cuts):
         row = np.repeat(small[part], width[part])
         starts = np.cumsum(width[part]) - width[part]
         m = np.repeat(first[part] - starts, width[part]) + np.arange(row.size, dtype=np.float64)
@@ -187,13 +192,6 @@ def _power(n: Floats, delta: Floats, discordance: Floats, alpha: Floats) -> Floa
         weight = _binomial(m, n[row], psi[row])
         power[small[part]] = np.add.reduceat(weight * chance, starts)
     return power
-
-
-def _batches(width: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    if width.size == 0:
-        return []
-    cuts = np.flatnonzero(np.diff(np.cumsum(width) // _CELLS)) + 1
-    return np.split(np.arange(width.size), cuts)
 
 
 @lru_cache(maxsize=256)
@@ -217,12 +215,3 @@ def _binomial(k: Floats, n: Floats, p: Floats) -> Floats:
         log += np.where(k < n, (n - k) * np.log1p(-p), 0.0)
     probability: Floats = np.exp(log)
     return probability
-
-
-def _normal_shift(n: Floats, psi: Floats, alpha: Floats, power: float) -> Floats:
-    """δ of √n δ = z_α √ψ + z_power √(ψ − δ²), a quadratic equation."""
-    z_alpha, z_power = -ndtri(alpha / 2), ndtri(power)
-    linear = np.sqrt(n * psi) * z_alpha
-    inner = psi * z_power**2 * (n - z_alpha**2 + z_power**2)
-    delta: Floats = (linear + np.sign(z_power) * np.sqrt(inner)) / (n + z_power**2)
-    return delta

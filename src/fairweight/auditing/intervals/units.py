@@ -167,7 +167,11 @@ def sign_flip(
     undefined = np.bincount(column[np.isnan(size)], minlength=n_columns) > 0
     broken = np.bincount(column[size != np.round(size)], minlength=n_columns) > 0
     total = np.bincount(column, weights=size, minlength=n_columns)
-    large = total * _distinct(column, size, n_columns) / 2 > _MOST_COSINES
+    order = np.lexsort((size, column))
+    column, size = column[order], size[order]
+    new = np.ones(size.size, dtype=np.bool_)
+    new[1:] = (column[1:] != column[:-1]) | (size[1:] != size[:-1])
+    large = total * np.bincount(column[new], minlength=n_columns) / 2 > _MOST_COSINES
     drawn = ~undefined & (broken | large)
     whole = ~undefined & ~drawn & (total > 0)
     p = np.where(undefined, np.nan, 1.0)
@@ -177,15 +181,6 @@ def sign_flip(
         rng = np.random.default_rng() if rng is None else rng
         p[drawn] = _monte_carlo(matrix[:, np.flatnonzero(drawn)], n_draws, rng)
     return p
-
-
-def _distinct(column: NDArray[np.intp], size: Floats, n_columns: int) -> NDArray[np.intp]:
-    """Different sizes in each column."""
-    order = np.lexsort((size, column))
-    column, size = column[order], size[order]
-    new = np.ones(size.size, dtype=np.bool_)
-    new[1:] = (column[1:] != column[:-1]) | (size[1:] != size[:-1])
-    return np.bincount(column[new], minlength=n_columns)
 
 
 def _exact(matrix: Any) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Importing a module registers its metrics; tables show them in this order.
 # isort: off
-from fairweight.auditing.metrics import rates, classes, amplification, changes, gaps, scores, harm
+from fairweight.auditing.metrics import rates, amplification, changes, gaps, scores, harm
 
 # isort: on
 from fairweight.auditing.metrics.registry import (
@@ -22,7 +22,6 @@ __all__ = [
     "Metric",
     "amplification",
     "changes",
-    "classes",
     "confirmatory",
     "gaps",
     "harm",

@@ -216,8 +216,6 @@ def bias_amplification(counts: Counts, sides: Sides) -> Floats:
 def worst_case(values: Floats, sides: Sides) -> Floats:
     """Signed maximum of bias amplification over the estimable identities (last axis).
 
-    Lower is better; in [-1, 1]. NaN if no identity is estimable.
-
     >>> sides = Sides(np.array([True, True]), np.array([True, False]), ("", "few"), True)
     >>> float(worst_case(np.array([-0.02, np.nan]), sides))
     -0.02

@@ -9,14 +9,14 @@ every class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.counts import Counts, ratio
-from fairweight.auditing.metrics.rates import error_rate, fnr, fpr
+from fairweight.auditing.metrics.rates import EVERYWHERE, error_rate, fnr, fpr
 from fairweight.auditing.metrics.registry import Event, register
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
@@ -26,6 +26,9 @@ Kept: TypeAlias = NDArray[np.bool_]
 
 EPSILON = 1e-3  # stands in for a baseline rate of 0 under zero_baseline="epsilon"
 ZERO_BASELINE_POLICIES = ("drop", "raise", "epsilon", "absolute")
+comparison = partial(
+    register, kind="comparison", by=("overall", "group"), better="lower", low=0, high=np.inf
+)
 
 
 def estimable_classes(base: Counts) -> Kept:
@@ -58,27 +61,23 @@ def _relative_changes(
         )
     relative_to_zero = {"epsilon": EPSILON, "absolute": 1.0}
     if zero_baseline == "raise" and kept is None:
-        _refuse_zero_baseline(base)
+        axes = tuple(range(base.label.ndim - 1))
+        zero = (estimable_classes(base) & ~kept_classes(base)).any(axis=axes)
+        if zero.any():
+            names = ", ".join(f"'{base.classes[i]}'" for i in np.flatnonzero(zero)[:10])
+            raise InputError(
+                "The baseline makes no false positive or no false negative errors in class "
+                f"{names}, so a relative change does not exist; use zero_baseline='drop' or cev_pp "
+                "and sde_pp."
+            )
     if kept is None:
         kept = (estimable_classes if zero_baseline in relative_to_zero else kept_classes)(base)
-
-    def change_of(rate: Callable[[Counts], Floats]) -> Floats:
+    changes = []
+    for rate in (fpr, fnr):
         before = rate(base)
         whole = np.where(before == 0, relative_to_zero.get(zero_baseline, np.nan), before)
-        return 100 * ratio(rate(compressed) - before, whole)
-
-    return np.stack([change_of(fpr), change_of(fnr)]), kept
-
-
-def _refuse_zero_baseline(base: Counts) -> None:
-    axes = tuple(range(base.label.ndim - 1))
-    zero = (estimable_classes(base) & ~kept_classes(base)).any(axis=axes)
-    if zero.any():
-        names = ", ".join(f"'{base.classes[i]}'" for i in np.flatnonzero(zero)[:10])
-        raise InputError(
-            f"The baseline makes no false positive or no false negative errors in class {names}, "
-            "so a relative change does not exist; use zero_baseline='drop' or cev_pp and sde_pp."
-        )
+        changes.append(100 * ratio(rate(compressed) - before, whole))
+    return np.stack(changes), kept
 
 
 def _point_changes(base: Counts, compressed: Counts, kept: Kept | None) -> tuple[Floats, Kept]:
@@ -107,12 +106,7 @@ def _symmetric_distance_error(changes: Floats, used: Kept) -> Floats:
 _BOTH_ERRORS = "both false positives and false negatives in the baseline"
 
 
-@register(
-    kind="comparison",
-    by=("overall", "group"),
-    better="lower",
-    low=0,
-    high=np.inf,
+@comparison(
     label="CEV",
     summary="combined error variance: how unevenly the classes' FPR and FNR change",
     formula="(Var_c(dFPR_c) + Var_c(dFNR_c)) / 2, d = 100 (compressed - baseline) / baseline",
@@ -159,12 +153,7 @@ def cev(
     return _combined_error_variance(*_relative_changes(base, compressed, zero_baseline, kept))
 
 
-@register(
-    kind="comparison",
-    by=("overall", "group"),
-    better="lower",
-    low=0,
-    high=np.inf,
+@comparison(
     label="SDE",
     summary="symmetric distance error: how far a class's FNR and FPR change differently",
     formula="mean_c |dFNR_c - dFPR_c| / sqrt(2), d = 100 (compressed - baseline) / baseline",
@@ -198,11 +187,7 @@ def sde(
     return _symmetric_distance_error(*_relative_changes(base, compressed, zero_baseline, kept))
 
 
-@register(
-    kind="comparison",
-    by=("overall", "group"),
-    better="lower",
-    low=0,
+@comparison(
     high=10_000,
     label="CEV in points",
     summary="CEV on percentage points instead of relative changes; no class is left out",
@@ -212,8 +197,6 @@ def sde(
 )
 def cev_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Floats:
     """CEV with changes in percentage points: defined whatever the baseline's errors.
-
-    Lower is better; in [0, 10000], in squared points.
 
     >>> def counts(predicted, correct):
     ...     return Counts(np.array([10.0, 10.0]), np.array(predicted), np.array(correct),
@@ -226,11 +209,7 @@ def cev_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Flo
     return _combined_error_variance(*_point_changes(base, compressed, kept))
 
 
-@register(
-    kind="comparison",
-    by=("overall", "group"),
-    better="lower",
-    low=0,
+@comparison(
     high=200 / 2**0.5,
     label="SDE in points",
     summary="SDE on percentage points instead of relative changes; no class is left out",
@@ -241,8 +220,6 @@ def cev_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Flo
 )
 def sde_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Floats:
     """SDE with changes in percentage points: defined whatever the baseline's errors.
-
-    Lower is better; in [0, 141.4], in points.
 
     >>> def counts(predicted, correct):
     ...     return Counts(np.array([10.0, 10.0]), np.array(predicted), np.array(correct),
@@ -264,12 +241,8 @@ def normalized_change(before: Floats, after: Floats) -> Floats:
     return 100 * ratio(np.asarray(after) - np.asarray(before), before)
 
 
-@register(
-    kind="comparison",
-    by=("overall", "group"),
-    better="lower",
+@comparison(
     low=-100,
-    high=np.inf,
     summary="change of the error rate in percent of the baseline's",
     formula="100 (error_compressed - error_baseline) / error_baseline",
     source="Hooker et al. 2020, normalized difference (Table 3)",
@@ -282,22 +255,17 @@ def normalized_change(before: Floats, after: Floats) -> Floats:
 def normalized_error_change(base: Counts, compressed: Counts) -> Floats:
     """Change of the error rate in percent of the baseline's.
 
-    Lower is better; in [-100, inf). NaN where the baseline makes no errors.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y = [0, 0, 1, 1]
-    >>> float(normalized_error_change(counts_of(y, [0, 0, 0, 1]), counts_of(y, [0, 0, 0, 0])))
+    >>> float(normalized_error_change(count_arrays(y, [0, 0, 0, 1]), count_arrays(y, [0, 0, 0, 0])))
     100.0
     """
     return normalized_change(error_rate(base), error_rate(compressed))
 
 
-@register(
-    kind="comparison",
-    by=("overall", "class", "group", "group*class"),
-    better="lower",
+@comparison(
+    by=EVERYWHERE,
     low=-100,
-    high=np.inf,
     summary="change of the false positive rate in percent of the baseline's",
     formula="100 (FPR_compressed - FPR_baseline) / FPR_baseline",
     source="Hooker et al. 2020, normalized difference (Table 3)",
@@ -311,23 +279,18 @@ def normalized_error_change(base: Counts, compressed: Counts) -> Floats:
 def normalized_fpr_change(base: Counts, compressed: Counts) -> Floats:
     """Change of each class's false positive rate in percent of the baseline's, (..., C).
 
-    Lower is better; in [-100, inf). NaN where the baseline has no false positives.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y = [0, 0, 1, 1]
-    >>> base, after = counts_of(y, [0, 1, 0, 1]), counts_of(y, [1, 1, 1, 1])
+    >>> base, after = count_arrays(y, [0, 1, 0, 1]), count_arrays(y, [1, 1, 1, 1])
     >>> normalized_fpr_change(base, after).tolist()
     [-100.0, 100.0]
     """
     return normalized_change(fpr(base), fpr(compressed))
 
 
-@register(
-    kind="comparison",
-    by=("overall", "class", "group", "group*class"),
-    better="lower",
+@comparison(
+    by=EVERYWHERE,
     low=-100,
-    high=np.inf,
     summary="change of the false negative rate in percent of the baseline's",
     formula="100 (FNR_compressed - FNR_baseline) / FNR_baseline",
     source="Hooker et al. 2020, normalized difference (Table 3)",
@@ -341,96 +304,60 @@ def normalized_fpr_change(base: Counts, compressed: Counts) -> Floats:
 def normalized_fnr_change(base: Counts, compressed: Counts) -> Floats:
     """Change of each class's false negative rate in percent of the baseline's, (..., C).
 
-    Lower is better; in [-100, inf). NaN where the baseline has no false negatives.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y = [0, 0, 1, 1]
-    >>> base, after = counts_of(y, [0, 1, 0, 1]), counts_of(y, [1, 1, 1, 1])
+    >>> base, after = count_arrays(y, [0, 1, 0, 1]), count_arrays(y, [1, 1, 1, 1])
     >>> normalized_fnr_change(base, after).tolist()
     [100.0, -100.0]
     """
     return normalized_change(fnr(base), fnr(compressed))
 
 
-@register(
+flip_metric = partial(
+    register,
     kind="table",
-    by=("overall", "class", "group", "group*class"),
-    better="lower",
+    by=EVERYWHERE,
     low=0,
     high=1,
+    undefined="no examples",
+    aggregation="pairs",
+    unit="share",
+    is_change=True,
+    choosable=False,
+    signature="flips",
+)
+_FLIPS = "negative and positive flips (Yan et al. 2021); accuracy shift = helpful - harmful"
+
+
+# Decorators run from the last to the first: tables show `flips` before the others.
+@flip_metric(
+    name="helpful_flips",
+    better="higher",
+    summary="share of examples that the baseline has wrong and the compressed model right",
+    formula="N(baseline wrong, compressed right) / n",
+    source=_FLIPS,
+    pairs="gained",
+)
+@flip_metric(
+    name="harmful_flips",
+    better="lower",
+    summary="share of examples that the baseline has right and the compressed model wrong",
+    formula="N(baseline right, compressed wrong) / n",
+    source=_FLIPS,
+    pairs="lost",
+)
+@flip_metric(
+    name="flips",
+    better="lower",
     summary="share of examples whose prediction changed",
     formula="N(prediction of compressed != prediction of baseline) / n",
     source="prediction churn (Milani Fard et al. 2016)",
-    undefined="no examples",
-    aggregation="pairs",
-    unit="share",
     pairs="changed",
-    is_change=True,
-    choosable=False,
-    signature="flips",
 )
-def flips(changed: Floats, n: Floats) -> Floats:
-    """Share of examples whose prediction changed, right or wrong, from their number.
+def share_of_flips(flipped: Floats, n: Floats) -> Floats:
+    """Share of examples whose prediction changed, was lost or was gained, from their number.
 
-    Lower is better; in [0, 1]. NaN without examples.
-
-    >>> float(flips(np.array(3.0), np.array(12.0)))
+    >>> float(share_of_flips(np.array(3.0), np.array(12.0)))
     0.25
     """
-    return ratio(changed, n)
-
-
-@register(
-    kind="table",
-    by=("overall", "class", "group", "group*class"),
-    better="lower",
-    low=0,
-    high=1,
-    summary="share of examples that the baseline has right and the compressed model wrong",
-    formula="N(baseline right, compressed wrong) / n",
-    source="negative and positive flips (Yan et al. 2021); accuracy shift = helpful - harmful",
-    undefined="no examples",
-    aggregation="pairs",
-    unit="share",
-    pairs="lost",
-    is_change=True,
-    choosable=False,
-    signature="flips",
-)
-def harmful_flips(lost: Floats, n: Floats) -> Floats:
-    """Share of examples that were right and are wrong now, from the number of lost answers.
-
-    Lower is better; in [0, 1]. NaN without examples.
-
-    >>> float(harmful_flips(np.array(3.0), np.array(12.0)))
-    0.25
-    """
-    return ratio(lost, n)
-
-
-@register(
-    kind="table",
-    by=("overall", "class", "group", "group*class"),
-    better="higher",
-    low=0,
-    high=1,
-    summary="share of examples that the baseline has wrong and the compressed model right",
-    formula="N(baseline wrong, compressed right) / n",
-    source="negative and positive flips (Yan et al. 2021); accuracy shift = helpful - harmful",
-    undefined="no examples",
-    aggregation="pairs",
-    unit="share",
-    pairs="gained",
-    is_change=True,
-    choosable=False,
-    signature="flips",
-)
-def helpful_flips(gained: Floats, n: Floats) -> Floats:
-    """Share of examples that were wrong and are right now, from the number of gained answers.
-
-    Higher is better; in [0, 1]. NaN without examples.
-
-    >>> float(helpful_flips(np.array(3.0), np.array(12.0)))
-    0.25
-    """
-    return ratio(gained, n)
+    return ratio(flipped, n)

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fairweight.auditing.counts.counts import Counts
-from fairweight.auditing.metrics import amplification, arrays, changes, harm, rates, scores
+from fairweight.auditing.metrics import amplification, arrays, changes, rates, scores
 from fairweight.auditing.metrics.rates import summary_of
-from fairweight.auditing.metrics.registry import Metric
+from fairweight.auditing.metrics.registry import Metric, metric
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PlainMetric: TypeAlias = Callable[..., Any]
 
@@ -30,21 +33,16 @@ PlainMetric: TypeAlias = Callable[..., Any]
 # -- helpers -----------------------------------------------------------------------------------
 
 
-def _levels(sensitive_features: ArrayLike | None) -> arrays.Coded | None:
-    return None if sensitive_features is None else arrays.code_levels(sensitive_features)
-
-
-def _weights(sample_weight: ArrayLike | None, n: int) -> Floats:
-    return np.ones(n) if sample_weight is None else arrays.check_weights(sample_weight)
-
-
 def _result(
-    values: Floats, sensitive_features: ArrayLike | None, names: tuple[str, ...] = ()
+    values: Floats, sensitive_features: ArrayLike | None, names: tuple[str, ...] | None = None
 ) -> float | pd.Series[float]:
     """A float, or a Series with the names of the levels."""
     if sensitive_features is None:
-        return float(values)
+        return float(np.asarray(values).item())
+    import pandas as pd  # a float costs no import of it
 
+    if names is None:
+        names = arrays.code_levels(sensitive_features).names
     index = pd.Index(names, name=getattr(sensitive_features, "name", None), dtype=object)
     return pd.Series(values, index=index, dtype="float64")
 
@@ -71,11 +69,25 @@ def _known_levels(
     entry: Metric, counts: Counts, sensitive_features: ArrayLike | None
 ) -> tuple[Counts, tuple[str, ...]]:
     """Counts and names of the levels without the missing one."""
-    levels = _levels(sensitive_features)
-    if levels is None:
+    if sensitive_features is None:
         raise InputError(f"{entry.name} is a property of groups; pass sensitive_features=.")
-    known = np.array([name != arrays.MISSING_LEVEL for name in levels.names])
-    return counts.levels(known), tuple(n for n in levels.names if n != arrays.MISSING_LEVEL)
+    names = arrays.code_levels(sensitive_features).names
+    known = np.array([name != arrays.MISSING_LEVEL for name in names])
+    return counts.levels(known), tuple(name for name in names if name != arrays.MISSING_LEVEL)
+
+
+def _levels_and_weights(
+    sensitive_features: ArrayLike | None, sample_weight: ArrayLike | None, **columns: NDArray[Any]
+) -> tuple[arrays.Codes, int, Floats]:
+    """Every example's level, how many levels there are, and weights: as many as `columns` hold."""
+    n = len(next(iter(columns.values())))
+    weights = np.ones(n) if sample_weight is None else arrays.check_weights(sample_weight)
+    codes, n_levels = np.zeros(n, dtype=np.intp), 1
+    if sensitive_features is not None:
+        levels = arrays.code_levels(sensitive_features)
+        codes, n_levels = levels.codes, len(levels.names)
+    arrays.check_same_length(**columns, sensitive_features=codes, sample_weight=weights)
+    return codes, n_levels, weights
 
 
 def _shares(
@@ -85,99 +97,82 @@ def _shares(
     sample_weight: ArrayLike | None,
 ) -> float | pd.Series[float]:
     """The share of examples to which something happened, by level."""
-    levels = _levels(sensitive_features)
-    weights = _weights(sample_weight, len(happened))
-    codes = np.zeros(len(happened), dtype=np.intp) if levels is None else levels.codes
-    arrays.check_same_length(examples=happened, sensitive_features=codes, sample_weight=weights)
-    n_levels = 1 if levels is None else len(levels.names)
+    codes, n_levels, weights = _levels_and_weights(
+        sensitive_features, sample_weight, examples=happened
+    )
     part = np.bincount(codes, weights * happened, n_levels)
     whole = np.bincount(codes, weights, n_levels)
-    values = entry.function(part, whole)
-    if levels is None:
-        return float(values[0])
-    return _result(values, sensitive_features, levels.names)
+    return _result(entry.function(part, whole), sensitive_features)
 
 
-def _probabilities(y_score: ArrayLike, name: str = "y_score") -> Floats:
-    score = arrays.column(y_score, name)
+def _of_scores_and_outcomes(
+    entry: Metric,
+    score: Floats,
+    outcome: NDArray[np.bool_],
+    sensitive_features: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> float | pd.Series[float]:
+    """A metric of scores and of whether that happened whose probability they state."""
+    happened = outcome.astype(np.float64)
+    codes, n_levels, weights = _levels_and_weights(
+        sensitive_features, sample_weight, y_true=happened, y_score=score
+    )
+    column = scores.ScoreColumn(score, happened, codes, n_levels)
+    return _result(entry.function(column, weights[None, :])[0], sensitive_features)
+
+
+def _probabilities(y_score: ArrayLike) -> Floats:
+    score = arrays.column(y_score, "y_score")
     if score.dtype.kind not in "fiub":
-        raise InputError(f"{name} must be numbers between 0 and 1, one per example.")
+        raise InputError("y_score must be numbers between 0 and 1, one per example.")
     score = score.astype(np.float64)
     if not ((score >= 0) & (score <= 1)).all():
         raise InputError(
-            f"{name} has values outside [0, 1] or missing ones; pass probabilities "
+            "y_score has values outside [0, 1] or missing ones; pass probabilities "
             "(logits need a sigmoid first)."
         )
     return score
 
 
-# -- one function per kind ---------------------------------------------------------------------
+def _labels(y_true: ArrayLike, positive: object) -> tuple[Counts, arrays.Codes]:
+    """Labels as codes, with the counts that know their classes and the positive one."""
+    counts = arrays.count_arrays(y_true, y_true, positive=positive)
+    array = arrays.column(y_true, "y_true")
+    return counts, arrays.code(array, truth_as_number=arrays.truth_as_number(array)).codes
 
 
-def _of_predictions(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        *,
-        positive: object = None,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        counts = arrays.count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
-        _require_positive(entry, counts)
-        levels = _levels(sensitive_features)
-        values = summary_of(entry, entry.function(counts), counts)
-        return _result(values, sensitive_features, levels.names if levels else ())
-
-    return function
+def _coded_predictions(y_true: ArrayLike, **predictions: ArrayLike) -> list[arrays.Codes]:
+    """Labels and predictions as codes of the same texts; -1 for an abstention."""
+    columns = {"y_true": arrays.column(y_true, "y_true")}
+    columns |= {name: arrays.column(values, name) for name, values in predictions.items()}
+    arrays.check_same_length(**columns)
+    as_number = arrays.truth_as_number(*columns.values())
+    arrays.code_labels(columns["y_true"], truth_as_number=as_number)
+    coded = [arrays.code(values, truth_as_number=as_number) for values in columns.values()]
+    names = tuple(sorted(set().union(*(each.names for each in coded))))
+    return [each.recoded(names) for each in coded]
 
 
-def _of_groups(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        *,
-        sensitive_features: ArrayLike,
-        positive: object = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        counts = arrays.count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
-        _require_positive(entry, counts)
-        return float(entry.function(_known_levels(entry, counts, sensitive_features)[0]))
-
-    return function
-
-
-def _identity_values(
-    entry: Metric,
+def _pair(
     y_true: ArrayLike,
-    y_pred: ArrayLike,
-    sensitive_features: ArrayLike,
-    positive: object,
+    y_pred_baseline: ArrayLike,
+    y_pred_compressed: ArrayLike,
+    sensitive_features: ArrayLike | None,
     sample_weight: ArrayLike | None,
-    y_train: ArrayLike | None,
-    train_sensitive_features: ArrayLike | None,
-    filters: bool,
-    fixed_side: object,
-) -> tuple[Counts, amplification.Sides, tuple[str, ...]]:
-    counts = arrays.count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
-    _require_positive(entry, counts)
-    counts, names = _known_levels(entry, counts, sensitive_features)
-    if (y_train is None) != (train_sensitive_features is None):
-        raise InputError("y_train and train_sensitive_features belong together; pass both.")
-    train = None
-    if y_train is not None and train_sensitive_features is not None:
-        train = _train_counts(y_train, train_sensitive_features, counts, names)
-    side = None
-    if fixed_side is not None:
-        text = arrays.code(np.array([fixed_side], dtype=object)).names
-        if not text or text[0] not in names:
-            raise InputError(f"fixed_side={fixed_side!r} is not a level of sensitive_features.")
-        side = names.index(text[0])
-    return counts, amplification.sides_of(counts, train, filters=filters, fixed_side=side), names
+    positive: object = None,
+) -> tuple[Counts, Counts]:
+    """Counts of both models."""
+    _coded_predictions(
+        y_true, y_pred_baseline=y_pred_baseline, y_pred_compressed=y_pred_compressed
+    )  # for its checks, which name the argument
+    base, compressed = (
+        arrays.count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
+        for y_pred in (y_pred_baseline, y_pred_compressed)
+    )
+    return base, compressed
 
 
-def _train_counts(
+def _training_counts(
     y_train: ArrayLike, features: ArrayLike, test: Counts, names: tuple[str, ...]
 ) -> Counts:
     """Training labels counted in the classes and levels of the test data, matched by name."""
@@ -194,349 +189,277 @@ def _train_counts(
     return Counts(label, nothing, nothing, nothing[:, 0], test.classes, test.positive)
 
 
-def _of_identity(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        *,
-        sensitive_features: ArrayLike,
-        positive: object = None,
-        sample_weight: ArrayLike | None = None,
-        y_train: ArrayLike | None = None,
-        train_sensitive_features: ArrayLike | None = None,
-        filters: bool = True,
-        fixed_side: object = None,
-    ) -> pd.Series[float] | float:
-        counts, sides, names = _identity_values(
-            entry, y_true, y_pred, sensitive_features, positive, sample_weight,
-            y_train, train_sensitive_features, filters, fixed_side,
-        )  # fmt: skip
-        return _result(entry.function(counts, sides), sensitive_features, names)
-
-    return function
+# -- one function per kind or signature: the metric, then the arguments that a user gives --------
 
 
-def _worst_case_bias_amplification(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        *,
-        sensitive_features: ArrayLike,
-        positive: object = None,
-        sample_weight: ArrayLike | None = None,
-        y_train: ArrayLike | None = None,
-        train_sensitive_features: ArrayLike | None = None,
-        filters: bool = True,
-        fixed_side: object = None,
-    ) -> float:
-        counts, sides, _ = _identity_values(
-            entry, y_true, y_pred, sensitive_features, positive, sample_weight,
-            y_train, train_sensitive_features, filters, fixed_side,
-        )  # fmt: skip
-        values = amplification.bias_amplification(counts, sides)
-        return float(amplification.worst_case(values, sides))
-
-    return function
-
-
-def _tcb(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        *,
-        y_train: ArrayLike | None = None,
-        positive: object = None,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        counts = arrays.count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
-        reference = counts
-        if y_train is not None:
-            everyone = np.zeros(len(arrays.column(y_train, "y_train")))
-            reference = _train_counts(y_train, everyone, counts, ("0",))
-        values = amplification.tcb(counts, amplification.rarer_value(reference)[0])
-        levels = _levels(sensitive_features)
-        return _result(values, sensitive_features, levels.names if levels else ())
-
-    return function
-
-
-def _of_scores(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_score: ArrayLike,
-        *,
-        positive: object = None,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        score = _probabilities(y_score)
-        counts, labels = _labels(y_true, positive)
-        _require_positive(entry, counts)
-        outcome = (labels == counts.positive).astype(np.float64)
-        return _score_result(entry, score, outcome, sensitive_features, sample_weight)
-
-    return function
-
-
-def _labels(y_true: ArrayLike, positive: object) -> tuple[Counts, arrays.Codes]:
-    """Labels as codes, with the counts that know their classes and the positive one."""
-    counts = arrays.count_arrays(y_true, y_true, positive=positive)
-    array = arrays.column(y_true, "y_true")
-    return counts, arrays.code(array, truth_as_number=arrays.truth_as_number(array)).codes
-
-
-def _score_result(
+def _of_predictions(
     entry: Metric,
-    score: Floats,
-    outcome: Floats,
-    sensitive_features: ArrayLike | None,
-    sample_weight: ArrayLike | None,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    positive: object = None,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> float | pd.Series[float]:
-    levels = _levels(sensitive_features)
-    weights = _weights(sample_weight, len(score))
-    codes = np.zeros(len(score), dtype=np.intp) if levels is None else levels.codes
-    arrays.check_same_length(
-        y_true=outcome, y_score=score, sensitive_features=codes, sample_weight=weights
-    )
-    n_levels = 1 if levels is None else len(levels.names)
-    column = scores.ScoreColumn(score, outcome, codes, n_levels)
-    values = entry.function(column, weights[None, :])[0]
-    if levels is None:
-        return float(values[0])
-    return _result(values, sensitive_features, levels.names)
+    counts = arrays.count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
+    _require_positive(entry, counts)
+    return _result(summary_of(entry, entry.function(counts), counts), sensitive_features)
 
 
-def _ece_top_label(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_score: ArrayLike,
-        *,
-        y_pred: ArrayLike,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        score = _probabilities(y_score)
-        right = _right(y_true, y_pred, "y_pred").astype(np.float64)
-        return _score_result(entry, score, right, sensitive_features, sample_weight)
-
-    return function
+def _of_groups(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    positive: object = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    counts = arrays.count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
+    _require_positive(entry, counts)
+    return float(entry.function(_known_levels(entry, counts, sensitive_features)[0]))
 
 
-def _of_promises(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_score: ArrayLike,
-        *,
-        y_pred: ArrayLike | None = None,
-        positive: object = None,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        score = _probabilities(y_score)
-        counts, labels = _labels(y_true, positive)
-        if counts.binary:
-            if counts.positive is None:
-                raise InputError(
-                    f"{entry.name} of the binary labels '{counts.classes[0]}' and "
-                    f"'{counts.classes[1]}' needs a positive class; pass positive=."
-                )
-            outcome = (labels == counts.positive).astype(np.float64)
-        elif y_pred is None:
+def _of_identity(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    positive: object = None,
+    sample_weight: ArrayLike | None = None,
+    y_train: ArrayLike | None = None,
+    train_sensitive_features: ArrayLike | None = None,
+    filters: bool = True,
+    fixed_side: object = None,
+) -> pd.Series[float] | float:
+    counts = arrays.count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
+    _require_positive(entry, counts)
+    counts, names = _known_levels(entry, counts, sensitive_features)
+    if (y_train is None) != (train_sensitive_features is None):
+        raise InputError("y_train and train_sensitive_features belong together; pass both.")
+    train = None
+    if y_train is not None and train_sensitive_features is not None:
+        train = _training_counts(y_train, train_sensitive_features, counts, names)
+    side = None
+    if fixed_side is not None:
+        text = arrays.code(np.array([fixed_side], dtype=object)).names
+        if not text or text[0] not in names:
+            raise InputError(f"fixed_side={fixed_side!r} is not a level of sensitive_features.")
+        side = names.index(text[0])
+    sides = amplification.sides_of(counts, train, filters=filters, fixed_side=side)
+    if entry.of is None:
+        return _result(entry.function(counts, sides), sensitive_features, names)
+    return float(entry.function(metric(entry.of).function(counts, sides), sides))
+
+
+def _of_rarer_value(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    y_train: ArrayLike | None = None,
+    positive: object = None,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    counts = arrays.count_arrays(y_true, y_pred, sensitive_features, sample_weight, positive)
+    reference = counts
+    if y_train is not None:
+        everyone = np.zeros(len(arrays.column(y_train, "y_train")))
+        reference = _training_counts(y_train, everyone, counts, ("0",))
+    values = entry.function(counts, amplification.rarer_value(reference)[0])
+    return _result(values, sensitive_features)
+
+
+def _of_scores(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    positive: object = None,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    score = _probabilities(y_score)
+    counts, labels = _labels(y_true, positive)
+    _require_positive(entry, counts)
+    outcome = labels == counts.positive
+    return _of_scores_and_outcomes(entry, score, outcome, sensitive_features, sample_weight)
+
+
+def _of_top_label(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    y_pred: ArrayLike,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    score = _probabilities(y_score)
+    labels, predictions = _coded_predictions(y_true, y_pred=y_pred)
+    outcome = labels == predictions
+    return _of_scores_and_outcomes(entry, score, outcome, sensitive_features, sample_weight)
+
+
+def _of_promises(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    y_pred: ArrayLike | None = None,
+    positive: object = None,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    score = _probabilities(y_score)
+    counts, labels = _labels(y_true, positive)
+    if counts.binary:
+        if counts.positive is None:
             raise InputError(
-                f"{entry.name} of {len(counts.classes)} classes reads y_score as the probability "
-                "of the predicted class; pass y_pred=."
+                f"{entry.name} of the binary labels '{counts.classes[0]}' and "
+                f"'{counts.classes[1]}' needs a positive class; pass positive=."
             )
-        else:
-            outcome = _right(y_true, y_pred, "y_pred").astype(np.float64)
-        return _score_result(entry, score, outcome, sensitive_features, sample_weight)
-
-    return function
-
-
-def _coded_predictions(y_true: ArrayLike, **predictions: ArrayLike) -> list[arrays.Codes]:
-    """Labels and predictions as codes of the same texts; -1 for an abstention."""
-    columns = {"y_true": arrays.column(y_true, "y_true")}
-    columns |= {name: arrays.column(values, name) for name, values in predictions.items()}
-    arrays.check_same_length(**columns)
-    as_number = arrays.truth_as_number(*columns.values())
-    arrays.code_labels(columns["y_true"], truth_as_number=as_number)
-    coded = [arrays.code(values, truth_as_number=as_number) for values in columns.values()]
-    names = tuple(sorted(set().union(*(each.names for each in coded))))
-    return [each.recoded(names) for each in coded]
+        outcome = labels == counts.positive
+    elif y_pred is None:
+        raise InputError(
+            f"{entry.name} of {len(counts.classes)} classes reads y_score as the probability "
+            "of the predicted class; pass y_pred=."
+        )
+    else:
+        labels, predictions = _coded_predictions(y_true, y_pred=y_pred)
+        outcome = labels == predictions
+    return _of_scores_and_outcomes(entry, score, outcome, sensitive_features, sample_weight)
 
 
-def _right(y_true: ArrayLike, y_pred: ArrayLike, name: str) -> NDArray[np.bool_]:
-    labels, predictions = _coded_predictions(y_true, **{name: y_pred})
-    return np.asarray(labels == predictions)
+def _of_uncertain_scores(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    score = _probabilities(y_score)
+    counts, labels = _labels(y_true, None)
+    arrays.check_same_length(y_true=labels, y_score=score)
+    uncertain = rates.is_uncertain(score, binary=len(counts.classes) <= 2)
+    return _shares(entry, uncertain, sensitive_features, sample_weight)
 
 
-def _uncertainty(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_score: ArrayLike,
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        score = _probabilities(y_score)
-        counts, labels = _labels(y_true, None)
-        arrays.check_same_length(y_true=labels, y_score=score)
-        uncertain = rates.is_uncertain(score, binary=len(counts.classes) <= 2)
-        return _shares(entry, uncertain, sensitive_features, sample_weight)
-
-    return function
+def _of_ranks(
+    entry: Metric,
+    label_rank: ArrayLike,
+    *,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    rank = arrays.column(label_rank, "label_rank")
+    if rank.dtype.kind not in "fiu" or not (rank >= 1).all():
+        raise InputError("label_rank must be 1 (top) or more for every example.")
+    return _shares(entry, rank <= 5, sensitive_features, sample_weight)
 
 
-def _top5_accuracy(entry: Metric) -> PlainMetric:
-    def function(
-        label_rank: ArrayLike,
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        rank = arrays.column(label_rank, "label_rank")
-        if rank.dtype.kind not in "fiu" or not (rank >= 1).all():
-            raise InputError("label_rank must be 1 (top) or more for every example.")
-        return _shares(entry, rank <= 5, sensitive_features, sample_weight)
-
-    return function
-
-
-def _pair(
+def _of_pair(
+    entry: Metric,
     y_true: ArrayLike,
     y_pred_baseline: ArrayLike,
     y_pred_compressed: ArrayLike,
-    sensitive_features: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    positive: object,
-) -> tuple[Counts, Counts]:
-    _coded_predictions(
-        y_true, y_pred_baseline=y_pred_baseline, y_pred_compressed=y_pred_compressed
-    )  # for its checks, which name the argument
-    base = arrays.count_arrays(y_true, y_pred_baseline, sensitive_features, sample_weight, positive)
-    compressed = arrays.count_arrays(
-        y_true, y_pred_compressed, sensitive_features, sample_weight, positive
+    *,
+    positive: object = None,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    base, compressed = _pair(
+        y_true, y_pred_baseline, y_pred_compressed, sensitive_features, sample_weight, positive
     )
-    return base, compressed
+    _require_positive(entry, base)
+    values = summary_of(entry, entry.function(base, compressed), base)
+    return _result(values, sensitive_features)
 
 
-def _of_pair(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_pred_baseline: ArrayLike,
-        y_pred_compressed: ArrayLike,
-        *,
-        positive: object = None,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        base, compressed = _pair(
-            y_true, y_pred_baseline, y_pred_compressed, sensitive_features, sample_weight, positive
-        )
-        _require_positive(entry, base)
-        values = summary_of(entry, entry.function(base, compressed), base)
-        levels = _levels(sensitive_features)
-        return _result(values, sensitive_features, levels.names if levels else ())
-
-    return function
+def _relative_to_baseline(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_pred_baseline: ArrayLike,
+    y_pred_compressed: ArrayLike,
+    *,
+    zero_baseline: changes.ZeroBaseline = "drop",
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    pair = _pair(y_true, y_pred_baseline, y_pred_compressed, sensitive_features, sample_weight)
+    return _result(entry.function(*pair, zero_baseline=zero_baseline), sensitive_features)
 
 
-def _relative_to_baseline(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_pred_baseline: ArrayLike,
-        y_pred_compressed: ArrayLike,
-        *,
-        zero_baseline: changes.ZeroBaseline = "drop",
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        base, compressed = _pair(
-            y_true, y_pred_baseline, y_pred_compressed, sensitive_features, sample_weight, None
-        )
-        values = entry.function(base, compressed, zero_baseline=zero_baseline)
-        levels = _levels(sensitive_features)
-        return _result(values, sensitive_features, levels.names if levels else ())
-
-    return function
-
-
-def _flips(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_pred_baseline: ArrayLike,
-        y_pred_compressed: ArrayLike,
-        *,
-        sensitive_features: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        labels, before, after = _coded_predictions(
-            y_true, y_pred_baseline=y_pred_baseline, y_pred_compressed=y_pred_compressed
-        )
-        happened = {
-            "changed": before != after,
-            "lost": (before == labels) & (after != labels),
-            "gained": (before != labels) & (after == labels),
-        }[str(entry.pairs)]
-        return _shares(entry, happened, sensitive_features, sample_weight)
-
-    return function
+def _of_flips(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_pred_baseline: ArrayLike,
+    y_pred_compressed: ArrayLike,
+    *,
+    sensitive_features: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    labels, before, after = _coded_predictions(
+        y_true, y_pred_baseline=y_pred_baseline, y_pred_compressed=y_pred_compressed
+    )
+    happened = {
+        "changed": before != after,
+        "lost": (before == labels) & (after != labels),
+        "gained": (before != labels) & (after == labels),
+    }[str(entry.pairs)]
+    return _shares(entry, happened, sensitive_features, sample_weight)
 
 
-def _of_pair_and_groups(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_pred_baseline: ArrayLike,
-        y_pred_compressed: ArrayLike,
-        *,
-        sensitive_features: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-    ) -> float | pd.Series[float]:
-        pair = _pair(
-            y_true, y_pred_baseline, y_pred_compressed, sensitive_features, sample_weight, None
-        )
-        base, names = _known_levels(entry, pair[0], sensitive_features)
-        compressed, _ = _known_levels(entry, pair[1], sensitive_features)
-        values = entry.function(base, compressed)
-        return float(values) if values.ndim == 0 else _result(values, sensitive_features, names)
-
-    return function
+def _of_pair_and_groups(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_pred_baseline: ArrayLike,
+    y_pred_compressed: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> float | pd.Series[float]:
+    pair = _pair(y_true, y_pred_baseline, y_pred_compressed, sensitive_features, sample_weight)
+    base, names = _known_levels(entry, pair[0], sensitive_features)
+    compressed, _ = _known_levels(entry, pair[1], sensitive_features)
+    values = entry.function(base, compressed)
+    return float(values) if values.ndim == 0 else _result(values, sensitive_features, names)
 
 
-def _concentration(entry: Metric) -> PlainMetric:
-    def function(
-        y_true: ArrayLike,
-        y_pred_baseline: ArrayLike,
-        y_pred_compressed: ArrayLike,
-        *,
-        sensitive_features: ArrayLike,
-    ) -> float | pd.Series[float]:
-        labels, before, after = _coded_predictions(
-            y_true, y_pred_baseline=y_pred_baseline, y_pred_compressed=y_pred_compressed
-        )
-        levels = arrays.code_levels(sensitive_features)
-        arrays.check_same_length(y_true=labels, sensitive_features=levels.codes)
-        lost = (before == labels) & (after != labels)
-        values = harm.concentration(np.bincount(levels.codes, lost, len(levels.names)))
-        return _result(values, sensitive_features, levels.names)
-
-    return function
+def _of_lost(
+    entry: Metric,
+    y_true: ArrayLike,
+    y_pred_baseline: ArrayLike,
+    y_pred_compressed: ArrayLike,
+    *,
+    sensitive_features: ArrayLike,
+) -> float | pd.Series[float]:
+    labels, before, after = _coded_predictions(
+        y_true, y_pred_baseline=y_pred_baseline, y_pred_compressed=y_pred_compressed
+    )
+    levels = arrays.code_levels(sensitive_features)
+    arrays.check_same_length(y_true=labels, sensitive_features=levels.codes)
+    lost = (before == labels) & (after != labels)
+    values = entry.function(np.bincount(levels.codes, lost, len(levels.names)))
+    return _result(values, sensitive_features, levels.names)
 
 
-_BY_SIGNATURE: dict[str, Callable[[Metric], PlainMetric]] = {
-    "uncertain": _uncertainty,
-    "ranks": _top5_accuracy,
-    "rarer": _tcb,
-    "top_label": _ece_top_label,
+_BY_SIGNATURE: dict[str, PlainMetric] = {
+    "uncertain": _of_uncertain_scores,
+    "ranks": _of_ranks,
+    "rarer": _of_rarer_value,
+    "top_label": _of_top_label,
     "promise": _of_promises,
-    "worst_identity": _worst_case_bias_amplification,
+    "worst_identity": _of_identity,
     "zero_baseline": _relative_to_baseline,
-    "flips": _flips,
+    "flips": _of_flips,
     "pair_by_group": _of_pair_and_groups,
-    "lost": _concentration,
+    "lost": _of_lost,
 }
-_BY_KIND: dict[str, Callable[[Metric], PlainMetric]] = {
+_BY_KIND: dict[str, PlainMetric] = {
     "rate": _of_predictions,
     "value": _of_predictions,
     "grouping": _of_groups,
@@ -554,11 +477,22 @@ def offered(entry: Metric) -> bool:
 @cache
 def plain(entry: Metric) -> PlainMetric:
     """The metric as a function of arrays, with a signature and a documentation of its own."""
-    make = _BY_SIGNATURE[entry.signature] if entry.signature else _BY_KIND[entry.kind]
-    function = make(entry)
-    function.__name__ = function.__qualname__ = entry.name
-    function.__module__ = "fairweight.metrics"
-    function.__doc__ = documentation(entry, function)
+    compute = _BY_SIGNATURE[entry.signature] if entry.signature else _BY_KIND[entry.kind]
+    signature = inspect.signature(compute)
+    signature = signature.replace(parameters=[*signature.parameters.values()][1:])
+
+    def function(*values: Any, **named: Any) -> Any:
+        try:
+            signature.bind(*values, **named)
+        except TypeError as error:
+            raise TypeError(f"{entry.name}(): {error}") from None
+        return compute(entry, *values, **named)
+
+    made: Any = function
+    made.__name__ = made.__qualname__ = entry.name
+    made.__module__ = "fairweight.metrics"
+    made.__signature__ = signature
+    made.__doc__ = documentation(entry, function)
     return function
 
 
@@ -602,13 +536,8 @@ def documentation(entry: Metric, function: PlainMetric) -> str:
         given |= {"filters": False} if entry.kind == "identity" else {}
         call = ", ".join(f"{name}={value!r}" for name, value in given.items())
         lines += ["", "Examples", "--------", ">>> import fairweight as fw"]
-        lines += [f">>> fw.metrics.{entry.name}({call})", *_shown(function, given)]
+        lines.append(f">>> fw.metrics.{entry.name}({call})")
+        # A user's own metric may not accept the example; then it has no value.
+        with suppress(Exception):
+            lines += repr(function(**given)).splitlines()
     return "\n".join(lines) + "\n"
-
-
-def _shown(function: PlainMetric, given: dict[str, Any]) -> list[str]:
-    """The value of the example; a user's own metric may not accept it, and then it has none."""
-    try:
-        return repr(function(**given)).splitlines()
-    except Exception:
-        return []

@@ -8,18 +8,20 @@ NaN: a group without positives must not become the "worst" one by way of a 0.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.counts import Counts, ratio
-from fairweight.auditing.metrics import classes, rates
+from fairweight.auditing.metrics import rates
 from fairweight.auditing.metrics.rates import of_positive, summary_of
 from fairweight.auditing.metrics.registry import Metric, metric, register
 from fairweight.base.types import Floats
 
 _UNDEFINED = "fewer than two usable levels, or a level without a value"
 _NO_POSITIVE = _UNDEFINED + "; no positive class, or more than two classes"
+of_column = partial(register, kind="grouping", by=("grouping",), low=0, high=1)
 
 
 def _of_two_levels(values: Floats, reduce: Callable[[Floats], Floats]) -> Floats:
@@ -47,12 +49,8 @@ def level_ratio(values: Floats) -> Floats:
     return _of_two_levels(values, lambda v: ratio(v.min(axis=-1), v.max(axis=-1)))
 
 
-@register(
-    kind="grouping",
-    by=("grouping",),
+@of_column(
     better="lower",
-    low=0,
-    high=1,
     label="gap between groups",
     summary="highest minus lowest group accuracy",
     formula="max_g accuracy_g - min_g accuracy_g",
@@ -63,11 +61,9 @@ def level_ratio(values: Floats) -> Floats:
 def group_gap(counts: Counts) -> Floats:
     """Highest minus lowest accuracy over the levels of a column.
 
-    Lower is better; in [0, 1].
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, p, sex = [0, 1, 0, 1], [0, 1, 0, 0], ["f", "f", "m", "m"]
-    >>> float(group_gap(counts_of(y, p, sensitive_features=sex)))  # f: 2/2, m: 1/2
+    >>> float(group_gap(count_arrays(y, p, sensitive_features=sex)))  # f: 2/2, m: 1/2
     0.5
     """
     return level_range(rates.accuracy(counts))
@@ -81,12 +77,8 @@ def worst_level(counts: Counts) -> NDArray[np.intp]:
     return np.where(np.isnan(values).any(axis=-1), -1, values.argmin(axis=-1))
 
 
-@register(
-    kind="grouping",
-    by=("grouping",),
+@of_column(
     better="higher",
-    low=0,
-    high=1,
     label="accuracy of the worst group",
     summary="lowest group accuracy, with the group's name",
     formula="min_g accuracy_g",
@@ -98,22 +90,17 @@ def worst_level(counts: Counts) -> NDArray[np.intp]:
 def worst_group(counts: Counts) -> Floats:
     """Lowest accuracy over the levels of a column; `worst_level` says whose it is.
 
-    Higher is better; in [0, 1].
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, p, sex = [0, 1, 0, 1], [0, 1, 0, 0], ["f", "f", "m", "m"]
-    >>> counts = counts_of(y, p, sensitive_features=sex)
+    >>> counts = count_arrays(y, p, sensitive_features=sex)
     >>> float(worst_group(counts)), int(worst_level(counts))
     (0.5, 1)
     """
     return _of_two_levels(rates.accuracy(counts), lambda v: np.asarray(v.min(axis=-1)))
 
 
-@register(
-    kind="grouping",
-    by=("grouping",),
+@of_column(
     better="lower",
-    low=0,
     high=0.5,
     summary="standard deviation of the groups' accuracies",
     formula="sqrt(mean_g (accuracy_g - mean accuracy)^2), every group with equal weight, ddof 0",
@@ -124,11 +111,9 @@ def worst_group(counts: Counts) -> Floats:
 def group_std(counts: Counts) -> Floats:
     """Standard deviation (ddof 0) of the accuracies of the levels, each with equal weight.
 
-    Lower is better; in [0, .5].
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, p, sex = [0, 1, 0, 1], [0, 1, 0, 0], ["f", "f", "m", "m"]
-    >>> float(group_std(counts_of(y, p, sensitive_features=sex)))
+    >>> float(group_std(count_arrays(y, p, sensitive_features=sex)))
     0.25
     """
     return _of_two_levels(rates.accuracy(counts), lambda v: np.asarray(v.std(axis=-1)))
@@ -146,11 +131,8 @@ def _register_gap_of(entry: Metric) -> None:
 
     Lower is better; in [0, {entry.high - entry.low:g}]. {entry.summary.capitalize()}.
     """
-    register(
-        kind="grouping",
-        by=("grouping",),
+    of_column(
         better="lower",
-        low=0,
         high=entry.high - entry.low,
         summary=f"highest minus lowest {entry.name} of the groups",
         formula=f"max_g {entry.name}_g - min_g {entry.name}_g",
@@ -164,28 +146,20 @@ def _register_gap_of(entry: Metric) -> None:
 
 GAPS_OF = (
     rates.recall,
-    classes.precision,
+    rates.precision,
     rates.fpr,
     rates.fnr,
     rates.error_rate,
     rates.selection_rate,
-    classes.balanced_accuracy,
-    classes.kappa,
+    rates.balanced_accuracy,
+    rates.kappa,
 )
 for _function in GAPS_OF:
     _register_gap_of(metric(_function.__name__))
 
 
-def _positive_rate(function: Callable[[Counts], Floats], counts: Counts) -> Floats:
-    return of_positive(function(counts), counts)
-
-
-@register(
-    kind="grouping",
-    by=("grouping",),
+@of_column(
     better="one",
-    low=0,
-    high=1,
     summary="lowest over highest selection rate of the groups",
     formula="min_g selection_rate_g / max_g selection_rate_g",
     source="US EEOC four-fifths rule; fairlearn demographic_parity_ratio",
@@ -200,12 +174,12 @@ def disparate_impact(counts: Counts) -> Floats:
 
     Nearer to 1 is more even; in [0, 1]. NaN where no level is ever selected.
 
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, p, sex = [0, 1, 0, 1], [1, 1, 1, 0], ["f", "f", "m", "m"]
-    >>> float(disparate_impact(counts_of(y, p, sensitive_features=sex)))  # f: 2/2, m: 1/2
+    >>> float(disparate_impact(count_arrays(y, p, sensitive_features=sex)))  # f: 2/2, m: 1/2
     0.5
     """
-    return level_ratio(_positive_rate(rates.selection_rate, counts))
+    return level_ratio(of_positive(rates.selection_rate(counts), counts))
 
 
 def ppv_ratios(counts: Counts) -> Floats:
@@ -214,23 +188,20 @@ def ppv_ratios(counts: Counts) -> Floats:
     This is the "disparate impact" of a group in Sinha and Groover, PPV_g / max_g PPV. NaN in every
     level if one level has no value, because it could be the highest.
 
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, p, sex = [1, 1, 0, 1], [1, 1, 1, 1], ["f", "f", "m", "m"]
-    >>> ppv_ratios(counts_of(y, p, sensitive_features=sex)).tolist()  # f: 2/2, m: 1/2
+    >>> ppv_ratios(count_arrays(y, p, sensitive_features=sex)).tolist()  # f: 2/2, m: 1/2
     [1.0, 0.5]
     """
-    values = _positive_rate(classes.precision, counts)
+    values = of_positive(rates.precision(counts), counts)
     if values.shape[-1] < 2:
         return np.full(values.shape, np.nan)
     return ratio(values, values.max(axis=-1, keepdims=True))
 
 
-@register(
-    kind="grouping",
+@of_column(
     by=("group", "grouping"),
     better="one",
-    low=0,
-    high=1,
     summary="precision of a group over the highest precision of any group",
     formula="by group: PPV_g / max_g PPV_g; of the column: min_g PPV_g / max_g PPV_g",
     source="Sinha and Groover, disparate impact",
@@ -244,20 +215,16 @@ def ppv_ratio(counts: Counts) -> Floats:
 
     Nearer to 1 is more even; in [0, 1].
 
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, p, sex = [1, 1, 0, 1], [1, 1, 1, 1], ["f", "f", "m", "m"]
-    >>> float(ppv_ratio(counts_of(y, p, sensitive_features=sex)))
+    >>> float(ppv_ratio(count_arrays(y, p, sensitive_features=sex)))
     0.5
     """
-    return level_ratio(_positive_rate(classes.precision, counts))
+    return level_ratio(of_positive(rates.precision(counts), counts))
 
 
-@register(
-    kind="grouping",
-    by=("grouping",),
+@of_column(
     better="lower",
-    low=0,
-    high=1,
     summary="range of the groups' selection rates",
     formula="max_g selection_rate_g - min_g selection_rate_g",
     source="standard (fairlearn demographic_parity_difference)",
@@ -268,22 +235,16 @@ def ppv_ratio(counts: Counts) -> Floats:
 def demographic_parity_difference(counts: Counts) -> Floats:
     """Range over the levels of the share predicted as the positive class.
 
-    Lower is better; in [0, 1].
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, p, sex = [0, 1, 0, 1], [1, 1, 1, 0], ["f", "f", "m", "m"]
-    >>> float(demographic_parity_difference(counts_of(y, p, sensitive_features=sex)))
+    >>> float(demographic_parity_difference(count_arrays(y, p, sensitive_features=sex)))
     0.5
     """
-    return level_range(_positive_rate(rates.selection_rate, counts))
+    return level_range(of_positive(rates.selection_rate(counts), counts))
 
 
-@register(
-    kind="grouping",
-    by=("grouping",),
+@of_column(
     better="lower",
-    low=0,
-    high=1,
     summary="range of the groups' true positive rates",
     formula="max_g TPR_g - min_g TPR_g",
     source="Hardt et al. 2016; fairlearn equal_opportunity_difference",
@@ -294,22 +255,16 @@ def demographic_parity_difference(counts: Counts) -> Floats:
 def equal_opportunity_difference(counts: Counts) -> Floats:
     """Range over the levels of the recall of the positive class.
 
-    Lower is better; in [0, 1].
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, p, sex = [1, 1, 1, 1, 0], [1, 1, 1, 0, 0], ["f", "f", "m", "m", "m"]
-    >>> float(equal_opportunity_difference(counts_of(y, p, sensitive_features=sex)))
+    >>> float(equal_opportunity_difference(count_arrays(y, p, sensitive_features=sex)))
     0.5
     """
-    return level_range(_positive_rate(rates.recall, counts))
+    return level_range(of_positive(rates.recall(counts), counts))
 
 
-@register(
-    kind="grouping",
-    by=("grouping",),
+@of_column(
     better="lower",
-    low=0,
-    high=1,
     label="equalised-odds difference",
     summary="the larger of the ranges of true and of false positive rates",
     formula="max(max_g TPR_g - min_g TPR_g, max_g FPR_g - min_g FPR_g)",
@@ -321,25 +276,19 @@ def equal_opportunity_difference(counts: Counts) -> Floats:
 def equalized_odds_difference(counts: Counts) -> Floats:
     """The larger of the ranges over the levels of the true and of the false positive rate.
 
-    Lower is better; in [0, 1].
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, p, sex = [1, 0, 1, 0], [1, 0, 1, 1], ["f", "f", "m", "m"]
-    >>> float(equalized_odds_difference(counts_of(y, p, sensitive_features=sex)))  # FPR 0, 1
+    >>> float(equalized_odds_difference(count_arrays(y, p, sensitive_features=sex)))  # FPR 0, 1
     1.0
     """
     return np.maximum(
-        level_range(_positive_rate(rates.recall, counts)),
-        level_range(_positive_rate(rates.fpr, counts)),
+        level_range(of_positive(rates.recall(counts), counts)),
+        level_range(of_positive(rates.fpr(counts), counts)),
     )
 
 
-@register(
-    kind="grouping",
-    by=("grouping",),
+@of_column(
     better="lower",
-    low=0,
-    high=1,
     summary="range of the groups' precisions of the positive class",
     formula="max_g PPV_g - min_g PPV_g",
     source="Chouldechova 2017 (predictive parity)",
@@ -350,11 +299,9 @@ def equalized_odds_difference(counts: Counts) -> Floats:
 def predictive_parity_difference(counts: Counts) -> Floats:
     """Range over the levels of the precision of the positive class.
 
-    Lower is better; in [0, 1].
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, p, sex = [1, 1, 0, 1], [1, 1, 1, 1], ["f", "f", "m", "m"]
-    >>> float(predictive_parity_difference(counts_of(y, p, sensitive_features=sex)))
+    >>> float(predictive_parity_difference(count_arrays(y, p, sensitive_features=sex)))
     0.5
     """
-    return level_range(_positive_rate(classes.precision, counts))
+    return level_range(of_positive(rates.precision(counts), counts))

@@ -1,4 +1,8 @@
-"""Spread of accuracy over classes in one model."""
+"""How unevenly classes and groups fare: spread over classes, and who pays for a compression.
+
+The functions here are the point estimates. Intervals, tests and reference values belong to a whole
+variant and are computed in `auditing/compare`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from fairweight.auditing.counts.counts import Counts, ratio
-from fairweight.auditing.intervals.excess import normal_z
 from fairweight.auditing.metrics.rates import accuracy, mean_over_present, recall
 from fairweight.auditing.metrics.registry import Event, register
 from fairweight.base.types import Floats
@@ -41,10 +43,8 @@ def _where_two_classes(values: Floats, counts: Counts) -> Floats:
 def class_gap(counts: Counts) -> Floats:
     """Highest minus lowest recall among the classes with examples.
 
-    Lower is better; in [0, 1]. NaN where fewer than two classes have examples.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
-    >>> float(class_gap(counts_of([0, 0, 1, 1], [0, 1, 1, 1])))
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> float(class_gap(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])))
     0.5
     """
     highest = np.where(counts.label > 0, recall(counts), -np.inf).max(axis=-1)
@@ -68,20 +68,12 @@ def class_gap(counts: Counts) -> Floats:
 def class_shortfall(counts: Counts) -> Floats:
     """Unweighted mean minus lowest recall among the classes with examples.
 
-    Lower is better; in [0, 1]. NaN where fewer than two classes have examples.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
-    >>> float(class_shortfall(counts_of([0, 0, 1, 1], [0, 1, 1, 1])))  # (.5 + 1) / 2 - .5
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> float(class_shortfall(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])))  # (.5 + 1) / 2 - .5
     0.25
     """
     mean = mean_over_present(recall(counts), counts)
     return _where_two_classes(mean - _lowest_recall(counts), counts)
-
-
-# How harm is spread over groups and classes: who pays, differently, and how concentrated.
-#
-# The functions here are the point estimates. Their intervals, tests and reference values
-# belong to a whole variant and are computed in `auditing/compare`.
 
 
 WORST_GROUP_SHIFT = "worst_group_shift"  # its name, wherever its rows are looked for
@@ -117,12 +109,10 @@ def worst_shift_level(base: Counts, compressed: Counts) -> NDArray[np.intp]:
 def worst_group_shift(base: Counts, compressed: Counts) -> Floats:
     """Lowest accuracy shift over the levels, counts (..., L, C); `worst_shift_level` says whose.
 
-    Higher is better (0: no group loses); in [-1, 1]. NaN if a level has no examples.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, sex = [0, 1, 0, 1], ["f", "f", "m", "m"]
-    >>> base = counts_of(y, [0, 1, 0, 0], sensitive_features=sex)
-    >>> after = counts_of(y, [0, 0, 0, 1], sensitive_features=sex)
+    >>> base = count_arrays(y, [0, 1, 0, 0], sensitive_features=sex)
+    >>> after = count_arrays(y, [0, 0, 0, 1], sensitive_features=sex)
     >>> float(worst_group_shift(base, after)), int(worst_shift_level(base, after))
     (-0.5, 0)
     """
@@ -154,10 +144,10 @@ def excess_shift_standardised(base: Counts, compressed: Counts) -> Floats:
     labels take that away. Labels without examples on either side are left out. Below 0 the group
     pays more than the others; in [-2, 2].
 
-    >>> from fairweight.auditing.counts.counts import counts_of
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
     >>> y, sex = [0, 0, 1, 0, 1, 1], ["f", "f", "f", "m", "m", "m"]
-    >>> base = counts_of(y, y, sensitive_features=sex)
-    >>> after = counts_of(y, [0, 0, 0, 0, 0, 0], sensitive_features=sex)  # every 1 is lost
+    >>> base = count_arrays(y, y, sensitive_features=sex)
+    >>> after = count_arrays(y, [0, 0, 0, 0, 0, 0], sensitive_features=sex)  # every 1 is lost
     >>> excess_shift_standardised(base, after).tolist()
     [0.0, 0.0]
     """
@@ -193,6 +183,8 @@ def heterogeneity(excess_p: Floats) -> Floats:
     >>> float(heterogeneity(np.array([0.05, 0.5])).round(2))
     1.96
     """
+    from fairweight.auditing.intervals.excess import normal_z
+
     return _largest(normal_z(excess_p))
 
 
@@ -296,6 +288,8 @@ def class_impact(
     >>> float(impact.difference[0].round(9)), float(impact.statistic[0].round(3))  # .1 / .01633
     (-0.1, -6.124)
     """
+    from scipy.special import stdtr
+
     mean_b, error_b, df_b = _mean_and_error(baseline_recall, baseline_accuracy)
     mean_c, error_c, df_c = _mean_and_error(compressed_recall, compressed_accuracy)
     difference = mean_c - mean_b

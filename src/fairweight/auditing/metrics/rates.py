@@ -1,6 +1,8 @@
-"""Rates: shares of examples to which one yes-or-no event happened."""
+"""Rates of yes-or-no events, and the agreement of labels and predictions: precision, kappa."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -10,27 +12,26 @@ from fairweight.auditing.metrics.registry import (
     Harm,
     Level,
     Metric,
+    kappa_loss,
     mean_fpr_loss,
     mean_recall_loss,
+    precision_loss,
     register,
+    summary_precision_loss,
 )
 from fairweight.base.types import Floats
 
 EVERYWHERE: tuple[Level, ...] = ("overall", "class", "group", "group*class")
+rate = partial(register, kind="rate", by=EVERYWHERE, low=0, high=1, unit="share")
 
 
-@register(
-    kind="rate",
-    by=EVERYWHERE,
+@rate(
     better="higher",
-    low=0,
-    high=1,
     summary="share of examples predicted rightly; by class this is recall",
     formula="N(prediction = label) / n",
     source="standard; by class as in Paganini 2020: recall, never (TP + TN) / N",
     undefined="no examples",
     event=Event("correct"),
-    unit="share",
     in_class="recall",
     confirmatory=("overall", "group", "intersection"),
 )
@@ -39,44 +40,33 @@ def accuracy(counts: Counts) -> Floats:
 
     Higher is better; in [0, 1]. An abstention is not right. NaN without examples.
 
-    >>> from fairweight.auditing.counts.counts import counts_of
-    >>> float(accuracy(counts_of([0, 0, 1, 1], [0, 1, 1, 1])))
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> float(accuracy(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])))
     0.75
     """
     return counts.once("accuracy", lambda: ratio(counts.correct.sum(axis=-1), counts.n))
 
 
-@register(
-    kind="rate",
-    by=EVERYWHERE,
+@rate(
     better="lower",
-    low=0,
-    high=1,
     summary="share of examples predicted wrongly (abstentions too)",
     formula="1 - N(prediction = label) / n",
     source="Hooker et al. 2020, Table 3",
     undefined="no examples",
     event=Event("wrong"),
-    unit="share",
 )
 def error_rate(counts: Counts) -> Floats:
     """Share of examples not predicted rightly, 1 - accuracy.
 
-    Lower is better; in [0, 1]. NaN without examples.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
-    >>> float(error_rate(counts_of([0, 0, 1, 1], [0, 1, 1, None])))
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> float(error_rate(count_arrays([0, 0, 1, 1], [0, 1, 1, None])))
     0.5
     """
     return ratio(counts.n - counts.correct.sum(axis=-1), counts.n)
 
 
-@register(
-    kind="rate",
-    by=EVERYWHERE,
+@rate(
     better="higher",
-    low=0,
-    high=1,
     summary="of a class's examples, the share predicted as it",
     formula="TP / (TP + FN)",
     source="standard; Blakeney et al. 2021 (1 - FNR), Paganini 2020 class accuracy",
@@ -84,28 +74,21 @@ def error_rate(counts: Counts) -> Floats:
     per_class=True,
     event=Event("correct", given="label"),
     harm=Harm(mean_recall_loss, "correct"),
-    unit="share",
     crossed=True,
     confirmatory=("class",),
 )
 def recall(counts: Counts) -> Floats:
     """Of the examples of each class, the share predicted as it: TP / (TP + FN), (..., C).
 
-    Higher is better; in [0, 1]. NaN for a class without examples.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
-    >>> recall(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> recall(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.5, 1.0]
     """
     return counts.once("recall", lambda: ratio(counts.correct, counts.label))
 
 
-@register(
-    kind="rate",
-    by=EVERYWHERE,
+@rate(
     better="lower",
-    low=0,
-    high=1,
     label="FNR",
     summary="false negative rate: of a class's examples, the share predicted otherwise",
     formula="FN / (FN + TP)",
@@ -114,27 +97,20 @@ def recall(counts: Counts) -> Floats:
     per_class=True,
     event=Event("wrong", given="label"),
     harm=Harm(mean_recall_loss, "correct"),
-    unit="share",
 )
 def fnr(counts: Counts) -> Floats:
     """False negative rate per class, one-vs-rest: FN / (FN + TP), (..., C).
 
-    Lower is better; in [0, 1]. NaN for a class without examples.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
-    >>> fnr(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> fnr(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.5, 0.0]
     """
     missed: Floats = 1 - recall(counts)
     return missed
 
 
-@register(
-    kind="rate",
-    by=EVERYWHERE,
+@rate(
     better="lower",
-    low=0,
-    high=1,
     label="FPR",
     summary="false positive rate: of the other classes' examples, the share predicted as this one",
     formula="FP / (FP + TN)",
@@ -143,16 +119,13 @@ def fnr(counts: Counts) -> Floats:
     per_class=True,
     event=Event("predicted", given="not_label"),
     harm=Harm(mean_fpr_loss),
-    unit="share",
     crossed=True,
 )
 def fpr(counts: Counts) -> Floats:
     """False positive rate per class, one-vs-rest: FP / (FP + TN), (..., C).
 
-    Lower is better; in [0, 1]. NaN for a class that every example belongs to.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
-    >>> fpr(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> fpr(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.0, 0.5]
     """
     return counts.once(
@@ -161,12 +134,8 @@ def fpr(counts: Counts) -> Floats:
     )
 
 
-@register(
-    kind="rate",
-    by=EVERYWHERE,
+@rate(
     better="none",
-    low=0,
-    high=1,
     summary="share of examples predicted as the positive class (by class: as that class)",
     formula="N(prediction = class) / n",
     source="standard (fairlearn selection_rate)",
@@ -174,7 +143,6 @@ def fpr(counts: Counts) -> Floats:
     per_class=True,
     event=Event("predicted"),
     needs={"positive"},
-    unit="share",
     instead="selection_rate_group_gap",
 )
 def selection_rate(counts: Counts) -> Floats:
@@ -182,34 +150,27 @@ def selection_rate(counts: Counts) -> Floats:
 
     Neither direction is better; in [0, 1]. NaN without examples.
 
-    >>> from fairweight.auditing.counts.counts import counts_of
-    >>> selection_rate(counts_of([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> selection_rate(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])).tolist()
     [0.25, 0.75]
     """
     return ratio(counts.predicted, counts.n[..., None])
 
 
-@register(
-    kind="rate",
-    by=EVERYWHERE,
+@rate(
     better="lower",
-    low=0,
-    high=1,
     summary="share of examples without a prediction",
     formula="N(no prediction) / n",
     source="fairweight: a null prediction is an abstention and counts as not right",
     undefined="no examples",
     event=Event("abstained"),
-    unit="share",
     one_row_if_zero=True,
 )
 def abstention_rate(counts: Counts) -> Floats:
     """Share of examples for which the model gave no prediction.
 
-    Lower is better; in [0, 1]. NaN without examples.
-
-    >>> from fairweight.auditing.counts.counts import counts_of
-    >>> float(abstention_rate(counts_of([0, 0, 1, 1], [0, None, 1, 1])))
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> float(abstention_rate(count_arrays([0, 0, 1, 1], [0, None, 1, 1])))
     0.25
     """
     return ratio(counts.abstained, counts.n)
@@ -228,12 +189,8 @@ def is_uncertain(score: Floats, *, binary: bool) -> np.ndarray[tuple[int, ...], 
     return np.abs(score - 0.5) < 0.4 if binary else score < 0.9
 
 
-@register(
-    kind="rate",
-    by=EVERYWHERE,
+@rate(
     better="lower",
-    low=0,
-    high=1,
     label="uncertain answers",
     summary="share of examples whose score is far from certain",
     formula="N(|p - .5| < .4) / n; more than two classes: N(p of the predicted class < .9) / n",
@@ -241,13 +198,10 @@ def is_uncertain(score: Floats, *, binary: bool) -> np.ndarray[tuple[int, ...], 
     undefined="no examples, no scores",
     event=Event("uncertain"),
     needs={"score"},
-    unit="share",
     signature="uncertain",
 )
 def uncertainty(uncertain: Floats, n: Floats) -> Floats:
     """Share of uncertain examples, from their number (see `is_uncertain`) and that of all.
-
-    Lower is better; in [0, 1]. NaN without examples.
 
     >>> float(uncertainty(np.array(3.0), np.array(12.0)))
     0.25
@@ -255,30 +209,109 @@ def uncertainty(uncertain: Floats, n: Floats) -> Floats:
     return ratio(uncertain, n)
 
 
-@register(
-    kind="rate",
-    by=EVERYWHERE,
+@rate(
     better="higher",
-    low=0,
-    high=1,
     summary="share of examples whose label is among the five highest scores",
     formula="N(label_rank <= 5) / n",
     source="standard (scikit-learn top_k_accuracy_score, k = 5)",
     undefined="no examples, no label_rank",
     event=Event("top5"),
     needs={"label_rank"},
-    unit="share",
     signature="ranks",
 )
 def top5_accuracy(in_top5: Floats, n: Floats) -> Floats:
     """Share of examples whose label has rank 5 or better, from their number and that of all.
 
-    Higher is better; in [0, 1]. NaN without examples.
-
     >>> float(top5_accuracy(np.array(9.0), np.array(12.0)))
     0.75
     """
     return ratio(in_top5, n)
+
+
+# Agreement of labels and predictions beyond one rate.
+
+
+@register(
+    kind="value",
+    by=EVERYWHERE,
+    better="higher",
+    low=0,
+    high=1,
+    summary="of the examples predicted as a class, the share that belong to it",
+    formula="TP / (TP + FP)",
+    source="standard; Sinha and Groover for both genders",
+    undefined="the class is never predicted (then the mean over classes too); "
+    "overall: binary labels without a positive class",
+    per_class=True,
+    harm=Harm(summary_precision_loss, of_class=precision_loss),
+    changed=Event("predicted"),
+    unit="share",
+)
+def precision(counts: Counts) -> Floats:
+    """Of the examples predicted as each class, the share that belong to it: (..., C).
+
+    TP / (TP + FP).
+
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> precision(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])).round(3).tolist()
+    [1.0, 0.667]
+    """
+    return counts.once("precision", lambda: ratio(counts.correct, counts.predicted))
+
+
+@register(
+    kind="value",
+    by=("overall", "group"),
+    better="higher",
+    low=0,
+    high=1,
+    summary="mean of the classes' recalls",
+    formula="mean over classes with examples of TP / (TP + FN)",
+    source="standard (scikit-learn balanced_accuracy_score); binary: AUC of hard predictions, "
+    "which an early version of the code of Iofinova et al. 2023 reports as AUC",
+    undefined="no examples",
+    harm=Harm(mean_recall_loss, "correct"),
+    changed=Event("correct", "label"),
+    unit="share",
+)
+def balanced_accuracy(counts: Counts) -> Floats:
+    """Unweighted mean of the recalls of the classes that have examples.
+
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> float(balanced_accuracy(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])))
+    0.75
+    """
+    return counts.once("balanced", lambda: mean_over_present(recall(counts), counts))
+
+
+@register(
+    kind="value",
+    by=("overall", "group"),
+    better="higher",
+    low=-1,
+    high=1,
+    summary="Cohen's kappa of label and prediction: agreement beyond chance",
+    formula="(p_o - p_e) / (1 - p_e), p_o = accuracy, p_e = sum_c N(label = c) N(pred = c) / n^2",
+    source="Cohen 1960; Sinha and Groover",
+    undefined="no examples; labels and predictions are all one class (p_e = 1)",
+    harm=Harm(kappa_loss),
+)
+def kappa(counts: Counts) -> Floats:
+    """Cohen's kappa of label and prediction, (p_o - p_e) / (1 - p_e).
+
+    Higher is better; in [-1, 1], 0 is chance. NaN where all labels and predictions are one class.
+
+    >>> from fairweight.auditing.metrics.arrays import count_arrays
+    >>> float(kappa(count_arrays([0, 0, 1, 1], [0, 1, 1, 1])))  # p_o = 3/4, p_e = 2*1/16 + 2*3/16
+    0.5
+    """
+    return counts.once("kappa", lambda: _kappa(counts))
+
+
+def _kappa(counts: Counts) -> Floats:
+    observed = ratio(counts.correct.sum(axis=-1), counts.n)
+    expected = ratio((counts.label * counts.predicted).sum(axis=-1), counts.n**2)
+    return ratio(observed - expected, 1.0 - expected)
 
 
 # One number from the values of several classes.

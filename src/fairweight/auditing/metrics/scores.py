@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -29,6 +29,7 @@ EQUAL_BUCKETS = 10  # of `ece`; a score of exactly 1 falls into one more
 BIASED = "biased upwards; see calibration_error_sq"  # the plug-in calibration errors
 TOP_LABEL_BINS = 15
 SLAB_VALUES = 2**18
+score_metric = partial(register, kind="score", by=("overall", "group"), low=0, high=1)
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,8 @@ def _in_slabs(weights: Floats, order: Integers, of_drawn: Callable[[Floats], Flo
     return np.concatenate([of_drawn(weights[i : i + rows, order]) for i in starts])
 
 
-@register(
-    kind="score",
-    by=("overall", "group"),
+@score_metric(
     better="higher",
-    low=0,
-    high=1,
     label="AUC",
     chance=0.5,
     summary="area under the ROC curve of the scores",
@@ -163,12 +160,8 @@ def _auc(column: ScoreColumn, drawn: Floats) -> Floats:
     return ratio(pairs, positives * negatives)
 
 
-@register(
-    kind="score",
-    by=("overall", "group"),
+@score_metric(
     better="lower",
-    low=0,
-    high=1,
     summary="mean squared difference of score and outcome",
     formula="mean (p - y)^2",
     source="Brier 1950; scikit-learn brier_score_loss",
@@ -179,19 +172,22 @@ def _auc(column: ScoreColumn, drawn: Floats) -> Floats:
 def brier(column: ScoreColumn, weights: Floats) -> Floats:
     """Mean squared difference of the score and the 0/1 outcome: (R, S).
 
-    Lower is better; in [0, 1]. NaN in a slice without examples.
-
     >>> column = ScoreColumn(np.array([0.5, 1.0]), np.array([0.0, 1.0]),
     ...                      np.zeros(2, dtype=np.intp), n_slices=1)
     >>> brier(column, np.ones((1, 2))).tolist()  # (.25 + 0) / 2
     [[0.125]]
     """
+    return _mean_in_slices(column, weights, (column.score - column.outcome) ** 2)
+
+
+def _mean_in_slices(column: ScoreColumn, weights: Floats, value: Floats) -> Floats:
+    """The weighted mean of a value per row in every slice: (R, S)."""
     ranked = column.ranked
-    loss = (column.score[ranked.order] - ranked.outcome) ** 2
+    ordered = value[ranked.order]
 
     def of_drawn(drawn: Floats) -> Floats:
         n = ranked.slices.sums(drawn, column.n_slices)
-        return ratio(ranked.slices.sums(drawn * loss, column.n_slices), n)
+        return ratio(ranked.slices.sums(drawn * ordered, column.n_slices), n)
 
     return _in_slabs(weights, ranked.order, of_drawn)
 
@@ -255,12 +251,8 @@ def _calibration_error(column: ScoreColumn, weights: Floats, definition: Definit
     return _in_slabs(weights, binned.order, of_drawn)
 
 
-@register(
-    kind="score",
-    by=("overall", "group"),
+@score_metric(
     better="lower",
-    low=0,
-    high=1,
     label="calibration error (ECE)",
     summary="expected calibration error of the positive class's probability, ten buckets",
     formula="sum_b n_b / n |mean p_b - mean label_b|, b = floor(10 p) / 10 (p = 1 by itself)",
@@ -286,12 +278,8 @@ def ece(column: ScoreColumn, weights: Floats) -> Floats:
     return _calibration_error(column, weights, "ece")
 
 
-@register(
-    kind="score",
-    by=("overall", "group"),
+@score_metric(
     better="lower",
-    low=0,
-    high=1,
     summary="expected calibration error of the predicted class's confidence, fifteen bins",
     formula="sum_b n_b / n |mean confidence_b - accuracy_b|, 15 bins (lo, hi]",
     source="Guo et al. 2017",
@@ -336,12 +324,9 @@ def leave_one_out_gaps(
     return np.where(alone, 0.0, gaps)
 
 
-@register(
-    kind="score",
-    by=("overall", "group"),
+@score_metric(
     better="lower",
     low=-1,
-    high=1,
     summary="squared calibration error without the upward bias of ECE",
     formula="mean h_i, h_i = r_i x mean of r over the other examples in i's bin, "
     "r = score - outcome, 15 bins (lo, hi]",
@@ -381,12 +366,9 @@ def calibration_error_sq(column: ScoreColumn, weights: Floats) -> Floats:
     return np.stack(found)
 
 
-@register(
-    kind="score",
-    by=("overall", "group"),
+@score_metric(
     better="zero",
     low=-1,
-    high=1,
     summary="mean score less the share of outcomes: above 0 the scores promise too much",
     formula="mean score - mean outcome, signed",
     source="calibration in the large (Cox 1958; Van Calster et al. 2019)",
@@ -410,14 +392,7 @@ def calibration_gap(column: ScoreColumn, weights: Floats) -> Floats:
     >>> calibration_gap(column, np.ones((1, 3))).round(6).tolist()  # 2/3 - 1/3
     [[0.333333]]
     """
-    ranked = column.ranked
-    residual = column.score[ranked.order] - ranked.outcome
-
-    def of_drawn(drawn: Floats) -> Floats:
-        n = ranked.slices.sums(drawn, column.n_slices)
-        return ratio(ranked.slices.sums(drawn * residual, column.n_slices), n)
-
-    return _in_slabs(weights, ranked.order, of_drawn)
+    return _mean_in_slices(column, weights, column.score - column.outcome)
 
 
 CALIBRATION_ERRORS: dict[str, Callable[[ScoreColumn, Floats], Floats]] = {

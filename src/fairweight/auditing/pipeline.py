@@ -45,7 +45,7 @@ from fairweight.base.fields import options_of
 from fairweight.base.types import Progress
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions, Members
-from fairweight.tables.align import Aligned, align
+from fairweight.tables.align import align
 from fairweight.tables.canonical import canonical
 from fairweight.tables.companions import (
     leak_notes,
@@ -426,51 +426,38 @@ def audited(
         return _audit_cubes(cubes, tables, options, command, report, explain)
     report("reading", 0, 1)
     with align(tables, further=explain is not None) as aligned:
-        result = _audit_aligned(aligned, tables, options, command, report)
+        report("counting", 0, 1)
+        cube = count(aligned)
+        known = None
+        if options.confirmatory or aligned.n_rows <= FINGERPRINT_ROWS:
+            known = of_rows(aligned) or of_cells(cube)
+        request = AuditRequest(
+            tables=tables,
+            options=options,
+            baseline=aligned.baseline,
+            variants=aligned.variants,
+            groupings=aligned.groupings,
+            command=command,
+            notes=aligned.notes,
+            inputs=provenance(aligned.inputs),
+            test_set=known,
+        )
+        result = run(
+            cube,
+            request,
+            scored=count(aligned, scores=True) if has_scores(aligned) else None,
+            training=training_table(aligned, cube.label_classes),
+            variants_table=aligned.variants_table,
+            progress=report,
+        )
         if explain is None:
             return result
         from fairweight.auditing.explain.explanations import explained
-        from fairweight.auditing.prediction_matrix import answers_of
+        from fairweight.auditing.prediction_matrix import answers_of, from_cube
 
         if aligned.has_count:  # without identities, as a cube is
-            from fairweight.auditing.prediction_matrix import from_cube
-
-            return explained(result, [from_cube(count(aligned), aligned.baseline)], explain, report)
+            return explained(result, [from_cube(cube, aligned.baseline)], explain, report)
         return explained(result, answers_of(aligned, tables.positive), explain, report)
-
-
-def _audit_aligned(
-    aligned: Aligned,
-    tables: TableSpec,
-    options: AuditOptions,
-    command: str | None,
-    progress: Progress,
-) -> AuditResult:
-    progress("counting", 0, 1)
-    cube = count(aligned)
-    known = None
-    if options.confirmatory or aligned.n_rows <= FINGERPRINT_ROWS:
-        known = of_rows(aligned) or of_cells(cube)
-    scored = count(aligned, scores=True) if has_scores(aligned) else None
-    request = AuditRequest(
-        tables=tables,
-        options=options,
-        baseline=aligned.baseline,
-        variants=aligned.variants,
-        groupings=aligned.groupings,
-        command=command,
-        notes=aligned.notes,
-        inputs=provenance(aligned.inputs),
-        test_set=known,
-    )
-    return run(
-        cube,
-        request,
-        scored=scored,
-        training=training_table(aligned, cube.label_classes),
-        variants_table=aligned.variants_table,
-        progress=progress,
-    )
 
 
 def _audit_cubes(

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.types as kinds
 from numpy.typing import ArrayLike, NDArray
 
-from fairweight.auditing.counts.cube import Codes, Cube, CubeMember, GroupColumn
+from fairweight.auditing.counts.cube import Cube, CubeMember, GroupColumn
 from fairweight.auditing.counts.group_by import (
     encode,
     encode_answers,
@@ -134,8 +134,16 @@ def from_aligned(
     order = np.argsort(ids, kind="stable")
     table = table.take(order)
     notes = list(aligned.notes)
-    classes, n_labels, label, prediction = _coded_answers(table, aligned)
-    labels = classes[:n_labels]
+    coded = encode_answers(table, ["label", *(member.prediction for member in aligned.members)])
+    labels = class_order(v for v in coded["label"][0] if v is not None)
+    seen = {v for values, _ in coded.values() for v in values if v is not None}
+    classes = labels + class_order(seen - set(labels))
+    place: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
+    place[None] = len(classes)
+    answers = np.empty((len(aligned.members) + 1, table.num_rows), dtype=_code_type(len(classes)))
+    for row, name in enumerate(list(coded)):  # of the label first
+        values, codes = coded.pop(name)
+        answers[row] = np.array([place[v] for v in values], dtype=answers.dtype)[codes]
     measured: dict[str, NDArray[np.float64]] = {}
     texts: dict[str, NDArray[Any]] = {}
     for i, name in enumerate(aligned.further_columns):
@@ -158,11 +166,11 @@ def from_aligned(
     if train is not None and task is not None and "task" in train:
         train = train[train["task"] == task].drop(columns="task").reset_index(drop=True)
     return Answers(
-        label=label,
-        prediction=prediction,
+        label=answers[0],
+        prediction=answers[1:],
         members=tuple(CubeMember(m.variant, str(m.seed)) for m in aligned.members),
         classes=classes,
-        n_label_classes=n_labels,
+        n_label_classes=len(labels),
         baseline=aligned.baseline,
         variants=aligned.variants,
         example_id=ids[order],
@@ -312,28 +320,6 @@ def _of_task(aligned: Aligned, task: str | None) -> str:
         raise UnknownNameError("The task", chosen, known)
     spelled = ", ".join(literal(written) for written, text in raw.items() if text == chosen)
     return f" WHERE CAST(task AS VARCHAR) IN ({spelled})"
-
-
-def _coded_answers(
-    table: pa.Table, aligned: Aligned
-) -> tuple[tuple[str, ...], int, Answer, Answer]:
-    names = ["label", *(member.prediction for member in aligned.members)]
-    coded = encode_answers(table, names)
-    labels = class_order(v for v in coded["label"][0] if v is not None)
-    seen = {v for values, _ in coded.values() for v in values if v is not None}
-    classes = labels + class_order(seen - set(labels))
-    code = _code_type(len(classes))
-    place: dict[str | None, int] = {name: i for i, name in enumerate(classes)}
-    place[None] = len(classes)
-
-    def as_classes(values: list[str | None], codes: Codes) -> Answer:
-        found: Answer = np.array([place[v] for v in values], dtype=code)[codes]
-        return found
-
-    prediction = np.empty((len(names) - 1, table.num_rows), dtype=code)
-    for row, name in enumerate(names[1:]):
-        prediction[row] = as_classes(*coded.pop(name))
-    return classes, len(labels), as_classes(*coded["label"]), prediction
 
 
 def _code_type(n_classes: int) -> Any:

@@ -208,23 +208,11 @@ def limits_known(state: NDArray[np.object_], found: Replicated, part: Part) -> N
 
 # Rows of the bootstrapped estimands for scope `method`: members are sampled too.
 #
-# Means over members of each member's own value get a two-way t: the spread of the members' values,
-# the bootstrap over examples of their mean, less what both contain. What is made of mean rates
-# (CEV,
-# SDE, normalised changes) is drawn again with members and examples. Gaps get the wider of both:
-# drawn
-# members alone cover too little where few members limit what is known, the t alone where noise
-# makes
-# gaps out of equal groups. Tests of gaps and composites relabel members.
-
-
-def about_method(c: Comparison, found: Replicated) -> Replicated:
-    """The same as scope `method` has it: strangers change each other's predictions anyway.
-
-    Where members are not paired, the two sides' means may agree on an example on which no two
-    members do; how few examples changed is then no sign of anything.
-    """
-    return found if c.pairing.paired else replace(found, changed=None)
+# Means over members of each member's own value get a two-way t: the spread of the members'
+# values, the bootstrap over examples of their mean, less what both contain. What is made of mean
+# rates (CEV, SDE, normalised changes) is drawn again with members and examples. Gaps get the
+# wider of both: drawn members alone cover too little where few members limit what is known, the t
+# alone where noise makes gaps out of equal groups. Tests of gaps and composites relabel members.
 
 
 def method_limits(
@@ -271,7 +259,7 @@ def by_unit(c: Comparison, found: Replicated) -> Values:
 def two_way_values(c: Comparison, estimand: Estimand, found: Replicated, part: Part) -> TwoWay:
     """The two-way t of the change, the excess, or one side's value."""
     assert found.members is not None
-    units = units_of(found.members, c.pairing).parts
+    units = units_of(found.members, c.pairing)
     value = getattr(by_unit(c, found), part)
     names: tuple[str, ...] = (part,)
     if part == "change" and "change" not in units:
@@ -329,11 +317,23 @@ def drawn_family(c: Comparison, estimand: Estimand, found: Replicated | None, sc
             else None,
         )
     if scope == "method":
-        return _of_method(c, estimand, about_method(c, found))
-    if found.bootstrap is None or entry.linear:
-        p = linear_p(c, estimand, found) if entry.linear else nothing
-        return _undrawn(c, estimand, found, p)
+        # Strangers change each other's predictions anyway: where members are not paired, the two
+        # sides' means may agree on an example on which no two members do, and how few examples
+        # changed is no sign of anything.
+        return _of_method(c, estimand, found if c.pairing.paired else replace(found, changed=None))
     p = nothing
+    if found.bootstrap is None or entry.linear:  # limits that need no draws: t, or none at all
+        state = _state(c, estimand, found.observed, found)
+        how = np.full(len(state), f"none: {entry.no_limits}", dtype=object)
+        if entry.linear:
+            p = linear_p(c, estimand, found)
+            how[:] = f"t over {'clusters' if c.cube.unit_is_cluster else 'examples'}"
+            how[few_changes(state)] = FEW_CHANGES
+        limits = partial(model_limits, c, estimand, found)
+        return _family(
+            c, estimand, found, found.observed, state, how, limits=limits, corrected=limits, p=p,
+            members=True,
+        )  # fmt: skip
     if estimand.p_value is not None:
         p = estimand.p_value
     elif found.swapped is not None:
@@ -357,20 +357,6 @@ def _of_method(c: Comparison, estimand: Estimand, found: Replicated) -> Family:
         p = _relabelled_p(estimand, found)
         return _percentiles(c, estimand, found, observed, found.resampled, p, "method")
     return _two_way(c, estimand, found, observed)
-
-
-def _undrawn(c: Comparison, estimand: Estimand, found: Replicated, p: Floats) -> Family:
-    """Limits that need no draws: t, or none at all."""
-    entry, state = estimand.metric, _state(c, estimand, found.observed, found)
-    how = np.full(len(state), f"none: {entry.no_limits}", dtype=object)
-    if entry.linear:
-        how[:] = f"t over {'clusters' if c.cube.unit_is_cluster else 'examples'}"
-        how[few_changes(state)] = FEW_CHANGES
-    limits = partial(model_limits, c, estimand, found)
-    return _family(
-        c, estimand, found, found.observed, state, how, limits=limits, corrected=limits, p=p,
-        members=True,
-    )  # fmt: skip
 
 
 def _percentiles(

@@ -126,38 +126,14 @@ class Values:
 # How much members' own values vary over draws of examples: the interaction of a two-way t.
 #
 # Bootstrap draws of examples move all members together (the examples' part) and each a little on
-# its
-# own (the interaction). The second part is what a mean over members counts twice.
+# its own (the interaction). The second part is what a mean over members counts twice.
 
 
-@dataclass(frozen=True)
-class Units:
-    """Values of every unit, (R, units, rows); `change` and `excess` only where units are paired."""
+def units_of(values: PerMember, pairing: Pairing) -> dict[str, Floats]:
+    """What a variance over units is needed of, (R, units, rows): members' values averaged in units.
 
-    baseline: Floats
-    compressed: Floats
-    baseline_excess: Floats | None
-    compressed_excess: Floats | None
-    paired: bool
-
-    @property
-    def parts(self) -> dict[str, Floats]:
-        """What a variance over units is needed of."""
-        found = {"baseline": self.baseline, "compressed": self.compressed}
-        if self.paired:
-            found["change"] = self.compressed - self.baseline
-        if self.baseline_excess is None or self.compressed_excess is None:
-            return found
-        if self.paired:
-            return found | {"excess": self.compressed_excess - self.baseline_excess}
-        return found | {
-            "baseline_excess": self.baseline_excess,
-            "compressed_excess": self.compressed_excess,
-        }
-
-
-def units_of(values: PerMember, pairing: Pairing) -> Units:
-    """Members' values averaged within their units."""
+    Sides and their excesses; `change` and `excess` where units are paired.
+    """
     assert values.baseline is not None
     n_baseline = values.baseline.shape[1]
     first, second = pairing.first[:, :n_baseline], pairing.second[:, n_baseline:]
@@ -170,15 +146,16 @@ def units_of(values: PerMember, pairing: Pairing) -> Units:
         return made
 
     baseline, compressed = averaged(first, values.baseline), averaged(second, values.compressed)
+    found = {"baseline": baseline, "compressed": compressed}
+    if pairing.paired:
+        found["change"] = compressed - baseline
     if values.baseline_rest is None or values.compressed_rest is None:
-        return Units(baseline, compressed, None, None, pairing.paired)
-    return Units(
-        baseline,
-        compressed,
-        baseline - averaged(first, values.baseline_rest),
-        compressed - averaged(second, values.compressed_rest),
-        pairing.paired,
-    )
+        return found
+    baseline_excess = baseline - averaged(first, values.baseline_rest)
+    compressed_excess = compressed - averaged(second, values.compressed_rest)
+    if pairing.paired:
+        return found | {"excess": compressed_excess - baseline_excess}
+    return found | {"baseline_excess": baseline_excess, "compressed_excess": compressed_excess}
 
 
 class SpreadSums:
@@ -191,7 +168,7 @@ class SpreadSums:
     def __init__(self, observed: PerMember, pairing: Pairing, n_batches: int) -> None:
         self._pairing = pairing
         self._observed = {
-            name: _deviations(values) for name, values in units_of(observed, pairing).parts.items()
+            name: _deviations(values) for name, values in units_of(observed, pairing).items()
         }
         rows = observed.compressed.shape[-1]
         self._sums = {name: np.zeros((n_batches, rows)) for name in self._observed}
@@ -200,7 +177,7 @@ class SpreadSums:
     def add(self, drawn: PerMember, first_batch: int, sizes: list[int]) -> None:
         """The draws of several batches, `sizes` draws each."""
         starts = np.cumsum([0, *sizes[:-1]])
-        for name, values in units_of(drawn, self._pairing).parts.items():
+        for name, values in units_of(drawn, self._pairing).items():
             moved = ((_deviations(values) - self._observed[name]) ** 2).sum(axis=1)
             defined = np.isfinite(moved)
             here = slice(first_batch, first_batch + len(sizes))

@@ -362,7 +362,7 @@ def _undrawn(
             if c.has_method and influence is not None:
                 # Sum over units of the variance of their own moves: as draws would show it.
                 moves, number = influence.value.T[None], influence.units
-                units = units_of(PerMember(moves[:, :k], moves[:, k:]), c.pairing).parts
+                units = units_of(PerMember(moves[:, :k], moves[:, k:]), c.pairing)
                 for name, moved in units.items():
                     square = ((moved[0] - moved[0].mean(axis=0)) ** 2).sum(axis=0)
                     total = sums(influence.row, influence.copies * square, influence.n_rows)

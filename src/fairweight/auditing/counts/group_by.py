@@ -211,6 +211,21 @@ def _from_arrow(
         at_unit = {name: i for i, name in enumerate(unit_names)}
         unit_code = np.array([at_unit[str(v)] for v in values], dtype=np.int64)[code]
     labels = class_order(v for v in label_values if v is not None)
+    held: Scores | None = None
+    if scores:
+        nothing = np.full(table.num_rows, np.nan)
+        score, rank = (
+            np.stack([numbers(table, n) if n else nothing for n in names], axis=1)
+            if any(names)
+            else None
+            for names in (
+                [m.score for m in aligned.members],
+                [m.label_rank for m in aligned.members],
+            )
+        )
+        vector = vectors(table, [m.scores for m in aligned.members])
+        of_entries = () if vector is None else vector_classes(vector, aligned, labels)
+        held = Scores(score, vector, rank, of_entries, bins)
     cube = Cube(
         members=tuple(CubeMember(m.variant, str(m.seed)) for m in aligned.members),
         label_classes=classes,
@@ -226,30 +241,13 @@ def _from_arrow(
         unit=unit_code,
         unit_names=unit_names,
         unit_is_cluster=aligned.has_cluster,
-        scores=_scores(table, aligned, bins, labels) if scores else None,
+        scores=held,
         left_out=tuple(
             replace(part, label=canonical(part.label, truth_as_number={*labels} <= {"0", "1"}))
             for part in aligned.left_out
         ),
     )
     return compact(with_own_classes(cube))
-
-
-def _scores(table: pa.Table, aligned: Aligned, bins: int | None, labels: tuple[str, ...]) -> Scores:
-    def stack(names: list[str | None]) -> Floats | None:
-        if not any(names):
-            return None
-        nothing = np.full(table.num_rows, np.nan)
-        return np.stack([numbers(table, n) if n else nothing for n in names], axis=1)
-
-    vector = vectors(table, [m.scores for m in aligned.members])
-    return Scores(
-        score=stack([m.score for m in aligned.members]),
-        vector=vector,
-        rank=stack([m.label_rank for m in aligned.members]),
-        vector_classes=() if vector is None else vector_classes(vector, aligned, labels),
-        bins=bins,
-    )
 
 
 def training_table(aligned: Aligned, labels: Collection[str]) -> pd.DataFrame | None:

@@ -201,12 +201,13 @@ class WiderShift:
     degrees: ArrayLike
 
     def limits(self, alpha: ArrayLike) -> tuple[Floats, Floats]:
-        low, high = self.counts.limits(_quantile(alpha, self.degrees))
-        return _wider((low, high), self.t.limits(alpha), 1.0)
+        quantile = -stdtrit(self.degrees, np.asarray(alpha, dtype=np.float64) / 2)
+        return _wider(self.counts.limits(quantile), self.t.limits(alpha), 1.0)
 
     @property
     def p_value(self) -> Floats:
-        return np.maximum(self.t.p_value, _two_sided(self.counts.touching, self.degrees))
+        p: Floats = np.maximum(self.t.p_value, 2 * stdtr(self.degrees, -self.counts.touching))
+        return p
 
 
 @dataclass(frozen=True)
@@ -246,12 +247,13 @@ class WiderExcess:
     degrees: ArrayLike
 
     def limits(self, alpha: ArrayLike) -> tuple[Floats, Floats]:
-        found = mover(self._counts, _quantile(alpha, self.degrees))
-        return _wider(found, self.t.limits(alpha), 2.0)
+        quantile = -stdtrit(self.degrees, np.asarray(alpha, dtype=np.float64) / 2)
+        return _wider(mover(self._counts, quantile), self.t.limits(alpha), 2.0)
 
     @property
     def p_value(self) -> Floats:
-        return np.maximum(self.t.p_value, _two_sided(touching(self._counts), self.degrees))
+        p: Floats = np.maximum(self.t.p_value, 2 * stdtr(self.degrees, -touching(self._counts)))
+        return p
 
     @property
     def _counts(self) -> tuple[Floats, ...]:
@@ -264,17 +266,6 @@ def _wider(
 ) -> tuple[Floats, Floats]:
     low, high = np.minimum(one[0], other[0]), np.maximum(one[1], other[1])
     return np.clip(low, -bound, bound), np.clip(high, -bound, bound)
-
-
-def _quantile(alpha: ArrayLike, degrees: ArrayLike) -> Floats:
-    """Two-sided quantile of t; of infinite degrees, of the normal."""
-    quantile: Floats = -stdtrit(degrees, np.asarray(alpha, dtype=np.float64) / 2)
-    return quantile
-
-
-def _two_sided(quantile: Floats, degrees: ArrayLike) -> Floats:
-    p: Floats = 2 * stdtr(degrees, -quantile)
-    return p
 
 
 def effective_clusters(sizes: ArrayLike, squared_sizes: ArrayLike) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairweight.auditing.counts.counts import Counts
 from fairweight.auditing.counts.groupings import resolve_positive
+from fairweight.auditing.vocabulary import some
 from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, class_order
@@ -71,16 +72,13 @@ def truth_as_number(*arrays: NDArray[Any]) -> bool:
     >>> truth_as_number(np.array([True, False]), np.array([1, 0]))
     True
     """
-    kinds = set().union(*map(_kinds, arrays))
+    kinds: set[str] = {array.dtype.kind for array in arrays if array.dtype.kind != "O"}
+    for array in arrays:
+        if array.dtype.kind == "O":
+            # NaN is how a missing value looks in a column of objects, not a number beside booleans.
+            seen = dict.fromkeys((type(value), value) for value in array.tolist() if value == value)
+            kinds |= {np.asarray(value).dtype.kind for _, value in seen}
     return "b" in kinds and bool(kinds & {"i", "u", "f"})
-
-
-def _kinds(array: NDArray[Any]) -> set[str]:
-    if array.dtype.kind != "O":
-        return {array.dtype.kind}
-    # NaN is how a missing value looks in a column of objects, not a number beside booleans.
-    seen = dict.fromkeys((type(value), value) for value in array.tolist() if value == value)
-    return {np.asarray(value).dtype.kind for _, value in seen}
 
 
 def code(array: NDArray[Any], *, truth_as_number: bool = False) -> Coded:
@@ -184,8 +182,8 @@ def count_arrays(
     classes = labels.names
     if len(classes) > 1 and predictions.names and not set(classes) & set(predictions.names):
         raise InputError(
-            f"No prediction in y_pred ({_some(predictions.names)}) is equal to any label in y_true "
-            f"({_some(classes)}); give both the same names."
+            f"No prediction in y_pred ({some(predictions.names)}) is equal to any label in y_true "
+            f"({some(classes)}); give both the same names."
         )
     predicted = predictions.recoded(classes)
     slices = np.zeros(len(labels.codes), dtype=np.intp) if levels is None else levels.codes
@@ -214,11 +212,6 @@ def count_arrays(
         classes=classes,
         positive=resolve_positive(classes, positive),
     )
-
-
-def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:5])
-    return shown + (", …" if len(names) > 5 else "")
 
 
 # One number from plain arrays, without an audit: the worst group's shift.

@@ -38,13 +38,11 @@ from fairweight.errors import UnknownNameError
 # The most that a number of changed predictions can cost a metric, all of them harmful.
 #
 # Where fewer than ten predictions changed there are no limits of precision, kappa, AUC and the
-# like;
-# a gate then asks how bad it could be. Each function takes the counts of the *baseline*, (..., S,
-# C),
-# and how many predictions change in each slice, (..., S); it returns the largest loss, at least 0.
-# Changes need not be whole: they are an upper limit. What is harmful differs between metrics, so
-# each
-# has its own worst case; none is a guess about what a compressed model would do.
+# like; a gate then asks how bad it could be. Each function takes the counts of the *baseline*,
+# (..., S, C), and how many predictions change in each slice, (..., S); it returns the largest
+# loss, at least 0. Changes need not be whole: they are an upper limit. What is harmful differs
+# between metrics, so each has its own worst case; none is a guess about what a compressed model
+# would do.
 
 Loss: TypeAlias = Callable[[Counts, Floats], Floats]
 

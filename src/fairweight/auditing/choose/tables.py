@@ -7,20 +7,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from fairweight import __version__
 from fairweight.auditing import schema
-from fairweight.auditing.choose.objectives import standings, winning_ranges
+from fairweight.auditing.choose.frontier import Sureness
+from fairweight.auditing.choose.objectives import Term, standings, winning_ranges
+from fairweight.auditing.choose.terms import ChoiceRequest, Known
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairweight.auditing.choose.choice import Choice
-    from fairweight.auditing.choose.frontier import Sureness
-    from fairweight.auditing.choose.objectives import Term
-    from fairweight.auditing.choose.terms import ChoiceRequest, Known
 
 LIMITS = (0.025, 0.975)
 ON, NEAR, OFF = "frontier", "within noise", "dominated"
@@ -51,7 +50,12 @@ def _ranked(
 ) -> list[dict[str, Any]]:
     """Candidates, best first; those that do not qualify stand last, without a rank."""
     rows = []
-    order = _order(asked, kept, sure)
+    order = list(range(len(kept)))
+    if sure is not None and asked.weights is not None:
+        order.sort(key=lambda i: (not kept[i], -sure.value[i]))
+    elif sure is not None:
+        likely = np.nan_to_num(sure.p_frontier)
+        order.sort(key=lambda i: (not kept[i], not sure.frontier[i], -likely[i]))
     drawn = None if sure is None else sure.value_draws
     limits = None if drawn is None else np.quantile(drawn, LIMITS, axis=0)
     for place, i in enumerate(order):
@@ -79,18 +83,6 @@ def _ranked(
                 }  # fmt: skip
         rows.append(row)
     return rows
-
-
-def _order(asked: ChoiceRequest, kept: NDArray[np.bool_], sure: Sureness | None) -> list[int]:
-    places = range(len(kept))
-    if sure is None:
-        return list(places)
-    if asked.weights is not None:
-        return sorted(places, key=lambda i: (not kept[i], -sure.value[i]))
-    return sorted(
-        places,
-        key=lambda i: (not kept[i], not sure.frontier[i], -np.nan_to_num(sure.p_frontier[i])),
-    )
 
 
 def _values(asked: ChoiceRequest, known: Known) -> list[dict[str, Any]]:
@@ -190,10 +182,6 @@ def _badness(standing: str) -> tuple[bool, bool]:
 
 def as_result(choice: Choice) -> AuditResult:
     """The tables of a choice as explanations of an audit without rows."""
-    import pandas as pd
-
-    from fairweight import __version__
-
     nothing = pd.DataFrame()
     names = [str(name) for name in choice.tables["choice"]["variant"]]
     return AuditResult(

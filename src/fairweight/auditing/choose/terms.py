@@ -6,11 +6,12 @@ all variants are drawn together, so that what an easy draw gives to all of them 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.choose.objectives import Objective, Requirement, Term, costs, needs_scores
@@ -35,10 +36,6 @@ from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 # Terms made of scores: AUC, calibration errors, Brier score, uncertainty, top-5 accuracy.
 
 
@@ -58,11 +55,6 @@ class ScoredTerm:
         ]
         return np.stack(found, axis=1)
 
-    def exact(self) -> Floats | None:
-        """The members' values on the data, where those of the sums are binned."""
-        values = self.statistic.exact
-        return None if values is None else values[:, self.row]
-
 
 class ScoredTerms:
     """All terms of scores in one task."""
@@ -75,7 +67,28 @@ class ScoredTerms:
                 "add a score column, or leave it out."
             )
         self._size = slice_sizes(c)
-        self._terms = [_found(c, term) for term in terms]
+        p = probabilities(c)
+        statistics = (*score_statistics(c, p), *flag_statistics(c, p))
+        places = [grouping for kind in KINDS for grouping in groupings_of(c, kind)]
+        self._terms = []
+        for term in terms:
+            own = [s for s in statistics if s.metric == term.metric]
+            tables = [(s, i) for s in own for i in range(len(s.kinds))]
+            found = [
+                (level, ScoredTerm(statistic, table, row))
+                for grouping, (statistic, table) in zip(places, tables, strict=False)
+                for row, level in enumerate(grouping.levels)
+            ]
+            if not found:
+                raise InputError(
+                    f"'{term.name}' cannot be estimated: there are no scores of the kind it needs "
+                    "(the positive class of two, --positive, or lists of scores)."
+                )
+            here = [one for place, one in found if place == term.place]
+            if not here:
+                known = [place for place, _ in found if place]
+                raise UnknownNameError("The place", term.place, known)
+            self._terms.append(here[0])
 
     def of_members(self, draws: NDArray[Any]) -> list[Floats]:
         """Every term's value of every member, (R, M), for drawn items (R, items)."""
@@ -85,34 +98,10 @@ class ScoredTerms:
 
     def corrections(self, observed: Sequence[Floats]) -> list[Floats | float]:
         """What binning took from the members' values on the data."""
-        exact = [term.exact() for term in self._terms]
         return [
-            0.0 if true is None else true - binned[0]
-            for true, binned in zip(exact, observed, strict=True)
+            0.0 if (exact := term.statistic.exact) is None else exact[:, term.row] - binned[0]
+            for term, binned in zip(self._terms, observed, strict=True)
         ]
-
-
-def _found(c: Comparison, term: Term) -> ScoredTerm:
-    known = list(_rows(c, term))
-    if not known:
-        raise InputError(
-            f"'{term.name}' cannot be estimated: there are no scores of the kind it needs (the "
-            "positive class of two, --positive, or lists of scores)."
-        )
-    for place, found in known:
-        if place == term.place:
-            return found
-    raise UnknownNameError("The place", term.place, [place for place, _ in known if place])
-
-
-def _rows(c: Comparison, term: Term) -> Iterator[tuple[str, ScoredTerm]]:
-    p = probabilities(c)
-    places = [grouping for kind in KINDS for grouping in groupings_of(c, kind)]
-    own = [s for s in (*score_statistics(c, p), *flag_statistics(c, p)) if s.metric == term.metric]
-    tables = [(s, i) for s in own for i in range(len(s.kinds))]
-    for grouping, (statistic, table) in zip(places, tables, strict=False):
-        for row, level in enumerate(grouping.levels):
-            yield level, ScoredTerm(statistic, table, row)
 
 
 MOST_UNDEFINED = 0.05  # share of replicates without a value above which there is none at all
@@ -158,7 +147,7 @@ def measured(
     by_task = [task.values(multiplicity[None, :].astype(float)) for task in tasks]
     # The same tasks for all variants and draws: those in which the baseline has a value.
     counts = np.array([~np.isnan(values[0, 0]) for values in by_task])
-    notes = _counted(tasks, terms, counts)
+    notes = _task_notes(tasks, terms, counts)
     once = _mean(by_task, counts)[0]
     drawn = np.empty((n_draws, *once.shape))
     resample = resampler(multiplicity)
@@ -248,8 +237,14 @@ class _Task:
         if any(measure.parts for _, measure in self.measures):
             each, mean = self._sides(draws)
             for i, measure in self.measures:
-                if measure.parts:
-                    found[:, :, i] = self._measured(measure, each, mean)
+                if not measure.parts:
+                    continue
+                rows = []
+                for part in measure.parts:
+                    made = part.evaluate(mean if part.rates_first else each)
+                    row = made.compressed[..., part.row]
+                    rows.append(row if part.rates_first else _of_variants(row, self._share))
+                found[:, :, i] = worst(np.stack(rows, axis=-1), measure.better)
         if self._scored is not None:
             for i, members in zip(self._scored_at, self._scored.of_members(draws), strict=True):
                 found[:, :, i] = _of_variants(members, self._share)
@@ -273,13 +268,6 @@ class _Task:
             mean[grouping.name] = (own, one)
         return Both(each, observed=True), Both(mean, observed=True)
 
-    def _measured(self, measure: Measure, each: Both, mean: Both) -> Floats:
-        rows = []
-        for part in measure.parts:
-            made = part.evaluate(mean if part.rates_first else each).compressed[..., part.row]
-            rows.append(made if part.rates_first else _of_variants(made, self._share))
-        return worst(np.stack(rows, axis=-1), measure.better)
-
 
 def _of_variants(members: Floats, share: Floats) -> Floats:
     """Mean over the members of every variant; NaN of those with an undefined member alone."""
@@ -290,7 +278,7 @@ def _of_variants(members: Floats, share: Floats) -> Floats:
     return found
 
 
-def _counted(
+def _task_notes(
     tasks: Sequence[_Task], terms: Sequence[Term], counts: NDArray[np.bool_]
 ) -> tuple[str, ...]:
     """What is said of terms that some tasks cannot give; an error where none can."""

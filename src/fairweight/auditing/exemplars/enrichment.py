@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
@@ -43,10 +45,6 @@ from fairweight.base.streams import stream
 from fairweight.base.types import Floats, Mask
 from fairweight.tables.companions import parents
 from fairweight.tables.names import level_name
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # The partitions of the examples that rows speak of: classes, group levels, intersections.
 
@@ -301,8 +299,6 @@ def _whole(
     untold: bool,
 ) -> dict[str, float]:
     """The odds ratio of the exemplars at hand, with its interval over examples or clusters."""
-    from scipy.special import stdtrit
-
     cells = (
         float((mask & inside).sum()), float(inside.sum()),
         float((mask & ~inside).sum()), float((~inside).sum()),

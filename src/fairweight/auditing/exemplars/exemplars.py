@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing import schema
@@ -35,12 +36,12 @@ from fairweight.auditing.exemplars.selection import (
 )
 from fairweight.auditing.exemplars.table import exemplar_rows
 from fairweight.auditing.exemplars.votes import Disagreement
+from fairweight.auditing.intervals.proportion import tango, wilson
+from fairweight.auditing.intervals.units import linearised
 from fairweight.auditing.prediction_matrix import Answers
+from fairweight.auditing.table_files import write_frames
+from fairweight.base.files import atomic_directory
 from fairweight.base.types import Floats, Mask
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # What finding exemplars gives: frames with fixed columns, and who they are.
 
@@ -80,9 +81,6 @@ class Exemplars:
 
     def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
         """Write every frame as Parquet and CSV."""
-        from fairweight.auditing.table_files import write_frames
-        from fairweight.base.files import atomic_directory
-
         complete = ("exemplars.parquet",)
         with atomic_directory(directory, completion=complete, overwrite=overwrite) as folder:
             write_frames(self.frames, folder)
@@ -110,8 +108,6 @@ def frame(name: str, rows: list[dict[str, Any]], task: str | None) -> pd.DataFra
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Frames one below the other; empty ones have columns without a type and say nothing."""
-    import pandas as pd
-
     held = [part for part in frames if len(part)] or list(frames[:1])
     return pd.concat(held, ignore_index=True)
 
@@ -235,9 +231,6 @@ def _limits(
     bounds: tuple[float, float],
     alpha: float,
 ) -> tuple[float, float]:
-    from fairweight.auditing.intervals.proportion import tango, wilson
-    from fairweight.auditing.intervals.units import linearised
-
     n = len(value)
     if unit is None and single:
         if bounds[0] == 0:
@@ -304,8 +297,6 @@ def find(
     alpha
         One minus the confidence of the intervals.
     """
-    import pandas as pd
-
     request = checked_request(answers, percentiles, kinds, tie_rule, fill, random_state, alpha)
     found = [_of_variant(request, variant) for variant in answers.variants]
     masks = {key: mask for one in found for key, mask in one.masks.items()}

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
 
 from fairweight.auditing.counts.cube import Codes
 from fairweight.auditing.exemplars.retraining import votes_of_draws
@@ -64,8 +65,6 @@ def log_odds_limits(
     >>> float(low), bool(high > log_odds_ratio(0, 10, 20, 100))
     (-inf, True)
     """
-    from scipy.special import logit
-
     a, n, c, m = (np.asarray(x, dtype=np.float64) for x in (inside, n_inside, outside, n_outside))
     value = log_odds_ratio(a, n, c, m)
     here, there = np.log((a + HALF) / (n - a + HALF)), np.log((c + HALF) / (m - c + HALF))

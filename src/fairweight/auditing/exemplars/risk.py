@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
@@ -15,10 +17,6 @@ from fairweight.auditing.exemplars.votes import distinct_answers
 from fairweight.auditing.intervals.auc import auc_limits, placements
 from fairweight.auditing.prediction_matrix import Answer, Answers
 from fairweight.base.types import Floats, Mask
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Which examples the dense model is unsure of, by its own scores.
 
@@ -148,8 +146,6 @@ def entropy(probability: Floats) -> Floats:
     >>> entropy(np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])).tolist()
     [1.5, 0.0]
     """
-    from scipy.special import entr
-
     bits: Floats = np.maximum(entr(probability).sum(axis=-1) / np.log(2), 0.0)
     return bits
 

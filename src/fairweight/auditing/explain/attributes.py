@@ -7,10 +7,12 @@ are those of the audit, laid out with a row per variant, attribute, metric and c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from fairweight.auditing import schema
 from fairweight.auditing.prediction_matrix import Answers
@@ -18,9 +20,6 @@ from fairweight.auditing.result import AuditResult
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.tables.names import grouping_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OVERALL = (
     "accuracy", "balanced_accuracy", "auc", "uncertainty", "tcb", "ece",
@@ -48,8 +47,6 @@ def attribute_values(
     over attributes, on the same examples. Shift and limits are against the baseline, simultaneous
     in their family, and missing of the baseline itself.
     """
-    import pandas as pd
-
     rows = _chosen(result)
     whose = _levels(result)
     found = [_side(rows.drop_duplicates(_KEYS), result.baseline, "baseline", whose)]
@@ -73,8 +70,6 @@ def settings_table(audits: Sequence[tuple[str, AuditResult]]) -> pd.DataFrame:
         Pairs of a setting (`joint`, `single`, `grayscale`) and an audit; several audits may have
         the same setting, such as models of one attribute each.
     """
-    import pandas as pd
-
     parts = [attribute_values(result).assign(setting=setting) for setting, result in audits]
     known = [part[part["task"].notna()] for part in parts]
     names = list(schema.column_names("settings"))
@@ -96,15 +91,12 @@ def _chosen(result: AuditResult) -> pd.DataFrame:
     by["n"] = by.groupby(["variant", *_KEYS], dropna=False, sort=False)["n"].transform("sum")
     # Both levels of a binary column speak of one watched side, so their values are the same.
     by = by.drop_duplicates(["variant", *_KEYS])
-    import pandas as pd
 
     return pd.concat([part for part in (whole, by) if len(part)] or [whole], ignore_index=True)
 
 
 def _levels(result: AuditResult) -> dict[str, dict[str, Any]]:
     """Method and mean sparsity of every variant, as far as the variants table has them."""
-    import pandas as pd
-
     table = result.variants_table
     found: dict[str, dict[str, Any]] = {}
     for variant in (result.baseline, *result.variants):
@@ -123,8 +115,6 @@ def _levels(result: AuditResult) -> dict[str, dict[str, Any]]:
 def _side(
     rows: pd.DataFrame, variant: str, side: str, whose: Mapping[str, Mapping[str, Any]]
 ) -> pd.DataFrame:
-    import pandas as pd
-
     own = side == "compressed"
     return pd.DataFrame(
         {
@@ -333,8 +323,6 @@ def _slope_limits(
     x: Floats, y: Floats, attribute: NDArray[np.intp], slope: float, alpha: float
 ) -> tuple[float, float]:
     """Delete-one-attribute jackknife, (G − 1) / G Σ (b₋ⱼ − b)², with t(G − 1)."""
-    from scipy.special import stdtrit
-
     groups = int(attribute.max()) + 1
     without = []
     for left_out in range(groups):
@@ -349,8 +337,6 @@ def _slope_limits(
 
 def _r2_limits(r: float, n: int, alpha: float) -> tuple[float, float]:
     """Squares of Fisher's limits of r; from 0 where they lie on both sides of it."""
-    from scipy.special import ndtri
-
     if n < FEWEST_FOR_R2:
         return float("nan"), float("nan")
     if abs(r) >= 1:

@@ -14,17 +14,15 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import fdtrc, stdtr, stdtrit
 
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Paganini's regression as a matrix: one column per term, in the order and names of the paper.
 #
@@ -435,8 +433,6 @@ def _two_way(
 def _numbers(
     fit: str, results: Any, error: Floats, df: float, names: tuple[str, ...], alpha: float
 ) -> dict[str, Any]:
-    from scipy.special import stdtr, stdtrit
-
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = results.params / error
     reach = stdtrit(df, 1 - alpha / 2) * error
@@ -474,8 +470,6 @@ def _told_apart(design: Design, cluster: Codes) -> NDArray[np.bool_]:
 
 def _sums_of_squares_test(full: Any, linear: Any) -> tuple[float, float]:
     """The usual F test between nested models: it takes rows as independent."""
-    from scipy.special import fdtrc
-
     terms = len(full.params) - len(linear.params)
     if not terms or full.ssr <= 0:
         return np.nan, np.nan
@@ -491,8 +485,6 @@ def _wald_test(
     F is Hotelling's, with q and G − q degrees of freedom for q terms and G clusters: the
     covariance is itself estimated from G clusters, and Wald's F takes it as known.
     """
-    from scipy.special import fdtrc
-
     terms = int(cross.sum())
     if not terms:
         return np.nan, np.nan, ()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
 from fairweight.auditing import schema
 from fairweight.auditing.explain.class_models import (
@@ -30,10 +32,6 @@ from fairweight.auditing.explain.class_rows import in_row_order
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Tests of single coefficients with few clusters: the wild cluster bootstrap, null imposed.
 
@@ -201,8 +199,6 @@ def coefficient_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def _estimated(fit: Fitted, term: str, j: int, wild: WildP | None) -> dict[str, Any]:
-    from scipy.special import stdtr
-
     tail = TAILS.get(term, "")
     t = fit.statistic[j]
     known = np.isfinite(fit.std_error[j])

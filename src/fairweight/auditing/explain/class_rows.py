@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from fairweight.auditing.result import AuditResult
 from fairweight.auditing.schema import column_names, frame
 from fairweight.data.image_properties import image_entropy
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.companions import Member, parents
 from fairweight.tables.layout import seed_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.auditing.result import AuditResult
 
 # Heteroscedasticity- and autocorrelation-robust errors depend on it: this order is part of the fit.
 ROW_ORDER: tuple[str, ...] = (
@@ -67,8 +64,6 @@ def class_rows(
     Models that were not pruned (the baseline, int8) have no rows. `status` is `ok`, or says why a
     row cannot enter a regression.
     """
-    import pandas as pd
-
     parts = [_rows_of(audit, covariates) for audit in audits]
     if not parts:
         raise InputError("No audit was given; give the audits of one or several experiments.")
@@ -99,8 +94,6 @@ def in_row_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _sortable(column: pd.Series[Any]) -> pd.Series[Any]:
     """Numbers in text by their size, other text by the alphabet."""
-    import pandas as pd
-
     if column.name not in ("seed", "class"):
         return column
     number = pd.to_numeric(column, errors="coerce")
@@ -108,8 +101,6 @@ def _sortable(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _rows_of(audit: AuditResult, covariates: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
     if audit.tasks:
         raise InputError(
             "Classes are explained for audits of a single task; this one has "

@@ -7,18 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from fairweight.auditing.exemplars.enrichment import enrichment
+from fairweight.auditing.exemplars.exemplars import find, stacked
+from fairweight.auditing.exemplars.risk import risk
+from fairweight.auditing.explain.attributes import (
+    attribute_values,
+    bias_regression,
+    label_interrelation,
+)
+from fairweight.auditing.explain.class_regression import explain_classes
+from fairweight.auditing.explain.class_rows import class_rows
+from fairweight.auditing.explain.images import exemplar_images, places, tilt_example
+from fairweight.auditing.explain.individuals import individual_fits, individuals
+from fairweight.auditing.explain.properties import example_properties
+from fairweight.auditing.explain.similarity import similarity, similarity_points
+from fairweight.auditing.explain.slices.search import find_slices
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.auditing.result import AuditResult
 from fairweight.base.types import Progress
+from fairweight.data.dataset import Images
 from fairweight.errors import InputError, UnknownNameError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike
-
-    from fairweight.data.dataset import Images
 
 PARTS = ("exemplars", "slices", "properties", "individuals", "classes", "similarity")
 
@@ -78,8 +91,6 @@ class _Tables:
         self.notes += [str(note) for note in table.attrs.get("notes", ())]
 
     def joined(self) -> dict[str, pd.DataFrame]:
-        from fairweight.auditing.exemplars.exemplars import stacked
-
         made = {name: stacked(tables) for name, tables in self.parts.items()}
         for table in made.values():
             table.attrs.clear()  # notes stand in the result, and attrs are not written anywhere
@@ -122,10 +133,6 @@ def _measured(answers: Answers, asked: ExplainRequest, parts: Sequence[str]) -> 
 def _exemplars(
     answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
-    from fairweight.auditing.exemplars.enrichment import enrichment
-    from fairweight.auditing.exemplars.exemplars import find
-    from fairweight.auditing.exemplars.risk import risk
-
     found = find(
         answers,
         percentiles=asked.percentiles,
@@ -144,8 +151,6 @@ def _exemplars(
     )
     made.add("risk", risk(answers, found.masks, alpha=asked.alpha))
     if asked.images is not None:
-        from fairweight.auditing.explain.images import exemplar_images, places
-
         modal = {v: found.masks[v, "modal", None] for v in answers.variants}
         rows = places(answers, asked.images)
         made.add(
@@ -159,8 +164,6 @@ def _exemplars(
 def _slices(
     answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
-    from fairweight.auditing.explain.slices.search import find_slices
-
     with_images = replace(answers, numbers={**answers.numbers, **properties})
     for variant in answers.variants:
         table = find_slices(
@@ -175,8 +178,6 @@ def _slices(
 def _properties(
     answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
-    from fairweight.auditing.explain.properties import example_properties
-
     if not (properties or answers.numbers or answers.columns):
         made.notes.append(
             "No property of the examples is known: give group columns, numbers or images."
@@ -192,8 +193,6 @@ def _properties(
 def _individuals(
     answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
-    from fairweight.auditing.explain.individuals import individual_fits, individuals
-
     if asked.by == "cluster" and answers.cluster is None:
         made.notes.append(
             "Individuals were not looked at: no column says whose an example is (--cluster)."
@@ -212,20 +211,12 @@ def _individuals(
         if properties or answers.numbers:
             made.add("individual_fits", individual_fits(table))
     if asked.images is not None and "tilt" in properties:
-        from fairweight.auditing.explain.images import places, tilt_example
-
         rows = places(answers, asked.images)
         made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
 
 
 def _over_tasks(result: AuditResult, tasks: Sequence[Answers], made: _Tables) -> None:
     """What can only be said of several attributes together."""
-    from fairweight.auditing.explain.attributes import (
-        attribute_values,
-        bias_regression,
-        label_interrelation,
-    )
-
     made.add("bias_regression", bias_regression(result.results))
     try:
         made.add("label_interrelation", label_interrelation({str(t.task): t for t in tasks}))
@@ -236,9 +227,6 @@ def _over_tasks(result: AuditResult, tasks: Sequence[Answers], made: _Tables) ->
 
 
 def _classes(result: AuditResult, answers: Answers, asked: ExplainRequest, made: _Tables) -> None:
-    from fairweight.auditing.explain.class_regression import explain_classes
-    from fairweight.auditing.explain.class_rows import class_rows
-
     if asked.covariates is None:
         made.notes.append(
             "Classes were not explained: their imbalance and entropy are measured on the training "
@@ -259,8 +247,6 @@ def _classes(result: AuditResult, answers: Answers, asked: ExplainRequest, made:
 
 
 def _similarity(result: AuditResult, asked: ExplainRequest, made: _Tables) -> None:
-    from fairweight.auditing.explain.similarity import similarity, similarity_points
-
     points = similarity_points(result)
     if points.empty:
         made.notes.append(

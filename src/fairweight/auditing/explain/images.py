@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing import schema
 from fairweight.auditing.exemplars.table import in_turn
+from fairweight.auditing.explain.class_rows import class_covariates
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.streams import stream
 from fairweight.base.types import Mask
@@ -19,9 +21,6 @@ from fairweight.data.dataset import ALL, Images
 from fairweight.data.image_properties import class_means, image_properties, tilt_line
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Measure = Callable[[Answers], Mapping[str, NDArray[np.float64]]]
 
@@ -83,7 +82,6 @@ def training_covariates(images: Images) -> Callable[[Answers], dict[str, pd.Data
 
     Those are what no model was asked about, as in `measure_dataset`.
     """
-    from fairweight.auditing.explain.class_rows import class_covariates
 
     def measured(answers: Answers) -> dict[str, pd.DataFrame]:
         if images.multi_label:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fairweight.auditing import schema
@@ -21,9 +22,6 @@ from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.names import MISSING
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEVERAL = "(several)"  # the group of an individual whose examples are of more than one
 
@@ -75,8 +73,6 @@ def individuals(
     towards the rest, and the limits of those ranked worst say too little loss: 79–87 % instead of
     95 % (docs/statistics.md). The raw values stand beside them.
     """
-    import pandas as pd
-
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
     names, code = _whose(answers, by)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, stdtr, stdtrit
 
@@ -19,10 +20,6 @@ from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.companions import parents
 from fairweight.tables.names import level_name
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Logistic regression on one number, with an intercept for every class.
 

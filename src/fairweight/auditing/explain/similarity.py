@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import ndtri, stdtr, stdtrit
 
 from fairweight.auditing import schema
 from fairweight.auditing.metrics import metric as registered
 from fairweight.auditing.result import AuditResult
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike
-
 
 # A straight line over a few variants, with everything a reader needs to distrust it.
 
@@ -75,8 +72,6 @@ def regress(distance: ArrayLike, bias: ArrayLike, *, alpha: float = 0.05) -> Reg
     >>> regress([1, 2, 3], [2, 4, 5]).status
     'not_estimable: 3 variants, 4 are needed'
     """
-    from scipy.special import stdtr, stdtrit
-
     if not 0 < alpha < 1:
         raise InputError(f"alpha cannot be {alpha!r}; give a level between 0 and 1, such as 0.05.")
     x, y = _pairs(distance, bias)
@@ -120,8 +115,6 @@ def band(line: Regression, at: ArrayLike) -> tuple[Floats, Floats, Floats]:
     >>> round(float(middle[0]), 6), bool(low[0] < middle[0] < high[0])
     (5.0, True)
     """
-    from scipy.special import stdtrit
-
     x = np.asarray(at, dtype=np.float64)
     middle = line.intercept + line.slope * x
     error = line.residual_sd * np.sqrt(1 / line.n + (x - line.mean_distance) ** 2 / line.spread)
@@ -151,8 +144,6 @@ def _pairs(distance: ArrayLike, bias: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _fisher(r: float, n: int, alpha: float) -> tuple[float, float]:
-    from scipy.special import ndtri
-
     if abs(r) >= 1:
         return r, r
     reach = -ndtri(alpha / 2) / np.sqrt(n - 3)
@@ -191,8 +182,6 @@ def similarity_points(result: AuditResult) -> pd.DataFrame:
     without a distance takes no part in the mean. CEV and SDE are as published, of scope `model`,
     and NaN where the audit cannot estimate them.
     """
-    import pandas as pd
-
     columns = distance_columns(result.variants_table)
     names = list(schema.column_names("similarity_points"))
     table = result.variants_table
@@ -269,8 +258,6 @@ def _status(line: Regression, lacking: Sequence[str], metric: str) -> str:
 
 def _means(table: pd.DataFrame, whose: pd.Series, column: str) -> dict[str, float]:
     """The mean over members of each variant; variants without any value are NaN."""
-    import pandas as pd
-
     if column not in table.columns:
         return {}
     values = pd.to_numeric(table[column], errors="coerce").astype("float64")

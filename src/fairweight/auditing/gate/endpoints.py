@@ -5,26 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 import fairweight.auditing.metrics as registered
-from fairweight.auditing.result import BOUND_COLUMNS
+from fairweight.auditing.metrics import Metric
+from fairweight.auditing.result import BOUND_COLUMNS, AuditResult
+from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.specs.policy import Criterion, Policy, Rule
 from fairweight.tables.canonical import canonical
 from fairweight.tables.names import grouping_name, grouping_of, known_group, split_grouping
 from fairweight.tables.names import is_missing as is_missing
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.auditing.metrics import Metric
-    from fairweight.auditing.result import AuditResult
-    from fairweight.base.types import Floats
-    from fairweight.specs.policy import Criterion, Policy, Rule
-
 
 # What a rule asks of one row, on a scale on which more is better.
 
@@ -503,8 +498,6 @@ class Absences:
 
     def with_absent_rows(self, bounds: pd.DataFrame) -> pd.DataFrame:
         """The bounds, and a row without limits for every level that was left out entirely."""
-        import pandas as pd
-
         made: list[pd.DataFrame] = []
         for (task, kind, name), _ in self.counts.items():
             if kind == "overall":

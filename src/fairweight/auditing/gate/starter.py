@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
-from fairweight.auditing.result import GATE_ALPHA
+from fairweight.auditing.result import GATE_ALPHA, AuditResult
 from fairweight.tables.names import is_missing
-
-if TYPE_CHECKING:
-    from fairweight.auditing.result import AuditResult
 
 MARGINS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
 POWER = 0.8  # how often an unchanged model should pass

@@ -13,24 +13,19 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.gate.endpoints import demands, endpoints, unjudged_levels
 from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened, test_set_of
-from fairweight.auditing.result import DIVISORS
+from fairweight.auditing.result import DIVISORS, AuditResult
 from fairweight.auditing.schema import BOUND, NOT_ESTIMABLE, Status, column_names, typed
+from fairweight.base.types import Floats
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.auditing.result import AuditResult
-    from fairweight.base.types import Floats
-    from fairweight.specs.policy import Policy
-
+from fairweight.specs.policy import Policy
 
 # The decision about every single endpoint, with its reason in the unit that the policy uses.
 #

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing import schema
@@ -37,9 +38,6 @@ from fairweight.auditing.mitigate.mitigation import (
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 KIND = "cascade"
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)  # deferred, on the choosing rows

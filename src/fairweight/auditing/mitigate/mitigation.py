@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.cube import GroupColumn
@@ -19,9 +20,6 @@ from fairweight.base.streams import stream
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical
 from fairweight.tables.companions import parents
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,6 @@ def prediction_table(
     Columns: example_id, task (if there are any), variant, seed, label, prediction, score (if
     there are any), cluster, weight, and the groups. `fairweight audit` reads it as it is.
     """
-    import pandas as pd
-
     return pd.concat(
         [_one_task(answers, own) for answers, own in zip(tasks, made, strict=True)],
         ignore_index=True,
@@ -67,8 +63,6 @@ def prediction_table(
 
 def training_rows(tasks: Sequence[Answers]) -> pd.DataFrame | None:
     """The training table of these answers, with the names of the columns of `prediction_table`."""
-    import pandas as pd
-
     parts = [
         answers.train if answers.task is None else answers.train.assign(task=answers.task)
         for answers in tasks
@@ -94,7 +88,6 @@ def variants_with(
     """
     if table is None:
         return None
-    import pandas as pd
 
     parts = [table]
     for name, origin in pairs:
@@ -108,8 +101,6 @@ def variants_with(
 
 
 def _one_task(answers: Answers, made: Sequence[NewVariant]) -> pd.DataFrame:
-    import pandas as pd
-
     names = np.array([*answers.classes, None], dtype=object)
     shared = {"example_id": answers.example_id, "label": names[answers.label]}
     if answers.task is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing import schema
@@ -34,9 +35,6 @@ from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BUDGETS: tuple[float, ...] = tuple(percent / 100 for percent in range(21))
 RANDOM_DRAWS = 20

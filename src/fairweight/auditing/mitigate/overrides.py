@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.mitigate.apply_overrides import apply_overrides
@@ -21,9 +22,11 @@ from fairweight.auditing.mitigate.curves import columns_of, draws_of_units, step
 from fairweight.auditing.mitigate.mitigation import NewVariant
 from fairweight.auditing.prediction_matrix import Answer, Answers
 from fairweight.errors import InputError
-from fairweight.tables.annotation_store import APPLICATION
+from fairweight.tables.annotation_store import APPLICATION, AnnotationStore
 from fairweight.tables.annotations import NEEDED, Annotation, human_labels, read_csv
 from fairweight.tables.canonical import canonical
+from fairweight.tables.connection import Workspace, quote
+from fairweight.tables.sources import open_source
 
 KIND = "overrides"
 
@@ -221,9 +224,6 @@ def _ids(answers: Answers) -> list[Any]:
 
 def read_labels(path: str, id: str, tasks: Sequence[Answers]) -> dict[str | None, dict[str, str]]:
     """Task → example → label, from annotations or a table (an identity, `label`, maybe `task`)."""
-    from fairweight.tables.connection import Workspace, quote
-    from fairweight.tables.sources import open_source
-
     if (said := read_annotations(path)) is not None:
         return labels_by_task(said, path, tasks)
     several = tasks[0].task is not None
@@ -261,8 +261,6 @@ def read_labels(path: str, id: str, tasks: Sequence[Answers]) -> dict[str | None
 
 def to_annotate(tasks: Sequence[Answers], budget: float) -> str:
     """CSV of the least sure examples in their order, with an empty column `label` to fill in."""
-    import pandas as pd
-
     parts = []
     for answers in tasks:
         first = uncertain_order(answers)[: n_within(budget, answers.n_examples)]
@@ -352,8 +350,6 @@ def people_notes(
 
 
 def _stored(file: Path) -> list[Annotation]:
-    from fairweight.tables.annotation_store import AnnotationStore
-
     with AnnotationStore(file, read_only=True) as store:
         audits = store.audits()
         if len(audits) > 1:

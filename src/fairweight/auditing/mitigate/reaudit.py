@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from fairweight.auditing import schema
 from fairweight.auditing.explain.attributes import attribute_values
 from fairweight.auditing.metrics.registry import metric as registered
 from fairweight.auditing.pipeline import audited
+from fairweight.auditing.result import AuditResult
 from fairweight.base.types import Progress
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import TableSpec, sources_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.auditing.result import AuditResult
 
 # What a mitigation may change.
 METRICS = (
@@ -62,8 +60,6 @@ def reaudit(
     explanations
         Tables that belong into the report.
     """
-    import pandas as pd
-
     # Tables were checked when they were read; an origin that collapsed is a baseline here.
     asked = TableSpec(
         sources_of(table),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc, expit, logit
 
 from fairweight.auditing.mitigate.confidence import class_scores, positive_scores
 from fairweight.auditing.mitigate.mitigation import NewVariant, RowsSeen, rows_seen
@@ -27,8 +28,6 @@ def quantile_weights(n: int, share: float) -> Floats:
     >>> quantile_weights(4, 0.5).round(3).tolist()
     [0.127, 0.373, 0.373, 0.127]
     """
-    from scipy.special import betainc
-
     edges = betainc((n + 1) * share, (n + 1) * (1 - share), np.arange(n + 1) / n)
     return np.asarray(np.diff(edges))
 
@@ -189,8 +188,6 @@ def smoothed(scores: NDArray[np.float32], k: int) -> float:
     Harrell and Davis' quantile at 1 − k / n, of logits: a mean of all order statistics with the
     weights of a beta distribution. Needs 0 < k < n.
     """
-    from scipy.special import expit, logit
-
     n = len(scores)
     limit = np.finfo(np.float32).eps
     ordered = logit(np.clip(np.sort(scores).astype(np.float64), limit, 1 - limit))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
@@ -21,9 +22,6 @@ from fairweight.auditing.intervals.units import linearised
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.types import Floats
 from fairweight.tables.companions import parents
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEVELS = ("attribute", "class", "group", "example")
 CHOSEN = "chosen"  # the score that was best in all other studies
@@ -70,8 +68,6 @@ class Support:
 
 def read_evidence() -> pd.DataFrame:
     """The table that comes with the package."""
-    import pandas as pd
-
     text = files("fairweight.auditing.preflight").joinpath("evidence.csv")
     with text.open(encoding="utf-8") as file:
         return pd.read_csv(file, keep_default_na=False)
@@ -82,8 +78,6 @@ def support(evidence: pd.DataFrame, level: str, members: str, score: str) -> Sup
 
     The interval is about the mean over further studies of this kind; studies are what is sampled.
     """
-    from scipy.special import stdtrit
-
     rows = evidence[
         (evidence["level"] == level)
         & (evidence["members"] == members)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairweight.auditing import schema
 from fairweight.auditing.exemplars.enrichment import Partition, partitions, training_sizes
 from fairweight.auditing.exemplars.risk import DISAGREEMENT, LOW_CONFIDENCE, NO_SCORES, risk_scores
-from fairweight.auditing.prediction_matrix import Answers
+from fairweight.auditing.prediction_matrix import Answers, answers_of
 from fairweight.auditing.preflight.evidence import (
     ERROR_RATE,
     LEVELS,
@@ -27,12 +28,12 @@ from fairweight.auditing.preflight.evidence import (
     scores_of_examples,
     support,
 )
+from fairweight.auditing.vocabulary import joined, of_answers
+from fairweight.base.files import atomic_directory
 from fairweight.base.types import Floats
 from fairweight.specs.audit import AuditOptions
+from fairweight.tables.align import align
 from fairweight.tables.spec import TableSpec
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 AT_RISK, NOT_HIGHER, CANNOT_TELL = "at risk", "not higher", "cannot tell"
 FEWEST_EXAMPLES = 10
@@ -62,8 +63,6 @@ class Preflight:
 
     def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
         """Write `preflight.csv`, `preflight_examples.csv` and the evidence."""
-        from fairweight.base.files import atomic_directory
-
         frames = {
             "preflight": self.parts,
             "preflight_examples": self.examples,
@@ -77,10 +76,6 @@ class Preflight:
 
 def preflight_of(tables: TableSpec, options: AuditOptions) -> Preflight:
     """Read the dense model's tables and rank; notes of reading come first."""
-    from fairweight.auditing.prediction_matrix import answers_of
-    from fairweight.auditing.vocabulary import joined, of_answers
-    from fairweight.tables.align import align
-
     with align(tables, alone=True) as aligned:
         tasks = answers_of(aligned, tables.positive)
         notes = list(aligned.notes)
@@ -282,8 +277,6 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def _examples(tasks: Sequence[Answers], score: str | None) -> pd.DataFrame:
-    import pandas as pd
-
     frames = []
     for answers in tasks:
         found = risk_scores(answers)

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtr
 
 from fairweight.auditing.counts.counts import sums
+from fairweight.auditing.intervals.excess import excess_test
 from fairweight.base.types import Floats
 
 # Sums over the examples of slices: what every test of an excess is a function of.
@@ -357,13 +359,10 @@ def distance(c: Contrast) -> Floats:
 def p_values(c: Contrast) -> Floats:
     """Two-sided p of every contrast: MOVER for single pairs, else linearised t."""
     if c.error is None or c.degrees is None:
-        from fairweight.auditing.intervals.excess import excess_test
-
         return excess_test(
             c.inside.size, c.inside.lost, c.inside.gained,
             c.rest.size, c.rest.lost, c.rest.gained,
         )  # fmt: skip
-    from scipy.special import stdtr
 
     p: Floats = 2 * stdtr(c.degrees, -np.abs(distance(c)))
     return p
@@ -371,8 +370,6 @@ def p_values(c: Contrast) -> Floats:
 
 def screened_p_values(c: Contrast, worth: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Floats:
     """`p_values` where it is worth the time, the normal approximation elsewhere."""
-    from scipy.special import ndtr
-
     p: Floats = 2 * ndtr(-np.abs(distance(c)))
     if worth.any():
         p[worth] = p_values(c.at(worth))
@@ -405,8 +402,6 @@ def detectable_excess(n: float, half: Half, n_tests: int, alpha: float) -> float
     all of it where the linearised test decides (clusters are then taken for independent examples).
     NaN where not even losing every answer would be found.
     """
-    from scipy.special import ndtri
-
     everyone = half.table(np.zeros(half.n, dtype=np.intp), (1, 1)).at(([0], [0]))
     shift, moved = everyone.shift, everyone.moved / everyone.size
     usual = moved - shift**2

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
@@ -31,16 +33,13 @@ from fairweight.auditing.explain.slices.contrasts import (
     screened_p_values,
     slice_contrast,
 )
+from fairweight.auditing.intervals.excess import excess_interval
 from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.tables.names import grouping_name
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Which of the candidates stand out on the discovery half.
 
@@ -166,8 +165,6 @@ def listing(
 
 def _adjusted(p: Floats, n_tests: int) -> Floats:
     """Benjamini and Hochberg's p of the smallest of `n_tests` p-values, the others being 1."""
-    from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
-
     return benjamini_hochberg(np.concatenate([p, np.ones(n_tests - p.size)]))[: p.size]
 
 
@@ -356,16 +353,12 @@ def confirmed(
     contrast = slice_contrast(half, inside)
     excess = float(contrast.excess[0])
     if contrast.error is None or contrast.degrees is None:
-        from fairweight.auditing.intervals.excess import excess_interval
-
         p = p_values(contrast)
         one, other = contrast.inside, contrast.rest
         low, high = excess_interval(
             one.size, one.lost, one.gained, other.size, other.lost, other.gained, _ALPHA
         )
     else:
-        from scipy.special import stdtrit
-
         units = int(contrast.degrees[0]) + 1
         least = MIN_CLUSTERS if clustered else 2
         if units < least:

@@ -236,15 +236,14 @@ def taken_at(number: NDArray[np.integer], wanted: int) -> Floats:
 #
 # Every split sets k baseline members against k others: for compression these are compressed, for
 # retraining they are baseline members too. Where compressed members descend from baseline ones,
-# the
-# children of a split's second half stand where that half stands for retraining: nobody is compared
-# with a parent, and the two comparisons differ in nothing but the compression of one side.
+# the children of a split's second half stand where that half stands for retraining: nobody is
+# compared with a parent, and the two comparisons differ in nothing but the compression of one side.
 
 LEFT_OUT_SPLITS = 100  # of the remaining members, for every unit left out
 MOST_COMPARED = 10**8  # (split, example) pairs held at a time, beyond which there are fewer splits
 FEWEST_SPLITS = 10
 
-COMPRESSED, RETRAINED = 0, 1
+SIDES = COMPRESSED, RETRAINED = 0, 1
 
 
 @dataclass(frozen=True)
@@ -354,13 +353,10 @@ def _sides(
             else rng.permutation(len(units.compressed))[: units.size]
         )
         sides[0, i, dense[here]] = True
-        sides[1, i, [_one_of(units.compressed[u], rng) for u in standing]] = True
+        for children in (units.compressed[u] for u in standing):
+            sides[1, i, children[0] if len(children) == 1 else rng.choice(children)] = True
         sides[2, i, dense[there]] = True
     return sides[0], sides[1], sides[2]
-
-
-def _one_of(children: Sequence[int], rng: np.random.Generator) -> int:
-    return children[0] if len(children) == 1 else int(rng.choice(np.array(children)))
 
 
 # The odds ratios of a part among exemplars of compression and of retraining, and their ratio.
@@ -478,35 +474,24 @@ def odds_ratios(rates: Rates, cut: int, inside: NDArray[np.bool_], sampled: Samp
     here = inside[sampled.live]
     n_in, n_out = float(inside.sum()), float((~inside).sum())
     n_within, n_without, repeated = sampled.sizes(inside)
-
-    def both(of: Floats) -> tuple[Floats, Floats]:
-        """Exemplars inside and outside, (..., 2)."""
-        chosen = of[..., cut, :].astype(np.float64)
-        return (chosen * here).sum(axis=-1), (chosen * ~here).sum(axis=-1)
-
-    counts = both(rates.mean)
-    near = [
-        linear(float(counts[0][q]), n_in, float(counts[1][q]), n_out)
-        for q in (COMPRESSED, RETRAINED)
-    ]
-
-    def moved(of: Floats) -> Floats:
-        chosen = of[..., cut, :].astype(np.float64)
+    near: list[Linear] = []
+    values, moved = [], []
+    for rate in (rates.mean, *rates.left_out):
+        chosen = rate[..., cut, :].astype(np.float64)
+        a, c = (chosen * here).sum(axis=-1), (chosen * ~here).sum(axis=-1)  # exemplars, (..., 2)
+        near = near or [linear(float(a[q]), n_in, float(c[q]), n_out) for q in SIDES]
+        values.append(log_odds_ratio(a, n_in, c, n_out))
         within, without = sampled.sums(chosen * here), sampled.sums(chosen * ~here)
-        return np.stack(
-            [
-                influences(near[q], within[..., q, :], n_within, without[..., q, :], n_without)
-                for q in (COMPRESSED, RETRAINED)
-            ],
-            axis=-2,
-        )
-
-    removed = [both(of) for of in rates.left_out]
+        sides = [
+            influences(near[q], within[..., q, :], n_within, without[..., q, :], n_without)
+            for q in SIDES
+        ]
+        moved.append(np.stack(sides, axis=-2))
     return OddsRatios(
-        value=log_odds_ratio(counts[0], n_in, counts[1], n_out),
-        left_out=tuple(log_odds_ratio(a, n_in, c, n_out) for a, c in removed),
-        influence=moved(rates.mean),
-        left_out_influence=tuple(moved(of) for of in rates.left_out),
+        value=values[0],
+        left_out=tuple(values[1:]),
+        influence=moved[0],
+        left_out_influence=tuple(moved[1:]),
         pseudo=np.array([one.pseudo for one in near]),
         repeated=repeated,
     )

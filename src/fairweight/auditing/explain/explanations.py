@@ -83,18 +83,14 @@ class ExplainRequest:
 
 @dataclass
 class _Tables:
+    """What was made so far, by the name of its table, and what is to be said of it."""
+
     parts: dict[str, list[pd.DataFrame]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def add(self, name: str, table: pd.DataFrame) -> None:
         self.parts.setdefault(name, []).append(table)
         self.notes += [str(note) for note in table.attrs.get("notes", ())]
-
-    def joined(self) -> dict[str, pd.DataFrame]:
-        made = {name: stacked(tables) for name, tables in self.parts.items()}
-        for table in made.values():
-            table.attrs.clear()  # notes stand in the result, and attrs are not written anywhere
-        return made
 
 
 def explained(
@@ -106,28 +102,35 @@ def explained(
     steps = len(parts) * len(tasks)
     per_task = replace(asked, gallery=max(1, asked.gallery // max(1, len(tasks))))
     for number, answers in enumerate(tasks):
-        properties = _measured(answers, asked, parts)
+        properties: Mapping[str, Any] = {}
+        if asked.measure is not None and {"properties", "individuals", "slices"} & set(parts):
+            properties = asked.measure(answers)
         for place, part in enumerate(parts):
             progress(f"looking for {part}", number * len(parts) + place, steps)
             _LOOK[part](answers, per_task, properties, made)
     if len(tasks) > 1:
-        _over_tasks(result, tasks, made)
+        # What can only be said of several attributes together.
+        made.add("bias_regression", bias_regression(result.results))
+        interrelation = None
+        try:
+            interrelation = label_interrelation({str(t.task): t for t in tasks})
+            made.add("label_interrelation", interrelation)
+        except InputError as error:
+            made.notes.append(f"Label interrelation is undefined: {error}")
+        made.add("attributes", attribute_values(result, interrelation))
     if "classes" in asked.parts:
         progress("looking at classes", steps, steps)
         _classes(result, tasks[0], asked, made)
     if "similarity" in asked.parts:
         _similarity(result, asked, made)
+    tables = {name: stacked(found) for name, found in made.parts.items()}
+    for table in tables.values():
+        table.attrs.clear()  # notes stand in the result, and attrs are not written anywhere
     return replace(
         result,
-        explanations={**result.explanations, **made.joined()},
+        explanations={**result.explanations, **tables},
         notes=tuple(dict.fromkeys((*result.notes, *made.notes))),
     )
-
-
-def _measured(answers: Answers, asked: ExplainRequest, parts: Sequence[str]) -> Mapping[str, Any]:
-    if asked.measure is None or not {"properties", "individuals", "slices"} & set(parts):
-        return {}
-    return asked.measure(answers)
 
 
 def _exemplars(
@@ -213,17 +216,6 @@ def _individuals(
     if asked.images is not None and "tilt" in properties:
         rows = places(answers, asked.images)
         made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
-
-
-def _over_tasks(result: AuditResult, tasks: Sequence[Answers], made: _Tables) -> None:
-    """What can only be said of several attributes together."""
-    made.add("bias_regression", bias_regression(result.results))
-    try:
-        made.add("label_interrelation", label_interrelation({str(t.task): t for t in tasks}))
-    except InputError as error:
-        made.notes.append(f"Label interrelation is undefined: {error}")
-    interrelation = made.parts.get("label_interrelation", [None])[0]
-    made.add("attributes", attribute_values(result, interrelation))
 
 
 def _classes(result: AuditResult, answers: Answers, asked: ExplainRequest, made: _Tables) -> None:

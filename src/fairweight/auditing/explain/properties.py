@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, stdtr, stdtrit
 
 from fairweight.auditing import schema
-from fairweight.auditing.counts.cube import GroupColumn
 from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
 from fairweight.auditing.pairing import pair_members
 from fairweight.auditing.prediction_matrix import Answers
@@ -258,18 +257,38 @@ def example_properties(
 
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
-    asked = _asked(answers, variant)
+    known = {column.name: column for column in answers.columns}
+    for name in columns or ():
+        if name not in known:
+            raise UnknownNameError("The group column", name, list(known))
+    changed = changes(answers, variant)
+    weight = 1.0 if answers.weight is None else answers.weight
+    unit = answers.cluster
+    if unit is None and (changed.n_pairs > 1 or answers.weight is not None):
+        unit = np.arange(answers.n_examples)
+    asked = _Asked(
+        weight * changed.lost,
+        weight * changed.baseline,
+        answers.label.astype(np.int64),
+        unit,
+        answers.cluster is not None,
+    )
     rows = [
         {"property": name, "kind": PER_DEVIATION} | _of_number(asked, values, alpha)
         for name, values in measurements(answers, properties).items()
     ]
-    for column in _chosen(answers, columns):
+    for column in (known[name] for name in (known if columns is None else columns)):
         if len(column.values) > MOST_LEVELS:
             status = f"not_estimable: {len(column.values)} levels"
             rows.append({"property": column.name, "kind": LEVEL} | _nothing(0, status))
             continue
-        for name, inside in _levels(column):
-            rows.append({"property": name, "kind": LEVEL} | _association(asked, inside, alpha))
+        missing = np.array([value is None for value in column.values])[column.code]
+        for place, value in enumerate(column.values):
+            if value is not None:
+                inside = np.where(missing, np.nan, (column.code == place).astype(np.float64))
+                found = _association(asked, inside, alpha)
+                name = level_name(column.name, value)
+                rows.append({"property": name, "kind": LEVEL} | found)
     frame = schema.frame("example_properties", rows)
     frame["variant"] = variant
     frame["p_adjusted"] = benjamini_hochberg(frame["p_value"].to_numpy(np.float64))
@@ -285,40 +304,6 @@ class _Asked:
     label: NDArray[np.integer]
     unit: NDArray[np.int64] | None  # None: single answers, independent
     clustered: bool
-
-
-def _asked(answers: Answers, variant: str) -> _Asked:
-    changed = changes(answers, variant)
-    weight = 1.0 if answers.weight is None else answers.weight
-    unit = answers.cluster
-    if unit is None and (changed.n_pairs > 1 or answers.weight is not None):
-        unit = np.arange(answers.n_examples)
-    return _Asked(
-        weight * changed.lost,
-        weight * changed.baseline,
-        answers.label.astype(np.int64),
-        unit,
-        answers.cluster is not None,
-    )
-
-
-def _chosen(answers: Answers, names: Sequence[str] | None) -> list[GroupColumn]:
-    known = {column.name: column for column in answers.columns}
-    for name in names or ():
-        if name not in known:
-            raise UnknownNameError("The group column", name, list(known))
-    return list(known.values()) if names is None else [known[name] for name in names]
-
-
-def _levels(column: GroupColumn) -> Iterator[tuple[str, Floats]]:
-    """Every level's name with who is in it; NaN where the value is missing."""
-    missing = np.array([value is None for value in column.values])[column.code]
-    for place, value in enumerate(column.values):
-        if value is not None:
-            yield (
-                level_name(column.name, value),
-                np.where(missing, np.nan, (column.code == place).astype(np.float64)),
-            )
 
 
 def _of_number(asked: _Asked, values: Floats, alpha: float) -> Row:

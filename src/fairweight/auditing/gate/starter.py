@@ -164,6 +164,11 @@ def starter_policy(result: AuditResult | None = None, command: str = COMMAND) ->
         for margin in MARGINS
     )
     named = found is None or bool(found.sizes)
+    required = '# require_groups = ["sex=Female", "sex=Male"]'
+    if found is not None:
+        names = "".join(f"  {toml_text(name)},\n" for name in found.sizes)
+        none = "# (the table has no group column)"
+        required = f"require_groups = [\n{names}]" if names else none
     return _TEXT.format(
         command=command if command.isprintable() else COMMAND,
         power=_percent(POWER),
@@ -172,7 +177,7 @@ def starter_policy(result: AuditResult | None = None, command: str = COMMAND) ->
         table=table,
         found="" if found is None else _comments(found),
         min_group_size=_MIN_GROUP_SIZE,
-        require_groups=_required(found),
+        require_groups=required,
         every="Every group of every group column" if named else "The model as a whole",
         by='"group"            ' if named else '"overall"          ',
     )
@@ -183,7 +188,8 @@ def _comments(found: _Found) -> str:
     lines = [f"Churn: {_shown(found.variant)} loses or gains {_percent(found.churn)} of answers."]
     if found.sizes:
         name, n = min(found.sizes.items(), key=lambda item: item[1])
-        best, likely = (_ceiling(likely_margin(n, churn)) for churn in (0.0, found.churn))
+        margins = (likely_margin(n, churn) for churn in (0.0, found.churn))
+        best, likely = (f"{math.ceil(margin * 1e4) / 1e4:g}" for margin in margins)
         lines += [
             f"Smallest of {len(found.sizes):,} groups: {_shown(name)}, {n:,} examples.",
             f"It can certify a margin of {best} at best (identical predictions),",
@@ -196,21 +202,8 @@ def _comments(found: _Found) -> str:
     return "#\n" + "".join(f"# {line}\n" for line in lines)
 
 
-def _required(found: _Found | None) -> str:
-    if found is None:
-        return '# require_groups = ["sex=Female", "sex=Male"]'
-    names = [toml_text(name) for name in found.sizes]
-    if not names:
-        return "# (the table has no group column)"
-    return "require_groups = [\n" + "".join(f"  {name},\n" for name in names) + "]"
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
-
-
-def _ceiling(margin: float) -> str:
-    return f"{math.ceil(margin * 1e4) / 1e4:g}"
 
 
 def _shown(name: str) -> str:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from fairweight.auditing import schema
 from fairweight.auditing.mitigate.curves import (
     Curve,
-    Series,
     columns_of,
     draws_of_units,
     in_orders,
@@ -33,7 +32,7 @@ from fairweight.auditing.mitigate.overrides import (
 )
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.streams import stream
-from fairweight.base.types import Floats, Progress
+from fairweight.base.types import Progress
 from fairweight.errors import InputError
 
 BUDGETS: tuple[float, ...] = tuple(percent / 100 for percent in range(21))
@@ -88,7 +87,12 @@ def override_curves(
     the mean over 20 seeded draws; its interval is the bootstrap of the expectation over all draws.
     """
 
-    asked = _Asked(_checked(budgets), alpha, random_state)
+    given = tuple(float(b) for b in budgets)
+    if not given or given[0] != 0 or list(given) != sorted(set(given)) or given[-1] > 1:
+        raise InputError(
+            f"Budgets must begin with 0, grow, and not exceed 1; given were {list(given)}."
+        )
+    asked = _Asked(given, alpha, random_state)
     rows: list[dict[str, Any]] = []
     same = same_examples(tasks)
     for variant in variants:
@@ -104,15 +108,6 @@ def override_curves(
             for source, pairs in whole.items():
                 rows += _rows(variant, None, source, pairs, tasks[0].n_examples, asked)
     return schema.frame("override_curves", rows)
-
-
-def _checked(budgets: Sequence[float]) -> tuple[float, ...]:
-    given = tuple(float(b) for b in budgets)
-    if not given or given[0] != 0 or list(given) != sorted(set(given)) or given[-1] > 1:
-        raise InputError(
-            f"Budgets must begin with 0, grow, and not exceed 1; given were {list(given)}."
-        )
-    return given
 
 
 def _pairs(
@@ -187,13 +182,23 @@ def _rows(
     beyond = [own.values - other.values for own, other in zip(ordered, expected, strict=True)]
     ends = limits_of_each([*changes, *beyond], asked.alpha)
     for number, own in enumerate(ordered):
-        table = _columns(
-            own,
-            expected[number],
-            at_random[number],
-            (changes[number][0], *ends[number]),
-            ends[len(ordered) + number],
-        )
+        random, change, beyond_ends = at_random[number], ends[number], ends[len(ordered) + number]
+        moved = random - expected[number].values[0]  # from the expectation to the mean of draws
+        columns = {
+            "value": own.values[0],
+            "low": own.low,
+            "high": own.high,
+            "change": changes[number][0],
+            "change_low": change[0],
+            "change_high": change[1],
+            "random": random,
+            "random_low": expected[number].low + moved,
+            "random_high": expected[number].high + moved,
+            "beyond_random": own.values[0] - random,
+            "beyond_low": beyond_ends[0] - moved,
+            "beyond_high": beyond_ends[1] - moved,
+        }
+        table = {name: values.tolist() for name, values in columns.items()}
         n_tasks = n_having([pair.ordered for pair in pairs], own.metric, own.group)
         for place, budget in enumerate(asked.budgets):
             value = table["value"][place]
@@ -213,29 +218,3 @@ def _rows(
                 }
             )
     return rows
-
-
-def _columns(
-    own: Series,
-    expected: Series,
-    random: Floats,
-    change: tuple[Floats, Floats, Floats],
-    beyond: tuple[Floats, Floats],
-) -> dict[str, list[float]]:
-    """The numbers of every budget, by the name of their column."""
-    moved = random - expected.values[0]  # from the expectation to the mean of the draws
-    columns = {
-        "value": own.values[0],
-        "low": own.low,
-        "high": own.high,
-        "change": change[0],
-        "change_low": change[1],
-        "change_high": change[2],
-        "random": random,
-        "random_low": expected.low + moved,
-        "random_high": expected.high + moved,
-        "beyond_random": own.values[0] - random,
-        "beyond_low": beyond[0] - moved,
-        "beyond_high": beyond[1] - moved,
-    }
-    return {name: values.tolist() for name, values in columns.items()}

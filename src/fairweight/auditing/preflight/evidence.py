@@ -134,7 +134,7 @@ def with_choices(found: Sequence[Found]) -> list[Found]:
 
 
 def evidence_frame(found: Sequence[Found]) -> pd.DataFrame:
-
+    """The table that comes with the package, from what was found."""
     return schema.frame("evidence", [asdict(row) for row in found])
 
 
@@ -226,9 +226,8 @@ def rarity(answers: Answers, partition: Partition, alpha: float) -> list[Limited
 # For parts (classes, group levels, attributes): the rank correlation of a score with the loss of
 # accuracy that followed, in excess of everybody else's. The score is taken on one half of the
 # examples and the loss on the other: on the same examples a part in which the dense model was
-# lucky
-# would have low scores *and* lose more. For single examples: the AUC of a score for finding, among
-# those that the dense model has right, the ones that compression loses.
+# lucky would have low scores *and* lose more. For single examples: the AUC of a score for finding,
+# among those that the dense model has right, the ones that compression loses.
 
 FEWEST_LOST = 20  # answers lost, below which a comparison says nothing
 FEWEST_PARTS = 4
@@ -260,16 +259,24 @@ def hindsight(study: str, tasks: Sequence[Answers], *, random_state: int = 0) ->
 def _values(
     tasks: Sequence[Answers], rng: np.random.Generator
 ) -> Iterator[tuple[tuple[str, str, str], float]]:
-    halves = [_half(answers, rng) for answers in tasks]
+    halves = []
+    for answers in tasks:  # a random half of the examples, clusters whole
+        unit = np.arange(answers.n_examples) if answers.cluster is None else answers.cluster
+        halves.append((rng.random(int(unit.max(initial=-1)) + 1) < HALF)[unit])
     for answers, half in zip(tasks, halves, strict=True):
         for variant in answers.variants:
-            lost = _loss(answers, variant)
-            if (lost > 0).sum() < FEWEST_LOST:
+            loss = _loss(answers, variant)
+            if (loss > 0).sum() < FEWEST_LOST:
                 continue
-            yield from _examples(answers, lost)
+            right = answers.correct(answers.baseline).mean(axis=0) > HALF
+            for score, values in risk_scores(answers).items():
+                here = right & ~np.isnan(values)
+                lost = loss[here] > HALF
+                if FEWEST_LOST <= lost.sum() < here.sum():
+                    yield ("example", score, "auc"), placements(values[here], lost).auc
             for level in ("class", "group"):
                 chosen = [p for p in partitions(answers) if p.by == level]
-                for score, value in _parts(answers, chosen, lost, half):
+                for score, value in _parts(answers, chosen, loss, half):
                     yield (level, score, "rank_correlation"), value
     if len(tasks) >= FEWEST_PARTS:
         for score, value in _attributes(tasks, halves):
@@ -281,15 +288,6 @@ def _loss(answers: Answers, variant: str) -> Floats:
     before = answers.correct(answers.baseline).mean(axis=0)
     loss: Floats = before - answers.correct(variant).mean(axis=0)
     return loss
-
-
-def _examples(answers: Answers, loss: Floats) -> Iterator[tuple[tuple[str, str, str], float]]:
-    right = answers.correct(answers.baseline).mean(axis=0) > HALF
-    for name, score in risk_scores(answers).items():
-        here = right & ~np.isnan(score)
-        lost = loss[here] > HALF
-        if FEWEST_LOST <= lost.sum() < here.sum():
-            yield ("example", name, "auc"), placements(score[here], lost).auc
 
 
 def _parts(
@@ -362,22 +360,12 @@ def _attributes(
 
 def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
     """Spearman's, with ties at their mean rank; NaN for few parts, or where a side is constant."""
-    from scipy.stats import rankdata
-
     if len(pairs) < FEWEST_PARTS:
         return float("nan")
-    first, second = (rankdata(side) for side in zip(*pairs, strict=True))
+    first, second = (pd.Series(side).rank().to_numpy() for side in zip(*pairs, strict=True))
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return float("nan")
     return float(np.corrcoef(first, second)[0, 1])
-
-
-def _half(answers: Answers, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """A random half of the examples, clusters whole."""
-    unit = np.arange(answers.n_examples) if answers.cluster is None else answers.cluster
-    drawn = rng.random(int(unit.max(initial=-1)) + 1) < HALF
-    half: NDArray[np.bool_] = drawn[unit]
-    return half
 
 
 def _of_one_member(answers: Answers) -> Answers:

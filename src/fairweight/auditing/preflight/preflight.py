@@ -30,7 +30,6 @@ from fairweight.auditing.preflight.evidence import (
 )
 from fairweight.auditing.vocabulary import joined, of_answers
 from fairweight.base.files import atomic_directory
-from fairweight.base.types import Floats
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.align import align
 from fairweight.tables.spec import TableSpec
@@ -127,11 +126,19 @@ def preflight(
         found = support(evidence, row["by"], members, row["score"])
         row |= {"evidence": found.value, "n_studies": found.n_studies}
         row |= {"evidence_low": found.low, "evidence_high": found.high}
-        row |= _verdict(row, found)
+        row["verdict"] = AT_RISK if row["excess_low"] > 0 else NOT_HIGHER
+        if row["status"] != "ok" or found.reason:
+            row["verdict"] = CANNOT_TELL
+        if row["status"] == "ok" and found.reason:
+            row["status"] = found.reason
     parts = schema.frame("preflight", rows)
     known = {level: list(parts.loc[parts["by"] == level, "score"].unique()) for level in LEVELS[:3]}
-    scores = list(risk_scores(tasks[0]))
-    known["example"] = [name for name in scores if _differs(tasks, name)]
+    scores = [risk_scores(answers) for answers in tasks]
+    known["example"] = [  # scores that tell any two examples of a task apart
+        name
+        for name in scores[0]
+        if any(len(np.unique(s[name][~np.isnan(s[name])])) > 1 for s in scores if name in s)
+    ]
     chosen = {
         level: best_score(evidence, level, members, names)
         or next(name for name in UNTRIED if name in names)
@@ -140,7 +147,7 @@ def preflight(
     }
     notes = []
     if not known["example"]:
-        why = "their scores are all equal" if scores else NO_SCORES
+        why = "their scores are all equal" if scores[0] else NO_SCORES
         notes.append(f"Single examples cannot be ranked: {why}.")
     return Preflight(
         parts,
@@ -154,20 +161,6 @@ def preflight(
     )
 
 
-def _differs(tasks: Sequence[Answers], name: str) -> bool:
-    """Whether a score tells any two examples of a task apart."""
-    found = (risk_scores(answers).get(name) for answers in tasks)
-    return any(len(np.unique(s[~np.isnan(s)])) > 1 for s in found if s is not None)
-
-
-def _verdict(row: dict[str, Any], found: Support) -> dict[str, str]:
-    if row["status"] != "ok":
-        return {"verdict": CANNOT_TELL}
-    if found.reason:
-        return {"verdict": CANNOT_TELL, "status": found.reason}
-    return {"verdict": AT_RISK if row["excess_low"] > 0 else NOT_HIGHER}
-
-
 def _attributes(tasks: Sequence[Answers], alpha: float) -> Iterator[dict[str, Any]]:
     """Whole tasks against the mean of the others.
 
@@ -177,14 +170,17 @@ def _attributes(tasks: Sequence[Answers], alpha: float) -> Iterator[dict[str, An
     for name in scores_of_examples(tasks[0]):
         known = [(t, scores_of_examples(t).get(name)) for t in tasks]
         held = [(t, score) for t, score in known if score is not None]
-        means = [_task_mean(t, score, alpha) for t, score in held]
-        strict = [_task_mean(t, score, alpha / len(held)) for t, score in held]
+        means, strict = (
+            [mean_of(score, np.ones(len(score), dtype=bool), t.cluster, a) for t, score in held]
+            for a in (alpha, alpha / len(held))
+        )
         order = _ranks([m.value for m in means])
         for i, (answers, _) in enumerate(held):
             others = strict[:i] + strict[i + 1 :]
             row: dict[str, Any] = {
                 "task": answers.task, "by": "attribute", "group": None, "class": None,
-                "score": name, "n": answers.n_examples, "n_train": _n_train(answers),
+                "score": name, "n": answers.n_examples,
+                "n_train": np.nan if answers.train is None else float(answers.train["n"].sum()),
                 "rank": order[i], "status": "ok",
             }  # fmt: skip
             if not others:
@@ -194,20 +190,12 @@ def _attributes(tasks: Sequence[Answers], alpha: float) -> Iterator[dict[str, An
             yield row | _columns(means[i], beyond(strict[i], _mean_of_means(others)))
 
 
-def _task_mean(answers: Answers, score: Floats, alpha: float) -> Limited:
-    return mean_of(score, np.ones(answers.n_examples, dtype=bool), answers.cluster, alpha)
-
-
 def _mean_of_means(found: Sequence[Limited]) -> Limited:
     k = len(found)
     value = sum(one.value for one in found) / k
     down = np.sqrt(sum((one.value - one.low) ** 2 for one in found)) / k
     up = np.sqrt(sum((one.high - one.value) ** 2 for one in found)) / k
     return Limited(value, value - float(down), value + float(up))
-
-
-def _n_train(answers: Answers) -> float:
-    return np.nan if answers.train is None else float(answers.train["n"].sum())
 
 
 def _parts(
@@ -219,10 +207,15 @@ def _parts(
     present = [i for i in range(levels) if n[i] and not partition.missing[i]]
     sized = sum(n[i] >= min_group for i in present)
     strict = alpha / max(sized, 1)
-    found: dict[str, list[tuple[Limited, Limited]]] = {
-        name: [_against_others(answers, score, partition.code == i, alpha, strict) for i in present]
-        for name, score in scores_of_examples(answers).items()
-    }
+    found: dict[str, list[tuple[Limited, Limited]]] = {}
+    for name, score in scores_of_examples(answers).items():
+        found[name] = []
+        for inside in (partition.code == i for i in present):
+            mean = mean_of(score, inside, answers.cluster, alpha)
+            own, others = (
+                mean_of(score, part, answers.cluster, strict) for part in (inside, ~inside)
+            )
+            found[name].append((mean, beyond(own, others)))
     rare, rare_strict = (rarity(answers, partition, a) for a in (alpha, strict))
     if rare is not None and rare_strict is not None:
         found[RARITY] = [
@@ -233,6 +226,11 @@ def _parts(
     for name, pairs in found.items():
         order = _ranks([mean.value for mean, _ in pairs])
         for place, (i, (mean, excess)) in enumerate(zip(present, pairs, strict=True)):
+            status = "too few examples or clusters" if np.isnan(excess.low) else "ok"
+            if len(present) < 2:
+                status = "every example is in this group"
+            elif n[i] < min_group:
+                status = f"fewer than {min_group} examples"
             yield {
                 **partition.place(i),
                 "task": answers.task,
@@ -240,27 +238,9 @@ def _parts(
                 "n": int(n[i]),
                 "n_train": np.nan if train is None else float(train[i]),
                 "rank": order[place],
-                "status": _status(n, i, len(present), min_group, excess),
+                "status": status,
                 **_columns(mean, excess),
             }
-
-
-def _status(n: Any, level: int, levels: int, min_group: int, excess: Limited) -> str:
-    if levels < 2:
-        return "every example is in this group"
-    if n[level] < min_group:
-        return f"fewer than {min_group} examples"
-    return "too few examples or clusters" if np.isnan(excess.low) else "ok"
-
-
-def _against_others(
-    answers: Answers, score: Floats, inside: Any, alpha: float, strict: float
-) -> tuple[Limited, Limited]:
-    mean = mean_of(score, inside, answers.cluster, alpha)
-    return mean, beyond(
-        mean_of(score, inside, answers.cluster, strict),
-        mean_of(score, ~inside, answers.cluster, strict),
-    )
 
 
 def _columns(mean: Limited, excess: Limited) -> dict[str, float]:

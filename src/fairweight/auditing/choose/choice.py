@@ -26,9 +26,9 @@ from fairweight.auditing.choose.tables import confirmed_frame, frames
 from fairweight.auditing.choose.terms import (
     ChoiceRequest,
     Setting,
-    known_of,
     measured,
     metrics_of,
+    term_values,
 )
 from fairweight.auditing.compare.comparison import TrainingCounts
 from fairweight.auditing.counts import group_by
@@ -53,7 +53,7 @@ from fairweight.tables.spec import TableSpec, sources_of
 
 
 @dataclass(frozen=True)
-class Counted:
+class ChoiceData:
     """Answers of all members, counted, and how they are to be measured."""
 
     cube: Cube
@@ -62,10 +62,10 @@ class Counted:
 
 
 def of_tables(
-    aligned: Aligned, asked: ChoiceRequest, tables: TableSpec, options: AuditOptions
-) -> Counted:
+    aligned: Aligned, request: ChoiceRequest, tables: TableSpec, options: AuditOptions
+) -> ChoiceData:
     """Count aligned tables, with scores where something that is wanted needs them."""
-    scores = _wants_scores(asked, there=group_by.has_scores(aligned), where="the predictions")
+    scores = _wants_scores(request, there=group_by.has_scores(aligned), where="the predictions")
     cube = group_by.count(aligned, scores=scores)
     training = group_by.training_table(aligned, cube.label_classes)
     return _counted(
@@ -87,7 +87,7 @@ def _counted(
     options: AuditOptions,
     training: TrainingCounts | None = None,
     notes: Sequence[str] = (),
-) -> Counted:
+) -> ChoiceData:
     said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=tables.force)]
     setting = Setting(
         baseline=baseline,
@@ -96,11 +96,11 @@ def _counted(
         options=options,
         training=training,
     )
-    return Counted(cube, setting, tuple(said))
+    return ChoiceData(cube, setting, tuple(said))
 
 
-def _wants_scores(asked: ChoiceRequest, *, there: bool, where: str) -> bool:
-    wanted = [term.name for term in asked.terms if needs_scores([term])]
+def _wants_scores(request: ChoiceRequest, *, there: bool, where: str) -> bool:
+    wanted = [term.name for term in request.terms if needs_scores([term])]
     if wanted and not there:
         raise InputError(
             f"'{wanted[0]}' needs scores, and {where} have none; give a table with a score column, "
@@ -133,11 +133,11 @@ class Choice:
 
 
 def choose(
-    counted: Counted,
-    asked: ChoiceRequest,
+    counted: ChoiceData,
+    request: ChoiceRequest,
     variants_table: pd.DataFrame | None = None,
     *,
-    confirm: Counted | None = None,
+    confirm: ChoiceData | None = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Choose among the variants of counted answers, the baseline among them.
@@ -148,38 +148,38 @@ def choose(
         Answers on other examples, on which the choice is looked at again.
     """
     cube, setting = counted.cube, counted.setting
-    found = measured(cube, metrics_of(asked), setting, progress)
-    known, said = known_of(found, asked, variants_table)
+    found = measured(cube, metrics_of(request), setting, progress)
+    known, said = term_values(found, request, variants_table)
     kept = np.ones(len(known.variants), dtype=np.bool_)
-    for requirement in asked.requirements:
+    for requirement in request.requirements:
         kept &= requirement.met(known.of(requirement.term)[0])
     sure, chosen, nearest = None, None, None
     if kept.any():
-        sure = sureness(asked, known, kept, setting.options.random_state)
+        sure = sureness(request, known, kept, setting.options.random_state)
         on = np.flatnonzero(sure.frontier)
-        if asked.weights is not None:
+        if request.weights is not None:
             chosen = known.variants[int(np.where(kept, sure.value, -np.inf).argmax())]
         elif len(on) == 1:  # without a value function: the frontier, where one is alone on it
             chosen = known.variants[int(on[0])]
     else:
-        values = np.stack([known.of(r.term)[0] for r in asked.requirements], axis=1)
-        best, short = nearest_miss(asked.requirements, values)
+        values = np.stack([known.of(r.term)[0] for r in request.requirements], axis=1)
+        best, short = nearest_miss(request.requirements, values)
         missed = {
             r.shown: float(by)
-            for r, value, by in zip(asked.requirements, values[best], short, strict=True)
+            for r, value, by in zip(request.requirements, values[best], short, strict=True)
             if not r.met(value)
         }
         nearest = known.variants[best], missed
-    tables = dict(frames(asked, known, kept, sure, chosen, setting.baseline))
+    tables = dict(frames(request, known, kept, sure, chosen, setting.baseline))
     if confirm is not None:
-        again = measured(confirm.cube, metrics_of(asked), confirm.setting, progress)
-        other, _ = known_of(again, asked, variants_table)
-        tables["choice_confirmed"] = confirmed_frame(asked, other, known, kept)
+        again = measured(confirm.cube, metrics_of(request), confirm.setting, progress)
+        other, _ = term_values(again, request, variants_table)
+        tables["choice_confirmed"] = confirmed_frame(request, other, known, kept)
     return Choice(
         chosen=chosen,
         qualifying=tuple(n for n, ok in zip(known.variants, kept, strict=True) if ok),
         baseline=setting.baseline,
-        asked=asked,
+        asked=request,
         n_examples=cube.n_examples,
         n_confirmed=0 if confirm is None else confirm.cube.n_examples,
         nearest=nearest,
@@ -278,7 +278,7 @@ def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> ChoiceRe
     twice = next((name for name in terms if terms.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"--objective {twice} was given twice; give it once.")
-    asked = ChoiceRequest(
+    request = ChoiceRequest(
         objectives=objectives,
         requirements=tuple(read_requirement(text, columns) for text in wishes.requirements),
         weights=weights_of(objectives, weights),
@@ -287,15 +287,15 @@ def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> ChoiceRe
     margin = wishes.margin
     if margin is not None and not (isfinite(margin) and margin >= 0):
         raise InputError(f"--margin {margin:g} cannot be used; give a number of at least 0.")
-    if asked.weights is None and margin is not None:
+    if request.weights is None and margin is not None:
         raise InputError(
             "--margin says how far from the best a variant may be, and several objectives "
             "without weights have no single best; give --worth too, or leave --margin out."
         )
     bounded = len(objectives) == 1 and is_bounded(objectives[0].term)
-    if asked.weights is not None and margin is None and bounded:
-        margin = MARGIN * float(asked.weights[0])
-    return replace(asked, margin=margin)
+    if request.weights is not None and margin is None and bounded:
+        margin = MARGIN * float(request.weights[0])
+    return replace(request, margin=margin)
 
 
 def choice_from(
@@ -332,21 +332,21 @@ def choice_from(
         if cubes:
             beside = models_beside_cubes(tables)
             models = None if beside is None else beside[0]
-            asked = read_wishes(wishes, models)
-            _wants_scores(asked, there=False, where="cubes")
+            request = read_wishes(wishes, models)
+            _wants_scores(request, there=False, where="cubes")
             found = _counted(*read_chosen_cubes(cubes, tables), tables, options)
         else:
             aligned = opened.enter_context(align(tables))
             models = aligned.variants_table
-            asked = read_wishes(wishes, models)
-            found = of_tables(aligned, asked, tables, options)
-        if (confirm is not None or confirm_share is not None) and not metrics_of(asked):
+            request = read_wishes(wishes, models)
+            found = of_tables(aligned, request, tables, options)
+        if (confirm is not None or confirm_share is not None) and not metrics_of(request):
             raise InputError(
                 "--confirm and --confirm-share look at metrics again, and there is none among the "
                 "objectives and requirements; add one (--require 'accuracy>=0.9'), or leave them "
                 "out."
             )
-        held: Counted | None = None
+        held: ChoiceData | None = None
         if confirm is not None:
             again = replace(
                 tables,
@@ -361,10 +361,10 @@ def choice_from(
                     f"--confirm has no predictions of '{lacking[0]}'; give the same variants there."
                 )
             said = compare_rows(aligned, other)
-            held = of_tables(other, asked, again, options)
+            held = of_tables(other, request, again, options)
             found = replace(found, notes=(*found.notes, *said))
         elif confirm_share is not None:
             rng = stream(options.random_state, "choose", "confirm")
             own, out = split(found.cube, confirm_share, rng)
             found, held = replace(found, cube=own), replace(found, cube=out)
-        return choose(found, asked, models, confirm=held, progress=progress)
+        return choose(found, request, models, confirm=held, progress=progress)

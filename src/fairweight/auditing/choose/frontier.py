@@ -15,7 +15,7 @@ from fairweight.auditing.choose.prior import (
     Posterior,
     posterior,
 )
-from fairweight.auditing.choose.terms import ChoiceRequest, Known
+from fairweight.auditing.choose.terms import ChoiceRequest, TermValues
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
 
@@ -165,19 +165,19 @@ class Sureness:
 
 
 def sureness(
-    asked: ChoiceRequest, known: Known, kept: NDArray[np.bool_], random_state: int
+    request: ChoiceRequest, known: TermValues, kept: NDArray[np.bool_], random_state: int
 ) -> Sureness:
     """Everything about those that qualify; the prior is over all candidates."""
     points, raw = [], []
-    for objective in asked.objectives:
+    for objective in request.objectives:
         values, replicates = (objective.oriented(part) for part in known.of(objective.term))
         points.append(values)
         raw.append(replicates)
     at, replicated = np.stack(points, axis=-1), np.stack(raw, axis=-1)
-    noisy = np.array([objective.term.noisy for objective in asked.objectives])
+    noisy = np.array([objective.term.noisy for objective in request.objectives])
     shapes = FOR_BEST if noisy.sum() == 1 else FOR_FRONTIER
     truths = []
-    for objective, values, replicates in zip(asked.objectives, points, raw, strict=True):
+    for objective, values, replicates in zip(request.objectives, points, raw, strict=True):
         if objective.term.noisy:
             rng = stream(random_state, "choose", "posterior", objective.name)
             truths.append(posterior(values, replicates, rng, shapes).draws)
@@ -199,24 +199,24 @@ def sureness(
         frequency_frontier=spread(frontier(replicated[:, kept]).mean(axis=0)),
         value=np.full(len(kept), np.nan),
     )
-    if asked.weights is None:
+    if request.weights is None:
         return made
-    value, value_draws = at @ asked.weights, replicated @ asked.weights
+    value, value_draws = at @ request.weights, replicated @ request.weights
     truth = distance = Posterior(value_draws, value)
     if noisy.any():
-        weights = np.where(noisy, asked.weights, 0.0)  # the prior is over values; costs are known
-        costs, part = at @ (asked.weights - weights), (at @ weights, replicated @ weights)
+        weights = np.where(noisy, request.weights, 0.0)  # the prior is over values; costs are known
+        costs, part = at @ (request.weights - weights), (at @ weights, replicated @ weights)
         rng = stream(random_state, "choose", "posterior", "value")
         found = posterior(*part, rng, FOR_BEST)
         truth = Posterior(found.draws + costs, found.mean + costs)
-        if asked.margin is not None:
+        if request.margin is not None:
             rng = stream(random_state, "choose", "posterior", "distance")
             found = posterior(*part, rng, FOR_DISTANCE)
             distance = Posterior(found.draws + costs, found.mean + costs)
     best = share_best(truth.draws[:, kept])
     near = np.full(len(best), np.nan)
-    if asked.margin is not None:  # the best is near itself
-        near = np.maximum(share_near(distance.draws[:, kept], asked.margin), best)
+    if request.margin is not None:  # the best is near itself
+        near = np.maximum(share_near(distance.draws[:, kept], request.margin), best)
     return replace(
         made,
         value=value,

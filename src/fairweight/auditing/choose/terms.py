@@ -41,7 +41,7 @@ from fairweight.specs.audit import AuditOptions
 
 @dataclass(frozen=True)
 class ScoredTerm:
-    """A statistic of scores, and which of its slices was asked for."""
+    """A statistic of scores, and which of its slices was request for."""
 
     statistic: Statistic
     table: int
@@ -70,7 +70,7 @@ class ScoredTerms:
         p = probabilities(c)
         statistics = (*score_statistics(c, p), *flag_statistics(c, p))
         places = [grouping for kind in KINDS for grouping in groupings_of(c, kind)]
-        self._terms = []
+        self.terms: list[ScoredTerm] = []
         for term in terms:
             own = [s for s in statistics if s.metric == term.metric]
             tables = [(s, i) for s in own for i in range(len(s.kinds))]
@@ -88,20 +88,13 @@ class ScoredTerms:
             if not here:
                 known = [place for place, _ in found if place]
                 raise UnknownNameError("The place", term.place, known)
-            self._terms.append(here[0])
+            self.terms.append(here[0])
 
     def of_members(self, draws: NDArray[Any]) -> list[Floats]:
         """Every term's value of every member, (R, M), for drawn items (R, items)."""
         times = np.ascontiguousarray(draws.T, dtype=np.float64)
         size = self._size @ times
-        return [term.of_members(times, size) for term in self._terms]
-
-    def corrections(self, observed: Sequence[Floats]) -> list[Floats | float]:
-        """What binning took from the members' values on the data."""
-        return [
-            0.0 if (exact := term.statistic.exact) is None else exact[:, term.row] - binned[0]
-            for term, binned in zip(self._terms, observed, strict=True)
-        ]
+        return [term.of_members(times, size) for term in self.terms]
 
 
 MOST_UNDEFINED = 0.05  # share of replicates without a value above which there is none at all
@@ -170,6 +163,7 @@ def measured(
 
 
 def _baseline_first(cube: Cube, baseline: str) -> Cube:
+    """The cube with the baseline's members in front."""
     own = cube.member_indices(baseline)
     order = [*own, *(m for m in range(len(cube.members)) if m not in set(own))]
     scores = cube.scores
@@ -227,9 +221,10 @@ class _Task:
         self.correction = np.zeros((1, len(share), len(terms)))
         if self._scored is not None:
             times = self.multiplicity[None, :].astype(float)
-            lacking = self._scored.corrections(self._scored.of_members(times))
-            for i, moved in zip(scored, lacking, strict=True):
-                self.correction[0, :, i] = share @ (np.zeros(share.shape[1]) + moved)
+            binned = self._scored.of_members(times)
+            for i, term, values in zip(scored, self._scored.terms, binned, strict=True):
+                if (exact := term.statistic.exact) is not None:  # what binning took of the values
+                    self.correction[0, :, i] = share @ (exact[:, term.row] - values[0])
 
     def values(self, draws: NDArray[Any]) -> Floats:
         """(R, V, K) for drawn items (R, items); NaN where a term has no value in this task."""
@@ -327,7 +322,7 @@ def _defined(values: Floats, drawn: Floats) -> tuple[Floats, Floats]:
     return kept, filled
 
 
-# What was asked, and what is known of every candidate: metrics and costs side by side.
+# What was request, and what is known of every candidate: metrics and costs side by side.
 
 
 @dataclass(frozen=True)
@@ -348,7 +343,7 @@ class ChoiceRequest:
 
 
 @dataclass(frozen=True)
-class Known:
+class TermValues:
     """The terms of all candidates, on the data and in replicates."""
 
     variants: tuple[str, ...]
@@ -362,26 +357,26 @@ class Known:
         return self.values[:, at], self.replicates[:, :, at]
 
 
-def metrics_of(asked: ChoiceRequest) -> list[Term]:
+def metrics_of(request: ChoiceRequest) -> list[Term]:
     """The terms that examples are needed for."""
-    return [term for term in asked.terms if term.noisy]
+    return [term for term in request.terms if term.noisy]
 
 
-def known_of(
-    found: MeasuredTerms, asked: ChoiceRequest, table: pd.DataFrame | None
-) -> tuple[Known, list[str]]:
+def term_values(
+    found: MeasuredTerms, request: ChoiceRequest, table: pd.DataFrame | None
+) -> tuple[TermValues, list[str]]:
     """Metrics and costs side by side, of the variants that have every objective."""
-    for name in asked.excluded:
+    for name in request.excluded:
         if name not in found.variants:
             raise UnknownNameError("The variant of --exclude", name, found.variants)
-    keep = np.array([name not in asked.excluded for name in found.variants])
+    keep = np.array([name not in request.excluded for name in found.variants])
     if not keep.any():
         raise InputError("--exclude leaves no variant to choose from; exclude fewer.")
     names = [name for name, kept in zip(found.variants, keep, strict=True) if kept]
-    values = np.empty((len(names), len(asked.terms)))
-    replicates = np.empty((len(found.replicates), len(names), len(asked.terms)))
-    metrics = metrics_of(asked)
-    for i, term in enumerate(asked.terms):
+    values = np.empty((len(names), len(request.terms)))
+    replicates = np.empty((len(found.replicates), len(names), len(request.terms)))
+    metrics = metrics_of(request)
+    for i, term in enumerate(request.terms):
         if term.column is not None and table is not None:
             values[:, i] = costs(table, term.column, names)
             replicates[:, :, i] = values[:, i]
@@ -391,11 +386,11 @@ def known_of(
             replicates[:, :, i] = found.replicates[:, keep, at]
     whole = np.asarray(np.isfinite(values).all(axis=1))
     if not whole.any():
-        lost = asked.terms[int(np.isnan(values).all(axis=0).argmax())].name
+        lost = request.terms[int(np.isnan(values).all(axis=0).argmax())].name
         raise InputError(f"'{lost}' has no value for any variant; choose by something else.")
     notes = []
     if not whole.all():
         left = [name for name, kept in zip(names, whole, strict=True) if not kept]
         notes.append(f"Left out, because a number is undefined for them: {', '.join(left)}.")
     kept_names = tuple(name for name, kept in zip(names, whole, strict=True) if kept)
-    return Known(kept_names, asked.terms, values[whole], replicates[:, whole]), notes
+    return TermValues(kept_names, request.terms, values[whole], replicates[:, whole]), notes

@@ -26,6 +26,7 @@ from fairweight.auditing.exemplars.odds import (
     RATIO,
     RETRAINING,
     Definition,
+    OddsRows,
     Rates,
     Sampled,
     influences,
@@ -34,7 +35,6 @@ from fairweight.auditing.exemplars.odds import (
     log_odds_ratio,
     odds_ratios,
     retrained_rates,
-    units_of,
 )
 from fairweight.auditing.exemplars.selection import Key
 from fairweight.auditing.exemplars.votes import TieRule
@@ -164,7 +164,6 @@ def enrichment(
     population (status: may reflect difficulty alone), and without an interval below 5 baseline or
     3 compressed members. Examples count once each, whatever their weight.
     """
-
     parts = partitions(answers)
     rows: list[dict[str, Any]] = []
     base = answers.rows(answers.baseline)
@@ -179,7 +178,12 @@ def enrichment(
         live = np.flatnonzero((prediction != prediction[0]).any(axis=0))
         sampled = Sampled(live, answers.n_examples, answers.cluster)
         lineage = parents(answers.variants_table)
-        units = units_of(pair_members(answers.members[base], answers.members[own], lineage))
+        pairing = pair_members(answers.members[base], answers.members[own], lineage)
+        units = OddsRows(
+            tuple(int(np.flatnonzero(row)[0]) for row in pairing.first),
+            tuple(tuple(int(m) for m in np.flatnonzero(row)) for row in pairing.second),
+            pairing.paired,
+        )
         compared = [one for one in definitions if one.kind in OF_POPULATIONS]
         rates, reason = None, ""
         if len(units.dense) < 2:

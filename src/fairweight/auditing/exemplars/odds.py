@@ -16,7 +16,7 @@ from fairweight.auditing.exemplars.retraining import votes_of_draws
 from fairweight.auditing.exemplars.votes import TieRule, distinct_answers, modal, scale_of, taxicab
 from fairweight.auditing.intervals.proportion import wilson
 from fairweight.auditing.intervals.units import Term, TwoWay, two_way
-from fairweight.auditing.pairing import MOST_SPLITS, Pairing, matched_size, splits
+from fairweight.auditing.pairing import MOST_SPLITS, matched_size, splits
 from fairweight.auditing.prediction_matrix import Answer
 from fairweight.base.types import Floats
 
@@ -287,13 +287,6 @@ class Rates:
 
     mean: Floats
     left_out: tuple[Floats, ...]
-
-
-def units_of(pairing: Pairing) -> OddsRows:
-    """The units of a pairing: rows are those of its weights."""
-    dense = tuple(int(np.flatnonzero(row)[0]) for row in pairing.first)
-    compressed = tuple(tuple(int(m) for m in np.flatnonzero(row)) for row in pairing.second)
-    return OddsRows(dense, compressed, pairing.paired)
 
 
 def retrained_rates(

@@ -171,7 +171,6 @@ def risk(
     of, so it describes these models; what a score is worth on other data is the evidence of the
     pre-flight check.
     """
-
     scores = risk_scores(answers)
     rows = []
     for variant in answers.variants:

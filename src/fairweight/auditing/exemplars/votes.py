@@ -50,7 +50,7 @@ def count_votes(first: Answer, second: Answer) -> Votes:
             [_number(np.equal(side, c, out=room[: len(side)]), kind) for c in range(last + 1)]
             for side in (first, second)
         ]
-        return Votes(list(range(last + 1)), *counts, len(first), len(second))
+        return Votes(list(range(last + 1)), counts[0], counts[1], len(first), len(second))
     votes = Votes([], [], [], len(first), len(second))
     n = first.shape[1]
     for place, answer, given in distinct_answers(np.concatenate([first, second])):

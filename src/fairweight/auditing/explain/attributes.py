@@ -140,7 +140,6 @@ def _side(
 
 def _interrelation(table: pd.DataFrame, whose: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """Means over members, of every attribute and over all of them."""
-
     rows = []
     for variant, known in whose.items():
         own = table[table["variant"] == variant]
@@ -169,7 +168,6 @@ def label_interrelation(tasks: Mapping[str, Answers]) -> pd.DataFrame:
     labels: what a model without errors would show. In [0, 1]; NaN where an attribute is always
     predicted alike. Needs two attributes with two classes each, on the same examples.
     """
-
     rows: list[dict[str, Any]] = []
     answers = list(tasks.values())
     if len(answers) < 2:
@@ -181,9 +179,9 @@ def label_interrelation(tasks: Mapping[str, Answers]) -> pd.DataFrame:
                 f"Label interrelation needs two classes per attribute; '{task}' has "
                 f"{own.n_label_classes}."
             )
-        ids = first.example_id, own.example_id
-        unlike = not any(one is None for one in ids) and not np.array_equal(*ids)
-        if unlike or own.n_examples != first.n_examples:
+        ids, others = first.example_id, own.example_id
+        alike = ids is None or others is None or np.array_equal(ids, others)
+        if own.n_examples != first.n_examples or not alike:
             raise InputError(
                 f"Label interrelation needs all attributes on the same examples; those of '{task}' "
                 "are others."
@@ -259,7 +257,6 @@ def bias_regression(results: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFra
     dense ones draws the slope towards 0. An association: nothing here says that one is the cause
     of the other. Undefined with fewer than 3 attributes, or where the dense values are all equal.
     """
-
     rows = results[(results["metric"] == METRIC) & (results["scope"].fillna("model") == "model")]
     found = []
     for variant in dict.fromkeys(results["variant"]):

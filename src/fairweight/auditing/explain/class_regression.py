@@ -18,7 +18,6 @@ from fairweight.auditing.explain.class_models import (
     LOGIT,
     NUMBERS,
     REFERENCES,
-    Codes,
     Design,
     Diagnostics,
     Fitted,
@@ -254,7 +253,11 @@ def explain_classes(
     dropped = int((~complete).sum())
     notes = (f"{dropped:,} rows with a missing value take no part",) if dropped else ()
     rows = in_row_order(class_rows.assign(row=class_rows.index)[complete])
-    n, root, of_class = len(rows), _codes(rows, "root"), _codes(rows, "dataset", "class")
+    n = len(rows)
+    root, of_class = (
+        np.asarray(rows.groupby(names, sort=True).ngroup(), dtype=np.intp)
+        for names in (["root"], ["dataset", "class"])
+    )
     n_roots = int(root.max(initial=-1)) + 1
     if not n:
         return _nothing("no row is without missing values", n, n_roots, notes)
@@ -293,11 +296,6 @@ def explain_classes(
         fits=schema.frame("class_fits", summaries, more=_DIAGNOSTICS),
         residuals=schema.frame("class_residuals", residuals),
     )
-
-
-def _codes(rows: pd.DataFrame, *names: str) -> Codes:
-    codes: Any = rows.groupby(list(names), sort=True).ngroup()
-    return np.asarray(codes, dtype=np.intp)
 
 
 def _nothing(reason: str, n: int, n_roots: int, notes: tuple[str, ...]) -> ClassExplanation:

@@ -248,7 +248,6 @@ def class_covariates(
     0     a   0.166667            0.0
     1     b  -0.166667            1.0
     """
-
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or not images.size:
         raise InputError(
             f"images are {images.dtype} of shape {images.shape}; give at least one image, uint8 of "

@@ -94,17 +94,17 @@ class _Tables:
 
 
 def explained(
-    result: AuditResult, tasks: Sequence[Answers], asked: ExplainRequest, progress: Progress
+    result: AuditResult, tasks: Sequence[Answers], request: ExplainRequest, progress: Progress
 ) -> AuditResult:
-    """The result with the tables of what was asked for, and their notes."""
+    """The result with the tables of what was request for, and their notes."""
     made = _Tables()
-    parts = [part for part in _LOOK if part in asked.parts]
+    parts = [part for part in _LOOK if part in request.parts]
     steps = len(parts) * len(tasks)
-    per_task = replace(asked, gallery=max(1, asked.gallery // max(1, len(tasks))))
+    per_task = replace(request, gallery=max(1, request.gallery // max(1, len(tasks))))
     for number, answers in enumerate(tasks):
         properties: Mapping[str, Any] = {}
-        if asked.measure is not None and {"properties", "individuals", "slices"} & set(parts):
-            properties = asked.measure(answers)
+        if request.measure is not None and {"properties", "individuals", "slices"} & set(parts):
+            properties = request.measure(answers)
         for place, part in enumerate(parts):
             progress(f"looking for {part}", number * len(parts) + place, steps)
             _LOOK[part](answers, per_task, properties, made)
@@ -118,11 +118,11 @@ def explained(
         except InputError as error:
             made.notes.append(f"Label interrelation is undefined: {error}")
         made.add("attributes", attribute_values(result, interrelation))
-    if "classes" in asked.parts:
+    if "classes" in request.parts:
         progress("looking at classes", steps, steps)
-        _classes(result, tasks[0], asked, made)
-    if "similarity" in asked.parts:
-        _similarity(result, asked, made)
+        _classes(result, tasks[0], request, made)
+    if "similarity" in request.parts:
+        _similarity(result, request, made)
     tables = {name: stacked(found) for name, found in made.parts.items()}
     for table in tables.values():
         table.attrs.clear()  # notes stand in the result, and attrs are not written anywhere
@@ -134,13 +134,13 @@ def explained(
 
 
 def _exemplars(
-    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
     found = find(
         answers,
-        percentiles=asked.percentiles,
-        random_state=asked.random_state,
-        alpha=asked.alpha,
+        percentiles=request.percentiles,
+        random_state=request.random_state,
+        alpha=request.alpha,
     )
     made.add("exemplar_counts", found.counts)
     made.add("exemplar_accuracy", found.accuracy)
@@ -150,27 +150,25 @@ def _exemplars(
     made.notes += found.notes
     made.add(
         "enrichment",
-        enrichment(answers, found.masks, alpha=asked.alpha, random_state=asked.random_state),
+        enrichment(answers, found.masks, alpha=request.alpha, random_state=request.random_state),
     )
-    made.add("risk", risk(answers, found.masks, alpha=asked.alpha))
-    if asked.images is not None:
+    made.add("risk", risk(answers, found.masks, alpha=request.alpha))
+    if request.images is not None:
         modal = {v: found.masks[v, "modal", None] for v in answers.variants}
-        rows = places(answers, asked.images)
-        made.add(
-            "exemplar_images",
-            exemplar_images(
-                answers, found.rows, modal, asked.images, rows, asked.random_state, asked.gallery
-            ),
+        rows, seed = places(answers, request.images), request.random_state
+        images = exemplar_images(
+            answers, found.rows, modal, request.images, rows, seed, request.gallery
         )
+        made.add("exemplar_images", images)
 
 
 def _slices(
-    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
     with_images = replace(answers, numbers={**answers.numbers, **properties})
     for variant in answers.variants:
         table = find_slices(
-            with_images, variant, alpha=asked.alpha, random_state=asked.random_state
+            with_images, variant, alpha=request.alpha, random_state=request.random_state
         )
         named = [f"{variant}: {note}" for note in table.attrs.get("notes", ())]
         made.notes += named
@@ -179,7 +177,7 @@ def _slices(
 
 
 def _properties(
-    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
     if not (properties or answers.numbers or answers.columns):
         made.notes.append(
@@ -189,14 +187,14 @@ def _properties(
     for variant in answers.variants:
         made.add(
             "example_properties",
-            example_properties(answers, variant, properties, alpha=asked.alpha),
+            example_properties(answers, variant, properties, alpha=request.alpha),
         )
 
 
 def _individuals(
-    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
-    if asked.by == "cluster" and answers.cluster is None:
+    if request.by == "cluster" and answers.cluster is None:
         made.notes.append(
             "Individuals were not looked at: no column says whose an example is (--cluster)."
         )
@@ -205,30 +203,30 @@ def _individuals(
         table = individuals(
             answers,
             variant,
-            by=asked.by,
-            group=asked.group,
+            by=request.by,
+            group=request.group,
             properties=properties,
-            alpha=asked.alpha,
+            alpha=request.alpha,
         )
         made.add("individuals", table)
         if properties or answers.numbers:
             made.add("individual_fits", individual_fits(table))
-    if asked.images is not None and "tilt" in properties:
-        rows = places(answers, asked.images)
-        made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
+    if request.images is not None and "tilt" in properties:
+        rows = places(answers, request.images)
+        made.add("tilt_example", tilt_example(answers, properties["tilt"], request.images, rows))
 
 
-def _classes(result: AuditResult, answers: Answers, asked: ExplainRequest, made: _Tables) -> None:
-    if asked.covariates is None:
+def _classes(result: AuditResult, answers: Answers, request: ExplainRequest, made: _Tables) -> None:
+    if request.covariates is None:
         made.notes.append(
             "Classes were not explained: their imbalance and entropy are measured on the training "
             "images (--dataset)."
         )
         return
-    known = asked.covariates
+    known = request.covariates
     try:
         rows = class_rows([result], known(answers) if callable(known) else known)
-        found = explain_classes(rows, alpha=asked.alpha, random_state=asked.random_state)
+        found = explain_classes(rows, alpha=request.alpha, random_state=request.random_state)
     except InputError as error:
         made.notes.append(f"Classes were not explained: {error}")
         return
@@ -238,7 +236,7 @@ def _classes(result: AuditResult, answers: Answers, asked: ExplainRequest, made:
     made.add("class_residuals", found.residuals)
 
 
-def _similarity(result: AuditResult, asked: ExplainRequest, made: _Tables) -> None:
+def _similarity(result: AuditResult, request: ExplainRequest, made: _Tables) -> None:
     points = similarity_points(result)
     if points.empty:
         made.notes.append(
@@ -247,7 +245,7 @@ def _similarity(result: AuditResult, asked: ExplainRequest, made: _Tables) -> No
         )
         return
     made.add("similarity_points", points)
-    made.add("similarity", similarity(points, alpha=asked.alpha))
+    made.add("similarity", similarity(points, alpha=request.alpha))
 
 
 _LOOK: dict[str, Callable[[Answers, ExplainRequest, Mapping[str, Any], _Tables], None]] = {

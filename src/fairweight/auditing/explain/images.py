@@ -132,7 +132,6 @@ def exemplar_images(
         So many different exemplars to look through, of all variants in turn: small, and the modal
         ones first.
     """
-
     assert answers.example_id is not None
     place = {str(name): i for i, name in enumerate(answers.example_id.tolist())}
     made: list[dict[str, Any]] = []
@@ -187,7 +186,6 @@ def tilt_example(
     answers: Answers, tilts: NDArray[np.float64], images: Images, rows: NDArray[Any]
 ) -> pd.DataFrame:
     """The table `tilt_example`: one clearly tilted image and its line."""
-
     assert answers.example_id is not None
     size = np.abs(tilts)
     known = np.flatnonzero(np.isfinite(size))

@@ -98,7 +98,8 @@ def individuals(
         there = known & ~np.isnan(values)
         total = np.bincount(code[there], values[there], minlength=len(names))
         n = np.bincount(code[there], minlength=len(names))
-        return np.divide(total, n, out=np.full(len(names), np.nan), where=n > 0)
+        found: Floats = np.divide(total, n, out=np.full(len(names), np.nan), where=n > 0)
+        return found
 
     columns: dict[str, object] = {
         "variant": variant,
@@ -224,7 +225,6 @@ def individual_fits(
     accuracies near 1 from 8 or 130 examples scatter differently. The slope is an association
     among these individuals.
     """
-
     own = schema.column_names("individuals")
     offered = [name for name in individuals.columns if name not in own]
     wanted = offered if properties is None else list(properties)

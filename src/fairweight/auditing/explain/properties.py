@@ -254,7 +254,6 @@ def example_properties(
     which fewer than about 5 losses are expected).
     Measured level and power: docs/statistics.md.
     """
-
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
     known = {column.name: column for column in answers.columns}
@@ -266,7 +265,7 @@ def example_properties(
     unit = answers.cluster
     if unit is None and (changed.n_pairs > 1 or answers.weight is not None):
         unit = np.arange(answers.n_examples)
-    asked = _Asked(
+    asked = _RightAnswers(
         weight * changed.lost,
         weight * changed.baseline,
         answers.label.astype(np.int64),
@@ -296,7 +295,7 @@ def example_properties(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _RightAnswers:
     """Examples that the baseline has right, and what became of them."""
 
     lost: Floats  # (n,) share of pairs (times weight) in which the right answer was lost
@@ -306,7 +305,7 @@ class _Asked:
     clustered: bool
 
 
-def _of_number(asked: _Asked, values: Floats, alpha: float) -> Row:
+def _of_number(asked: _RightAnswers, values: Floats, alpha: float) -> Row:
     """The association per standard deviation."""
     there = (asked.right > 0) & ~np.isnan(values)
     if not there.any():
@@ -321,7 +320,7 @@ def _of_number(asked: _Asked, values: Floats, alpha: float) -> Row:
     return found
 
 
-def _association(asked: _Asked, x: Floats, alpha: float) -> Row:
+def _association(asked: _RightAnswers, x: Floats, alpha: float) -> Row:
     there = (asked.right > 0) & ~np.isnan(x)
     x, lost, right = x[there], asked.lost[there], asked.right[there]
     unit = None if asked.unit is None else asked.unit[there]

@@ -16,9 +16,8 @@ from fairweight.base.types import Floats
 
 _STEPS = 5  # nodes of the quadrature along each axis of the hyperparameters
 _FIRST_KAPPA = 30.0  # where the search for the concentration begins
-_FURTHEST = (
-    14.0  # of logits and log κ: beyond it differences of gamma functions are rounding errors
-)
+# Of logits and log κ: beyond it differences of gamma functions are rounding errors.
+_FURTHEST = 14.0
 _WIDEST = 2.0  # standard deviation of a hyperparameter, where the posterior is nearly flat
 _DIFFERENCE = 1e-4  # step of the numerical derivative of the gradient
 _NODES = 160  # equally probable values of each of the two factors of a shift
@@ -59,13 +58,23 @@ def shrink(counts: Floats, contrast: Floats) -> Shrunk:
     beta-binomial or Dirichlet-multinomial one), with a flat prior on π and on 1 / (1 + κ)
     (Christiansen and Morris 1997), which keeps everything defined where nobody lost anything or
     there is one individual, and is overruled by a few dozen individuals. The mixture is summarised
-    by the Dirichlet that has its means and the variance of the contrast. Not
-    a normal approximation with p(1 − p) / n, which covers 51 %.
+    by the Dirichlet that has its means and the variance of the contrast. A normal approximation
+    with p(1 − p) / n would cover 51 %.
 
     Measured coverage of the intervals: docs/statistics.md, individuals.
     """
     distinct, place, times = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
-    points, weight = _hyperparameters(_Tally(distinct, times.astype(np.float64)))
+    tally = _Tally(distinct, times.astype(np.float64))
+    # Points (logits of π, the last category's being 0, and log κ) with their posterior weights.
+    centre, axes = _mode(tally)
+    x, w = np.polynomial.hermite_e.hermegauss(_STEPS)
+    nodes = np.stack(np.meshgrid(*[x] * len(centre), indexing="ij"), axis=-1)
+    nodes = nodes.reshape(-1, len(centre))
+    normal = np.log(np.stack(np.meshgrid(*[w] * len(centre), indexing="ij"))).sum(axis=0).ravel()
+    points = centre + nodes @ axes
+    posterior = np.array([_log_posterior(tally, point)[0] for point in points])
+    # The nodes belong to a normal density; the posterior's ratio to it corrects their weights.
+    weight = softmax(posterior + (nodes**2).sum(axis=1) / 2 + normal)
     mean = np.zeros_like(distinct)
     square = np.zeros(len(distinct))
     for share, point in zip(weight, points, strict=True):
@@ -149,19 +158,6 @@ class _Tally:
 
     counts: Floats  # (distinct, categories)
     times: Floats  # (distinct,): individuals that have them
-
-
-def _hyperparameters(tally: _Tally) -> tuple[Floats, Floats]:
-    """Points (logits of π, the last category's being 0, and log κ) with their posterior weights."""
-    centre, axes = _mode(tally)
-    x, w = np.polynomial.hermite_e.hermegauss(_STEPS)
-    grid = np.stack(np.meshgrid(*[x] * len(centre), indexing="ij"), axis=-1)
-    nodes = grid.reshape(-1, len(centre))
-    normal = np.log(np.stack(np.meshgrid(*[w] * len(centre), indexing="ij"))).sum(axis=0).ravel()
-    points = centre + nodes @ axes
-    posterior = np.array([_log_posterior(tally, point)[0] for point in points])
-    # The nodes belong to a normal density; the posterior's ratio to it corrects their weights.
-    return points, softmax(posterior + (nodes**2).sum(axis=1) / 2 + normal)
 
 
 def _mode(tally: _Tally) -> tuple[Floats, Floats]:

@@ -228,7 +228,6 @@ def similarity(points: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFrame:
     errors, and variants made from the same dense models are not independent. Rows with fewer than
     4 variants, equal distances or an undefined metric are NaN, and `status` says why.
     """
-
     rows = []
     for (measure, block), own in points.groupby(["measure", "block"], sort=False):
         for metric in METRICS:

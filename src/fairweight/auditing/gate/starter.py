@@ -116,7 +116,7 @@ _Z = NormalDist().inv_cdf(1 - GATE_ALPHA)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _TableFacts:
     """What a table says that a policy should know."""
 
     sizes: dict[str, int]  # group → examples (of the task that has fewest)
@@ -125,7 +125,7 @@ class _Found:
     variant: str
 
     @staticmethod
-    def of(result: AuditResult) -> _Found:
+    def of(result: AuditResult) -> _TableFacts:
         bounds = result.bounds
         rows = bounds[
             (bounds["metric"] == "accuracy")
@@ -146,7 +146,7 @@ class _Found:
         (variant, _), churn = max(
             churns.items(), key=lambda item: item[1], default=((result.variants[0], ""), _CHURN)
         )
-        return _Found(
+        return _TableFacts(
             sizes={name: n for name, n in sizes.items() if not is_missing(name)},
             unnamed=sum(n for name, n in sizes.items() if is_missing(name)),
             churn=churn,
@@ -156,7 +156,7 @@ class _Found:
 
 def starter_policy(result: AuditResult | None = None, command: str = COMMAND) -> str:
     """A commented TOML file that is itself a policy, for the table that was audited if one was."""
-    found = None if result is None else _Found.of(result)
+    found = None if result is None else _TableFacts.of(result)
     churn = _CHURN if found is None else found.churn
     groups = 1 if found is None else max(1, len(found.sizes))
     table = "\n".join(
@@ -183,7 +183,7 @@ def starter_policy(result: AuditResult | None = None, command: str = COMMAND) ->
     )
 
 
-def _comments(found: _Found) -> str:
+def _comments(found: _TableFacts) -> str:
     """What was found, as comments: churn, sizes, and what the smallest group can certify."""
     lines = [f"Churn: {_shown(found.variant)} loses or gains {_percent(found.churn)} of answers."]
     if found.sizes:

@@ -103,7 +103,17 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
         away = [name for name in declared.columns if name.startswith(("low_", "high_"))]
         declared = declared.assign(**dict.fromkeys([*away, "estimate"], np.nan))
     sign, threshold = declared["sign"].to_numpy(), declared["threshold"].to_numpy(dtype=float)
-    low, high = _oriented(declared, sign)
+    # Limits at every divisor, (endpoints, divisors), on the scale on which more is better. They
+    # hold the estimate at least: replicates of gaps lie above it, and a gap of 0 must not be found
+    # too large because of that.
+    smallest = declared[[f"low_{j}" for j in DIVISORS]].to_numpy(dtype=float, na_value=np.nan)
+    largest = declared[[f"high_{j}" for j in DIVISORS]].to_numpy(dtype=float, na_value=np.nan)
+    shift = declared["estimate"].to_numpy(dtype=float, na_value=np.nan)
+    smallest = np.minimum(smallest, shift[:, None])
+    largest = np.maximum(largest, shift[:, None])
+    up = sign > 0
+    low = np.where(up[:, None], smallest, -largest)
+    high = np.where(up[:, None], largest, -smallest)
     at = DIVISORS.index(divisor(looks) or DIVISORS[-1])
     least, needed, baseline = _with_left_out(declared, low[:, at])
     unsound = _unsound(declared, low[:, at], high[:, at], closed)
@@ -158,12 +168,11 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
                 of, int(looked_at[i]), alone=bool(strength[i]), seen=bool(seen[i])
             )
             reasons.append(why + aside)
-    up, failed = sign > 0, failed_at > 0
+    failed = failed_at > 0
     deciding = np.array([of.high if f else of.low for of, f in zip(limits, failed, strict=True)])
     certified = np.array([of.certifiable for of in limits])
     of_margin = (declared["criterion"] == "margin").to_numpy()
     with np.errstate(invalid="ignore"):
-        shift = declared["estimate"].to_numpy(dtype=float, na_value=np.nan)
         ratio = 1 + shift / declared["baseline"].to_numpy(dtype=float)
     made = declared.assign(
         by=declared["kind"],
@@ -178,20 +187,6 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
         reason=reasons,
     )
     return typed("endpoints", made[list(column_names("endpoints"))])
-
-
-def _oriented(declared: pd.DataFrame, sign: NDArray[np.int_]) -> tuple[Floats, Floats]:
-    """Limits at every divisor, (endpoints, divisors), on the scale on which more is better.
-
-    They hold the estimate at least: replicates of gaps lie above it, and a gap of 0 must not be
-    found too large because of that.
-    """
-    low = declared[[f"low_{j}" for j in DIVISORS]].to_numpy(dtype=float, na_value=np.nan)
-    high = declared[[f"high_{j}" for j in DIVISORS]].to_numpy(dtype=float, na_value=np.nan)
-    estimate = declared["estimate"].to_numpy(dtype=float, na_value=np.nan)[:, None]
-    low, high = np.minimum(low, estimate), np.maximum(high, estimate)
-    up = (sign > 0)[:, None]
-    return np.where(up, low, -high), np.where(up, high, -low)
 
 
 def _with_left_out(declared: pd.DataFrame, low: Floats) -> tuple[Floats, Floats, Floats]:

@@ -144,7 +144,6 @@ def cascade_curve(
     part
         Which rows these are: choosing, or judging.
     """
-
     sure = input_confidence(tasks, variant)
     steps = len(thresholds)
     step = np.minimum(

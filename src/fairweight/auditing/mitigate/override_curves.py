@@ -40,7 +40,9 @@ RANDOM_DRAWS = 20
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Settings:
+    """What all curves share: budgets, level, seed, and draws once they are made."""
+
     budgets: tuple[float, ...]
     alpha: float
     random_state: int
@@ -86,13 +88,12 @@ def override_curves(
     order and the sets of a budget are held in bootstrap draws of examples (clusters). `random` is
     the mean over 20 seeded draws; its interval is the bootstrap of the expectation over all draws.
     """
-
     given = tuple(float(b) for b in budgets)
     if not given or given[0] != 0 or list(given) != sorted(set(given)) or given[-1] > 1:
         raise InputError(
             f"Budgets must begin with 0, grow, and not exceed 1; given were {list(given)}."
         )
-    asked = _Asked(given, alpha, random_state)
+    settings = _Settings(given, alpha, random_state)
     rows: list[dict[str, Any]] = []
     same = same_examples(tasks)
     for variant in variants:
@@ -100,13 +101,13 @@ def override_curves(
         for number, answers in enumerate(tasks):
             if progress is not None:
                 progress(f"overrides of {variant}", number, len(tasks))
-            found = _pairs(answers, variant, labels, asked, min_group, n_boot)
+            found = _pairs(answers, variant, labels, settings, min_group, n_boot)
             for source, pair in found.items():
-                rows += _rows(variant, answers.task, source, [pair], answers.n_examples, asked)
+                rows += _rows(variant, answers.task, source, [pair], answers.n_examples, settings)
                 whole.setdefault(source, []).append(pair)
         if len(tasks) > 1 and same:
             for source, pairs in whole.items():
-                rows += _rows(variant, None, source, pairs, tasks[0].n_examples, asked)
+                rows += _rows(variant, None, source, pairs, tasks[0].n_examples, settings)
     return schema.frame("override_curves", rows)
 
 
@@ -114,32 +115,34 @@ def _pairs(
     answers: Answers,
     variant: str,
     labels: Mapping[str | None, Mapping[str, str]] | None,
-    asked: _Asked,
+    settings: _Settings,
     min_group: int,
     n_boot: int,
 ) -> dict[str, _Pair]:
     """By source of labels, the mean over the variant's members."""
     columns = columns_of(answers, min_group)
-    n, steps = answers.n_examples, len(asked.budgets)
-    step = _steps(uncertain_order(answers), asked.budgets)
+    n, steps = answers.n_examples, len(settings.budgets)
+    step = _steps(uncertain_order(answers), settings.budgets)
     dense = dense_labels(answers)
     human, known = answers.label, np.ones(n, dtype=np.bool_)
     if labels is not None:
         human, known = human_codes(answers, labels.get(answers.task, {}))
     units = n if answers.cluster is None else int(answers.cluster.max()) + 1
-    if units not in asked.drawn:
-        asked.drawn[units] = draws_of_units(answers, n_boot, asked.random_state)
-    if n not in asked.shuffled:
-        rng = stream(asked.random_state, "random overrides")
-        asked.shuffled[n] = np.array(
-            [_steps(rng.permutation(n), asked.budgets) for _ in range(RANDOM_DRAWS)]
+    if units not in settings.drawn:
+        settings.drawn[units] = draws_of_units(answers, n_boot, settings.random_state)
+    if n not in settings.shuffled:
+        rng = stream(settings.random_state, "random overrides")
+        settings.shuffled[n] = np.array(
+            [_steps(rng.permutation(n), settings.budgets) for _ in range(RANDOM_DRAWS)]
         )
     found: dict[str, list[_Pair]] = {"dense": [], "human": []}
     dense_rows = answers.prediction[dense_partners(answers, variant)]
     for own, reference in zip(answers.of(variant), dense_rows, strict=True):
         others = [dense, np.where(known, human, own)]
-        made = stepwise(answers, columns, own, reference, others, step, steps, asked.drawn[units])
-        at_random = in_orders(answers, columns, own, reference, others, asked.shuffled[n], steps)
+        made = stepwise(
+            answers, columns, own, reference, others, step, steps, settings.drawn[units]
+        )
+        at_random = in_orders(answers, columns, own, reference, others, settings.shuffled[n], steps)
         for source, (ordered, expected), random in zip(found, made, at_random, strict=True):
             found[source].append(_Pair(ordered, expected, random))
     return {source: _mean(pairs) for source, pairs in found.items()}
@@ -170,17 +173,17 @@ def _rows(
     source: str,
     pairs: Sequence[_Pair],
     n: int,
-    asked: _Asked,
+    settings: _Settings,
 ) -> list[dict[str, Any]]:
     """Of a task, or of the mean over several."""
     rows = []
     pair = _mean(pairs)
     at_random = [s.values.mean(axis=0) for s in measured(pair.random)]
-    expected = list(series(pair.expected, asked.alpha))
-    ordered = list(series(pair.ordered, asked.alpha))
+    expected = list(series(pair.expected, settings.alpha))
+    ordered = list(series(pair.ordered, settings.alpha))
     changes = [own.values - own.values[:, :1] for own in ordered]
     beyond = [own.values - other.values for own, other in zip(ordered, expected, strict=True)]
-    ends = limits_of_each([*changes, *beyond], asked.alpha)
+    ends = limits_of_each([*changes, *beyond], settings.alpha)
     for number, own in enumerate(ordered):
         random, change, beyond_ends = at_random[number], ends[number], ends[len(ordered) + number]
         moved = random - expected[number].values[0]  # from the expectation to the mean of draws
@@ -200,7 +203,7 @@ def _rows(
         }
         table = {name: values.tolist() for name, values in columns.items()}
         n_tasks = n_having([pair.ordered for pair in pairs], own.metric, own.group)
-        for place, budget in enumerate(asked.budgets):
+        for place, budget in enumerate(settings.budgets):
             value = table["value"][place]
             rows.append(
                 {

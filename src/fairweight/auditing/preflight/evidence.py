@@ -31,7 +31,7 @@ FEWEST_STUDIES = 3
 
 
 @dataclass(frozen=True)
-class Found:
+class ScoreWorth:
     """What one score was worth in one study: the mean over its comparisons."""
 
     study: str
@@ -104,12 +104,12 @@ def best_score(
     return max(tried, key=lambda name: tried[name]) if tried else None
 
 
-def with_choices(found: Sequence[Found]) -> list[Found]:
+def with_choices(found: Sequence[ScoreWorth]) -> list[ScoreWorth]:
     """The rows, and for every study what the score was worth in it that did best in all others.
 
     This is the cross-validated row: the choice has not seen the study that it is judged on.
 
-    >>> rows = [Found(s, "class", "one", name, "rank_correlation", value, 1)
+    >>> rows = [ScoreWorth(s, "class", "one", name, "rank_correlation", value, 1)
     ...         for s, name, value in (("a", "x", 0.9), ("a", "y", 0.1), ("b", "x", 0.2),
     ...                                ("b", "y", 0.4), ("c", "x", 0.5), ("c", "y", 0.3))]
     >>> [(r.study, r.choice, r.value) for r in with_choices(rows) if r.score == CHOSEN]
@@ -126,14 +126,11 @@ def with_choices(found: Sequence[Found]) -> list[Found]:
                     others.setdefault(row.score, []).append(row.value)
             if others:
                 best = max(others, key=lambda name: float(np.mean(others[name])))
-                told = own[best]
-                rows.append(
-                    Found(study, level, members, CHOSEN, told.measure, told.value, told.n, best)
-                )
+                rows.append(replace(own[best], score=CHOSEN, choice=best))
     return rows
 
 
-def evidence_frame(found: Sequence[Found]) -> pd.DataFrame:
+def evidence_frame(found: Sequence[ScoreWorth]) -> pd.DataFrame:
     """The table that comes with the package, from what was found."""
     return schema.frame("evidence", [asdict(row) for row in found])
 
@@ -235,13 +232,13 @@ FEWEST_EXAMPLES = 10  # of a part, in either half
 HALF = 0.5
 
 
-def hindsight(study: str, tasks: Sequence[Answers], *, random_state: int = 0) -> list[Found]:
+def hindsight(study: str, tasks: Sequence[Answers], *, random_state: int = 0) -> list[ScoreWorth]:
     """What every score was worth in one study: means over its tasks and variants.
 
     Scores of one dense member are judged by that member and its children, scores of all of them by
     all.
     """
-    rows: list[Found] = []
+    rows: list[ScoreWorth] = []
     whole = tasks[0]
     settings = [("one", [_of_one_member(t) for t in tasks])]
     if len(whole.of(whole.baseline)) > 1:
@@ -252,7 +249,7 @@ def hindsight(study: str, tasks: Sequence[Answers], *, random_state: int = 0) ->
             values.setdefault(key, []).append(value)
         for (level, score, measure), held in values.items():
             mean = float(np.mean(held))
-            rows.append(Found(study, level, members, score, measure, mean, len(held)))
+            rows.append(ScoreWorth(study, level, members, score, measure, mean, len(held)))
     return rows
 
 

@@ -113,7 +113,6 @@ def preflight(
     over studies lies above chance). It is `not higher` where past studies support the score and the
     limits do not lie above: that is no promise. Everything else is `cannot tell`, with the reason.
     """
-
     rows: list[dict[str, Any]] = []
     n_members = len(tasks[0].of(tasks[0].baseline))
     members = "one" if n_members == 1 else "several"

@@ -428,8 +428,13 @@ def find_slices(
         return _frame([], [f"{UNSEARCHED}{why}, so none can pay more than another."])
     rng = stream(random_state, variant, f"task {answers.task or ''}", "slices")
     discovery = discovery_half(change, answers.label, answers.cluster, rng)
-    first, second = (_half(answers, variant, change, part) for part in (discovery, ~discovery))
     clustered = answers.cluster is not None
+    unit = answers.cluster
+    if unit is None and answers.weight is not None:
+        unit = np.arange(answers.n_examples)
+    one_pair = len(answers.of(variant)) == len(answers.of(answers.baseline)) == 1
+    whole = Half(change, answers.weight, unit, exact=one_pair and unit is None)
+    first, second = whole.part(discovery), whole.part(~discovery)
     tested = candidates(
         chosen, discovery, first, pairs=pairs, min_size=min_size, clustered=clustered
     )
@@ -441,7 +446,7 @@ def find_slices(
     kept = listing(
         chosen, discovery, first, tested, stood_out, alpha=alpha, min_size=min_size, top=top
     )
-    rows = []
+    rows: list[dict[str, Any]] = []
     for one, adjusted in zip(kept.slices, kept.p_adjusted, strict=True):
         made = tested.slices[one.place]
         excess = float(stood_out.excess[one.place])
@@ -482,17 +487,6 @@ def find_slices(
     else:
         notes += nothing_found(tested, first, alpha)
     return _frame(rows, notes)
-
-
-def _half(answers: Answers, variant: str, change: Floats, part: NDArray[np.bool_]) -> Half:
-    weight = None if answers.weight is None else answers.weight[part]
-    unit: NDArray[np.int64] | None = None
-    if answers.cluster is not None:
-        unit = answers.cluster[part]
-    elif weight is not None:
-        unit = np.arange(weight.size)
-    one_pair = len(answers.of(variant)) == len(answers.of(answers.baseline)) == 1
-    return Half(change[part], weight, unit, exact=one_pair and unit is None)
 
 
 def _frame(rows: list[dict[str, Any]], notes: list[str]) -> pd.DataFrame:

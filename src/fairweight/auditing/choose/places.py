@@ -143,17 +143,15 @@ def worst(values: Floats, better: str) -> Floats:
 
 def by_variant(counts: Counts, share: Floats) -> Counts:
     """Members' counts (R, M, S, C) as mean counts of variants, weighed by `share` (V, M)."""
-
-    def averaged(values: Floats) -> Floats:
-        made: Floats = np.einsum("vm,rm...->rv...", share, values)
-        return made
-
-    correct = averaged(counts.correct)
+    predicted, correct, abstained = (
+        np.einsum("vm,rm...->rv...", share, values)
+        for values in (counts.predicted, counts.correct, counts.abstained)
+    )
     return Counts(
         label=np.broadcast_to(counts.label[:, :1], correct.shape),
-        predicted=averaged(counts.predicted),
+        predicted=predicted,
         correct=correct,
-        abstained=averaged(counts.abstained),
+        abstained=abstained,
         classes=counts.classes,
         positive=counts.positive,
     )

@@ -47,14 +47,6 @@ class ScoredTerm:
     table: int
     row: int
 
-    def of_members(self, times: Floats, size: Floats) -> Floats:
-        """The value of every member, (R, M), for items drawn `times` (items, R)."""
-        found = [
-            self.statistic.finish(matrix @ times, size)[self.table][self.row]
-            for matrix in self.statistic.matrices
-        ]
-        return np.stack(found, axis=1)
-
 
 class ScoredTerms:
     """All terms of scores in one task."""
@@ -94,7 +86,11 @@ class ScoredTerms:
         """Every term's value of every member, (R, M), for drawn items (R, items)."""
         times = np.ascontiguousarray(draws.T, dtype=np.float64)
         size = self._size @ times
-        return [term.of_members(times, size) for term in self.terms]
+        found = []
+        for term in self.terms:
+            tables = [term.statistic.finish(m @ times, size) for m in term.statistic.matrices]
+            found.append(np.stack([table[term.table][term.row] for table in tables], axis=1))
+        return found
 
 
 MOST_UNDEFINED = 0.05  # share of replicates without a value above which there is none at all

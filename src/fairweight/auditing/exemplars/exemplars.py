@@ -85,21 +85,10 @@ class Exemplars:
 
 def join(found: Sequence[Exemplars]) -> Exemplars:
     """Exemplars of several tasks as one; masks stay with their tasks and are left out."""
+    parts = zip(*(one.frames.values() for one in found), strict=True)
+    counts, accuracy, overlap, surrogate, rows = (stacked(part) for part in parts)
     notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
-    return Exemplars(
-        stacked([one.counts for one in found]),
-        stacked([one.accuracy for one in found]),
-        stacked([one.overlap for one in found]),
-        stacked([one.surrogate for one in found]),
-        stacked([one.rows for one in found]),
-        {},
-        notes,
-    )
-
-
-def frame(name: str, rows: list[dict[str, Any]], task: str | None) -> pd.DataFrame:
-    """Rows of one task as a frame of a table."""
-    return schema.frame(name, [{"task": task} | row for row in rows])
+    return Exemplars(counts, accuracy, overlap, surrogate, rows, {}, notes)
 
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -290,6 +279,7 @@ def find(
         sampled |= redrawn.sampled
         for chosen in here.sets:
             name = {
+                "task": answers.task,
                 "variant": variant,
                 "kind": chosen.kind,
                 "percentile": np.nan if chosen.percentile is None else chosen.percentile,
@@ -344,6 +334,7 @@ def find(
             single = agreement(request, variant)
             surrogates += [
                 {
+                    "task": answers.task,
                     "variant": variant,
                     "percentile": q,
                     "n": answers.n_examples,
@@ -366,10 +357,10 @@ def find(
     if unsure is None:
         notes.append("There are no scores, so shares of uncertain predictions are empty.")
     return Exemplars(
-        frame("exemplar_counts", counts, answers.task),
-        frame("exemplar_accuracy", accuracy, answers.task),
-        frame("exemplar_overlap", overlaps(masks), answers.task),
-        frame("exemplar_surrogate", surrogates, answers.task),
+        schema.frame("exemplar_counts", counts),
+        schema.frame("exemplar_accuracy", accuracy),
+        schema.frame("exemplar_overlap", [{"task": answers.task} | row for row in overlaps(masks)]),
+        schema.frame("exemplar_surrogate", surrogates),
         stacked(rows),
         masks,
         tuple(notes),

@@ -310,46 +310,48 @@ def retrained_rates(
     left_out
         Whether splits without each unit are wanted: there must be at least 3 on either side.
     """
-    affordable = MOST_COMPARED // max(prediction.shape[1], 1)
-
-    def mean(of: OddsRows, most: int) -> Floats:
-        number = max(FEWEST_SPLITS, min(most, affordable))
-        first, *others = _sides(of, len(prediction), number, rng)
-        return np.stack(
-            [
-                chances(prediction, n_examples, first, second, definitions, rule, rng)
-                for second in others
-            ]
-        )
-
+    given = prediction, n_examples, definitions, rule, rng
     without = units.without() if left_out else ()
     return Rates(
-        mean(units, MOST_SPLITS),
-        tuple(np.stack([mean(one, LEFT_OUT_SPLITS) for one in several]) for several in without),
+        _mean_chances(units, MOST_SPLITS, *given),
+        tuple(
+            np.stack([_mean_chances(one, LEFT_OUT_SPLITS, *given) for one in several])
+            for several in without
+        ),
     )
 
 
-def _sides(
-    units: OddsRows, n_members: int, most: int, rng: np.random.Generator
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Who stands on the first side, and who on the second: compressed, and retrained members."""
+def _mean_chances(
+    units: OddsRows,
+    most: int,
+    prediction: Answer,
+    n_examples: int,
+    definitions: Sequence[Definition],
+    rule: TieRule,
+    rng: np.random.Generator,
+) -> Floats:
+    """Chances of compression and of retraining, means over splits, (2, definitions, examples)."""
+    number = max(FEWEST_SPLITS, min(most, MOST_COMPARED // max(prediction.shape[1], 1)))
     one, other = (side > 0 for side in splits(len(units.dense), units.size, rng))
-    if len(one) > most:
-        chosen = rng.choice(len(one), size=most, replace=False)
+    if len(one) > number:
+        chosen = rng.choice(len(one), size=number, replace=False)
         one, other = one[chosen], other[chosen]
     dense = np.array(units.dense)
-    sides = np.zeros((3, len(one), n_members), dtype=bool)
+    # Who stands on the first side, and who on the second: compressed, and retrained members.
+    first, *seconds = np.zeros((3, len(one), len(prediction)), dtype=bool)
     for i, (here, there) in enumerate(zip(one, other, strict=True)):
         standing = (
             np.flatnonzero(there)
             if units.paired
             else rng.permutation(len(units.compressed))[: units.size]
         )
-        sides[0, i, dense[here]] = True
+        first[i, dense[here]] = True
         for children in (units.compressed[u] for u in standing):
-            sides[1, i, children[0] if len(children) == 1 else rng.choice(children)] = True
-        sides[2, i, dense[there]] = True
-    return sides[0], sides[1], sides[2]
+            seconds[0][i, children[0] if len(children) == 1 else rng.choice(children)] = True
+        seconds[1][i, dense[there]] = True
+    return np.stack(
+        [chances(prediction, n_examples, first, one, definitions, rule, rng) for one in seconds]
+    )
 
 
 # The odds ratios of a part among exemplars of compression and of retraining, and their ratio.

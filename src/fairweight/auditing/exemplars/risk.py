@@ -82,12 +82,11 @@ def uncertain_shares(found: tuple[Mask, Mask] | None, exemplar: Mask) -> tuple[f
     if found is None:
         return float("nan"), float("nan")
     unsure, known = found
-    return _share(unsure, known & exemplar), _share(unsure, known & ~exemplar)
-
-
-def _share(what: Mask, of: Mask) -> float:
-    n = int(np.count_nonzero(of))
-    return int(np.count_nonzero(what & of)) / n if n else float("nan")
+    among, others = (
+        float(unsure[part].mean()) if part.any() else float("nan")
+        for part in (known & exemplar, known & ~exemplar)
+    )
+    return among, others
 
 
 # What the dense model alone says about how easily each of its answers would change.

@@ -95,24 +95,18 @@ def top_share(
     mask: Mask = value > edge
     above = int(np.count_nonzero(mask))
     reason = None
-    if edge > 0:
-        mask[_first(np.flatnonzero(value == edge), priority, wanted - above)] = True
-    elif above < wanted:
+    if edge == 0 and above < wanted:
         verb = "example differs" if above == 1 else "examples differ"
         reason = f"only {above:,} {verb} at all" if above else "no example differs"
-        if fill == "random":
-            mask[_first(np.flatnonzero(value == 0), priority, wanted - above)] = True
-            reason = f"filled at random: {reason}"
-        else:
-            reason = f"fewer than asked for: {reason}"
+        filled = "filled at random" if fill == "random" else "fewer than asked for"
+        reason = f"{filled}: {reason}"
+    if edge > 0 or fill == "random":  # among equals the smallest priorities come first
+        equal, number = np.flatnonzero(value == edge), wanted - above
+        if number < len(equal):
+            equal = equal[np.argpartition(priority[equal], number)[:number]]
+        mask[equal] = True
     chosen = value[mask]
     return Cut(mask, wanted, float(chosen.min()) if len(chosen) else math.nan, reason)
-
-
-def _first(places: NDArray[np.intp], priority: Floats, number: int) -> NDArray[np.intp]:
-    if number >= len(places):
-        return places
-    return places[np.argpartition(priority[places], number)[:number]]
 
 
 # With a single pair of models: a stand-in for exemplars, and how well it stands in.

@@ -73,10 +73,9 @@ def exemplar_rows(
     }
     columns |= {top_name(q): mask[places] for q, mask in tops.items()}
     columns |= counted
-    columns |= {
-        "score_baseline": _scores(answers, answers.baseline, places),
-        "score_compressed": _scores(answers, variant, places),
-    }
+    for side, name in (("baseline", answers.baseline), ("compressed", variant)):
+        score = mean_score(answers, name)
+        columns[f"score_{side}"] = np.full(len(places), np.nan) if score is None else score[places]
     columns |= {
         column.name: np.array(column.values, dtype=object)[column.code[places]]
         for column in answers.columns
@@ -108,11 +107,6 @@ def vote_columns(answers: Answers, variant: str, places: NDArray[np.intp]) -> di
             modal[f"modal_{side}"].append(" | ".join(most))
             votes[f"votes_{side}"].append(", ".join(f"{names[c]} {number}" for c, number in ranked))
     return {"label": [names[code] for code in answers.label[places]], **modal, **votes}
-
-
-def _scores(answers: Answers, variant: str, places: NDArray[np.intp]) -> Floats:
-    found = mean_score(answers, variant)
-    return np.full(len(places), np.nan) if found is None else found[places]
 
 
 # A few of many lists, so that none is forgotten.

@@ -278,12 +278,10 @@ def taxicab(votes: Votes) -> NDArray[Any]:
     kind: Any = votes.first[0].dtype if narrow else np.int64
     same = np.zeros(votes.first[0].shape, dtype=kind)
     for first, second in zip(votes.first, votes.second, strict=True):
-        same += np.minimum(_times(first, times_first, kind), _times(second, times_second, kind))
+        one = first if times_first == 1 else first.astype(kind) * times_first
+        other = second if times_second == 1 else second.astype(kind) * times_second
+        same += np.minimum(one, other)
     return 2 * (scale - same)
-
-
-def _times(count: Counts, factor: int, kind: Any) -> Counts:
-    return count if factor == 1 else count.astype(kind) * factor
 
 
 def per_member(distance: ArrayLike, scale: int) -> Floats:

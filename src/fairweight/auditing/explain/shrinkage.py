@@ -72,7 +72,7 @@ def shrink(counts: Floats, contrast: Floats) -> Shrunk:
     nodes = nodes.reshape(-1, len(centre))
     normal = np.log(np.stack(np.meshgrid(*[w] * len(centre), indexing="ij"))).sum(axis=0).ravel()
     points = centre + nodes @ axes
-    posterior = np.array([_log_posterior(tally, point)[0] for point in points])
+    posterior = -np.array([_loss(point, tally)[0] for point in points])
     # The nodes belong to a normal density; the posterior's ratio to it corrects their weights.
     weight = softmax(posterior + (nodes**2).sum(axis=1) / 2 + normal)
     mean = np.zeros_like(distinct)
@@ -166,23 +166,22 @@ def _mode(tally: _Tally) -> tuple[Floats, Floats]:
 
     pooled = tally.times @ tally.counts + 0.5
     start = np.append(np.log(pooled[:-1] / pooled[-1]), np.log(_FIRST_KAPPA))
-
-    def loss(point: Floats) -> tuple[float, Floats]:
-        value, gradient = _log_posterior(tally, point)
-        return -value, -gradient
-
     limits = [(-_FURTHEST, _FURTHEST)] * len(start)
-    centre: Floats = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=limits).x
+    centre: Floats = minimize(
+        _loss, start, args=(tally,), jac=True, method="L-BFGS-B", bounds=limits
+    ).x
     steps = _DIFFERENCE * np.eye(len(centre))
-    curvature = np.array([loss(centre + step)[1] - loss(centre - step)[1] for step in steps])
+    curvature = np.array(
+        [_loss(centre + step, tally)[1] - _loss(centre - step, tally)[1] for step in steps]
+    )
     curvature = (curvature + curvature.T) / (4 * _DIFFERENCE)
     size, direction = np.linalg.eigh(curvature)
     deviation = 1 / np.sqrt(np.maximum(size, 1 / _WIDEST**2))
     return centre, deviation[:, None] * direction.T
 
 
-def _log_posterior(tally: _Tally, point: Floats) -> tuple[float, Floats]:
-    """Log marginal likelihood of all individuals plus log prior, up to a constant; its gradient."""
+def _loss(point: Floats, tally: _Tally) -> tuple[float, Floats]:
+    """Minus the log posterior of the hyperparameters, up to a constant, and its gradient."""
     alpha, kappa = _parameters(point), np.exp(point[-1])
     share = alpha / kappa
     size = tally.counts.sum(axis=1)
@@ -197,7 +196,7 @@ def _log_posterior(tally: _Tally, point: Floats) -> tuple[float, Floats]:
     value += np.log(share).sum() + point[-1] - 2 * np.log1p(kappa)
     by_logit += 1 - len(share) * share
     by_log_kappa = alpha @ by_alpha + kappa * by_kappa + 1 - 2 * kappa / (1 + kappa)
-    return float(value), np.append(by_logit[:-1], by_log_kappa)
+    return -float(value), -np.append(by_logit[:-1], by_log_kappa)
 
 
 def _parameters(point: Floats) -> Floats:

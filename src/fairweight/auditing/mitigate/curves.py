@@ -286,19 +286,19 @@ def _tallies(
 def _sums(tally: Floats, kinds: _Kinds, number: int, n_steps: int, shares: Floats | None) -> _Sums:
     """Sums with the answers of one of the others, in order or (with shares) at random."""
     everyone = tally.sum(axis=1)  # (levels, kinds, draws)
-
-    def replaced(facts: Floats) -> Floats:
-        start, gain = facts[0] @ everyone, facts[1 + number] - facts[0]
+    replaced = []
+    for facts in (kinds.right, kinds.positive):
+        start, gain = (facts[0] @ everyone)[:, None], facts[1 + number] - facts[0]
         if shares is not None:
-            return np.asarray(start[:, None] + shares[:, None] * (gain @ everyone)[:, None])
-        return np.asarray(start[:, None] + np.cumsum(gain @ tally[:, :n_steps], axis=1))
-
+            moved = shares[:, None] * (gain @ everyone)[:, None]
+        else:
+            moved = np.cumsum(gain @ tally[:, :n_steps], axis=1)
+        replaced.append(np.asarray(start + moved))
     return _Sums(
         everyone.sum(axis=1),
         kinds.reference_right @ everyone,
         kinds.label_positive @ everyone,
-        replaced(kinds.right),
-        replaced(kinds.positive),
+        *replaced,
     )
 
 

@@ -173,7 +173,7 @@ def _attributes(tasks: Sequence[Answers], alpha: float) -> Iterator[dict[str, An
             [mean_of(score, np.ones(len(score), dtype=bool), t.cluster, a) for t, score in held]
             for a in (alpha, alpha / len(held))
         )
-        order = _ranks([m.value for m in means])
+        order = pd.Series([m.value for m in means]).rank(ascending=False, method="min")
         for i, (answers, _) in enumerate(held):
             others = strict[:i] + strict[i + 1 :]
             row: dict[str, Any] = {
@@ -223,7 +223,8 @@ def _parts(
             for i in present
         ]  # fmt: skip
     for name, pairs in found.items():
-        order = _ranks([mean.value for mean, _ in pairs])
+        order = pd.Series([mean.value for mean, _ in pairs], dtype=float)
+        order = order.rank(ascending=False, method="min")
         for place, (i, (mean, excess)) in enumerate(zip(present, pairs, strict=True)):
             status = "too few examples or clusters" if np.isnan(excess.low) else "ok"
             if len(present) < 2:
@@ -247,12 +248,6 @@ def _columns(mean: Limited, excess: Limited) -> dict[str, float]:
         "value": mean.value, "low": mean.low, "high": mean.high, "excess": excess.value,
         "excess_low": excess.low, "excess_high": excess.high,
     }  # fmt: skip
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    """1 for the highest; equal values share their best place; NaN stays without one."""
-    held = np.array(values, dtype=np.float64)
-    return [float((held > v).sum() + 1) if not np.isnan(v) else np.nan for v in held]
 
 
 def _examples(tasks: Sequence[Answers], score: str | None) -> pd.DataFrame:

@@ -371,9 +371,9 @@ def _least_rejected(n: int, everyone: Totals, level: float) -> float:
     usual_lost, usual_gained = round(n * lost / size), round(n * gained / size)
 
     def rejects(further: int) -> bool:
-        inside = _totals(n, usual_lost + further, usual_gained)
-        rest = _totals(size - n, lost - usual_lost, gained - usual_gained)
-        return bool(p_values(Contrast(inside, rest))[0] <= level)
+        inside = n, usual_lost + further, usual_gained
+        rest = size - n, lost - usual_lost, gained - usual_gained
+        return bool(excess_test(*inside, *rest) <= level)
 
     low, high = 0, n - usual_lost - usual_gained
     if high < 1 or not rejects(high):
@@ -382,8 +382,3 @@ def _least_rejected(n: int, everyone: Totals, level: float) -> float:
         middle = (low + high) // 2
         low, high = (low, middle) if rejects(middle) else (middle, high)
     return high / n
-
-
-def _totals(n: int, lost: int, gained: int) -> Totals:
-    one = np.ones(1)
-    return Totals(n * one, n * one, (gained - lost) * one, (gained + lost) * one)

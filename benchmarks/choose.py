@@ -75,7 +75,7 @@ def made_cube(rows: int, variants: int) -> Any:
 def chosen(cube: Any, n_boot: int, objectives: list[str]) -> Any:
     import pandas as pd
 
-    from fairweight.auditing.choose.choice import Counted, Wishes, choose, read_wishes
+    from fairweight.auditing.choose.choice import ChoiceData, Wishes, choose, read_wishes
     from fairweight.auditing.choose.terms import Setting
     from fairweight.auditing.compare.comparison import Options
 
@@ -83,7 +83,7 @@ def chosen(cube: Any, n_boot: int, objectives: list[str]) -> Any:
     table = pd.DataFrame({"variant": names, "size": np.linspace(2.0, 1.0, len(names))})
     asked = read_wishes(Wishes(objectives, ["worst_group_shift>=-0.5"]), table)
     setting = Setting("v0", ("group",), {None: None}, Options(n_boot=n_boot))
-    return choose(Counted(cube, setting, ()), asked, table)
+    return choose(ChoiceData(cube, setting, ()), asked, table)
 
 
 def accuracies_by_numpy(right: Any, n_boot: int) -> Any:

@@ -12,10 +12,16 @@ from __future__ import annotations
 
 import argparse
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
-from fairweight.auditing.preflight.evidence import Found, evidence_frame, hindsight, with_choices
+from fairweight.auditing.preflight.evidence import (
+    ScoreWorth,
+    evidence_frame,
+    hindsight,
+    with_choices,
+)
 from fairweight.errors import InputError
 from fairweight.tables.align import align
 from fairweight.tables.spec import TableSpec, sources_of
@@ -32,7 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folders", nargs="+", metavar="STUDY=FOLDER")
     parser.add_argument("--out", type=Path, default=EVIDENCE)
     asked = parser.parse_args(arguments)
-    found: dict[str, list[Found]] = {}
+    found: dict[str, list[ScoreWorth]] = {}
     for given in asked.folders:
         study, equals, folder = given.partition("=")
         if not equals:
@@ -55,7 +61,7 @@ def experiments(folder: Path) -> list[Path]:
     return sorted(held)
 
 
-def of_experiment(study: str, folder: Path) -> list[Found]:
+def of_experiment(study: str, folder: Path) -> list[ScoreWorth]:
     """What every score was worth in one experiment."""
     one = folder / "predictions.parquet"
     beside = {name: folder / f"{name}.parquet" for name in ("examples", "train", "variants")}
@@ -69,19 +75,16 @@ def of_experiment(study: str, folder: Path) -> list[Found]:
         return hindsight(study, [from_aligned(aligned, task) for task in tasks_of(aligned)])
 
 
-def means(rows: list[Found]) -> list[Found]:
+def means(rows: list[ScoreWorth]) -> list[ScoreWorth]:
     """One row per score of a study, weighted by comparisons."""
-    held: dict[tuple[str, str, str], list[Found]] = {}
+    held: dict[tuple[str, str, str], list[ScoreWorth]] = {}
     for row in rows:
         held.setdefault((row.level, row.members, row.score), []).append(row)
     merged = []
     for same in held.values():
         n = sum(row.n for row in same)
         value = sum(row.n * row.value for row in same) / n
-        first = same[0]
-        merged.append(
-            Found(first.study, first.level, first.members, first.score, first.measure, value, n)
-        )
+        merged.append(replace(same[0], value=value, n=n))
     return merged
 
 

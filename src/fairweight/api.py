@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -775,7 +776,8 @@ def explain(
         from fairweight.data import load as load_data
 
         images = load_data(dataset, data, **dict(dataset_options or {}))
-        measure, covariates = measure_dataset(images), training_covariates(images)
+        measure = partial(measure_dataset, images)
+        covariates = partial(training_covariates, images)
     asked = ExplainRequest(
         parts=PARTS if parts is None else tuple(parts),
         by=individual,

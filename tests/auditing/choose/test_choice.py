@@ -12,6 +12,9 @@ import pytest
 
 import fairweight as fw
 from fairweight.auditing.choose.choice import Choice, Wishes, choice_from, split
+from fairweight.auditing.choose.objectives import read_objective, read_requirement, read_term
+from fairweight.auditing.choose.tables import confirmed_frame
+from fairweight.auditing.choose.terms import ChoiceRequest, TermValues
 from fairweight.auditing.compare.comparison import Options
 from fairweight.auditing.counts.group_by import count
 from fairweight.errors import InputError
@@ -224,6 +227,18 @@ def test_confirmed_on_a_share_and_on_another_table() -> None:
     row = rows[(rows["variant"] == "a") & (rows["term"] == "accuracy")].iloc[0]
     assert row["confirmed"] == pytest.approx((fresh["a"] == fresh["label"]).mean())
     assert row["standing"].startswith("met")
+
+
+def test_of_two_requirements_the_less_sure_standing_is_confirmed() -> None:
+    """4 of 5 is above 0.5 in every draw, and above 0.75 in three of four: met, within noise."""
+    term = read_term("accuracy", [])
+    values, draws = np.array([[0.8]]), np.array([0.8, 0.6, 0.9, 0.8]).reshape(4, 1, 1)
+    known = TermValues(("a",), (term,), values, draws)
+    surely, nearly = (read_requirement(f"accuracy>={limit}", []) for limit in (0.5, 0.75))
+    for requirements in ((surely, nearly), (nearly, surely)):
+        request = ChoiceRequest((read_objective("accuracy", []),), requirements)
+        made = confirmed_frame(request, known, known, np.array([True]))
+        assert made["standing"].tolist() == ["met, within noise"]
 
 
 def test_rows_that_were_chosen_on_cannot_confirm() -> None:

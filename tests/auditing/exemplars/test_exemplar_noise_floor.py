@@ -14,6 +14,7 @@ from fairweight.auditing.exemplars.retraining import (
     redrawn,
     retraining,
 )
+from fairweight.auditing.exemplars.selection import Selection
 from fairweight.auditing.exemplars.votes import RULES, TieRule, disagreement
 from fairweight.auditing.prediction_matrix import from_arrays
 
@@ -108,7 +109,7 @@ def test_children_never_stand_beside_their_parents(population):
     label, members = population
     answers = from_arrays(label, {"dense": members["dense"], "copy": members["dense"]})
     found = retraining(answers, "copy", np.ones(N), TieRule(), 0)
-    context = found.context("modal")
+    context = found.context(Selection("modal", None, None, None))
     assert context.matched == context.floor > 0
     assert context.p_retraining == 1.0
 

@@ -49,7 +49,7 @@ def test_it_equals_refitting_every_draw(groups: int) -> None:
         n_boot=39,
         rng=np.random.default_rng(1),
     )
-    weights = class_regression._weights(groups, 39, np.random.default_rng(1))
+    weights = class_regression.wild_weights(groups, 39, np.random.default_rng(1))
     for j in range(3):
         wanted = refitted(x, y, cluster, weights, j)
         own = [found.two_sided[j], found.greater[j], found.less[j]]
@@ -57,11 +57,11 @@ def test_it_equals_refitting_every_draw(groups: int) -> None:
 
 
 def test_few_clusters_are_drawn_with_webbs_six_values() -> None:
-    few = class_regression._weights(6, 4000, np.random.default_rng(0))
+    few = class_regression.wild_weights(6, 4000, np.random.default_rng(0))
     assert sorted(set(np.round(few.reshape(-1) ** 2, 9))) == [0.5, 1.0, 1.5]
     assert few.mean() == pytest.approx(0, abs=0.02)
     assert (few**2).mean() == pytest.approx(1, abs=0.02)
-    many = class_regression._weights(12, 10, np.random.default_rng(0))
+    many = class_regression.wild_weights(12, 10, np.random.default_rng(0))
     assert set(many.reshape(-1)) == {-1.0, 1.0}
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairweight.auditing.explain.slices.candidates import candidates, chosen_columns
-from fairweight.auditing.explain.slices.contrasts import half, p_values
+from fairweight.auditing.explain.slices.contrasts import Half, p_values
 from fairweight.auditing.explain.slices.search import discoveries, find_slices
 from fairweight.auditing.intervals.excess import excess_interval, excess_test
 from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
@@ -288,7 +288,7 @@ def test_the_correction_runs_over_all_tests_and_pairs_bring_their_largest_p() ->
     change = answers.correct("small")[0].astype(float) - answers.correct("dense")[0]
     first = np.arange(N) % 2 == 0
     tested = candidates(
-        columns, first, half(change[first], None, None, exact=True),
+        columns, first, Half(change[first], None, None, exact=True),
         pairs=True, min_size=100, clustered=False,
     )  # fmt: skip
     assert tested is not None

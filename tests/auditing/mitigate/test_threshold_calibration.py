@@ -106,6 +106,10 @@ def test_bad_input_says_what_to_do() -> None:
     score[1, :3] = np.nan
     with pytest.raises(InputError, match="3 of 50 examples have no score of 'small'"):
         fit_thresholds([replace(holes, score=score)], ["small"])
+    vectors = np.full((*bare.prediction.shape, 2), 0.5, dtype=np.float32)
+    strange = replace(bare, scores=vectors, score_classes=("x", "y"))
+    with pytest.raises(InputError, match="no entry for the class '1'"):
+        fit_thresholds([strange], ["small"])
     other = replace(pair(50), task="hat")
     with pytest.raises(InputError, match="No threshold was fitted for 'small'"):
         apply_thresholds(fit_thresholds([pair(50)], ["small"]), other, "small")

@@ -14,7 +14,7 @@ from tests.scripts import loaded
 from fairweight.auditing.prediction_matrix import Answers, from_arrays
 from fairweight.auditing.preflight.evidence import (
     CHOSEN,
-    Found,
+    ScoreWorth,
     best_score,
     evidence_frame,
     hindsight,
@@ -52,7 +52,7 @@ def study(seed: int, *, members: int = 1, n: int = 3000, foretold: bool = True) 
     )
 
 
-def values(found: list[Found], members: str = "one") -> dict[tuple[str, str], float]:
+def values(found: list[ScoreWorth], members: str = "one") -> dict[tuple[str, str], float]:
     return {(row.level, row.score): row.value for row in found if row.members == members}
 
 
@@ -81,7 +81,8 @@ def test_without_losses_there_is_no_evidence() -> None:
 
 def made(values: list[float], measure: str = "auc") -> pd.DataFrame:
     rows = [
-        Found(f"s{i}", "example", "one", "x", measure, value, 1) for i, value in enumerate(values)
+        ScoreWorth(f"s{i}", "example", "one", "x", measure, value, 1)
+        for i, value in enumerate(values)
     ]
     return evidence_frame(rows)
 
@@ -103,10 +104,10 @@ def test_support_says_why_it_cannot_tell(given: list[float], told: str) -> None:
 
 def test_the_choice_has_not_seen_the_study_it_is_judged_on() -> None:
     rows = [
-        Found("a", "class", "one", "x", "rank_correlation", 1.0, 1),
-        Found("a", "class", "one", "y", "rank_correlation", 0.0, 1),
-        Found("b", "class", "one", "x", "rank_correlation", 0.1, 1),
-        Found("b", "class", "one", "y", "rank_correlation", 0.2, 1),
+        ScoreWorth("a", "class", "one", "x", "rank_correlation", 1.0, 1),
+        ScoreWorth("a", "class", "one", "y", "rank_correlation", 0.0, 1),
+        ScoreWorth("b", "class", "one", "x", "rank_correlation", 0.1, 1),
+        ScoreWorth("b", "class", "one", "y", "rank_correlation", 0.2, 1),
     ]
     chosen = {row.study: row for row in with_choices(rows) if row.score == CHOSEN}
     assert (chosen["a"].choice, chosen["a"].value) == ("y", 0.0)

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
-from fairweight.auditing.choose.frontier import Sureness, sureness
+from fairweight.auditing.choose.frontier import sureness
 from fairweight.auditing.choose.objectives import (
     is_bounded,
     nearest_miss,
@@ -22,33 +22,38 @@ from fairweight.auditing.choose.objectives import (
     read_weights,
     weights_of,
 )
+from fairweight.auditing.choose.tables import confirmed_frame, frames
 from fairweight.auditing.choose.terms import (
     ChoiceRequest,
-    Known,
     Setting,
-    known_of,
     measured,
     metrics_of,
+    term_values,
 )
+from fairweight.auditing.compare.comparison import TrainingCounts
+from fairweight.auditing.counts import group_by
 from fairweight.auditing.counts.cube import Cube, select
+from fairweight.auditing.mitigate.mitigation import refuse_overlap, rows_seen
+from fairweight.auditing.pipeline import (
+    cube_paths,
+    models_beside_cubes,
+    positives,
+    read_chosen_cubes,
+)
+from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
+from fairweight.auditing.vocabulary import of_cube
 from fairweight.base.streams import stream
 from fairweight.base.types import Progress
 from fairweight.errors import InputError
+from fairweight.specs.audit import AuditOptions
+from fairweight.tables.align import Aligned, align
 from fairweight.tables.spec import TableSpec, sources_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.auditing.counts.cube import Cube
-    from fairweight.specs.audit import AuditOptions
-    from fairweight.tables.align import Aligned
-
 
 # What a choice is made on: counts of tables or of cubes, and what stands beside them.
 
 
 @dataclass(frozen=True)
-class Counted:
+class ChoiceData:
     """Answers of all members, counted, and how they are to be measured."""
 
     cube: Cube
@@ -57,15 +62,12 @@ class Counted:
 
 
 def of_tables(
-    aligned: Aligned, asked: ChoiceRequest, tables: TableSpec, options: AuditOptions
-) -> Counted:
+    aligned: Aligned, request: ChoiceRequest, tables: TableSpec, options: AuditOptions
+) -> ChoiceData:
     """Count aligned tables, with scores where something that is wanted needs them."""
-    from fairweight.auditing.compare.comparison import TrainingCounts
-    from fairweight.auditing.counts.group_by import count, has_scores, training_table
-
-    scores = _wants_scores(asked, there=has_scores(aligned), where="the predictions")
-    cube = count(aligned, scores=scores)
-    training = training_table(aligned, cube.label_classes)
+    scores = _wants_scores(request, there=group_by.has_scores(aligned), where="the predictions")
+    cube = group_by.count(aligned, scores=scores)
+    training = group_by.training_table(aligned, cube.label_classes)
     return _counted(
         cube,
         aligned.baseline,
@@ -77,29 +79,15 @@ def of_tables(
     )
 
 
-def of_cubes(
-    paths: Sequence[str], asked: ChoiceRequest, tables: TableSpec, options: AuditOptions
-) -> Counted:
-    """Read cubes that `fairweight count` wrote."""
-    from fairweight.auditing.pipeline import read_chosen_cubes
-
-    _wants_scores(asked, there=False, where="cubes")
-    cube, baseline, groupings = read_chosen_cubes(paths, tables)
-    return _counted(cube, baseline, groupings, tables, options, None, ())
-
-
 def _counted(
     cube: Cube,
     baseline: str,
     groupings: Sequence[str],
     tables: TableSpec,
     options: AuditOptions,
-    training: Any,
-    notes: Sequence[str],
-) -> Counted:
-    from fairweight.auditing.pipeline import positives
-    from fairweight.auditing.vocabulary import of_cube
-
+    training: TrainingCounts | None = None,
+    notes: Sequence[str] = (),
+) -> ChoiceData:
     said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=tables.force)]
     setting = Setting(
         baseline=baseline,
@@ -108,11 +96,11 @@ def _counted(
         options=options,
         training=training,
     )
-    return Counted(cube, setting, tuple(said))
+    return ChoiceData(cube, setting, tuple(said))
 
 
-def _wants_scores(asked: ChoiceRequest, *, there: bool, where: str) -> bool:
-    wanted = [term.name for term in asked.terms if needs_scores([term])]
+def _wants_scores(request: ChoiceRequest, *, there: bool, where: str) -> bool:
+    wanted = [term.name for term in request.terms if needs_scores([term])]
     if wanted and not there:
         raise InputError(
             f"'{wanted[0]}' needs scores, and {where} have none; give a table with a score column, "
@@ -125,7 +113,7 @@ def _wants_scores(asked: ChoiceRequest, *, there: bool, where: str) -> bool:
 class Choice:
     """What was chosen, how surely, and from what.
 
-    tables  `auditing/choose/frames.py`: choice, choice_values, choice_requirements,
+    tables  choice, choice_values, choice_requirements,
             choice_weights, choice_confirmed
     """
 
@@ -145,11 +133,11 @@ class Choice:
 
 
 def choose(
-    counted: Counted,
-    asked: ChoiceRequest,
+    counted: ChoiceData,
+    request: ChoiceRequest,
     variants_table: pd.DataFrame | None = None,
     *,
-    confirm: Counted | None = None,
+    confirm: ChoiceData | None = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Choose among the variants of counted answers, the baseline among them.
@@ -159,60 +147,45 @@ def choose(
     confirm
         Answers on other examples, on which the choice is looked at again.
     """
-    from fairweight.auditing.choose.tables import confirmed_frame, frames
-
     cube, setting = counted.cube, counted.setting
-    found = measured(cube, metrics_of(asked), setting, progress)
-    known, said = known_of(found, asked, variants_table)
-    kept = _qualifies(asked, known)
-    sure = sureness(asked, known, kept, setting.options.random_state) if kept.any() else None
-    chosen = _chosen(asked, known, kept, sure)
-    tables = dict(frames(asked, known, kept, sure, chosen, setting.baseline))
+    found = measured(cube, metrics_of(request), setting, progress)
+    known, said = term_values(found, request, variants_table)
+    kept = np.ones(len(known.variants), dtype=np.bool_)
+    for requirement in request.requirements:
+        kept &= requirement.met(known.of(requirement.term)[0])
+    sure, chosen, nearest = None, None, None
+    if kept.any():
+        sure = sureness(request, known, kept, setting.options.random_state)
+        on = np.flatnonzero(sure.frontier)
+        if request.weights is not None:
+            chosen = known.variants[int(np.where(kept, sure.value, -np.inf).argmax())]
+        elif len(on) == 1:  # without a value function: the frontier, where one is alone on it
+            chosen = known.variants[int(on[0])]
+    else:
+        values = np.stack([known.of(r.term)[0] for r in request.requirements], axis=1)
+        best, short = nearest_miss(request.requirements, values)
+        missed = {
+            r.shown: float(by)
+            for r, value, by in zip(request.requirements, values[best], short, strict=True)
+            if not r.met(value)
+        }
+        nearest = known.variants[best], missed
+    tables = dict(frames(request, known, kept, sure, chosen, setting.baseline))
     if confirm is not None:
-        again = measured(confirm.cube, metrics_of(asked), confirm.setting, progress)
-        other, _ = known_of(again, asked, variants_table)
-        tables["choice_confirmed"] = confirmed_frame(asked, other, known, kept)
+        again = measured(confirm.cube, metrics_of(request), confirm.setting, progress)
+        other, _ = term_values(again, request, variants_table)
+        tables["choice_confirmed"] = confirmed_frame(request, other, known, kept)
     return Choice(
         chosen=chosen,
         qualifying=tuple(n for n, ok in zip(known.variants, kept, strict=True) if ok),
         baseline=setting.baseline,
-        asked=asked,
+        asked=request,
         n_examples=cube.n_examples,
         n_confirmed=0 if confirm is None else confirm.cube.n_examples,
-        nearest=None if kept.any() else _nearest(asked, known),
+        nearest=nearest,
         tables=tables,
         notes=(*counted.notes, *found.notes, *said),
     )
-
-
-def _qualifies(asked: ChoiceRequest, known: Known) -> NDArray[np.bool_]:
-    kept = np.ones(len(known.variants), dtype=np.bool_)
-    for requirement in asked.requirements:
-        kept &= requirement.met(known.of(requirement.term)[0])
-    return kept
-
-
-def _chosen(
-    asked: ChoiceRequest, known: Known, kept: NDArray[np.bool_], sure: Sureness | None
-) -> str | None:
-    """The highest value; without a value function the only one on the frontier, if it is alone."""
-    if sure is None:
-        return None
-    if asked.weights is not None:
-        return known.variants[int(np.where(kept, sure.value, -np.inf).argmax())]
-    on = np.flatnonzero(sure.frontier)
-    return known.variants[int(on[0])] if len(on) == 1 else None
-
-
-def _nearest(asked: ChoiceRequest, known: Known) -> tuple[str, dict[str, float]]:
-    values = np.stack([known.of(r.term)[0] for r in asked.requirements], axis=1)
-    best, short = nearest_miss(asked.requirements, values)
-    missed = {
-        r.shown: float(by)
-        for i, (r, by) in enumerate(zip(asked.requirements, short, strict=True))
-        if not r.met(values[best, i : i + 1])[0]
-    }
-    return known.variants[best], missed
 
 
 # Rows that were not chosen on: a share of the examples or clusters, or another table.
@@ -256,9 +229,6 @@ def _part(cube: Cube, count: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) ->
 
 def compare_rows(chosen_on: Aligned, confirmed_on: Aligned) -> list[str]:
     """Refuse rows and clusters that are in both tables; say what could not be compared."""
-    from fairweight.auditing.mitigate.mitigation import refuse_overlap, rows_seen
-    from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
-
     if chosen_on.has_count or confirmed_on.has_count:
         raise InputError(
             "--confirm needs single examples, to see that none was chosen on, and a table is "
@@ -308,29 +278,24 @@ def read_wishes(wishes: Wishes, variants_table: pd.DataFrame | None) -> ChoiceRe
     twice = next((name for name in terms if terms.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"--objective {twice} was given twice; give it once.")
-    asked = ChoiceRequest(
+    request = ChoiceRequest(
         objectives=objectives,
         requirements=tuple(read_requirement(text, columns) for text in wishes.requirements),
         weights=weights_of(objectives, weights),
         excluded=tuple(wishes.excluded),
     )
-    return replace(asked, margin=_margin(asked, wishes.margin))
-
-
-def _margin(asked: ChoiceRequest, given: float | None) -> float | None:
-    """How far below the best is near it: as given, or 2 points of a single share."""
-    if given is not None and not (isfinite(given) and given >= 0):
-        raise InputError(f"--margin {given:g} cannot be used; give a number of at least 0.")
-    if asked.weights is None:
-        if given is not None:
-            raise InputError(
-                "--margin says how far from the best a variant may be, and several objectives "
-                "without weights have no single best; give --worth too, or leave --margin out."
-            )
-        return None
-    if given is None and len(asked.objectives) == 1 and is_bounded(asked.objectives[0].term):
-        return MARGIN * float(asked.weights[0])
-    return given
+    margin = wishes.margin
+    if margin is not None and not (isfinite(margin) and margin >= 0):
+        raise InputError(f"--margin {margin:g} cannot be used; give a number of at least 0.")
+    if request.weights is None and margin is not None:
+        raise InputError(
+            "--margin says how far from the best a variant may be, and several objectives "
+            "without weights have no single best; give --worth too, or leave --margin out."
+        )
+    bounded = len(objectives) == 1 and is_bounded(objectives[0].term)
+    if request.weights is not None and margin is None and bounded:
+        margin = MARGIN * float(request.weights[0])
+    return replace(request, margin=margin)
 
 
 def choice_from(
@@ -351,9 +316,12 @@ def choice_from(
     confirm_share
         Instead of another table: the share of the examples (clusters) held out to confirm on.
     """
-    from fairweight.auditing.pipeline import cube_paths, models_beside_cubes
-
-    _check_confirming(confirm, confirm_share)
+    if confirm is not None and confirm_share is not None:
+        raise InputError("--confirm and --confirm-share were both given; give one of them.")
+    if confirm_share is not None and not 0 < confirm_share < 1:
+        raise InputError(
+            f"--confirm-share {confirm_share:g} cannot be used; give a share between 0 and 1."
+        )
     cubes = cube_paths(tables)
     if cubes and confirm is not None:
         raise InputError(
@@ -364,22 +332,21 @@ def choice_from(
         if cubes:
             beside = models_beside_cubes(tables)
             models = None if beside is None else beside[0]
-            asked = read_wishes(wishes, models)
-            found = of_cubes(cubes, asked, tables, options)
+            request = read_wishes(wishes, models)
+            _wants_scores(request, there=False, where="cubes")
+            found = _counted(*read_chosen_cubes(cubes, tables), tables, options)
         else:
-            from fairweight.tables.align import align
-
             aligned = opened.enter_context(align(tables))
             models = aligned.variants_table
-            asked = read_wishes(wishes, models)
-            found = of_tables(aligned, asked, tables, options)
-        if (confirm is not None or confirm_share is not None) and not metrics_of(asked):
+            request = read_wishes(wishes, models)
+            found = of_tables(aligned, request, tables, options)
+        if (confirm is not None or confirm_share is not None) and not metrics_of(request):
             raise InputError(
                 "--confirm and --confirm-share look at metrics again, and there is none among the "
                 "objectives and requirements; add one (--require 'accuracy>=0.9'), or leave them "
                 "out."
             )
-        held: Counted | None = None
+        held: ChoiceData | None = None
         if confirm is not None:
             again = replace(
                 tables,
@@ -388,27 +355,16 @@ def choice_from(
                 groups=aligned.groupings,
             )
             other = opened.enter_context(align(again))
-            _same_variants(aligned, other)
+            lacking = [name for name in aligned.variants if name not in other.variants]
+            if lacking:
+                raise InputError(
+                    f"--confirm has no predictions of '{lacking[0]}'; give the same variants there."
+                )
             said = compare_rows(aligned, other)
-            held = of_tables(other, asked, again, options)
+            held = of_tables(other, request, again, options)
             found = replace(found, notes=(*found.notes, *said))
         elif confirm_share is not None:
             rng = stream(options.random_state, "choose", "confirm")
             own, out = split(found.cube, confirm_share, rng)
             found, held = replace(found, cube=own), replace(found, cube=out)
-        return choose(found, asked, models, confirm=held, progress=progress)
-
-
-def _check_confirming(confirm: Any, share: float | None) -> None:
-    if confirm is not None and share is not None:
-        raise InputError("--confirm and --confirm-share were both given; give one of them.")
-    if share is not None and not 0 < share < 1:
-        raise InputError(f"--confirm-share {share:g} cannot be used; give a share between 0 and 1.")
-
-
-def _same_variants(aligned: Aligned, other: Aligned) -> None:
-    lacking = [name for name in aligned.variants if name not in other.variants]
-    if lacking:
-        raise InputError(
-            f"--confirm has no predictions of '{lacking[0]}'; give the same variants there."
-        )
+        return choose(found, request, models, confirm=held, progress=progress)

@@ -13,10 +13,9 @@ from fairweight.auditing.choose.prior import (
     FOR_DISTANCE,
     FOR_FRONTIER,
     Posterior,
-    Shapes,
     posterior,
 )
-from fairweight.auditing.choose.terms import ChoiceRequest, Known
+from fairweight.auditing.choose.terms import ChoiceRequest, TermValues
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
 
@@ -63,9 +62,7 @@ def best_set(values: Floats, replicates: Floats, level: float = LEVEL) -> NDArra
     the same examples for all. Whichever is truly best is left out wrongly in 1 − level of samples,
     however many variants there are.
     """
-    beyond = deficits(values, replicates, level)
-    found: NDArray[np.bool_] = np.asarray(~beyond.any(axis=0))
-    return found
+    return np.asarray(~deficits(values, replicates, level).any(axis=0))
 
 
 def deficits(values: Floats, replicates: Floats, level: float = LEVEL) -> NDArray[np.bool_]:
@@ -73,7 +70,15 @@ def deficits(values: Floats, replicates: Floats, level: float = LEVEL) -> NDArra
     error = np.ascontiguousarray((replicates - replicates.mean(axis=0)).T)  # (V, R)
     slack = _slack(values)
     lead = values[:, None] - values[None, :]
-    width = _noise_of_differences(error)
+    # Standard deviation of every difference of two variants (V, V), by their covariances.
+    width = np.zeros_like(lead)
+    if error.shape[1] > 1:
+        covariance = error @ error.T / (error.shape[1] - 1)
+        own = np.diagonal(covariance)
+        squared = own[:, None] + own[None, :] - 2 * covariance
+        # Of copies nothing but rounding is left; the square root would make it look like noise.
+        squared[squared < ROUNDING * (own[:, None] + own[None, :])] = 0.0
+        width = np.sqrt(squared)
     noisy = width > slack
     scale = np.divide(1.0, width, out=np.zeros_like(width), where=noisy)
     largest = np.zeros_like(error)
@@ -84,19 +89,6 @@ def deficits(values: Floats, replicates: Floats, level: float = LEVEL) -> NDArra
         drawn.max(axis=0, out=largest[i], initial=0.0)
     limit = np.quantile(largest, level, axis=1)
     found: NDArray[np.bool_] = np.where(noisy, lead * scale > limit, lead > slack)
-    return found
-
-
-def _noise_of_differences(error: Floats) -> Floats:
-    """Standard deviation of every difference of two variants (V, V), by their covariances."""
-    if error.shape[1] < 2:
-        return np.zeros((len(error), len(error)))
-    covariance = error @ error.T / (error.shape[1] - 1)
-    own = np.diagonal(covariance)
-    squared = own[:, None] + own[None, :] - 2 * covariance
-    # Of copies nothing but rounding is left; the square root would make it look like noise.
-    squared[squared < ROUNDING * (own[:, None] + own[None, :])] = 0.0
-    found: Floats = np.sqrt(squared)
     return found
 
 
@@ -173,30 +165,26 @@ class Sureness:
 
 
 def sureness(
-    asked: ChoiceRequest, known: Known, kept: NDArray[np.bool_], random_state: int
+    request: ChoiceRequest, known: TermValues, kept: NDArray[np.bool_], random_state: int
 ) -> Sureness:
     """Everything about those that qualify; the prior is over all candidates."""
     points, raw = [], []
-    for objective in asked.objectives:
+    for objective in request.objectives:
         values, replicates = (objective.oriented(part) for part in known.of(objective.term))
         points.append(values)
         raw.append(replicates)
     at, replicated = np.stack(points, axis=-1), np.stack(raw, axis=-1)
-    noisy = np.array([objective.term.noisy for objective in asked.objectives])
-
-    def known_truth(values: Floats, replicates: Floats, name: str, shapes: Shapes) -> Posterior:
-        rng = stream(random_state, "choose", "posterior", name)
-        return posterior(values, replicates, rng, shapes)
-
-    alone = noisy.sum() == 1
-    truths = [
-        known_truth(values, replicates, objective.name, FOR_BEST if alone else FOR_FRONTIER)
-        if objective.term.noisy
-        else Posterior(replicates, values)
-        for objective, values, replicates in zip(asked.objectives, points, raw, strict=True)
-    ]
-    n_draws = min(len(truth.draws) for truth in truths)
-    drawn = np.stack([truth.draws[:n_draws] for truth in truths], axis=-1)
+    noisy = np.array([objective.term.noisy for objective in request.objectives])
+    shapes = FOR_BEST if noisy.sum() == 1 else FOR_FRONTIER
+    truths = []
+    for objective, values, replicates in zip(request.objectives, points, raw, strict=True):
+        if objective.term.noisy:
+            rng = stream(random_state, "choose", "posterior", objective.name)
+            truths.append(posterior(values, replicates, rng, shapes).draws)
+        else:
+            truths.append(replicates)
+    n_draws = min(len(draws) for draws in truths)
+    drawn = np.stack([draws[:n_draws] for draws in truths], axis=-1)
 
     def spread(found: NDArray[Any], empty: object = np.nan) -> NDArray[Any]:
         every = np.full(len(kept), empty, dtype=found.dtype)
@@ -211,25 +199,24 @@ def sureness(
         frequency_frontier=spread(frontier(replicated[:, kept]).mean(axis=0)),
         value=np.full(len(kept), np.nan),
     )
-    if asked.weights is None:
+    if request.weights is None:
         return made
-    value, value_draws = at @ asked.weights, replicated @ asked.weights
-    weights = np.where(noisy, asked.weights, 0.0)  # the prior is over values; costs are known
-    costs = at @ (asked.weights - weights)
-    noisy_part = at @ weights, replicated @ weights
-
-    def truth_for(name: str, shapes: Shapes) -> Posterior:
-        if not noisy.any():
-            return Posterior(value_draws, value)
-        found = known_truth(*noisy_part, name, shapes)
-        return Posterior(found.draws + costs, found.mean + costs)
-
-    truth = truth_for("value", FOR_BEST)
+    value, value_draws = at @ request.weights, replicated @ request.weights
+    truth = distance = Posterior(value_draws, value)
+    if noisy.any():
+        weights = np.where(noisy, request.weights, 0.0)  # the prior is over values; costs are known
+        costs, part = at @ (request.weights - weights), (at @ weights, replicated @ weights)
+        rng = stream(random_state, "choose", "posterior", "value")
+        found = posterior(*part, rng, FOR_BEST)
+        truth = Posterior(found.draws + costs, found.mean + costs)
+        if request.margin is not None:
+            rng = stream(random_state, "choose", "posterior", "distance")
+            found = posterior(*part, rng, FOR_DISTANCE)
+            distance = Posterior(found.draws + costs, found.mean + costs)
     best = share_best(truth.draws[:, kept])
     near = np.full(len(best), np.nan)
-    if asked.margin is not None:
-        distances = truth_for("distance", FOR_DISTANCE).draws[:, kept]
-        near = np.maximum(share_near(distances, asked.margin), best)  # the best is near itself
+    if request.margin is not None:  # the best is near itself
+        near = np.maximum(share_near(distance.draws[:, kept], request.margin), best)
     return replace(
         made,
         value=value,
@@ -255,17 +242,13 @@ def _surely_dominated(
         above = one[:, None] > one[None, :]
         if is_noisy:
             above = deficits(one, replicates[:, :, k], level)
-            sure &= above | _copies(replicates[:, :, k])
+            # Variants with the same value in every draw are as good as each other.
+            known: dict[bytes, int] = {}
+            drawn = [column.tobytes() for column in replicates[:, :, k].T]
+            copy = [known.setdefault(column, len(known)) for column in drawn]
+            sure &= above | np.equal.outer(copy, copy)
         else:
             sure &= one[:, None] >= one[None, :]
         better |= above
     found: NDArray[np.bool_] = np.asarray((sure & better).any(axis=0))
-    return found
-
-
-def _copies(replicates: Floats) -> NDArray[np.bool_]:
-    """Which variants have the same value in every draw, (V, V)."""
-    known: dict[bytes, int] = {}
-    number = np.array([known.setdefault(column.tobytes(), len(known)) for column in replicates.T])
-    found: NDArray[np.bool_] = number[:, None] == number[None, :]
     return found

@@ -6,23 +6,27 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
 from fairweight.auditing.metrics.registry import metric, metrics
 from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 Aim: TypeAlias = Literal["max", "min", "zero", "one"]
 # Paganini's word for the distance between the best and the worst class.
 PAPERS_NAMES = {"unfairness": "class_gap"}
 MORE_IS_BETTER = frozenset({"sparsity", "items_per_s"})
+# What people optimise comes first in a list that is cut.
+USUAL = (
+    "accuracy", "worst_group", WORST_GROUP_SHIFT, "group_gap", "class_gap", "class_shortfall",
+    "cev_pp", "sde_pp", "balanced_accuracy", "auc",
+)  # fmt: skip
 NOT_NUMBERS = frozenset({"variant", "seed", "parent"})
 AIMS: dict[str, Aim] = {"higher": "max", "lower": "min", "zero": "zero", "one": "one"}
 
@@ -83,20 +87,14 @@ def read_term(text: str, columns: Sequence[str]) -> Term:
         return Term(name, asked, None, place)
     if name in columns:
         return Term(name, None, name)
+    choosable = {name for name, entry in known.items() if entry.choosable}
+    usual = [name for name in USUAL if name in choosable]
     raise UnknownNameError(
         "The objective",
         base,
-        [*_first_ones([e.name for e in known.values() if e.choosable]), *columns],
+        [*usual, *sorted(choosable - set(USUAL)), *columns],
         remedy="Name a metric (fairweight metrics) or a numeric column of --variants.",
     )
-
-
-def _first_ones(known: Sequence[str]) -> list[str]:
-    """What people optimise comes first in a list that is cut."""
-    usual = ["accuracy", "worst_group", WORST_GROUP_SHIFT, "group_gap", "class_gap"]
-    usual += ["class_shortfall", "cev_pp", "sde_pp", "balanced_accuracy", "auc"]
-    rest = sorted(set(known) - set(usual))
-    return [name for name in usual if name in known] + rest
 
 
 def read_objective(text: str, columns: Sequence[str]) -> Objective:
@@ -116,21 +114,17 @@ def read_objective(text: str, columns: Sequence[str]) -> Objective:
             f"--objective {text!r} has no direction '{wrong[1]}'; end it with :min or :max."
         )
     term = read_term(name, columns)
-    return Objective(term, _aim(term, told))
-
-
-def _aim(term: Term, told: str | None) -> Aim:
     if told is not None:
-        return "min" if told == "min" else "max"
+        return Objective(term, "min" if told == "min" else "max")
     if term.metric is None:
-        return "max" if term.column in MORE_IS_BETTER else "min"
+        return Objective(term, "max" if term.column in MORE_IS_BETTER else "min")
     better = metric(term.metric).better
     if better not in AIMS:
         raise InputError(
             f"'{term.name}' has no better direction of its own; say which: "
             f"--objective {term.name}:min or --objective {term.name}:max."
         )
-    return AIMS[better]
+    return Objective(term, AIMS[better])
 
 
 def is_bounded(term: Term) -> bool:
@@ -191,21 +185,16 @@ def read_requirement(text: str, columns: Sequence[str]) -> Requirement:
     'size_bytes <= 200000'
     """
     found = _FORM.fullmatch(text)
-    limit = None if found is None else _number(found["limit"])
-    if found is None or limit is None:
+    try:
+        limit = np.nan if found is None else float(found["limit"])
+    except ValueError:
+        limit = np.nan
+    if found is None or not np.isfinite(limit):
         raise InputError(
             f"--require {text!r} cannot be read; write a name, a sign (>=, <=, >, <) and a number: "
             "--require 'accuracy>=0.9'."
         )
     return Requirement(read_term(found["name"], columns), found["sign"], limit)
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if np.isfinite(value) else None
 
 
 def standings(requirement: Requirement, values: Floats, replicates: Floats) -> list[str]:
@@ -338,7 +327,6 @@ def numeric_columns(table: pd.DataFrame | None) -> list[str]:
     """The columns of a variants table that can be objectives."""
     if table is None:
         return []
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     kinds = {str(name): table[name].dtype for name in table.columns if name not in NOT_NUMBERS}
     return [

@@ -54,24 +54,16 @@ def measures(
     c: Comparison, training: TrainingCounts | None, terms: Sequence[Term]
 ) -> list[Measure]:
     """How each term is computed in one task."""
-    found = list(_estimands(c, training, {t.metric for t in terms if t.metric is not None}))
-    return [_measure(found, term) for term in terms]
-
-
-def _estimands(
-    c: Comparison, training: TrainingCounts | None, wanted: set[str]
-) -> Iterator[Estimand]:
-    for name in sorted(wanted):
-        entry = metric(name)
+    wanted = [metric(name) for name in sorted({t.metric for t in terms if t.metric is not None})]
+    found: list[Estimand] = []
+    for entry in wanted:
         if entry.kind == "rate":
-            yield from _rates(c, entry)
-    if WORST_GROUP_SHIFT in wanted:
-        for grouping in c.groupings:
-            yield _worst_shift(c, grouping)
-    others = {name for name in wanted if metric(name).kind != "rate"} - {WORST_GROUP_SHIFT}
-    for estimand in estimands(c, training, only=others):
-        if estimand.metric.name in others:
-            yield estimand
+            found += _rates(c, entry)
+        elif entry.name == WORST_GROUP_SHIFT:
+            found += [_worst_shift(c, grouping) for grouping in c.groupings]
+    others = {entry.name for entry in wanted if entry.kind != "rate"} - {WORST_GROUP_SHIFT}
+    found += [e for e in estimands(c, training, only=others) if e.metric.name in others]
+    return [_measure(found, term) for term in terms]
 
 
 def _rates(c: Comparison, entry: Metric) -> Iterator[Estimand]:
@@ -111,7 +103,10 @@ def _measure(found: Sequence[Estimand], term: Term) -> Measure:
     entry = metric(term.metric)
     own = [estimand for estimand in found if estimand.metric is entry]
     everywhere = [(q, row) for q in own for row in range(len(q.slots))]
-    rows = [(q, row) for q, row in everywhere if _is_at(q.slots, row, term.place)]
+    if term.place:
+        rows = [(q, row) for q, row in everywhere if _place(q.slots, row) == term.place]
+    else:
+        rows = [(q, row) for q, row in everywhere if q.slots.by in ("overall", "grouping")]
     if not rows and term.place:
         known = [_place(q.slots, row) for q, row in everywhere]
         raise UnknownNameError(
@@ -136,15 +131,6 @@ def _place(slots: Slots, row: int) -> str:
     return "" if slots.by == "overall" or slots.cls[row] is not None else str(slots.group[row])
 
 
-def _is_at(slots: Slots, row: int, place: str) -> bool:
-    """Without a place: everyone, or every column of groups."""
-    if slots.by == "group*class":
-        return False
-    if not place:
-        return slots.by in ("overall", "grouping")
-    return _place(slots, row) == place
-
-
 def worst(values: Floats, better: str) -> Floats:
     """The worst along the last axis; undefined where one of them is."""
     if values.shape[-1] == 1:
@@ -157,17 +143,15 @@ def worst(values: Floats, better: str) -> Floats:
 
 def by_variant(counts: Counts, share: Floats) -> Counts:
     """Members' counts (R, M, S, C) as mean counts of variants, weighed by `share` (V, M)."""
-
-    def averaged(values: Floats) -> Floats:
-        made: Floats = np.einsum("vm,rm...->rv...", share, values)
-        return made
-
-    correct = averaged(counts.correct)
+    predicted, correct, abstained = (
+        np.einsum("vm,rm...->rv...", share, values)
+        for values in (counts.predicted, counts.correct, counts.abstained)
+    )
     return Counts(
         label=np.broadcast_to(counts.label[:, :1], correct.shape),
-        predicted=averaged(counts.predicted),
+        predicted=predicted,
         correct=correct,
-        abstained=averaged(counts.abstained),
+        abstained=abstained,
         classes=counts.classes,
         positive=counts.positive,
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from fairweight.base.types import Floats
 
@@ -72,7 +72,7 @@ def posterior(
     noise = _own_noise(error)
     if len(values) < 2 or noise is None:
         return Posterior(np.tile(values, (len(error), 1)), values.copy())
-    error = error[: _n_draws(*error.shape)]
+    error = error[: max(500, 2 * BLOCK_VALUES // len(values) ** 2)]
     unit = float(np.sqrt(np.median(noise)))
     error, covariance = _without_common(error / unit, replicates / unit, noise / unit**2, rng)
     level = float(np.median(values))
@@ -80,10 +80,6 @@ def posterior(
     drawn = _drawn(scaled, np.sqrt(noise) / unit, error, covariance, shapes, rng)
     draws: Floats = level + unit * drawn
     return Posterior(draws, draws.mean(axis=0))
-
-
-def _n_draws(n_replicates: int, n_variants: int) -> int:
-    return min(n_replicates, max(500, 2 * BLOCK_VALUES // n_variants**2))
 
 
 def _own_noise(error: Floats) -> Floats | None:
@@ -139,16 +135,26 @@ def _drawn(
     n_draws, n_variants = error.shape
     places, weights = _places(values)
     distance = values - places[:, None]  # (M, V)
-    apart = _apart(distance, noise, float(np.ptp(values)) + 2.0)
-    together = [_together(distance, noise, spread) for spread in averaged.spreads]
+    # Densities of lying anywhere below or above, as far as the estimates reach, (2, M, V).
+    reach = float(np.ptp(values)) + 2.0
+    apart = np.stack([ndtr(-distance / noise), ndtr(distance / noise)]) / reach
+    variances = [noise**2 + spread**2 for spread in averaged.spreads]
+    together = [np.exp(-0.5 * distance**2 / v) / np.sqrt(2 * np.pi * v) for v in variances]
     shapes = list(product(range(len(averaged.spreads)), BELOW, ABOVE))
     further = float(np.interp(n_variants, (10, 20), averaged.equal))
     log = np.array([
         np.log(_density(together[s], apart, below, above)).sum(axis=1) for s, below, above in shapes
     ])  # fmt: skip
-    log += np.log(weights) + np.log(_shape_weights(shapes, further))[:, None]
+    # Shapes count alike, with a further weight for variants that are equal but for some below.
+    equal = np.array([s == 0 and below > 0 and above == 0 for s, below, above in shapes])
+    shape_weights = (1 - further) / len(shapes) + further * equal / equal.sum()
+    log += np.log(weights) + np.log(shape_weights)[:, None]
     chance = np.exp(log - log.max()).ravel()
-    shape, place = np.divmod(_spread(chance / chance.sum(), n_draws, rng), len(places))
+    # Each shape and place is drawn as often as its probability says, in random order.
+    even = (np.arange(n_draws) + rng.random()) / n_draws
+    drawn = np.searchsorted(np.cumsum(chance / chance.sum()), even)
+    drawn = rng.permutation(np.minimum(drawn, len(chance) - 1))
+    shape, place = np.divmod(drawn, len(places))
     spread = np.array([averaged.spreads[s] for s, _, _ in shapes])[shape][:, None]
     share = np.empty((n_draws, n_variants))
     for number, (s, below, above) in enumerate(shapes):
@@ -172,29 +178,9 @@ def _places(values: Floats) -> tuple[Floats, Floats]:
     return found, np.gradient(found)
 
 
-def _together(distance: Floats, noise: Floats, spread: float) -> Floats:
-    variance = noise**2 + spread**2
-    found: Floats = np.exp(-0.5 * distance**2 / variance) / np.sqrt(2 * np.pi * variance)
-    return found
-
-
-def _apart(distance: Floats, noise: Floats, reach: float) -> Floats:
-    """Densities of lying anywhere below or above, as far as the estimates reach, (2, M, V)."""
-    from scipy.special import ndtr
-
-    return np.stack([ndtr(-distance / noise), ndtr(distance / noise)]) / reach
-
-
 def _density(together: Floats, apart: Floats, below: float, above: float) -> Floats:
     found: Floats = (1 - below - above) * together + below * apart[0] + above * apart[1]
     return np.maximum(found, 1e-300)
-
-
-def _shape_weights(shapes: list[tuple[int, float, float]], further: float) -> Floats:
-    """All alike, and a further weight for variants that are equal but for some below."""
-    equal = np.array([s == 0 and below > 0 and above == 0 for s, below, above in shapes])
-    found: Floats = (1 - further) / len(shapes) + further * equal / equal.sum()
-    return found
 
 
 def _corrections(pull: Floats, covariance: Floats, lacking: Floats) -> Floats:
@@ -209,10 +195,3 @@ def _corrections(pull: Floats, covariance: Floats, lacking: Floats) -> Floats:
         solved = np.linalg.solve(scaled, (pull[part] * lacking[part])[..., None])[..., 0]
         found[part] = (pull[part] * solved) @ covariance
     return found
-
-
-def _spread(chance: Floats, n_draws: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Places of probabilities, each as often as its probability says, in random order."""
-    at = (np.arange(n_draws) + rng.random()) / n_draws
-    places = np.minimum(np.searchsorted(np.cumsum(chance), at), len(chance) - 1)
-    return rng.permutation(places)

@@ -7,43 +7,51 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from fairweight import __version__
 from fairweight.auditing import schema
-from fairweight.auditing.choose.objectives import standings, winning_ranges
+from fairweight.auditing.choose.frontier import Sureness
+from fairweight.auditing.choose.objectives import (
+    MET,
+    MISSED,
+    NEAR,
+    NEARLY,
+    Term,
+    standings,
+    winning_ranges,
+)
+from fairweight.auditing.choose.terms import ChoiceRequest, TermValues
 from fairweight.auditing.result import AuditResult, Provenance
 from fairweight.base.types import Floats
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairweight.auditing.choose.choice import Choice
-    from fairweight.auditing.choose.frontier import Sureness
-    from fairweight.auditing.choose.objectives import Term
-    from fairweight.auditing.choose.terms import ChoiceRequest, Known
 
+WORST_LAST = (MET, NEAR, NEARLY, MISSED)
 LIMITS = (0.025, 0.975)
-ON, NEAR, OFF = "frontier", "within noise", "dominated"
+ON, TIED, OFF = "frontier", "within noise", "dominated"
 
 
 def frames(
-    asked: ChoiceRequest,
-    known: Known,
+    request: ChoiceRequest,
+    known: TermValues,
     kept: NDArray[np.bool_],
     sure: Sureness | None,
     chosen: str | None,
     baseline: str,
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Every table of a choice by its name."""
-    yield "choice", schema.frame("choice", _ranked(asked, known, kept, sure, chosen, baseline))
-    yield "choice_values", schema.frame("choice_values", _values(asked, known))
-    yield "choice_requirements", schema.frame("choice_requirements", _requirements(asked, known))
-    yield "choice_weights", schema.frame("choice_weights", _ranges(asked, known, kept))
+    yield "choice", schema.frame("choice", _ranked(request, known, kept, sure, chosen, baseline))
+    yield "choice_values", schema.frame("choice_values", _values(request, known))
+    yield "choice_requirements", schema.frame("choice_requirements", _requirements(request, known))
+    yield "choice_weights", schema.frame("choice_weights", _ranges(request, known, kept))
 
 
 def _ranked(
-    asked: ChoiceRequest,
-    known: Known,
+    request: ChoiceRequest,
+    known: TermValues,
     kept: NDArray[np.bool_],
     sure: Sureness | None,
     chosen: str | None,
@@ -51,7 +59,12 @@ def _ranked(
 ) -> list[dict[str, Any]]:
     """Candidates, best first; those that do not qualify stand last, without a rank."""
     rows = []
-    order = _order(asked, kept, sure)
+    order = list(range(len(kept)))
+    if sure is not None and request.weights is not None:
+        order.sort(key=lambda i: (not kept[i], -sure.value[i]))
+    elif sure is not None:
+        likely = np.nan_to_num(sure.p_frontier)
+        order.sort(key=lambda i: (not kept[i], not sure.frontier[i], -likely[i]))
     drawn = None if sure is None else sure.value_draws
     limits = None if drawn is None else np.quantile(drawn, LIMITS, axis=0)
     for place, i in enumerate(order):
@@ -63,10 +76,10 @@ def _ranked(
             "status": "ok" if kept[i] else "does not qualify",
         }  # fmt: skip
         if sure is not None and kept[i]:
-            standing = ON if sure.frontier[i] else NEAR if sure.near[i] else OFF
+            standing = ON if sure.frontier[i] else TIED if sure.near[i] else OFF
             row |= {
                 "rank": place + 1, "frontier": standing, "p_frontier": sure.p_frontier[i],
-                "bootstrap_frontier": sure.frequency_frontier[i], "tied": standing == NEAR,
+                "bootstrap_frontier": sure.frequency_frontier[i], "tied": standing == TIED,
             }  # fmt: skip
             if limits is not None:
                 row |= {
@@ -81,23 +94,11 @@ def _ranked(
     return rows
 
 
-def _order(asked: ChoiceRequest, kept: NDArray[np.bool_], sure: Sureness | None) -> list[int]:
-    places = range(len(kept))
-    if sure is None:
-        return list(places)
-    if asked.weights is not None:
-        return sorted(places, key=lambda i: (not kept[i], -sure.value[i]))
-    return sorted(
-        places,
-        key=lambda i: (not kept[i], not sure.frontier[i], -np.nan_to_num(sure.p_frontier[i])),
-    )
-
-
-def _values(asked: ChoiceRequest, known: Known) -> list[dict[str, Any]]:
-    aims = {objective.term: objective.aim for objective in asked.objectives}
-    weights = np.full(len(aims), np.nan) if asked.weights is None else asked.weights
-    weight_of = dict(zip((o.term for o in asked.objectives), weights, strict=True))
-    limits = {term: _limits(known, term) for term in asked.terms}
+def _values(request: ChoiceRequest, known: TermValues) -> list[dict[str, Any]]:
+    aims = {objective.term: objective.aim for objective in request.objectives}
+    weights = np.full(len(aims), np.nan) if request.weights is None else request.weights
+    weight_of = dict(zip((o.term for o in request.objectives), weights, strict=True))
+    limits = {term: _limits(known, term) for term in request.terms}
     return [
         {
             "variant": name, "term": term.name, "metric": term.metric,
@@ -106,11 +107,11 @@ def _values(asked: ChoiceRequest, known: Known) -> list[dict[str, Any]]:
             "high": limits[term][1, at],
         }
         for at, name in enumerate(known.variants)
-        for term in asked.terms
+        for term in request.terms
     ]  # fmt: skip
 
 
-def _limits(known: Known, term: Term) -> Floats:
+def _limits(known: TermValues, term: Term) -> Floats:
     """The 95 % interval over examples of every variant, (2, V); none for a known cost."""
     _, replicates = known.of(term)
     if not term.noisy:
@@ -119,9 +120,9 @@ def _limits(known: Known, term: Term) -> Floats:
     return found
 
 
-def _requirements(asked: ChoiceRequest, known: Known) -> list[dict[str, Any]]:
+def _requirements(request: ChoiceRequest, known: TermValues) -> list[dict[str, Any]]:
     rows = []
-    for requirement in asked.requirements:
+    for requirement in request.requirements:
         values, replicates = known.of(requirement.term)
         for name, value, standing in zip(
             known.variants, values, standings(requirement, values, replicates), strict=True
@@ -137,13 +138,15 @@ def _requirements(asked: ChoiceRequest, known: Known) -> list[dict[str, Any]]:
     return rows
 
 
-def _ranges(asked: ChoiceRequest, known: Known, kept: NDArray[np.bool_]) -> list[dict[str, Any]]:
+def _ranges(
+    request: ChoiceRequest, known: TermValues, kept: NDArray[np.bool_]
+) -> list[dict[str, Any]]:
     """For two objectives: over which ratios of weights each variant wins."""
-    if len(asked.objectives) != 2 or not kept.any():
+    if len(request.objectives) != 2 or not kept.any():
         return []
-    points = np.stack([o.oriented(known.of(o.term)[0]) for o in asked.objectives], axis=1)
+    points = np.stack([o.oriented(known.of(o.term)[0]) for o in request.objectives], axis=1)
     names = [name for name, ok in zip(known.variants, kept, strict=True) if ok]
-    first, second = (objective.name for objective in asked.objectives)
+    first, second = (objective.name for objective in request.objectives)
     return [
         {
             "variant": names[found.variant], "first": first, "second": second,
@@ -154,20 +157,20 @@ def _ranges(asked: ChoiceRequest, known: Known, kept: NDArray[np.bool_]) -> list
 
 
 def confirmed_frame(
-    asked: ChoiceRequest, other: Known, known: Known, kept: NDArray[np.bool_]
+    request: ChoiceRequest, other: TermValues, known: TermValues, kept: NDArray[np.bool_]
 ) -> pd.DataFrame:
     """The qualifying variants' numbers on rows that were not chosen on, beside those that were."""
     rows = []
-    limits = {term: _limits(other, term) for term in asked.terms}
+    limits = {term: _limits(other, term) for term in request.terms}
     for at, (name, ok) in enumerate(zip(known.variants, kept, strict=True)):
         if not ok or name not in other.variants:
             continue
         there = other.variants.index(name)
-        for term in asked.terms:
+        for term in request.terms:
             values, replicates = other.of(term)
             required = [
                 standings(r, values[[there]], replicates[:, [there]])[0]
-                for r in asked.requirements
+                for r in request.requirements
                 if r.term == term
             ]
             rows.append(
@@ -175,14 +178,10 @@ def confirmed_frame(
                     "variant": name, "term": term.name, "value": known.of(term)[0][at],
                     "confirmed": values[there], "low": limits[term][0, there],
                     "high": limits[term][1, there],
-                    "standing": max(required, key=_badness) if required else None,
+                    "standing": max(required, key=WORST_LAST.index, default=None),
                 }
             )  # fmt: skip
     return schema.frame("choice_confirmed", rows)
-
-
-def _badness(standing: str) -> tuple[bool, bool]:
-    return standing.startswith("missed"), "noise" not in standing
 
 
 # A choice in the shape of an audit's result, which figures read: its tables, and nothing else.
@@ -190,10 +189,6 @@ def _badness(standing: str) -> tuple[bool, bool]:
 
 def as_result(choice: Choice) -> AuditResult:
     """The tables of a choice as explanations of an audit without rows."""
-    import pandas as pd
-
-    from fairweight import __version__
-
     nothing = pd.DataFrame()
     names = [str(name) for name in choice.tables["choice"]["variant"]]
     return AuditResult(

@@ -6,11 +6,12 @@ all variants are drawn together, so that what an easy draw gives to all of them 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.choose.objectives import Objective, Requirement, Term, costs, needs_scores
@@ -35,33 +36,16 @@ from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 # Terms made of scores: AUC, calibration errors, Brier score, uncertainty, top-5 accuracy.
 
 
 @dataclass(frozen=True)
 class ScoredTerm:
-    """A statistic of scores, and which of its slices was asked for."""
+    """A statistic of scores, and which of its slices was request for."""
 
     statistic: Statistic
     table: int
     row: int
-
-    def of_members(self, times: Floats, size: Floats) -> Floats:
-        """The value of every member, (R, M), for items drawn `times` (items, R)."""
-        found = [
-            self.statistic.finish(matrix @ times, size)[self.table][self.row]
-            for matrix in self.statistic.matrices
-        ]
-        return np.stack(found, axis=1)
-
-    def exact(self) -> Floats | None:
-        """The members' values on the data, where those of the sums are binned."""
-        values = self.statistic.exact
-        return None if values is None else values[:, self.row]
 
 
 class ScoredTerms:
@@ -75,44 +59,38 @@ class ScoredTerms:
                 "add a score column, or leave it out."
             )
         self._size = slice_sizes(c)
-        self._terms = [_found(c, term) for term in terms]
+        p = probabilities(c)
+        statistics = (*score_statistics(c, p), *flag_statistics(c, p))
+        places = [grouping for kind in KINDS for grouping in groupings_of(c, kind)]
+        self.terms: list[ScoredTerm] = []
+        for term in terms:
+            own = [s for s in statistics if s.metric == term.metric]
+            tables = [(s, i) for s in own for i in range(len(s.kinds))]
+            found = [
+                (level, ScoredTerm(statistic, table, row))
+                for grouping, (statistic, table) in zip(places, tables, strict=False)
+                for row, level in enumerate(grouping.levels)
+            ]
+            if not found:
+                raise InputError(
+                    f"'{term.name}' cannot be estimated: there are no scores of the kind it needs "
+                    "(the positive class of two, --positive, or lists of scores)."
+                )
+            here = [one for place, one in found if place == term.place]
+            if not here:
+                known = [place for place, _ in found if place]
+                raise UnknownNameError("The place", term.place, known)
+            self.terms.append(here[0])
 
     def of_members(self, draws: NDArray[Any]) -> list[Floats]:
         """Every term's value of every member, (R, M), for drawn items (R, items)."""
         times = np.ascontiguousarray(draws.T, dtype=np.float64)
         size = self._size @ times
-        return [term.of_members(times, size) for term in self._terms]
-
-    def corrections(self, observed: Sequence[Floats]) -> list[Floats | float]:
-        """What binning took from the members' values on the data."""
-        exact = [term.exact() for term in self._terms]
-        return [
-            0.0 if true is None else true - binned[0]
-            for true, binned in zip(exact, observed, strict=True)
-        ]
-
-
-def _found(c: Comparison, term: Term) -> ScoredTerm:
-    known = list(_rows(c, term))
-    if not known:
-        raise InputError(
-            f"'{term.name}' cannot be estimated: there are no scores of the kind it needs (the "
-            "positive class of two, --positive, or lists of scores)."
-        )
-    for place, found in known:
-        if place == term.place:
-            return found
-    raise UnknownNameError("The place", term.place, [place for place, _ in known if place])
-
-
-def _rows(c: Comparison, term: Term) -> Iterator[tuple[str, ScoredTerm]]:
-    p = probabilities(c)
-    places = [grouping for kind in KINDS for grouping in groupings_of(c, kind)]
-    own = [s for s in (*score_statistics(c, p), *flag_statistics(c, p)) if s.metric == term.metric]
-    tables = [(s, i) for s in own for i in range(len(s.kinds))]
-    for grouping, (statistic, table) in zip(places, tables, strict=False):
-        for row, level in enumerate(grouping.levels):
-            yield level, ScoredTerm(statistic, table, row)
+        found = []
+        for term in self.terms:
+            tables = [term.statistic.finish(m @ times, size) for m in term.statistic.matrices]
+            found.append(np.stack([table[term.table][term.row] for table in tables], axis=1))
+        return found
 
 
 MOST_UNDEFINED = 0.05  # share of replicates without a value above which there is none at all
@@ -158,7 +136,7 @@ def measured(
     by_task = [task.values(multiplicity[None, :].astype(float)) for task in tasks]
     # The same tasks for all variants and draws: those in which the baseline has a value.
     counts = np.array([~np.isnan(values[0, 0]) for values in by_task])
-    notes = _counted(tasks, terms, counts)
+    notes = _task_notes(tasks, terms, counts)
     once = _mean(by_task, counts)[0]
     drawn = np.empty((n_draws, *once.shape))
     resample = resampler(multiplicity)
@@ -181,6 +159,7 @@ def measured(
 
 
 def _baseline_first(cube: Cube, baseline: str) -> Cube:
+    """The cube with the baseline's members in front."""
     own = cube.member_indices(baseline)
     order = [*own, *(m for m in range(len(cube.members)) if m not in set(own))]
     scores = cube.scores
@@ -238,9 +217,10 @@ class _Task:
         self.correction = np.zeros((1, len(share), len(terms)))
         if self._scored is not None:
             times = self.multiplicity[None, :].astype(float)
-            lacking = self._scored.corrections(self._scored.of_members(times))
-            for i, moved in zip(scored, lacking, strict=True):
-                self.correction[0, :, i] = share @ (np.zeros(share.shape[1]) + moved)
+            binned = self._scored.of_members(times)
+            for i, term, values in zip(scored, self._scored.terms, binned, strict=True):
+                if (exact := term.statistic.exact) is not None:  # what binning took of the values
+                    self.correction[0, :, i] = share @ (exact[:, term.row] - values[0])
 
     def values(self, draws: NDArray[Any]) -> Floats:
         """(R, V, K) for drawn items (R, items); NaN where a term has no value in this task."""
@@ -248,8 +228,14 @@ class _Task:
         if any(measure.parts for _, measure in self.measures):
             each, mean = self._sides(draws)
             for i, measure in self.measures:
-                if measure.parts:
-                    found[:, :, i] = self._measured(measure, each, mean)
+                if not measure.parts:
+                    continue
+                rows = []
+                for part in measure.parts:
+                    made = part.evaluate(mean if part.rates_first else each)
+                    row = made.compressed[..., part.row]
+                    rows.append(row if part.rates_first else _of_variants(row, self._share))
+                found[:, :, i] = worst(np.stack(rows, axis=-1), measure.better)
         if self._scored is not None:
             for i, members in zip(self._scored_at, self._scored.of_members(draws), strict=True):
                 found[:, :, i] = _of_variants(members, self._share)
@@ -273,13 +259,6 @@ class _Task:
             mean[grouping.name] = (own, one)
         return Both(each, observed=True), Both(mean, observed=True)
 
-    def _measured(self, measure: Measure, each: Both, mean: Both) -> Floats:
-        rows = []
-        for part in measure.parts:
-            made = part.evaluate(mean if part.rates_first else each).compressed[..., part.row]
-            rows.append(made if part.rates_first else _of_variants(made, self._share))
-        return worst(np.stack(rows, axis=-1), measure.better)
-
 
 def _of_variants(members: Floats, share: Floats) -> Floats:
     """Mean over the members of every variant; NaN of those with an undefined member alone."""
@@ -290,7 +269,7 @@ def _of_variants(members: Floats, share: Floats) -> Floats:
     return found
 
 
-def _counted(
+def _task_notes(
     tasks: Sequence[_Task], terms: Sequence[Term], counts: NDArray[np.bool_]
 ) -> tuple[str, ...]:
     """What is said of terms that some tasks cannot give; an error where none can."""
@@ -339,7 +318,7 @@ def _defined(values: Floats, drawn: Floats) -> tuple[Floats, Floats]:
     return kept, filled
 
 
-# What was asked, and what is known of every candidate: metrics and costs side by side.
+# What was request, and what is known of every candidate: metrics and costs side by side.
 
 
 @dataclass(frozen=True)
@@ -360,7 +339,7 @@ class ChoiceRequest:
 
 
 @dataclass(frozen=True)
-class Known:
+class TermValues:
     """The terms of all candidates, on the data and in replicates."""
 
     variants: tuple[str, ...]
@@ -374,26 +353,26 @@ class Known:
         return self.values[:, at], self.replicates[:, :, at]
 
 
-def metrics_of(asked: ChoiceRequest) -> list[Term]:
+def metrics_of(request: ChoiceRequest) -> list[Term]:
     """The terms that examples are needed for."""
-    return [term for term in asked.terms if term.noisy]
+    return [term for term in request.terms if term.noisy]
 
 
-def known_of(
-    found: MeasuredTerms, asked: ChoiceRequest, table: pd.DataFrame | None
-) -> tuple[Known, list[str]]:
+def term_values(
+    found: MeasuredTerms, request: ChoiceRequest, table: pd.DataFrame | None
+) -> tuple[TermValues, list[str]]:
     """Metrics and costs side by side, of the variants that have every objective."""
-    for name in asked.excluded:
+    for name in request.excluded:
         if name not in found.variants:
             raise UnknownNameError("The variant of --exclude", name, found.variants)
-    keep = np.array([name not in asked.excluded for name in found.variants])
+    keep = np.array([name not in request.excluded for name in found.variants])
     if not keep.any():
         raise InputError("--exclude leaves no variant to choose from; exclude fewer.")
     names = [name for name, kept in zip(found.variants, keep, strict=True) if kept]
-    values = np.empty((len(names), len(asked.terms)))
-    replicates = np.empty((len(found.replicates), len(names), len(asked.terms)))
-    metrics = metrics_of(asked)
-    for i, term in enumerate(asked.terms):
+    values = np.empty((len(names), len(request.terms)))
+    replicates = np.empty((len(found.replicates), len(names), len(request.terms)))
+    metrics = metrics_of(request)
+    for i, term in enumerate(request.terms):
         if term.column is not None and table is not None:
             values[:, i] = costs(table, term.column, names)
             replicates[:, :, i] = values[:, i]
@@ -403,11 +382,11 @@ def known_of(
             replicates[:, :, i] = found.replicates[:, keep, at]
     whole = np.asarray(np.isfinite(values).all(axis=1))
     if not whole.any():
-        lost = asked.terms[int(np.isnan(values).all(axis=0).argmax())].name
+        lost = request.terms[int(np.isnan(values).all(axis=0).argmax())].name
         raise InputError(f"'{lost}' has no value for any variant; choose by something else.")
     notes = []
     if not whole.all():
         left = [name for name, kept in zip(names, whole, strict=True) if not kept]
         notes.append(f"Left out, because a number is undefined for them: {', '.join(left)}.")
     kept_names = tuple(name for name, kept in zip(names, whole, strict=True) if kept)
-    return Known(kept_names, asked.terms, values[whole], replicates[:, whole]), notes
+    return TermValues(kept_names, request.terms, values[whole], replicates[:, whole]), notes

@@ -8,12 +8,14 @@ and what is tested is the ratio of the two.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
@@ -24,6 +26,7 @@ from fairweight.auditing.exemplars.odds import (
     RATIO,
     RETRAINING,
     Definition,
+    OddsRows,
     Rates,
     Sampled,
     influences,
@@ -32,7 +35,6 @@ from fairweight.auditing.exemplars.odds import (
     log_odds_ratio,
     odds_ratios,
     retrained_rates,
-    units_of,
 )
 from fairweight.auditing.exemplars.selection import Key
 from fairweight.auditing.exemplars.votes import TieRule
@@ -40,13 +42,9 @@ from fairweight.auditing.intervals.multiplicity import holm
 from fairweight.auditing.pairing import FEWEST, FEWEST_MEMBERS, pair_members
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.streams import stream
-from fairweight.base.types import Floats, Mask
+from fairweight.base.types import Mask
 from fairweight.tables.companions import parents
 from fairweight.tables.names import level_name
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # The partitions of the examples that rows speak of: classes, group levels, intersections.
 
@@ -166,72 +164,61 @@ def enrichment(
     population (status: may reflect difficulty alone), and without an interval below 5 baseline or
     3 compressed members. Examples count once each, whatever their weight.
     """
-
     parts = partitions(answers)
     rows: list[dict[str, Any]] = []
+    base = answers.rows(answers.baseline)
     for variant in answers.variants:
-        own = {
+        definitions = {
             Definition(kind, math.nan if percentile is None else percentile): mask
             for (name, kind, percentile), mask in masks.items()
             if name == variant
         }
-        rows += _rows_of(answers, variant, own, rule, parts, alpha, min_group, random_state)
-    return schema.frame("enrichment", rows)
-
-
-def _rows_of(
-    answers: Answers,
-    variant: str,
-    masks: Mapping[Definition, Mask],
-    rule: TieRule,
-    parts: Sequence[Partition],
-    alpha: float,
-    min_group: int,
-    random_state: int,
-) -> list[dict[str, Any]]:
-    base, own = answers.rows(answers.baseline), answers.rows(variant)
-    prediction = np.concatenate([answers.prediction[base], answers.prediction[own]])
-    live = np.flatnonzero((prediction != prediction[0]).any(axis=0))
-    sampled = Sampled(live, answers.n_examples, answers.cluster)
-    pairing = pair_members(
-        answers.members[base], answers.members[own], parents(answers.variants_table)
-    )
-    units = units_of(pairing)
-    compared = [one for one in masks if one.kind in OF_POPULATIONS]
-    rates, reason = None, ""
-    if len(units.dense) < 2:
-        reason = f"{DIFFICULTY}: one baseline model"
-    else:
-        if len(units.dense) < FEWEST_MEMBERS:
-            reason = f"not_estimable: fewer than {FEWEST_MEMBERS} baseline members"
-        elif len(units.compressed) < FEWEST:
-            reason = f"not_estimable: fewer than {FEWEST} compressed members"
-        rates = retrained_rates(
-            np.ascontiguousarray(prediction[:, live]),
-            answers.n_examples,
-            units,
-            compared,
-            rule,
-            stream(random_state, variant, answers.task or "", "exemplars enrichment"),
-            left_out=not reason,
+        own = answers.rows(variant)
+        prediction = np.concatenate([answers.prediction[base], answers.prediction[own]])
+        live = np.flatnonzero((prediction != prediction[0]).any(axis=0))
+        sampled = Sampled(live, answers.n_examples, answers.cluster)
+        lineage = parents(answers.variants_table)
+        pairing = pair_members(answers.members[base], answers.members[own], lineage)
+        units = OddsRows(
+            tuple(int(np.flatnonzero(row)[0]) for row in pairing.first),
+            tuple(tuple(int(m) for m in np.flatnonzero(row)) for row in pairing.second),
+            pairing.paired,
         )
-    rows: list[dict[str, Any]] = []
-    for one, mask in masks.items():
-        place = compared.index(one) if one in compared else None
-        untested = reason if place is not None else f"{DIFFICULTY}: a stand-in for exemplars"
-        families: dict[str, list[dict[str, Any]]] = {}
-        for part in parts:
-            made = _part_rows(
-                answers, part, mask, place, rates, untested, sampled, alpha, min_group
+        compared = [one for one in definitions if one.kind in OF_POPULATIONS]
+        rates, reason = None, ""
+        if len(units.dense) < 2:
+            reason = f"{DIFFICULTY}: one baseline model"
+        else:
+            if len(units.dense) < FEWEST_MEMBERS:
+                reason = f"not_estimable: fewer than {FEWEST_MEMBERS} baseline members"
+            elif len(units.compressed) < FEWEST:
+                reason = f"not_estimable: fewer than {FEWEST} compressed members"
+            rates = retrained_rates(
+                np.ascontiguousarray(prediction[:, live]),
+                answers.n_examples,
+                units,
+                compared,
+                rule,
+                stream(random_state, variant, answers.task or "", "exemplars enrichment"),
+                left_out=not reason,
             )
-            families.setdefault(part.kind, []).extend(made)
-        for family in families.values():
-            adjusted = holm([row["p_value"] for row in family])
-            for row, p in zip(family, adjusted, strict=True):
-                row |= {"variant": variant, "task": answers.task, "p_adjusted": float(p)}
-                row |= {"kind": one.kind, "percentile": one.percentile}
-                rows.append(row)
-    return rows
+        for one, mask in definitions.items():
+            place = compared.index(one) if one in compared else None
+            untested = reason if place is not None else f"{DIFFICULTY}: a stand-in for exemplars"
+            families: dict[str, list[dict[str, Any]]] = {}
+            for part in parts:
+                families.setdefault(part.kind, []).extend(
+                    _part_rows(
+                        answers, part, mask, place, rates, untested, sampled, alpha, min_group
+                    )
+                )
+            for family in families.values():
+                adjusted = holm([row["p_value"] for row in family])
+                for row, p in zip(family, adjusted, strict=True):
+                    row |= {"variant": variant, "task": answers.task, "p_adjusted": float(p)}
+                    row |= {"kind": one.kind, "percentile": one.percentile}
+                    rows.append(row)
+    return schema.frame("enrichment", rows)
 
 
 def _part_rows(
@@ -249,6 +236,8 @@ def _part_rows(
     n = np.bincount(part.code, minlength=levels).astype(float)
     chosen = np.bincount(part.code[mask], minlength=levels).astype(float)
     train = training_sizes(answers, part)
+    if train is not None:
+        train = train / train.sum() if train.sum() else np.full(levels, np.nan)
     clusters = sampled.clusters_of(part.code, levels)
     total = chosen.sum()
     rows = []
@@ -256,17 +245,26 @@ def _part_rows(
         if n[level] == 0:
             continue
         inside = part.code == level
+        status = "ok"
+        if not total:
+            status = "not_estimable: no exemplars"
+        elif n[level] == n.sum():
+            status = "not_estimable: every example is in this group"
+        elif n[level] < min_group:
+            status = f"small_group: n < {min_group}"
+        elif clusters[level] < MIN_CLUSTERS:
+            status = f"not_estimable: {int(clusters[level])} clusters"
         row: dict[str, Any] = {
             **part.place(level),
             "n": int(n[level]),
             "n_exemplars": int(chosen[level]),
             "share_exemplars": chosen[level] / total if total else np.nan,
             "share_test": n[level] / n.sum(),
-            "share_train": np.nan if train is None else _share(train, level),
+            "share_train": np.nan if train is None else float(train[level]),
             "p_value": np.nan,
-            "status": _status(n, level, total, clusters[level], min_group),
+            "status": status,
         }
-        untold = row["status"] != "ok"
+        untold = status != "ok"
         if total and n[level] < n.sum():
             row |= _whole(mask, inside, sampled, alpha, untold and clusters[level] < MIN_CLUSTERS)
             if rates is not None and place is not None:
@@ -277,22 +275,6 @@ def _part_rows(
     return rows
 
 
-def _status(n: Floats, level: int, total: float, clusters: float, min_group: int) -> str:
-    if not total:
-        return "not_estimable: no exemplars"
-    if n[level] == n.sum():
-        return "not_estimable: every example is in this group"
-    if n[level] < min_group:
-        return f"small_group: n < {min_group}"
-    if clusters < MIN_CLUSTERS:
-        return f"not_estimable: {int(clusters)} clusters"
-    return "ok"
-
-
-def _share(train: Floats, level: int) -> float:
-    return float(train[level] / train.sum()) if train.sum() else float("nan")
-
-
 def _whole(
     mask: NDArray[np.bool_],
     inside: NDArray[np.bool_],
@@ -301,8 +283,6 @@ def _whole(
     untold: bool,
 ) -> dict[str, float]:
     """The odds ratio of the exemplars at hand, with its interval over examples or clusters."""
-    from scipy.special import stdtrit
-
     cells = (
         float((mask & inside).sum()), float(inside.sum()),
         float((mask & ~inside).sum()), float((~inside).sum()),

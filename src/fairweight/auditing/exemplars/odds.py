@@ -9,13 +9,14 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
 
 from fairweight.auditing.counts.cube import Codes
 from fairweight.auditing.exemplars.retraining import votes_of_draws
 from fairweight.auditing.exemplars.votes import TieRule, distinct_answers, modal, scale_of, taxicab
 from fairweight.auditing.intervals.proportion import wilson
 from fairweight.auditing.intervals.units import Term, TwoWay, two_way
-from fairweight.auditing.pairing import MOST_SPLITS, Pairing, matched_size, splits
+from fairweight.auditing.pairing import MOST_SPLITS, matched_size, splits
 from fairweight.auditing.prediction_matrix import Answer
 from fairweight.base.types import Floats
 
@@ -64,8 +65,6 @@ def log_odds_limits(
     >>> float(low), bool(high > log_odds_ratio(0, 10, 20, 100))
     (-inf, True)
     """
-    from scipy.special import logit
-
     a, n, c, m = (np.asarray(x, dtype=np.float64) for x in (inside, n_inside, outside, n_outside))
     value = log_odds_ratio(a, n, c, m)
     here, there = np.log((a + HALF) / (n - a + HALF)), np.log((c + HALF) / (m - c + HALF))
@@ -237,15 +236,14 @@ def taken_at(number: NDArray[np.integer], wanted: int) -> Floats:
 #
 # Every split sets k baseline members against k others: for compression these are compressed, for
 # retraining they are baseline members too. Where compressed members descend from baseline ones,
-# the
-# children of a split's second half stand where that half stands for retraining: nobody is compared
-# with a parent, and the two comparisons differ in nothing but the compression of one side.
+# the children of a split's second half stand where that half stands for retraining: nobody is
+# compared with a parent, and the two comparisons differ in nothing but the compression of one side.
 
 LEFT_OUT_SPLITS = 100  # of the remaining members, for every unit left out
 MOST_COMPARED = 10**8  # (split, example) pairs held at a time, beyond which there are fewer splits
 FEWEST_SPLITS = 10
 
-COMPRESSED, RETRAINED = 0, 1
+SIDES = COMPRESSED, RETRAINED = 0, 1
 
 
 @dataclass(frozen=True)
@@ -291,13 +289,6 @@ class Rates:
     left_out: tuple[Floats, ...]
 
 
-def units_of(pairing: Pairing) -> OddsRows:
-    """The units of a pairing: rows are those of its weights."""
-    dense = tuple(int(np.flatnonzero(row)[0]) for row in pairing.first)
-    compressed = tuple(tuple(int(m) for m in np.flatnonzero(row)) for row in pairing.second)
-    return OddsRows(dense, compressed, pairing.paired)
-
-
 def retrained_rates(
     prediction: Answer,
     n_examples: int,
@@ -319,49 +310,48 @@ def retrained_rates(
     left_out
         Whether splits without each unit are wanted: there must be at least 3 on either side.
     """
-    affordable = MOST_COMPARED // max(prediction.shape[1], 1)
-
-    def mean(of: OddsRows, most: int) -> Floats:
-        number = max(FEWEST_SPLITS, min(most, affordable))
-        first, *others = _sides(of, len(prediction), number, rng)
-        return np.stack(
-            [
-                chances(prediction, n_examples, first, second, definitions, rule, rng)
-                for second in others
-            ]
-        )
-
+    given = prediction, n_examples, definitions, rule, rng
     without = units.without() if left_out else ()
     return Rates(
-        mean(units, MOST_SPLITS),
-        tuple(np.stack([mean(one, LEFT_OUT_SPLITS) for one in several]) for several in without),
+        _mean_chances(units, MOST_SPLITS, *given),
+        tuple(
+            np.stack([_mean_chances(one, LEFT_OUT_SPLITS, *given) for one in several])
+            for several in without
+        ),
     )
 
 
-def _sides(
-    units: OddsRows, n_members: int, most: int, rng: np.random.Generator
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Who stands on the first side, and who on the second: compressed, and retrained members."""
+def _mean_chances(
+    units: OddsRows,
+    most: int,
+    prediction: Answer,
+    n_examples: int,
+    definitions: Sequence[Definition],
+    rule: TieRule,
+    rng: np.random.Generator,
+) -> Floats:
+    """Chances of compression and of retraining, means over splits, (2, definitions, examples)."""
+    number = max(FEWEST_SPLITS, min(most, MOST_COMPARED // max(prediction.shape[1], 1)))
     one, other = (side > 0 for side in splits(len(units.dense), units.size, rng))
-    if len(one) > most:
-        chosen = rng.choice(len(one), size=most, replace=False)
+    if len(one) > number:
+        chosen = rng.choice(len(one), size=number, replace=False)
         one, other = one[chosen], other[chosen]
     dense = np.array(units.dense)
-    sides = np.zeros((3, len(one), n_members), dtype=bool)
+    # Who stands on the first side, and who on the second: compressed, and retrained members.
+    first, *seconds = np.zeros((3, len(one), len(prediction)), dtype=bool)
     for i, (here, there) in enumerate(zip(one, other, strict=True)):
         standing = (
             np.flatnonzero(there)
             if units.paired
             else rng.permutation(len(units.compressed))[: units.size]
         )
-        sides[0, i, dense[here]] = True
-        sides[1, i, [_one_of(units.compressed[u], rng) for u in standing]] = True
-        sides[2, i, dense[there]] = True
-    return sides[0], sides[1], sides[2]
-
-
-def _one_of(children: Sequence[int], rng: np.random.Generator) -> int:
-    return children[0] if len(children) == 1 else int(rng.choice(np.array(children)))
+        first[i, dense[here]] = True
+        for children in (units.compressed[u] for u in standing):
+            seconds[0][i, children[0] if len(children) == 1 else rng.choice(children)] = True
+        seconds[1][i, dense[there]] = True
+    return np.stack(
+        [chances(prediction, n_examples, first, one, definitions, rule, rng) for one in seconds]
+    )
 
 
 # The odds ratios of a part among exemplars of compression and of retraining, and their ratio.
@@ -479,35 +469,24 @@ def odds_ratios(rates: Rates, cut: int, inside: NDArray[np.bool_], sampled: Samp
     here = inside[sampled.live]
     n_in, n_out = float(inside.sum()), float((~inside).sum())
     n_within, n_without, repeated = sampled.sizes(inside)
-
-    def both(of: Floats) -> tuple[Floats, Floats]:
-        """Exemplars inside and outside, (..., 2)."""
-        chosen = of[..., cut, :].astype(np.float64)
-        return (chosen * here).sum(axis=-1), (chosen * ~here).sum(axis=-1)
-
-    counts = both(rates.mean)
-    near = [
-        linear(float(counts[0][q]), n_in, float(counts[1][q]), n_out)
-        for q in (COMPRESSED, RETRAINED)
-    ]
-
-    def moved(of: Floats) -> Floats:
-        chosen = of[..., cut, :].astype(np.float64)
+    near: list[Linear] = []
+    values, moved = [], []
+    for rate in (rates.mean, *rates.left_out):
+        chosen = rate[..., cut, :].astype(np.float64)
+        a, c = (chosen * here).sum(axis=-1), (chosen * ~here).sum(axis=-1)  # exemplars, (..., 2)
+        near = near or [linear(float(a[q]), n_in, float(c[q]), n_out) for q in SIDES]
+        values.append(log_odds_ratio(a, n_in, c, n_out))
         within, without = sampled.sums(chosen * here), sampled.sums(chosen * ~here)
-        return np.stack(
-            [
-                influences(near[q], within[..., q, :], n_within, without[..., q, :], n_without)
-                for q in (COMPRESSED, RETRAINED)
-            ],
-            axis=-2,
-        )
-
-    removed = [both(of) for of in rates.left_out]
+        sides = [
+            influences(near[q], within[..., q, :], n_within, without[..., q, :], n_without)
+            for q in SIDES
+        ]
+        moved.append(np.stack(sides, axis=-2))
     return OddsRatios(
-        value=log_odds_ratio(counts[0], n_in, counts[1], n_out),
-        left_out=tuple(log_odds_ratio(a, n_in, c, n_out) for a, c in removed),
-        influence=moved(rates.mean),
-        left_out_influence=tuple(moved(of) for of in rates.left_out),
+        value=values[0],
+        left_out=tuple(values[1:]),
+        influence=moved[0],
+        left_out_influence=tuple(moved[1:]),
         pseudo=np.array([one.pseudo for one in near]),
         repeated=repeated,
     )

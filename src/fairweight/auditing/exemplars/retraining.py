@@ -1,14 +1,16 @@
-"""The comparison of two populations again, for many choices of who stands on either side."""
+"""What retraining alone gives: two populations compared for many choices of their members."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairweight.auditing.exemplars.selection import Selection
 from fairweight.auditing.exemplars.votes import (
     TieRule,
     Votes,
@@ -44,10 +46,6 @@ class Disputed:
     weight: Floats  # (m,): what share of all examples each stands for
     correct: Floats  # (m,): share of the baseline's members that are right
     sampled: bool
-
-    @property
-    def n_members(self) -> int:
-        return len(self.prediction)
 
 
 def disputed(first: Answer, second: Answer, correct: Floats, rng: np.random.Generator) -> Disputed:
@@ -203,10 +201,8 @@ class RedrawnComparisons:
     reasons: tuple[str, ...]  # why something is missing
     sampled: bool
 
-    def context(
-        self, kind: str, percentile: float = np.nan, threshold: float = np.nan
-    ) -> RetrainingContext:
-        """What the number of exemplars of a kind is compared with.
+    def context(self, chosen: Selection) -> RetrainingContext:
+        """What the number of exemplars of a set is compared with.
 
         For a percentile, whose number is fixed, the share is of examples at least as far apart as
         the cut: that of the populations for p, that of the matched sizes for the floor.
@@ -216,9 +212,17 @@ class RedrawnComparisons:
         them change sides, and so do its exemplars.
         """
         found: dict[str, float] = {}
-        by_distance = not np.isnan(percentile)
+        kind, cut, threshold = chosen.kind, np.nan, np.nan
+        if chosen.cut is not None:
+            # Fillers have no distance: the cut among those that differ is the smallest there is.
+            threshold = max(chosen.cut.threshold, 1.0)
         if self.splits is not None and self.matched is not None:
-            cut = _cut(self.matched, percentile) if by_distance else np.nan
+            if chosen.percentile is not None:
+                # The furthest distance beyond which the share asked for lies, on average.
+                held = self.matched.exemplars.distance.mean(axis=0)
+                beyond = np.cumsum(held[::-1])[::-1]
+                far = np.flatnonzero(beyond >= (100 - chosen.percentile) / 100 - 1e-12)
+                cut = float(max(far[-1] if len(far) else 1, 1))
             share = self.splits.exemplars.of(kind, cut)
             found["floor"] = float(share.mean())
             found["matched"] = float(self.matched.exemplars.of(kind, cut).mean())
@@ -228,18 +232,10 @@ class RedrawnComparisons:
             if self.limits:
                 low, high = np.quantile(share, [TAIL, 1 - TAIL])
                 found |= {"floor_low": float(low), "floor_high": float(high)}
-        if self.relabelled is not None and not (by_distance and np.isnan(threshold)):
+        if self.relabelled is not None and not (chosen.cut is not None and np.isnan(threshold)):
             force = self.relabelled.force.of(kind, threshold)
             found["p_retraining"] = float(exceedance_p(force[0], force[1:], two_sided=False))
         return RetrainingContext(**found)
-
-
-def _cut(drawn: Redrawn, percentile: float) -> float:
-    """The furthest distance beyond which, on average over draws, the share asked for lies."""
-    held = drawn.exemplars.distance.mean(axis=0)
-    beyond = np.cumsum(held[::-1])[::-1]
-    far = np.flatnonzero(beyond >= (100 - percentile) / 100 - 1e-12)
-    return float(max(far[-1] if len(far) else 1, 1))
 
 
 def retraining(
@@ -247,11 +243,8 @@ def retraining(
 ) -> RedrawnComparisons:
     """Redraw the members of one comparison in every way that their numbers allow."""
     first, second = answers.of(answers.baseline), answers.of(variant)
-
-    def rng(purpose: str) -> np.random.Generator:
-        return stream(random_state, variant, answers.task or "", f"exemplars {purpose}")
-
-    examples = disputed(first, second, correct, rng("disputed examples"))
+    rng = partial(stream, random_state, variant, answers.task or "")
+    examples = disputed(first, second, correct, rng("exemplars disputed examples"))
     n_first, n_second = len(first), len(second)
     pairing = pair_members(
         answers.members[answers.rows(answers.baseline)],
@@ -262,21 +255,27 @@ def retraining(
     splits = matched = relabelled = None
     if n_first >= FEWEST_FOR_MEAN:
         sizes = matched_sizes(n_first, n_second)
-        one, other = dense_splits(n_first, *sizes, rng("splits"))
-        compressed = _standing(pairing, other, n_second, rng("matched"))
-        one, other = (_beside(side, after=n_second) for side in (one, other))
-        splits = redrawn(examples, one, other, rule, rng("ties of splits"))
-        matched = redrawn(
-            examples, one, _beside(compressed, before=n_first), rule, rng("ties of matched")
-        )
+        one, other = dense_splits(n_first, *sizes, rng("exemplars splits"))
+        # Children stand for their parents, so that nobody is compared with a parent, as no member
+        # of a split is compared with itself; members that belong to nobody are drawn.
+        if one_to_one(pairing, n_first):
+            compressed = other[:, pairing.parent]
+        else:
+            draw, size = rng("exemplars matched"), int(other[0].sum())
+            drawn = [tuple(draw.permutation(n_second)[:size]) for _ in other]
+            compressed = _sets(drawn, n_second)
+        compressed = np.pad(compressed, ((0, 0), (n_first, 0)))
+        one, other = (np.pad(side, ((0, 0), (0, n_second))) for side in (one, other))
+        splits = redrawn(examples, one, other, rule, rng("exemplars ties of splits"))
+        matched = redrawn(examples, one, compressed, rule, rng("exemplars ties of matched"))
     else:
         told = "1 baseline member" if n_first == 1 else f"{n_first} baseline members"
         reasons.append(f"no noise floor: {told}, {FEWEST_FOR_MEAN} are needed")
-    chosen = relabellings(pairing, n_first, n_second, rng("relabelling"))
+    chosen = relabellings(pairing, n_first, n_second, rng("exemplars relabelling"))
     if isinstance(chosen, str):
         reasons.append(f"no p_retraining: {chosen}")
     else:
-        relabelled = redrawn(examples, chosen, ~chosen, rule, rng("ties of relabelling"))
+        relabelled = redrawn(examples, chosen, ~chosen, rule, rng("exemplars ties of relabelling"))
     return RedrawnComparisons(
         splits,
         matched,
@@ -322,20 +321,6 @@ def dense_splits(
     return _sets([one for one, _ in chosen], n), _sets([other for _, other in chosen], n)
 
 
-def _standing(
-    pairing: Pairing, dense: NDArray[np.bool_], n_second: int, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """The compressed members that stand where `dense` ones stand, (draws, compressed members).
-
-    Children stand for their parents, so that nobody is compared with a parent, as no member of a
-    split is compared with itself; where members belong to nobody, they are drawn.
-    """
-    if one_to_one(pairing, dense.shape[1]):
-        return dense[:, pairing.parent]
-    size = int(dense[0].sum())
-    return _sets([tuple(rng.permutation(n_second)[:size]) for _ in dense], n_second)
-
-
 def one_to_one(pairing: Pairing, n_first: int) -> bool:
     """Whether every baseline member has exactly one compressed one of its own."""
     return pairing.paired and sorted(pairing.parent.tolist()) == list(range(n_first))
@@ -359,10 +344,6 @@ def relabellings(
     if len(chosen) + 1 < FEWEST_RELABELLINGS:
         return f"{len(chosen) + 1} ways to relabel members, {FEWEST_RELABELLINGS} are needed"
     return np.vstack([np.arange(n_first + n_second) < n_first, chosen])
-
-
-def _beside(chosen: NDArray[np.bool_], *, before: int = 0, after: int = 0) -> NDArray[np.bool_]:
-    return np.pad(chosen, ((0, 0), (before, after)))
 
 
 def _sets(members: list[tuple[int, ...]], size: int) -> NDArray[np.bool_]:

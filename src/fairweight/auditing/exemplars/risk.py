@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
@@ -15,10 +17,6 @@ from fairweight.auditing.exemplars.votes import distinct_answers
 from fairweight.auditing.intervals.auc import auc_limits, placements
 from fairweight.auditing.prediction_matrix import Answer, Answers
 from fairweight.base.types import Floats, Mask
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Which examples the dense model is unsure of, by its own scores.
 
@@ -33,10 +31,16 @@ def mean_score(answers: Answers, variant: str) -> Floats | None:
     """
     if answers.score is None:
         return None
-    return _mean(answers.score[answers.rows(variant)])
+    score = answers.score[answers.rows(variant)]
+    known = ~np.isnan(score)
+    number = known.sum(axis=0)
+    total = np.where(known, score, 0).sum(axis=0, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = total / np.where(number, number, np.nan)
+    return mean
 
 
-def surest(answers: Answers) -> tuple[NDArray[np.float32], bool] | None:
+def surest(answers: Answers) -> tuple[Floats, bool] | None:
     """What the baseline's scores say of every example; None without scores.
 
     The mean probability of the positive one of two classes (and True), or of several classes the
@@ -46,11 +50,9 @@ def surest(answers: Answers) -> tuple[NDArray[np.float32], bool] | None:
     span = answers.rows(answers.baseline)
     two = answers.n_label_classes == 2 and answers.score is not None
     if answers.scores is not None and not two:
-        mean = np.mean(answers.scores[span], axis=0, dtype=np.float64)  # (n, classes)
-        return mean.max(axis=-1).astype(np.float32), two
-    if answers.score is not None:
-        return _mean(answers.score[span]).astype(np.float32), two
-    return None
+        return np.mean(answers.scores[span], axis=0, dtype=np.float64).max(axis=-1), two
+    score = mean_score(answers, answers.baseline)
+    return None if score is None else (score, two)
 
 
 def uncertain(answers: Answers) -> tuple[Mask, Mask] | None:
@@ -65,9 +67,8 @@ def uncertain(answers: Answers) -> tuple[Mask, Mask] | None:
     found = surest(answers)
     if found is None:
         return None
-    largest, two = found
-    unsure: Mask = unsure_scores(largest, two)
-    return unsure, ~np.isnan(largest)
+    largest, two = found[0].astype(np.float32), found[1]
+    return unsure_scores(largest, two), ~np.isnan(largest)
 
 
 def unsure_scores(score: NDArray[np.float32], two: bool) -> Mask:
@@ -81,21 +82,11 @@ def uncertain_shares(found: tuple[Mask, Mask] | None, exemplar: Mask) -> tuple[f
     if found is None:
         return float("nan"), float("nan")
     unsure, known = found
-    return _share(unsure, known & exemplar), _share(unsure, known & ~exemplar)
-
-
-def _share(what: Mask, of: Mask) -> float:
-    n = int(np.count_nonzero(of))
-    return int(np.count_nonzero(what & of)) / n if n else float("nan")
-
-
-def _mean(score: NDArray[np.float32]) -> Floats:
-    known = ~np.isnan(score)
-    number = known.sum(axis=0)
-    total = np.where(known, score, 0).sum(axis=0, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        mean: Floats = total / np.where(number, number, np.nan)
-    return mean
+    among, others = (
+        float(unsure[part].mean()) if part.any() else float("nan")
+        for part in (known & exemplar, known & ~exemplar)
+    )
+    return among, others
 
 
 # What the dense model alone says about how easily each of its answers would change.
@@ -119,12 +110,15 @@ def risk_scores(answers: Answers) -> dict[str, Floats]:
     votes = answers.of(answers.baseline)
     if len(votes) > 1:
         found[DISAGREEMENT] = disagreement_among(votes)
-    probability = _highest_probability(answers)
-    if probability is not None and not np.isnan(probability).all():
+    known = surest(answers)
+    if known is not None and not np.isnan(known[0]).all():
+        score, two = known
+        probability = np.maximum(score, 1 - score) if two else score
         # Single precision would tell 0.3 and 1 − 0.7 apart, which are a tie.
         found[LOW_CONFIDENCE] = np.round(1 - probability, 7)
     if answers.scores is not None and answers.n_label_classes > 2:
-        mean = _mean_probabilities(answers)
+        own: NDArray[np.float32] = answers.scores[answers.rows(answers.baseline)]
+        mean = own.mean(axis=0, dtype=np.float64)
         found[ENTROPY] = entropy(mean) / np.log2(mean.shape[-1])
     return found
 
@@ -148,30 +142,8 @@ def entropy(probability: Floats) -> Floats:
     >>> entropy(np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])).tolist()
     [1.5, 0.0]
     """
-    from scipy.special import entr
-
     bits: Floats = np.maximum(entr(probability).sum(axis=-1) / np.log(2), 0.0)
     return bits
-
-
-def _mean_probabilities(answers: Answers) -> Floats:
-    assert answers.scores is not None
-    own: NDArray[np.float32] = answers.scores[answers.rows(answers.baseline)]
-    mean: Floats = own.mean(axis=0, dtype=np.float64)
-    return mean
-
-
-def _highest_probability(answers: Answers) -> Floats | None:
-    """Of two classes the probability of the likelier one, after averaging over members."""
-    if answers.n_label_classes == 2 and answers.score is not None:
-        score = mean_score(answers, answers.baseline)
-        assert score is not None
-        likelier: Floats = np.maximum(score, 1 - score)
-        return likelier
-    if answers.scores is not None:
-        highest: Floats = _mean_probabilities(answers).max(axis=-1)
-        return highest
-    return mean_score(answers, answers.baseline)
 
 
 def risk(
@@ -198,21 +170,20 @@ def risk(
     of, so it describes these models; what a score is worth on other data is the evidence of the
     pre-flight check.
     """
-
     scores = risk_scores(answers)
     rows = []
     for variant in answers.variants:
         mask = masks[variant, kind, percentile]
         place = {"variant": variant, "task": answers.task}
         for name, score in scores.items():
-            rows.append({**place, "score": name, **_found(answers, score, mask, alpha)})
+            rows.append({**place, "score": name, **_auc(answers, score, mask, alpha)})
         if not scores:
             told = {"n": answers.n_examples, "n_exemplars": int(mask.sum())}
             rows.append({**place, **told, "status": f"cannot tell: {NO_SCORES}"})
     return schema.frame("risk", rows)
 
 
-def _found(answers: Answers, score: Floats, mask: Mask, alpha: float) -> dict[str, Any]:
+def _auc(answers: Answers, score: Floats, mask: Mask, alpha: float) -> dict[str, Any]:
     known = ~np.isnan(score)
     chosen = mask[known]
     row: dict[str, Any] = {"n": int(known.sum()), "n_exemplars": int(chosen.sum()), "status": "ok"}

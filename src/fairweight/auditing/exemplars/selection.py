@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -94,32 +95,25 @@ def top_share(
     mask: Mask = value > edge
     above = int(np.count_nonzero(mask))
     reason = None
-    if edge > 0:
-        mask[_first(np.flatnonzero(value == edge), priority, wanted - above)] = True
-    elif above < wanted:
+    if edge == 0 and above < wanted:
         verb = "example differs" if above == 1 else "examples differ"
         reason = f"only {above:,} {verb} at all" if above else "no example differs"
-        if fill == "random":
-            mask[_first(np.flatnonzero(value == 0), priority, wanted - above)] = True
-            reason = f"filled at random: {reason}"
-        else:
-            reason = f"fewer than asked for: {reason}"
+        filled = "filled at random" if fill == "random" else "fewer than asked for"
+        reason = f"{filled}: {reason}"
+    if edge > 0 or fill == "random":  # among equals the smallest priorities come first
+        equal, number = np.flatnonzero(value == edge), wanted - above
+        if number < len(equal):
+            equal = equal[np.argpartition(priority[equal], number)[:number]]
+        mask[equal] = True
     chosen = value[mask]
     return Cut(mask, wanted, float(chosen.min()) if len(chosen) else math.nan, reason)
-
-
-def _first(places: NDArray[np.intp], priority: Floats, number: int) -> NDArray[np.intp]:
-    if number >= len(places):
-        return places
-    return places[np.argpartition(priority[places], number)[:number]]
 
 
 # With a single pair of models: a stand-in for exemplars, and how well it stands in.
 #
 # One dense and one compressed model cannot tell what compression changes from what another
-# training
-# run would have changed. Changed predictions come first, then the divergence of the two models'
-# scores.
+# training run would have changed. Changed predictions come first, then the divergence of the two
+# models' scores.
 
 MOST_PAIRS = 10  # of a population, on which the stand-in is tried
 FEWEST = 3  # compressed members: one for the pair, others for the population
@@ -148,12 +142,6 @@ def surrogate(answers: Answers, baseline_row: int, compressed_row: int) -> Float
     # Strictly below 1, so that no divergence outranks a changed prediction.
     found: Floats = changed + np.nan_to_num(divergence, nan=0.0) * (1 - 1e-6)
     return found
-
-
-def has_divergence(answers: Answers) -> bool:
-    """Whether more than changed predictions can be told apart."""
-    binary = answers.n_label_classes == 2 and answers.score is not None
-    return answers.scores is not None or binary
 
 
 def jensen_shannon(p: Any, q: Any) -> Floats:
@@ -187,65 +175,49 @@ class Agreement:
     reason: str | None
 
 
-def agreement(
-    answers: Answers,
-    variant: str,
-    percentiles: tuple[float, ...],
-    rule: TieRule,
-    fill: Fill | None,
-    random_state: int,
-    alpha: float,
-) -> Agreement:
+def agreement(request: Request, variant: str) -> Agreement:
     """Try single pairs against the exemplars of the members that are not in the pair.
 
     The AUC is for the modal exemplars of the others, the overlap with their Taxicab cut; both are
     means over pairs. The pair itself is left out of the population that it is judged by (a lone
     baseline model cannot be). The interval is about other examples (or clusters).
     """
+    answers, fill = request.answers, request.fill
     span, other = answers.rows(answers.baseline), answers.rows(variant)
-    n_first, n_second = span.stop - span.start, other.stop - other.start
+    first, second = answers.of(answers.baseline), answers.of(variant)
+    n_first, n_second = len(first), len(second)
     if n_second < FEWEST or n_first == 2:
         told = f"{n_first} baseline and {n_second} compressed members"
         why = f"not_estimable: {told}, too few to leave a pair out"
         return Agreement(np.nan, np.nan, np.nan, {}, why)
-    first, second = answers.of(answers.baseline), answers.of(variant)
+    # Children with their parents; else members in their order, the shorter side again.
+    lineage = parents(answers.variants_table)
+    pairing = pair_members(answers.members[span], answers.members[other], lineage)
+    if pairing.paired:
+        pairs = [(int(parent), j) for j, parent in enumerate(pairing.parent)]
+    else:
+        pairs = [(j % n_first, j) for j in range(n_second)]
     judged: list[Placements] = []
-    overlap: dict[float, list[float]] = {q: [] for q in percentiles}
-    rng = stream(random_state, variant, answers.task or "", "exemplars surrogate")
-    for i, j in _pairs(answers, variant):
+    overlap: dict[float, list[float]] = {q: [] for q in request.percentiles}
+    rng = stream(request.random_state, variant, answers.task or "", "exemplars surrogate")
+    for i, j in pairs[:MOST_PAIRS]:
         value = surrogate(answers, span.start + i, other.start + j)
         rest = np.delete(first, i, axis=0) if n_first > 1 else first
-        found = disagreement(rest, np.delete(second, j, axis=0), rule, rng)
+        found = disagreement(rest, np.delete(second, j, axis=0), request.rule, rng)
         if 0 < np.count_nonzero(found.exemplar) < len(value):
             judged.append(placements(value, found.exemplar))
         priority = rng.random(len(value))
-        for q in percentiles:
+        for q in request.percentiles:
             mine = top_share(value, q, priority, fill).mask
             theirs = top_share(found.distance, q, priority, fill).mask
-            overlap[q].append(_shared(mine, theirs))
+            n = np.count_nonzero(mine)
+            overlap[q].append(np.count_nonzero(mine & theirs) / n if n else np.nan)
     shares = {q: float(np.nanmean(v)) for q, v in overlap.items() if not np.isnan(v).all()}
     if not judged:
         why = "not_estimable: the others have no modal exemplars"
         return Agreement(np.nan, np.nan, np.nan, shares, why)
-    auc, low, high = auc_limits(judged, answers.cluster, alpha)
+    auc, low, high = auc_limits(judged, answers.cluster, request.alpha)
     return Agreement(auc, low, high, shares, None)
-
-
-def _shared(mine: Mask, theirs: Mask) -> float:
-    n = int(np.count_nonzero(mine))
-    return int(np.count_nonzero(mine & theirs)) / n if n else np.nan
-
-
-def _pairs(answers: Answers, variant: str) -> list[tuple[int, int]]:
-    """Children with their parents; else members in their order, the shorter side again."""
-    first = answers.members[answers.rows(answers.baseline)]
-    second = answers.members[answers.rows(variant)]
-    pairing = pair_members(first, second, parents(answers.variants_table))
-    if pairing.paired:
-        found = [(int(parent), j) for j, parent in enumerate(pairing.parent)]
-    else:
-        found = [(j % len(first), j) for j in range(len(second))]
-    return found[:MOST_PAIRS]
 
 
 Key = tuple[str, str, float | None]  # variant, kind, percentile (None: not a cut)
@@ -279,56 +251,6 @@ class Selection:
     mask: Mask | None  # None where it cannot be had
     threshold: float = np.nan  # as it is reported
     reason: str | None = None
-
-
-def selections(
-    request: Request, found: Disagreement, order: Floats, priority: Floats, one_pair: bool
-) -> list[Selection]:
-    chosen: list[Selection] = []
-    several = request.answers.rows(request.answers.baseline).stop > 1
-    for kind in request.kinds:
-        if kind == "modal":
-            told = "one pair: changed predictions, which retraining changes too"
-            chosen.append(
-                Selection(kind, None, None, found.exemplar, reason=told if one_pair else None)
-            )
-        elif kind == "unanimous":
-            told = "against the baseline's most frequent answer: there is no single teacher"
-            chosen.append(
-                Selection(kind, None, None, found.unanimous, reason=told if several else None)
-            )
-        elif kind == "surrogate":
-            if one_pair:
-                chosen += [_by_surrogate(request, order, q, priority) for q in request.percentiles]
-        elif one_pair:
-            told = "not_estimable: votes of one pair are alike or not; see surrogate"
-            chosen += [Selection(kind, q, None, None, reason=told) for q in request.percentiles]
-        else:
-            chosen += [_by_distance(request, found, kind, q, priority) for q in request.percentiles]
-    return chosen
-
-
-def _by_surrogate(
-    request: Request, order: Floats, percentile: float, priority: Floats
-) -> Selection:
-    cut = top_share(order, percentile, priority, request.fill)
-    told = "a pair's surrogate: changed predictions"
-    told += (
-        ", then divergence of scores"
-        if has_divergence(request.answers)
-        else "; scores of all classes would order the rest"
-    )
-    reason = told if cut.reason is None else f"{told}; {cut.reason}"
-    return Selection("surrogate", percentile, cut, cut.mask, cut.threshold, reason)
-
-
-def _by_distance(
-    request: Request, found: Disagreement, kind: str, percentile: float, priority: Floats
-) -> Selection:
-    cut = top_share(found.distance, percentile, priority, request.fill)
-    far = per_member if kind == "taxicab" else jaccard
-    threshold = float(far(cut.threshold, found.scale))
-    return Selection(kind, percentile, cut, cut.mask, threshold, cut.reason)
 
 
 # Which examples are exemplars of a variant, and how all of them are ranked.
@@ -395,16 +317,44 @@ def marked(request: Request, variant: str) -> Marked:
     """Compare a variant with the baseline, and choose its exemplars."""
     answers = request.answers
     first, second = answers.of(answers.baseline), answers.of(variant)
-    one_pair = len(first) == len(second) == 1
-
-    def rng(purpose: str) -> np.random.Generator:
-        return stream(request.random_state, variant, answers.task or "", f"exemplars {purpose}")
-
-    found = disagreement(first, second, request.rule, rng("modal ties"))
-    priority = rng("ties at the cut").random(answers.n_examples)
+    one_pair, several = len(first) == len(second) == 1, len(first) > 1
+    rng = partial(stream, request.random_state, variant, answers.task or "")
+    found = disagreement(first, second, request.rule, rng("exemplars modal ties"))
+    priority = rng("exemplars ties at the cut").random(answers.n_examples)
     order: Floats = per_member(found.distance, found.scale)
     if one_pair:
-        span, other = answers.rows(answers.baseline), answers.rows(variant)
-        order = surrogate(answers, span.start, other.start)
-    sets = selections(request, found, order, priority, one_pair)
+        order = surrogate(
+            answers, answers.rows(answers.baseline).start, answers.rows(variant).start
+        )
+    sets: list[Selection] = []
+    for kind in request.kinds:
+        if kind == "modal":
+            told = "one pair: changed predictions, which retraining changes too"
+            reason = told if one_pair else None
+            sets.append(Selection(kind, None, None, found.exemplar, reason=reason))
+        elif kind == "unanimous":
+            told = "against the baseline's most frequent answer: there is no single teacher"
+            reason = told if several else None
+            sets.append(Selection(kind, None, None, found.unanimous, reason=reason))
+        elif kind == "surrogate" and one_pair:
+            binary = answers.n_label_classes == 2 and answers.score is not None
+            told = "a pair's surrogate: changed predictions"
+            told += (
+                ", then divergence of scores"
+                if answers.scores is not None or binary
+                else "; scores of all classes would order the rest"
+            )
+            for q in request.percentiles:
+                cut = top_share(order, q, priority, request.fill)
+                reason = told if cut.reason is None else f"{told}; {cut.reason}"
+                sets.append(Selection(kind, q, cut, cut.mask, cut.threshold, reason))
+        elif kind != "surrogate" and one_pair:
+            told = "not_estimable: votes of one pair are alike or not; see surrogate"
+            sets += [Selection(kind, q, None, None, reason=told) for q in request.percentiles]
+        elif kind != "surrogate":
+            far = per_member if kind == "taxicab" else jaccard
+            for q in request.percentiles:
+                cut = top_share(found.distance, q, priority, request.fill)
+                threshold = float(far(cut.threshold, found.scale))
+                sets.append(Selection(kind, q, cut, cut.mask, threshold, cut.reason))
     return Marked(found, order, priority, one_pair, tuple(sets))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairweight.auditing.exemplars.risk import mean_score
-from fairweight.auditing.prediction_matrix import Answer, Answers
+from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.types import Floats, Mask
 
 NO_ANSWER = "no answer"
@@ -73,10 +73,9 @@ def exemplar_rows(
     }
     columns |= {top_name(q): mask[places] for q, mask in tops.items()}
     columns |= counted
-    columns |= {
-        "score_baseline": _scores(answers, answers.baseline, places),
-        "score_compressed": _scores(answers, variant, places),
-    }
+    for side, name in (("baseline", answers.baseline), ("compressed", variant)):
+        score = mean_score(answers, name)
+        columns[f"score_{side}"] = np.full(len(places), np.nan) if score is None else score[places]
     columns |= {
         column.name: np.array(column.values, dtype=object)[column.code[places]]
         for column in answers.columns
@@ -93,54 +92,21 @@ def identities(answers: Answers) -> NDArray[Any]:
 
 
 def vote_columns(answers: Answers, variant: str, places: NDArray[np.intp]) -> dict[str, list[str]]:
-    """Label, most frequent answers and all votes of some examples, as text."""
+    """Label, most frequent answers ("cat | dog") and all votes ("cat 5, dog 5") of some examples.
+
+    Of equally frequent answers the first class comes first.
+    """
     names = (*answers.classes, NO_ANSWER)
-    first, second = (
-        _counted(answers.of(side)[:, places], names) for side in (answers.baseline, variant)
-    )
-    return {
-        "label": [names[code] for code in answers.label[places]],
-        "modal_baseline": [modal_text(votes) for votes in first],
-        "modal_compressed": [modal_text(votes) for votes in second],
-        "votes_baseline": [votes_text(votes) for votes in first],
-        "votes_compressed": [votes_text(votes) for votes in second],
-    }
-
-
-def votes_text(votes: Sequence[tuple[str, int]]) -> str:
-    """All votes, the most frequent answer first.
-
-    >>> votes_text([("cat", 7), ("dog", 3)])
-    'cat 7, dog 3'
-    """
-    return ", ".join(f"{name} {number}" for name, number in votes)
-
-
-def modal_text(votes: Sequence[tuple[str, int]]) -> str:
-    """The most frequent answer, or all of them.
-
-    >>> modal_text([("cat", 5), ("dog", 5), ("emu", 1)])
-    'cat | dog'
-    """
-    return " | ".join(name for name, number in votes if number == votes[0][1])
-
-
-def _counted(prediction: Answer, names: Sequence[str]) -> list[list[tuple[str, int]]]:
-    """Of every example, answers and their numbers; of equally frequent ones the first class."""
-    return [
-        [(names[code], number) for code, number in sorted(Counter(given).items(), key=_most_first)]
-        for given in prediction.T.tolist()
-    ]
-
-
-def _most_first(vote: tuple[int, int]) -> tuple[int, int]:
-    code, number = vote
-    return -number, code
-
-
-def _scores(answers: Answers, variant: str, places: NDArray[np.intp]) -> Floats:
-    found = mean_score(answers, variant)
-    return np.full(len(places), np.nan) if found is None else found[places]
+    modal: dict[str, list[str]] = {}
+    votes: dict[str, list[str]] = {}
+    for side, name in (("baseline", answers.baseline), ("compressed", variant)):
+        modal[f"modal_{side}"], votes[f"votes_{side}"] = [], []
+        for given in answers.of(name)[:, places].T.tolist():
+            ranked = sorted(Counter(given).items(), key=lambda vote: (-vote[1], vote[0]))
+            most = [names[code] for code, number in ranked if number == ranked[0][1]]
+            modal[f"modal_{side}"].append(" | ".join(most))
+            votes[f"votes_{side}"].append(", ".join(f"{names[c]} {number}" for c, number in ranked))
+    return {"label": [names[code] for code in answers.label[places]], **modal, **votes}
 
 
 # A few of many lists, so that none is forgotten.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from math import gcd, lcm
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -44,7 +45,12 @@ def count_votes(first: Answer, second: Answer) -> Votes:
     if first.shape[1] == 0:
         return Votes([], [], [], len(first), len(second))
     if (last := int(max(first.max(), second.max()))) < FEW:
-        return _each(first, second, last + 1, kind)
+        room = np.empty((max(len(first), len(second)), first.shape[1]), dtype=bool)
+        counts = [
+            [_number(np.equal(side, c, out=room[: len(side)]), kind) for c in range(last + 1)]
+            for side in (first, second)
+        ]
+        return Votes(list(range(last + 1)), counts[0], counts[1], len(first), len(second))
     votes = Votes([], [], [], len(first), len(second))
     n = first.shape[1]
     for place, answer, given in distinct_answers(np.concatenate([first, second])):
@@ -78,21 +84,6 @@ def distinct_answers(
         given = (block == answer) & left
         np.putmask(block, given, taken)
         yield place, answer, given
-
-
-def _each(first: Answer, second: Answer, n_codes: int, kind: Any) -> Votes:
-    room = np.empty((max(len(first), len(second)), first.shape[1]), dtype=bool)
-
-    def counted(side: Answer, code: int) -> Counts:
-        return _number(np.equal(side, code, out=room[: len(side)]), kind)
-
-    return Votes(
-        list(range(n_codes)),
-        [counted(first, code) for code in range(n_codes)],
-        [counted(second, code) for code in range(n_codes)],
-        len(first),
-        len(second),
-    )
 
 
 def _number(given: NDArray[np.bool_], kind: Any) -> Counts:
@@ -164,7 +155,7 @@ def modal(votes: Votes, rule: TieRule, rng: np.random.Generator) -> Modal:
         nobody = np.zeros(0, dtype=bool)
         return Modal(nobody, nobody, nobody)
     shape = votes.first[0].shape
-    top = [_largest(side) for side in (votes.first, votes.second)]
+    top = [reduce(np.maximum, side) for side in (votes.first, votes.second)]
     common, followed = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     leaders = [np.zeros(shape, dtype=np.uint8) for _ in top]
     for first, second in zip(votes.first, votes.second, strict=True):
@@ -177,27 +168,17 @@ def modal(votes: Votes, rule: TieRule, rng: np.random.Generator) -> Modal:
     differs = ~common
     if rule.name != "disjoint":
         where = np.nonzero(undecided)  # elsewhere every rule says the same
+        there = Votes(
+            [a if isinstance(a, int) else a[where[-1]] for a in votes.answers],
+            [count[where] for count in votes.first],
+            [count[where] for count in votes.second],
+            votes.n_first,
+            votes.n_second,
+        )
         differs[where] = _differs(
-            _at(votes, where), rule, [t[where] for t in top], [c[where] for c in leaders], rng
+            there, rule, [t[where] for t in top], [c[where] for c in leaders], rng
         )
     return Modal(differs, ~followed, undecided)
-
-
-def _at(votes: Votes, where: tuple[NDArray[np.intp], ...]) -> Votes:
-    return Votes(
-        [a if isinstance(a, int) else a[where[-1]] for a in votes.answers],
-        [count[where] for count in votes.first],
-        [count[where] for count in votes.second],
-        votes.n_first,
-        votes.n_second,
-    )
-
-
-def _largest(counts: list[Counts]) -> Counts:
-    top = counts[0].copy()
-    for count in counts[1:]:
-        np.maximum(top, count, out=top)
-    return top
 
 
 def _differs(
@@ -297,12 +278,10 @@ def taxicab(votes: Votes) -> NDArray[Any]:
     kind: Any = votes.first[0].dtype if narrow else np.int64
     same = np.zeros(votes.first[0].shape, dtype=kind)
     for first, second in zip(votes.first, votes.second, strict=True):
-        same += np.minimum(_times(first, times_first, kind), _times(second, times_second, kind))
+        one = first if times_first == 1 else first.astype(kind) * times_first
+        other = second if times_second == 1 else second.astype(kind) * times_second
+        same += np.minimum(one, other)
     return 2 * (scale - same)
-
-
-def _times(count: Counts, factor: int, kind: Any) -> Counts:
-    return count if factor == 1 else count.astype(kind) * factor
 
 
 def per_member(distance: ArrayLike, scale: int) -> Floats:
@@ -350,7 +329,7 @@ def disagreement(
     """Compare the baseline's answers with the compressed members', (members, n) each."""
     n = first.shape[1]
     scale = scale_of(len(first), len(second))
-    distance = np.zeros(n, dtype=_narrowest(2 * scale))
+    distance = np.zeros(n, dtype=np.min_scalar_type(2 * scale))
     exemplar, unanimous, undecided = (np.zeros(n, dtype=bool) for _ in range(3))
     for start in range(0, n, BLOCK):
         here = slice(start, start + BLOCK)
@@ -361,7 +340,3 @@ def disagreement(
         unanimous[here] = found.unanimous
         undecided[here] = found.undecided
     return Disagreement(distance, scale, exemplar, unanimous, undecided)
-
-
-def _narrowest(largest: int) -> Any:
-    return np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32

@@ -7,20 +7,19 @@ are those of the audit, laid out with a row per variant, attribute, metric and c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from scipy.special import stdtrit
 
 from fairweight.auditing import schema
+from fairweight.auditing.explain.similarity import fisher_limits
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.auditing.result import AuditResult
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.tables.names import grouping_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OVERALL = (
     "accuracy", "balanced_accuracy", "auc", "uncertainty", "tcb", "ece",
@@ -48,8 +47,6 @@ def attribute_values(
     over attributes, on the same examples. Shift and limits are against the baseline, simultaneous
     in their family, and missing of the baseline itself.
     """
-    import pandas as pd
-
     rows = _chosen(result)
     whose = _levels(result)
     found = [_side(rows.drop_duplicates(_KEYS), result.baseline, "baseline", whose)]
@@ -73,8 +70,6 @@ def settings_table(audits: Sequence[tuple[str, AuditResult]]) -> pd.DataFrame:
         Pairs of a setting (`joint`, `single`, `grayscale`) and an audit; several audits may have
         the same setting, such as models of one attribute each.
     """
-    import pandas as pd
-
     parts = [attribute_values(result).assign(setting=setting) for setting, result in audits]
     known = [part[part["task"].notna()] for part in parts]
     names = list(schema.column_names("settings"))
@@ -96,15 +91,12 @@ def _chosen(result: AuditResult) -> pd.DataFrame:
     by["n"] = by.groupby(["variant", *_KEYS], dropna=False, sort=False)["n"].transform("sum")
     # Both levels of a binary column speak of one watched side, so their values are the same.
     by = by.drop_duplicates(["variant", *_KEYS])
-    import pandas as pd
 
     return pd.concat([part for part in (whole, by) if len(part)] or [whole], ignore_index=True)
 
 
 def _levels(result: AuditResult) -> dict[str, dict[str, Any]]:
     """Method and mean sparsity of every variant, as far as the variants table has them."""
-    import pandas as pd
-
     table = result.variants_table
     found: dict[str, dict[str, Any]] = {}
     for variant in (result.baseline, *result.variants):
@@ -123,8 +115,6 @@ def _levels(result: AuditResult) -> dict[str, dict[str, Any]]:
 def _side(
     rows: pd.DataFrame, variant: str, side: str, whose: Mapping[str, Mapping[str, Any]]
 ) -> pd.DataFrame:
-    import pandas as pd
-
     own = side == "compressed"
     return pd.DataFrame(
         {
@@ -150,7 +140,6 @@ def _side(
 
 def _interrelation(table: pd.DataFrame, whose: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """Means over members, of every attribute and over all of them."""
-
     rows = []
     for variant, known in whose.items():
         own = table[table["variant"] == variant]
@@ -179,12 +168,24 @@ def label_interrelation(tasks: Mapping[str, Answers]) -> pd.DataFrame:
     labels: what a model without errors would show. In [0, 1]; NaN where an attribute is always
     predicted alike. Needs two attributes with two classes each, on the same examples.
     """
-
     rows: list[dict[str, Any]] = []
     answers = list(tasks.values())
     if len(answers) < 2:
         return schema.frame("label_interrelation", rows)
-    _check(tasks)
+    first = answers[0]
+    for task, own in tasks.items():
+        if own.n_label_classes > 2:
+            raise InputError(
+                f"Label interrelation needs two classes per attribute; '{task}' has "
+                f"{own.n_label_classes}."
+            )
+        ids, others = first.example_id, own.example_id
+        alike = ids is None or others is None or np.array_equal(ids, others)
+        if own.n_examples != first.n_examples or not alike:
+            raise InputError(
+                f"Label interrelation needs all attributes on the same examples; those of '{task}' "
+                "are others."
+            )
     codes = [a.positive if a.positive is not None else 1 for a in answers]
     labels = np.stack([a.label == code for a, code in zip(answers, codes, strict=True)], axis=1)
     of_labels = r_squared(labels.astype(float))
@@ -229,26 +230,6 @@ def r_squared(values: Floats) -> Floats:
     return found
 
 
-def _check(tasks: Mapping[str, Answers]) -> None:
-    first = next(iter(tasks.values()))
-    for task, answers in tasks.items():
-        if answers.n_label_classes > 2:
-            raise InputError(
-                f"Label interrelation needs two classes per attribute; '{task}' has "
-                f"{answers.n_label_classes}."
-            )
-        same = answers.n_examples == first.n_examples and (
-            answers.example_id is None
-            or first.example_id is None
-            or np.array_equal(answers.example_id, first.example_id)
-        )
-        if not same:
-            raise InputError(
-                f"Label interrelation needs all attributes on the same examples; those of '{task}' "
-                "are others."
-            )
-
-
 # Does compression amplify bias where the dense model already did? Compressed on dense, by pair.
 
 METRIC = "bias_amplification"
@@ -276,38 +257,48 @@ def bias_regression(results: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFra
     dense ones draws the slope towards 0. An association: nothing here says that one is the cause
     of the other. Undefined with fewer than 3 attributes, or where the dense values are all equal.
     """
-
     rows = results[(results["metric"] == METRIC) & (results["scope"].fillna("model") == "model")]
-    variants = list(dict.fromkeys(results["variant"]))
-    found = [{"variant": name, **_fit(rows[rows["variant"] == name], alpha)} for name in variants]
+    found = []
+    for variant in dict.fromkeys(results["variant"]):
+        pairs = _pairs(rows[rows["variant"] == variant])
+        x = pairs["baseline"].to_numpy(dtype=np.float64)
+        y = pairs["compressed"].to_numpy(dtype=np.float64)
+        attribute = np.unique(pairs["task"].to_numpy(dtype=str), return_inverse=True)[1]
+        groups = int(attribute.max(initial=-1)) + 1
+        row: dict[str, Any] = {"variant": variant, "n_attributes": groups, "n_pairs": len(x)}
+        found.append(row)
+        if groups < FEWEST:
+            counted = "1 attribute" if groups == 1 else f"{groups} attributes"
+            row["status"] = f"not_estimable: {counted}, {FEWEST} are needed"
+            continue
+        if np.ptp(x) == 0:
+            row["status"] = "not_estimable: the dense values are all equal"
+            continue
+        slope, intercept = _line(x, y)
+        # Delete-one-attribute jackknife, (G − 1) / G Σ (b₋ⱼ − b)², with t(G − 1).
+        without = np.array(
+            [_line(x[attribute != one], y[attribute != one])[0] for one in range(groups)]
+        )
+        error = np.sqrt((groups - 1) / groups * ((without - slope) ** 2).sum())
+        reach = float(-stdtrit(groups - 1, alpha / 2) * error)
+        r = 0.0 if np.ptp(y) == 0 else float(np.corrcoef(x, y)[0, 1])
+        r2_low = r2_high = float("nan")
+        if groups >= FEWEST_FOR_R2:
+            # Squares of Fisher's limits of r; from 0 where they lie on both sides of it.
+            low, high = fisher_limits(r, groups, alpha)
+            r2_low = 0.0 if low <= 0 <= high else min(low**2, high**2)
+            r2_high = max(low**2, high**2)
+        status = "ok"
+        if np.isnan(reach):
+            status = "no interval of the slope: it rests on one attribute"
+        elif np.isnan(r2_low):
+            status = f"no interval of R²: {groups} attributes, {FEWEST_FOR_R2} are needed"
+        row |= {
+            "slope": slope, "slope_low": slope - reach, "slope_high": slope + reach,
+            "intercept": intercept, "r2": r**2, "r2_low": r2_low, "r2_high": r2_high,
+            "status": status,
+        }  # fmt: skip
     return schema.frame("bias_regression", found)
-
-
-def _fit(rows: pd.DataFrame, alpha: float) -> dict[str, Any]:
-    pairs = _pairs(rows)
-    x = pairs["baseline"].to_numpy(dtype=np.float64)
-    y = pairs["compressed"].to_numpy(dtype=np.float64)
-    attribute = np.unique(pairs["task"].to_numpy(dtype=str), return_inverse=True)[1]
-    groups = int(attribute.max(initial=-1)) + 1
-    made: dict[str, Any] = {"n_attributes": groups, "n_pairs": len(x)}
-    if groups < FEWEST:
-        counted = "1 attribute" if groups == 1 else f"{groups} attributes"
-        return made | {"status": f"not_estimable: {counted}, {FEWEST} are needed"}
-    if np.ptp(x) == 0:
-        return made | {"status": "not_estimable: the dense values are all equal"}
-    slope, intercept = _line(x, y)
-    r = 0.0 if np.ptp(y) == 0 else float(np.corrcoef(x, y)[0, 1])
-    low, high = _slope_limits(x, y, attribute, slope, alpha)
-    r2_low, r2_high = _r2_limits(r, groups, alpha)
-    status = "ok"
-    if np.isnan(low):
-        status = "no interval of the slope: it rests on one attribute"
-    elif np.isnan(r2_low):
-        status = f"no interval of R²: {groups} attributes, {FEWEST_FOR_R2} are needed"
-    return made | {
-        "slope": slope, "slope_low": low, "slope_high": high, "intercept": intercept,
-        "r2": r**2, "r2_low": r2_low, "r2_high": r2_high, "status": status,
-    }  # fmt: skip
 
 
 def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
@@ -324,38 +315,9 @@ def _pairs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _line(x: Floats, y: Floats) -> tuple[float, float]:
+    """Slope and intercept; NaN where x never varies."""
+    if np.ptp(x) == 0:
+        return float("nan"), float("nan")
     away = x - x.mean()
     slope = float(away @ (y - y.mean()) / (away @ away))
     return slope, float(y.mean() - slope * x.mean())
-
-
-def _slope_limits(
-    x: Floats, y: Floats, attribute: NDArray[np.intp], slope: float, alpha: float
-) -> tuple[float, float]:
-    """Delete-one-attribute jackknife, (G − 1) / G Σ (b₋ⱼ − b)², with t(G − 1)."""
-    from scipy.special import stdtrit
-
-    groups = int(attribute.max()) + 1
-    without = []
-    for left_out in range(groups):
-        kept = attribute != left_out
-        if np.ptp(x[kept]) == 0:
-            return float("nan"), float("nan")
-        without.append(_line(x[kept], y[kept])[0])
-    error = np.sqrt((groups - 1) / groups * ((np.array(without) - slope) ** 2).sum())
-    reach = float(-stdtrit(groups - 1, alpha / 2) * error)
-    return slope - reach, slope + reach
-
-
-def _r2_limits(r: float, n: int, alpha: float) -> tuple[float, float]:
-    """Squares of Fisher's limits of r; from 0 where they lie on both sides of it."""
-    from scipy.special import ndtri
-
-    if n < FEWEST_FOR_R2:
-        return float("nan"), float("nan")
-    if abs(r) >= 1:
-        return 1.0, 1.0
-    reach = -ndtri(alpha / 2) / np.sqrt(n - 3)
-    low, high = np.tanh(np.arctanh(r) - reach), np.tanh(np.arctanh(r) + reach)
-    least = 0.0 if low <= 0 <= high else min(low**2, high**2)
-    return float(least), float(max(low**2, high**2))

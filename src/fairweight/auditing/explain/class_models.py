@@ -14,17 +14,16 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from math import prod
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import fdtrc, stdtr, stdtrit
 
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Paganini's regression as a matrix: one column per term, in the order and names of the paper.
 #
@@ -118,7 +117,7 @@ def design(rows: pd.DataFrame) -> Design:
     columns, silent, notes = _variables(rows)
     notes += [f"{why}, so its terms are left out" for why in silent.values()]
     terms, places = [DesignTerm(INTERCEPT, cross=False)], [0]
-    width = 1 + sum(_width(term, columns) for term in TERMS)
+    width = 1 + sum(prod(len(columns[name]) for name in term) for term in TERMS)
     matrix = np.ones((len(rows), width))
     for term in TERMS:
         if len(term) == 1 and term[0] in silent:
@@ -168,10 +167,6 @@ def _variables(rows: pd.DataFrame) -> tuple[Columns, dict[str, str], list[str]]:
 def _same(name: str, wanted: str) -> bool:
     """`cifar10`, `CIFAR-10` and `cifar-10` are one data set."""
     return re.sub(r"\W|_", "", name).lower() == re.sub(r"\W|_", "", wanted).lower()
-
-
-def _width(term: tuple[str, ...], columns: Columns) -> int:
-    return int(np.prod([len(columns[name]) for name in term]))
 
 
 def _products(term: tuple[str, ...], columns: Columns) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -316,8 +311,14 @@ def least_squares(
     if design.cross.any():
         linear = sm.OLS(accuracy, design.matrix[:, ~design.cross]).fit()
     linear_names = tuple(np.array(design.names, dtype=object)[~design.cross].tolist())
+    # The usual F test between nested models: it takes rows as independent.
+    cross = (np.nan, np.nan)
+    terms = len(full.params) - len(linear.params)
+    if terms and full.ssr > 0:
+        f = (linear.ssr - full.ssr) / terms / (full.ssr / full.df_resid)
+        cross = float(f), float(fdtrc(terms, full.df_resid, f))
     fits = (
-        _hac("ols-hac", full, design.names, alpha, _sums_of_squares_test(full, linear)),
+        _hac("ols-hac", full, design.names, alpha, cross),
         _hac("ols-linear", linear, linear_names, alpha, (np.nan, np.nan)),
         _clustered("ols-cluster", full, design, root, alpha),
         _two_way("ols-two-way", full, design, root, of_class, alpha),
@@ -435,8 +436,6 @@ def _two_way(
 def _numbers(
     fit: str, results: Any, error: Floats, df: float, names: tuple[str, ...], alpha: float
 ) -> dict[str, Any]:
-    from scipy.special import stdtr, stdtrit
-
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = results.params / error
     reach = stdtrit(df, 1 - alpha / 2) * error
@@ -472,17 +471,6 @@ def _told_apart(design: Design, cluster: Codes) -> NDArray[np.bool_]:
     return np.array([clusters.sum() >= FEWEST_CLUSTERS for clusters in held])
 
 
-def _sums_of_squares_test(full: Any, linear: Any) -> tuple[float, float]:
-    """The usual F test between nested models: it takes rows as independent."""
-    from scipy.special import fdtrc
-
-    terms = len(full.params) - len(linear.params)
-    if not terms or full.ssr <= 0:
-        return np.nan, np.nan
-    f = (linear.ssr - full.ssr) / terms / (full.ssr / full.df_resid)
-    return float(f), float(fdtrc(terms, full.df_resid, f))
-
-
 def _wald_test(
     results: Any, cross: NDArray[np.bool_], known: NDArray[np.bool_], clusters: int
 ) -> tuple[float, float, tuple[str, ...]]:
@@ -491,8 +479,6 @@ def _wald_test(
     F is Hotelling's, with q and G − q degrees of freedom for q terms and G clusters: the
     covariance is itself estimated from G clusters, and Wald's F takes it as known.
     """
-    from scipy.special import fdtrc
-
     terms = int(cross.sum())
     if not terms:
         return np.nan, np.nan, ()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
 from fairweight.auditing import schema
 from fairweight.auditing.explain.class_models import (
@@ -16,11 +18,9 @@ from fairweight.auditing.explain.class_models import (
     LOGIT,
     NUMBERS,
     REFERENCES,
-    Codes,
     Design,
     Diagnostics,
     Fitted,
-    LeastSquares,
     Refused,
     binomial,
     design,
@@ -30,10 +30,6 @@ from fairweight.auditing.explain.class_rows import in_row_order
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Tests of single coefficients with few clusters: the wild cluster bootstrap, null imposed.
 
@@ -88,50 +84,41 @@ def wild_cluster_p(
         rows = np.flatnonzero(cluster == g)
         own = matrix[rows]
         squares[g], scores[g] = own.T @ own, own.T @ residual[rows]
-    weights = _weights(groups, n_boot, rng)
+    weights = wild_weights(groups, n_boot, rng)
     found = np.full((3, len(coefficient)), np.nan)
-    for j, value in enumerate(coefficient):
-        found[:, j] = _p_of_one(j, float(value), squares, scores, inverse, weights)
+    for j, value in enumerate(coefficient.tolist()):
+        toward = squares @ inverse[:, j]  # (G, k): X_g'a_g, where a = X Q_j and b_j = a'y
+        own = scores @ inverse[:, j]  # (G,): a_g'û_g
+        spread = float(np.sqrt(own @ own))
+        if spread <= _TIES * max(abs(value), np.finfo(float).tiny):
+            continue
+        observed = value / spread
+        restricted = scores + value / inverse[j, j] * toward  # X_g'ũ_g
+        pushes = restricted @ inverse[:, j]  # (G,): what each cluster moves b_j by
+        refit = toward @ (restricted @ inverse).T  # (G, G): what the fit takes back of it
+        moved = weights @ pushes
+        left = weights * pushes - weights @ refit.T
+        deviation = np.sqrt(np.einsum("bg,bg->b", left, left))
+        drawn = np.divide(moved, deviation, out=np.zeros_like(moved), where=deviation > 0)
+        slack = _TIES * max(1.0, abs(observed))
+        as_far = (
+            np.abs(drawn) >= abs(observed) - slack,
+            drawn >= observed - slack,
+            drawn <= observed + slack,
+        )
+        # The observed value counts as one of the draws, so that p is never 0.
+        found[:, j] = (1 + np.sum(as_far, axis=1)) / (1 + n_boot)
     return WildP(*found)
 
 
-def _p_of_one(
-    j: int, value: float, squares: Floats, scores: Floats, inverse: Floats, weights: Floats
-) -> tuple[float, float, float]:
-    toward = squares @ inverse[:, j]  # (G, k): X_g'a_g, where a = X Q_j and b_j = a'y
-    own = scores @ inverse[:, j]  # (G,): a_g'û_g
-    spread = float(np.sqrt(own @ own))
-    if spread <= _TIES * max(abs(value), np.finfo(float).tiny):
-        return np.nan, np.nan, np.nan
-    observed = value / spread
-    restricted = scores + value / inverse[j, j] * toward  # X_g'ũ_g
-    pushes = restricted @ inverse[:, j]  # (G,): what each cluster moves b_j by
-    refit = toward @ (restricted @ inverse).T  # (G, G): what the fit takes back of it
-    moved = weights @ pushes
-    left = weights * pushes - weights @ refit.T
-    deviation = np.sqrt(np.einsum("bg,bg->b", left, left))
-    drawn = np.divide(moved, deviation, out=np.zeros_like(moved), where=deviation > 0)
-    slack = _TIES * max(1.0, abs(observed))
-    return (
-        _share(np.abs(drawn) >= abs(observed) - slack),
-        _share(drawn >= observed - slack),
-        _share(drawn <= observed + slack),
-    )
-
-
-def _share(as_far: NDArray[np.bool_]) -> float:
-    """The observed value counts as one of the draws, so that p is never 0."""
-    return float((1 + as_far.sum()) / (1 + len(as_far)))
-
-
-def _weights(groups: int, n_boot: int, rng: np.random.Generator) -> Floats:
+def wild_weights(groups: int, n_boot: int, rng: np.random.Generator) -> Floats:
+    """What residuals of whole clusters are multiplied with, (draws, clusters)."""
     values = np.ones(1) if groups >= FEWEST_FOR_SIGNS else _WEBB
     drawn: Floats = rng.choice(np.concatenate((-values, values)), size=(n_boot, groups))
     return drawn
 
 
 # The fits of class accuracy as tables: coefficients, summaries, residuals.
-
 
 # The paper's alternatives: a class with fewer images, or with richer ones, is less accurate.
 TAILS: dict[str, str] = {"imbalance": "greater", "class_entropy": "less"}
@@ -152,8 +139,31 @@ def coefficient_rows(fit: Fitted | Refused, design: Design, wild: WildP | None) 
             status = f"not_estimable: {term.left_out}"
             rows.append({"fit": fit.fit, "term": term.name, "tail": "", "status": status})
         else:
-            drawn = wild if fit.fit == BOOTSTRAPPED else None
-            rows.append(_estimated(fit, term.name, place[term.name], drawn))
+            j, tail = place[term.name], TAILS.get(term.name, "")
+            t, known = fit.statistic[j], np.isfinite(fit.std_error[j])
+            drawn = wild if fit.fit == BOOTSTRAPPED and known else None
+            alone = "not_estimable: no error, as one cluster alone has this term"
+            rows.append(
+                {
+                    "fit": fit.fit,
+                    "term": term.name,
+                    "coefficient": fit.coefficient[j],
+                    "std_error": fit.std_error[j],
+                    "statistic": t,
+                    "p_value": fit.p_value[j],
+                    "low": fit.low[j],
+                    "high": fit.high[j],
+                    "p_one_tailed": (
+                        stdtr(fit.df, -t if tail == "greater" else t) if tail else np.nan
+                    ),
+                    "tail": tail,
+                    "status": "ok" if known else alone,
+                    "p_wild": np.nan if drawn is None else drawn.two_sided[j],
+                    "p_wild_one_tailed": (
+                        getattr(drawn, tail)[j] if drawn is not None and tail else np.nan
+                    ),
+                }
+            )
     return rows
 
 
@@ -161,7 +171,15 @@ def fit_row(
     fit: Fitted | Refused, design: Design, n: int, n_roots: int, notes: Sequence[str]
 ) -> dict[str, Any]:
     """The summary of a fit, with what is to be said of it."""
-    notes = (*notes, *design.notes, *_left_out(design, linear=fit.fit == LINEAR))
+    # Columns without a say of their own, those of one reason in one sentence.
+    names: dict[str, list[str]] = {}
+    silent = " ".join(design.notes)
+    for term in design.terms:
+        beside = term.cross and fit.fit == LINEAR
+        if term.left_out and term.left_out not in silent and not beside:
+            names.setdefault(term.left_out, []).append(term.name)
+    left_out = [f"left out as {why}: {', '.join(same)}" for why, same in names.items()]
+    notes = (*notes, *design.notes, *left_out)
     if isinstance(fit, Refused):
         return refused_row(fit.fit, fit.reason, n, n_roots, notes)
     return {
@@ -188,53 +206,7 @@ def refused_row(
     return {"fit": fit, "n": n, "n_roots": n_roots, "status": status}
 
 
-def fit_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Summaries as a table; counts that are not known stay missing."""
-
-    return schema.frame("class_fits", rows, more=[one.name for one in fields(Diagnostics)])
-
-
-def coefficient_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Coefficients as a table."""
-
-    return schema.frame("class_coefficients", rows)
-
-
-def _estimated(fit: Fitted, term: str, j: int, wild: WildP | None) -> dict[str, Any]:
-    from scipy.special import stdtr
-
-    tail = TAILS.get(term, "")
-    t = fit.statistic[j]
-    known = np.isfinite(fit.std_error[j])
-    return {
-        "fit": fit.fit,
-        "term": term,
-        "coefficient": fit.coefficient[j],
-        "std_error": fit.std_error[j],
-        "statistic": t,
-        "p_value": fit.p_value[j],
-        "low": fit.low[j],
-        "high": fit.high[j],
-        "p_one_tailed": stdtr(fit.df, -t if tail == "greater" else t) if tail else np.nan,
-        "tail": tail,
-        "status": "ok" if known else "not_estimable: no error, as one cluster alone has this term",
-        "p_wild": np.nan if wild is None or not known else wild.two_sided[j],
-        "p_wild_one_tailed": (
-            np.nan if wild is None or not known or not tail else getattr(wild, tail)[j]
-        ),
-    }
-
-
-def _left_out(design: Design, linear: bool) -> list[str]:
-    """Columns without a say of their own, those of one reason in one sentence."""
-    names: dict[str, list[str]] = {}
-    silent = " ".join(design.notes)
-    for term in design.terms:
-        if term.left_out and term.left_out not in silent and not (linear and term.cross):
-            names.setdefault(term.left_out, []).append(term.name)
-    return [f"left out as {why}: {', '.join(same)}" for why, same in names.items()]
-
-
+_DIAGNOSTICS = [one.name for one in fields(Diagnostics)]
 ENOUGH_ROOTS = 30  # from here on t(G − 1) alone is trusted
 _NEEDED = ("accuracy", *NUMBERS, *REFERENCES, "class", "seed", "root")
 
@@ -267,9 +239,25 @@ def explain_classes(
     random_state, n_boot
         Of the wild cluster bootstrap, which is drawn for fewer than 30 lineage roots.
     """
-    _check(class_rows, alpha, n_boot)
-    rows, notes = _usable(class_rows)
-    n, root, of_class = len(rows), _codes(rows, "root"), _codes(rows, "dataset", "class")
+    missing = [name for name in _NEEDED if name not in class_rows.columns]
+    if missing:
+        raise InputError(
+            f"class_rows has no column '{missing[0]}'; give the table that class_rows(…) makes, "
+            f"with {', '.join(_NEEDED)}."
+        )
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
+    if n_boot < 1:
+        raise InputError(f"n_boot is {n_boot}; give at least 1, such as 999.")
+    complete = class_rows[list(_NEEDED)].notna().all(axis=1)
+    dropped = int((~complete).sum())
+    notes = (f"{dropped:,} rows with a missing value take no part",) if dropped else ()
+    rows = in_row_order(class_rows.assign(row=class_rows.index)[complete])
+    n = len(rows)
+    root, of_class = (
+        np.asarray(rows.groupby(names, sort=True).ngroup(), dtype=np.intp)
+        for names in (["root"], ["dataset", "class"])
+    )
     n_roots = int(root.max(initial=-1)) + 1
     if not n:
         return _nothing("no row is without missing values", n, n_roots, notes)
@@ -283,75 +271,38 @@ def explain_classes(
         reason = f"{n:,} rows are too few for {len(made.names)} parameters"
         return _nothing(reason, n, n_roots, (*notes, *made.notes))
     squares = least_squares(accuracy, made, root, of_class, alpha)
-    fits = (*squares.fits, binomial(accuracy, _n_examples(rows), made, root, alpha))
+    examples = np.full(n, np.nan)
+    if "n" in rows.columns:
+        examples = rows["n"].to_numpy(dtype=float, na_value=np.nan)
+    fits = (*squares.fits, binomial(accuracy, examples, made, root, alpha))
     wild = None
     if FEWEST_CLUSTERS <= n_roots < ENOUGH_ROOTS:
-        wild = _wild(made, squares, root, n_boot, random_state)
-    return ClassExplanation(
-        coefficients=coefficient_frame(
-            [row for fit in fits for row in coefficient_rows(fit, made, wild)]
-        ),
-        fits=fit_frame([fit_row(fit, made, n, n_roots, notes) for fit in fits]),
-        residuals=_residuals(rows, squares),
-    )
-
-
-def _check(class_rows: pd.DataFrame, alpha: float, n_boot: int) -> None:
-    missing = [name for name in _NEEDED if name not in class_rows.columns]
-    if missing:
-        raise InputError(
-            f"class_rows has no column '{missing[0]}'; give the table that class_rows(…) makes, "
-            f"with {', '.join(_NEEDED)}."
+        wild = wild_cluster_p(
+            made.matrix,
+            squares.coefficient,
+            squares.residual,
+            squares.inverse,
+            root,
+            n_boot=n_boot,
+            rng=stream(random_state, "class regression: wild cluster bootstrap"),
         )
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
-    if n_boot < 1:
-        raise InputError(f"n_boot is {n_boot}; give at least 1, such as 999.")
-
-
-def _usable(class_rows: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Rows without missing values, in the order of the fit; `row` says where each came from."""
-    complete = class_rows[list(_NEEDED)].notna().all(axis=1)
-    dropped = int((~complete).sum())
-    notes = (f"{dropped:,} rows with a missing value take no part",) if dropped else ()
-    return in_row_order(class_rows.assign(row=class_rows.index)[complete]), notes
-
-
-def _codes(rows: pd.DataFrame, *names: str) -> Codes:
-    codes: Any = rows.groupby(list(names), sort=True).ngroup()
-    return np.asarray(codes, dtype=np.intp)
-
-
-def _n_examples(rows: pd.DataFrame) -> Any:
-    if "n" not in rows.columns:
-        return np.full(len(rows), np.nan)
-    return rows["n"].to_numpy(dtype=float, na_value=np.nan)
-
-
-def _wild(made: Design, fit: LeastSquares, root: Codes, n_boot: int, random_state: int) -> WildP:
-    return wild_cluster_p(
-        made.matrix,
-        fit.coefficient,
-        fit.residual,
-        fit.inverse,
-        root,
-        n_boot=n_boot,
-        rng=stream(random_state, "class regression: wild cluster bootstrap"),
+    coefficients = [row for fit in fits for row in coefficient_rows(fit, made, wild)]
+    summaries = [fit_row(fit, made, n, n_roots, notes) for fit in fits]
+    residuals = {
+        "row": rows["row"], "predicted": squares.predicted, "residual": squares.residual,
+    }  # fmt: skip
+    return ClassExplanation(
+        coefficients=schema.frame("class_coefficients", coefficients),
+        fits=schema.frame("class_fits", summaries, more=_DIAGNOSTICS),
+        residuals=schema.frame("class_residuals", residuals),
     )
-
-
-def _residuals(rows: pd.DataFrame, fit: LeastSquares) -> pd.DataFrame:
-
-    values = {"row": rows["row"], "predicted": fit.predicted, "residual": fit.residual}
-    return schema.frame("class_residuals", values)
 
 
 def _nothing(reason: str, n: int, n_roots: int, notes: tuple[str, ...]) -> ClassExplanation:
     """Every fit refused for one reason."""
-
-    names = (*LEAST_SQUARES, LOGIT)
+    refused = [refused_row(fit, reason, n, n_roots, notes) for fit in (*LEAST_SQUARES, LOGIT)]
     return ClassExplanation(
-        coefficients=coefficient_frame([]),
-        fits=fit_frame([refused_row(fit, reason, n, n_roots, notes) for fit in names]),
+        coefficients=schema.frame("class_coefficients"),
+        fits=schema.frame("class_fits", refused, more=_DIAGNOSTICS),
         residuals=schema.frame("class_residuals"),
     )

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from fairweight.auditing.result import AuditResult
 from fairweight.auditing.schema import column_names, frame
 from fairweight.data.image_properties import image_entropy
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.companions import Member, parents
 from fairweight.tables.layout import seed_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.auditing.result import AuditResult
 
 # Heteroscedasticity- and autocorrelation-robust errors depend on it: this order is part of the fit.
 ROW_ORDER: tuple[str, ...] = (
@@ -36,6 +33,14 @@ TECHNIQUES: dict[str, str] = {
     "random-structured": "random_structured",
 }
 _DESCRIBED = ("variant", "seed", "dataset", "model", "method", "treatment", "sparsity")
+# Why a row cannot enter a regression, by the column that lacks a value; the first counts.
+_MISSING = {
+    "accuracy": "no test examples of the class",
+    "accuracy0": "no unpruned model of this seed",
+    "sparsity": "the sparsity is not known",
+    "imbalance": "no covariates of this class and data set",
+    "class_entropy": "no training images of the class",
+}
 _COVARIATES = ("imbalance", "class_entropy", "intra_class_distance")
 
 
@@ -67,14 +72,14 @@ def class_rows(
     Models that were not pruned (the baseline, int8) have no rows. `status` is `ok`, or says why a
     row cannot enter a regression.
     """
-    import pandas as pd
-
     parts = [_rows_of(audit, covariates) for audit in audits]
     if not parts:
         raise InputError("No audit was given; give the audits of one or several experiments.")
     rows = pd.concat(parts, ignore_index=True)
     rows["accuracy0_quartile"] = quartile(rows["accuracy0"].to_numpy(dtype=float))
-    rows["status"] = _status(rows)
+    rows["status"] = "ok"
+    for name, reason in reversed(_MISSING.items()):
+        rows.loc[rows[name].isna(), "status"] = f"not_estimable: {reason}"
     return in_row_order(rows)[list(column_names("class_rows"))]
 
 
@@ -99,8 +104,6 @@ def in_row_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _sortable(column: pd.Series[Any]) -> pd.Series[Any]:
     """Numbers in text by their size, other text by the alphabet."""
-    import pandas as pd
-
     if column.name not in ("seed", "class"):
         return column
     number = pd.to_numeric(column, errors="coerce")
@@ -108,8 +111,6 @@ def _sortable(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _rows_of(audit: AuditResult, covariates: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
     if audit.tasks:
         raise InputError(
             "Classes are explained for audits of a single task; this one has "
@@ -171,13 +172,21 @@ def _models(audit: AuditResult) -> pd.DataFrame:
     models["pruning_technique"] = [
         TECHNIQUES.get(str(method), str(method).replace("-", "_")) for method in table["method"]
     ]
-    models["sparsity"] = _sparsity(table, roots, audit.baseline)
+    # int8 has zeros too, from rounding; and without the pruned channels there are none to count.
+    wanted = table["nominal_sparsity" if "nominal_sparsity" in table else "sparsity"]
+    nominal = wanted.to_numpy(dtype=float, na_value=np.nan)
+    models["sparsity"] = table["sparsity"].to_numpy(dtype=float, na_value=np.nan)
+    if "n_params" in table:
+        params = table["n_params"].to_numpy(dtype=float, na_value=np.nan)
+        own = (table["variant"] == audit.baseline).to_numpy()
+        dense = dict(zip(table["seed"][own], params[own], strict=True))
+        before = np.array([dense.get(str(seed), np.nan) for seed in roots])
+        models["sparsity"] = np.where(params < before, nominal, models["sparsity"])
     models["root"] = [
         f"{dataset}/{model}/{'?' if seed is None else seed}"
         for dataset, model, seed in zip(models["dataset"], models["model"], roots, strict=True)
     ]
-    pruned = _nominal(table) > 0
-    return models[pruned & (models["variant"] != audit.baseline)]
+    return models[(nominal > 0) & (models["variant"] != audit.baseline)]
 
 
 def _root_seed(
@@ -192,42 +201,6 @@ def _root_seed(
     if member[1] in seeds:
         return member[1]
     return seeds[0] if len(seeds) == 1 else None
-
-
-def _nominal(table: pd.DataFrame) -> NDArray[np.float64]:
-    """The sparsity that was asked for: int8 has zeros too, from rounding."""
-    name = "nominal_sparsity" if "nominal_sparsity" in table.columns else "sparsity"
-    return table[name].to_numpy(dtype=float, na_value=np.nan)
-
-
-def _sparsity(table: pd.DataFrame, roots: list[str | None], baseline: str) -> NDArray[np.float64]:
-    measured = table["sparsity"].to_numpy(dtype=float, na_value=np.nan)
-    if "n_params" not in table.columns:
-        return measured
-    params = table["n_params"].to_numpy(dtype=float, na_value=np.nan)
-    dense = {
-        seed: count
-        for variant, seed, count in zip(table["variant"], table["seed"], params, strict=True)
-        if variant == baseline
-    }
-    before = np.array([dense.get(str(seed), np.nan) for seed in roots])
-    # A model without the pruned channels has no zeros to count.
-    chosen: NDArray[np.float64] = np.where(params < before, _nominal(table), measured)
-    return chosen
-
-
-def _status(rows: pd.DataFrame) -> NDArray[np.object_]:
-    status = np.full(len(rows), "ok", dtype=object)
-    reasons = {
-        "accuracy": "no test examples of the class",
-        "accuracy0": "no unpruned model of this seed",
-        "sparsity": "the sparsity is not known",
-        "imbalance": "no covariates of this class and data set",
-        "class_entropy": "no training images of the class",
-    }
-    for name, reason in reversed(reasons.items()):
-        status[rows[name].isna().to_numpy()] = f"not_estimable: {reason}"
-    return status
 
 
 # What a class is like before anything is trained: its share, its images' entropy and spread.
@@ -275,8 +248,11 @@ def class_covariates(
     0     a   0.166667            0.0
     1     b  -0.166667            1.0
     """
-
-    _check_images(images)
+    if images.dtype != np.uint8 or images.ndim not in (3, 4) or not images.size:
+        raise InputError(
+            f"images are {images.dtype} of shape {images.shape}; give at least one image, uint8 of "
+            "shape (examples, height, width) or (examples, height, width, channels)."
+        )
     codes, names = _codes(labels, classes, len(images))
     rows = []
     for code, name in enumerate(names):
@@ -309,14 +285,6 @@ def _pieces(rows: NDArray[np.intp], images: NDArray[np.uint8]) -> Iterator[NDArr
     size = max(1, _PIXELS_AT_ONCE // max(_VALUES, int(np.prod(images.shape[1:]))))
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
-
-
-def _check_images(images: NDArray[Any]) -> None:
-    if images.dtype != np.uint8 or images.ndim not in (3, 4) or not images.size:
-        raise InputError(
-            f"images are {images.dtype} of shape {images.shape}; give at least one image, uint8 of "
-            "shape (examples, height, width) or (examples, height, width, channels)."
-        )
 
 
 def _codes(

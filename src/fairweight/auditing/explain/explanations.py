@@ -7,18 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from fairweight.auditing.exemplars.enrichment import enrichment
+from fairweight.auditing.exemplars.exemplars import find, stacked
+from fairweight.auditing.exemplars.risk import risk
+from fairweight.auditing.explain.attributes import (
+    attribute_values,
+    bias_regression,
+    label_interrelation,
+)
+from fairweight.auditing.explain.class_regression import explain_classes
+from fairweight.auditing.explain.class_rows import class_rows
+from fairweight.auditing.explain.images import exemplar_images, places, tilt_example
+from fairweight.auditing.explain.individuals import individual_fits, individuals
+from fairweight.auditing.explain.properties import example_properties
+from fairweight.auditing.explain.similarity import similarity, similarity_points
+from fairweight.auditing.explain.slices.search import find_slices
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.auditing.result import AuditResult
 from fairweight.base.types import Progress
+from fairweight.data.dataset import Images
 from fairweight.errors import InputError, UnknownNameError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike
-
-    from fairweight.data.dataset import Images
 
 PARTS = ("exemplars", "slices", "properties", "individuals", "classes", "similarity")
 
@@ -70,6 +83,8 @@ class ExplainRequest:
 
 @dataclass
 class _Tables:
+    """What was made so far, by the name of its table, and what is to be said of it."""
+
     parts: dict[str, list[pd.DataFrame]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -77,60 +92,55 @@ class _Tables:
         self.parts.setdefault(name, []).append(table)
         self.notes += [str(note) for note in table.attrs.get("notes", ())]
 
-    def joined(self) -> dict[str, pd.DataFrame]:
-        from fairweight.auditing.exemplars.exemplars import stacked
-
-        made = {name: stacked(tables) for name, tables in self.parts.items()}
-        for table in made.values():
-            table.attrs.clear()  # notes stand in the result, and attrs are not written anywhere
-        return made
-
 
 def explained(
-    result: AuditResult, tasks: Sequence[Answers], asked: ExplainRequest, progress: Progress
+    result: AuditResult, tasks: Sequence[Answers], request: ExplainRequest, progress: Progress
 ) -> AuditResult:
-    """The result with the tables of what was asked for, and their notes."""
+    """The result with the tables of what was request for, and their notes."""
     made = _Tables()
-    parts = [part for part in _LOOK if part in asked.parts]
+    parts = [part for part in _LOOK if part in request.parts]
     steps = len(parts) * len(tasks)
-    per_task = replace(asked, gallery=max(1, asked.gallery // max(1, len(tasks))))
+    per_task = replace(request, gallery=max(1, request.gallery // max(1, len(tasks))))
     for number, answers in enumerate(tasks):
-        properties = _measured(answers, asked, parts)
+        properties: Mapping[str, Any] = {}
+        if request.measure is not None and {"properties", "individuals", "slices"} & set(parts):
+            properties = request.measure(answers)
         for place, part in enumerate(parts):
             progress(f"looking for {part}", number * len(parts) + place, steps)
             _LOOK[part](answers, per_task, properties, made)
     if len(tasks) > 1:
-        _over_tasks(result, tasks, made)
-    if "classes" in asked.parts:
+        # What can only be said of several attributes together.
+        made.add("bias_regression", bias_regression(result.results))
+        interrelation = None
+        try:
+            interrelation = label_interrelation({str(t.task): t for t in tasks})
+            made.add("label_interrelation", interrelation)
+        except InputError as error:
+            made.notes.append(f"Label interrelation is undefined: {error}")
+        made.add("attributes", attribute_values(result, interrelation))
+    if "classes" in request.parts:
         progress("looking at classes", steps, steps)
-        _classes(result, tasks[0], asked, made)
-    if "similarity" in asked.parts:
-        _similarity(result, asked, made)
+        _classes(result, tasks[0], request, made)
+    if "similarity" in request.parts:
+        _similarity(result, request, made)
+    tables = {name: stacked(found) for name, found in made.parts.items()}
+    for table in tables.values():
+        table.attrs.clear()  # notes stand in the result, and attrs are not written anywhere
     return replace(
         result,
-        explanations={**result.explanations, **made.joined()},
+        explanations={**result.explanations, **tables},
         notes=tuple(dict.fromkeys((*result.notes, *made.notes))),
     )
 
 
-def _measured(answers: Answers, asked: ExplainRequest, parts: Sequence[str]) -> Mapping[str, Any]:
-    if asked.measure is None or not {"properties", "individuals", "slices"} & set(parts):
-        return {}
-    return asked.measure(answers)
-
-
 def _exemplars(
-    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
-    from fairweight.auditing.exemplars.enrichment import enrichment
-    from fairweight.auditing.exemplars.exemplars import find
-    from fairweight.auditing.exemplars.risk import risk
-
     found = find(
         answers,
-        percentiles=asked.percentiles,
-        random_state=asked.random_state,
-        alpha=asked.alpha,
+        percentiles=request.percentiles,
+        random_state=request.random_state,
+        alpha=request.alpha,
     )
     made.add("exemplar_counts", found.counts)
     made.add("exemplar_accuracy", found.accuracy)
@@ -140,31 +150,25 @@ def _exemplars(
     made.notes += found.notes
     made.add(
         "enrichment",
-        enrichment(answers, found.masks, alpha=asked.alpha, random_state=asked.random_state),
+        enrichment(answers, found.masks, alpha=request.alpha, random_state=request.random_state),
     )
-    made.add("risk", risk(answers, found.masks, alpha=asked.alpha))
-    if asked.images is not None:
-        from fairweight.auditing.explain.images import exemplar_images, places
-
+    made.add("risk", risk(answers, found.masks, alpha=request.alpha))
+    if request.images is not None:
         modal = {v: found.masks[v, "modal", None] for v in answers.variants}
-        rows = places(answers, asked.images)
-        made.add(
-            "exemplar_images",
-            exemplar_images(
-                answers, found.rows, modal, asked.images, rows, asked.random_state, asked.gallery
-            ),
+        rows, seed = places(answers, request.images), request.random_state
+        images = exemplar_images(
+            answers, found.rows, modal, request.images, rows, seed, request.gallery
         )
+        made.add("exemplar_images", images)
 
 
 def _slices(
-    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
-    from fairweight.auditing.explain.slices.search import find_slices
-
     with_images = replace(answers, numbers={**answers.numbers, **properties})
     for variant in answers.variants:
         table = find_slices(
-            with_images, variant, alpha=asked.alpha, random_state=asked.random_state
+            with_images, variant, alpha=request.alpha, random_state=request.random_state
         )
         named = [f"{variant}: {note}" for note in table.attrs.get("notes", ())]
         made.notes += named
@@ -173,10 +177,8 @@ def _slices(
 
 
 def _properties(
-    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
-    from fairweight.auditing.explain.properties import example_properties
-
     if not (properties or answers.numbers or answers.columns):
         made.notes.append(
             "No property of the examples is known: give group columns, numbers or images."
@@ -185,16 +187,14 @@ def _properties(
     for variant in answers.variants:
         made.add(
             "example_properties",
-            example_properties(answers, variant, properties, alpha=asked.alpha),
+            example_properties(answers, variant, properties, alpha=request.alpha),
         )
 
 
 def _individuals(
-    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
-    from fairweight.auditing.explain.individuals import individual_fits, individuals
-
-    if asked.by == "cluster" and answers.cluster is None:
+    if request.by == "cluster" and answers.cluster is None:
         made.notes.append(
             "Individuals were not looked at: no column says whose an example is (--cluster)."
         )
@@ -203,52 +203,30 @@ def _individuals(
         table = individuals(
             answers,
             variant,
-            by=asked.by,
-            group=asked.group,
+            by=request.by,
+            group=request.group,
             properties=properties,
-            alpha=asked.alpha,
+            alpha=request.alpha,
         )
         made.add("individuals", table)
         if properties or answers.numbers:
             made.add("individual_fits", individual_fits(table))
-    if asked.images is not None and "tilt" in properties:
-        from fairweight.auditing.explain.images import places, tilt_example
-
-        rows = places(answers, asked.images)
-        made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
+    if request.images is not None and "tilt" in properties:
+        rows = places(answers, request.images)
+        made.add("tilt_example", tilt_example(answers, properties["tilt"], request.images, rows))
 
 
-def _over_tasks(result: AuditResult, tasks: Sequence[Answers], made: _Tables) -> None:
-    """What can only be said of several attributes together."""
-    from fairweight.auditing.explain.attributes import (
-        attribute_values,
-        bias_regression,
-        label_interrelation,
-    )
-
-    made.add("bias_regression", bias_regression(result.results))
-    try:
-        made.add("label_interrelation", label_interrelation({str(t.task): t for t in tasks}))
-    except InputError as error:
-        made.notes.append(f"Label interrelation is undefined: {error}")
-    interrelation = made.parts.get("label_interrelation", [None])[0]
-    made.add("attributes", attribute_values(result, interrelation))
-
-
-def _classes(result: AuditResult, answers: Answers, asked: ExplainRequest, made: _Tables) -> None:
-    from fairweight.auditing.explain.class_regression import explain_classes
-    from fairweight.auditing.explain.class_rows import class_rows
-
-    if asked.covariates is None:
+def _classes(result: AuditResult, answers: Answers, request: ExplainRequest, made: _Tables) -> None:
+    if request.covariates is None:
         made.notes.append(
             "Classes were not explained: their imbalance and entropy are measured on the training "
             "images (--dataset)."
         )
         return
-    known = asked.covariates
+    known = request.covariates
     try:
         rows = class_rows([result], known(answers) if callable(known) else known)
-        found = explain_classes(rows, alpha=asked.alpha, random_state=asked.random_state)
+        found = explain_classes(rows, alpha=request.alpha, random_state=request.random_state)
     except InputError as error:
         made.notes.append(f"Classes were not explained: {error}")
         return
@@ -258,9 +236,7 @@ def _classes(result: AuditResult, answers: Answers, asked: ExplainRequest, made:
     made.add("class_residuals", found.residuals)
 
 
-def _similarity(result: AuditResult, asked: ExplainRequest, made: _Tables) -> None:
-    from fairweight.auditing.explain.similarity import similarity, similarity_points
-
+def _similarity(result: AuditResult, request: ExplainRequest, made: _Tables) -> None:
     points = similarity_points(result)
     if points.empty:
         made.notes.append(
@@ -269,7 +245,7 @@ def _similarity(result: AuditResult, asked: ExplainRequest, made: _Tables) -> No
         )
         return
     made.add("similarity_points", points)
-    made.add("similarity", similarity(points, alpha=asked.alpha))
+    made.add("similarity", similarity(points, alpha=request.alpha))
 
 
 _LOOK: dict[str, Callable[[Answers, ExplainRequest, Mapping[str, Any], _Tables], None]] = {

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing import schema
 from fairweight.auditing.exemplars.table import in_turn
+from fairweight.auditing.explain.class_rows import class_covariates
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.streams import stream
 from fairweight.base.types import Mask
@@ -20,43 +22,36 @@ from fairweight.data.image_properties import class_means, image_properties, tilt
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-Measure = Callable[[Answers], Mapping[str, NDArray[np.float64]]]
-
-
-def measure(asked: Images, training: Images | None = None) -> Measure:
-    """From answers to the properties of their images, in their order.
+def measure(
+    images: Images, training: Images | None, answers: Answers
+) -> Mapping[str, NDArray[np.float64]]:
+    """The properties of the images of these answers, in their order.
 
     Parameters
     ----------
-    asked
-        The images that models were asked about, at least.
+    images
+        Those that models were asked about, at least.
     training
         Those of the training, whose class means the distance is measured from; none: no distance.
     """
-
-    def measured(answers: Answers) -> dict[str, NDArray[np.float64]]:
-        rows = places(answers, asked)
-        means = labels = None
-        if training is not None and not training.multi_label and not asked.multi_label:
-            means = class_means(training.images, training.labels, len(training.classes))
-            labels = asked.labels[rows]
-        return image_properties(np.asarray(asked.images)[rows], labels, means)
-
-    return measured
+    rows = places(answers, images)
+    means = labels = None
+    if training is not None and not training.multi_label and not images.multi_label:
+        means = class_means(training.images, training.labels, len(training.classes))
+        labels = images.labels[rows]
+    return image_properties(np.asarray(images.images)[rows], labels, means)
 
 
-def measure_dataset(images: Images) -> Measure:
+def measure_dataset(images: Images, answers: Answers) -> Mapping[str, NDArray[np.float64]]:
     """The same of a whole data set: what no model was asked about is the training."""
+    rest = _unasked(images, answers)
+    return measure(images, rest if len(rest) else None, answers)
+
+
+def _unasked(images: Images, answers: Answers) -> Images:
     train = np.flatnonzero(np.isin(images.split, ("train", ALL)))
-
-    def measured(answers: Answers) -> Mapping[str, NDArray[np.float64]]:
-        rest = np.setdiff1d(train, places(answers, images))
-        return measure(images, images.select(rest) if len(rest) else None)(answers)
-
-    return measured
+    return images.select(np.setdiff1d(train, places(answers, images)))
 
 
 def places(answers: Answers, images: Images) -> NDArray[Any]:
@@ -78,30 +73,24 @@ def places(answers: Answers, images: Images) -> NDArray[Any]:
     return np.array([place[name] for name in wanted])
 
 
-def training_covariates(images: Images) -> Callable[[Answers], dict[str, pd.DataFrame]]:
-    """From answers to the covariates of a data set's classes, measured on its training images.
+def training_covariates(images: Images, answers: Answers) -> dict[str, pd.DataFrame]:
+    """The covariates of a data set's classes, measured on its training images.
 
     Those are what no model was asked about, as in `measure_dataset`.
     """
-    from fairweight.auditing.explain.class_rows import class_covariates
-
-    def measured(answers: Answers) -> dict[str, pd.DataFrame]:
-        if images.multi_label:
-            raise InputError(
-                f"The data set '{images.name}' has several labels per image, so its images belong "
-                "to no single class."
-            )
-        train = np.flatnonzero(np.isin(images.split, ("train", ALL)))
-        rest = images.select(np.setdiff1d(train, places(answers, images)))
-        if not len(rest):
-            raise InputError(
-                f"The data set '{images.name}' has no training images beside those that the models "
-                "were asked about."
-            )
-        made = class_covariates(np.asarray(rest.images), rest.labels, rest.classes)
-        return {images.name: made}
-
-    return measured
+    if images.multi_label:
+        raise InputError(
+            f"The data set '{images.name}' has several labels per image, so its images belong "
+            "to no single class."
+        )
+    rest = _unasked(images, answers)
+    if not len(rest):
+        raise InputError(
+            f"The data set '{images.name}' has no training images beside those that the models "
+            "were asked about."
+        )
+    made = class_covariates(np.asarray(rest.images), rest.labels, rest.classes)
+    return {images.name: made}
 
 
 # A few images to look at: exemplars beside others of their class, and the tilt of a digit.
@@ -134,7 +123,6 @@ def exemplar_images(
         So many different exemplars to look through, of all variants in turn: small, and the modal
         ones first.
     """
-
     assert answers.example_id is not None
     place = {str(name): i for i, name in enumerate(answers.example_id.tolist())}
     made: list[dict[str, Any]] = []
@@ -189,7 +177,6 @@ def tilt_example(
     answers: Answers, tilts: NDArray[np.float64], images: Images, rows: NDArray[Any]
 ) -> pd.DataFrame:
     """The table `tilt_example`: one clearly tilted image and its line."""
-
     assert answers.example_id is not None
     size = np.abs(tilts)
     known = np.flatnonzero(np.isfinite(size))

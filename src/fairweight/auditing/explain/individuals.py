@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from fairweight.auditing import schema
@@ -21,9 +22,6 @@ from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical, class_order
 from fairweight.tables.names import MISSING
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SEVERAL = "(several)"  # the group of an individual whose examples are of more than one
 
@@ -75,11 +73,15 @@ def individuals(
     towards the rest, and the limits of those ranked worst say too little loss: 79–87 % instead of
     95 % (docs/statistics.md). The raw values stand beside them.
     """
-    import pandas as pd
-
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
-    names, code = _whose(answers, by)
+    every, code = _whose(answers, by)
+    present, dense = np.unique(code[code >= 0], return_inverse=True)
+    if not len(present):
+        raise InputError(f"No example has a value in '{by}', so there are no individuals.")
+    names = [every[i] for i in present]
+    code = code.astype(np.int64)
+    code[code >= 0] = dense
     measured = measurements(answers, properties)
     measured.pop(by, None)
     clash = sorted(set(measured) & set(schema.column_names("individuals")))
@@ -88,11 +90,15 @@ def individuals(
             f"The property '{clash[0]}' has the name of a column of the result; rename it."
         )
     known = code >= 0
-    at, size = code[known], np.bincount(code[known], minlength=len(names)).astype(np.float64)
+    size = np.bincount(code[known], minlength=len(names)).astype(np.float64)
     changed = changes(answers, variant)
 
     def mean(values: Floats) -> Floats:
-        found: Floats = np.bincount(at, values[known], minlength=len(names)) / size
+        """Over every individual's examples that have a value; NaN where none has."""
+        there = known & ~np.isnan(values)
+        total = np.bincount(code[there], values[there], minlength=len(names))
+        n = np.bincount(code[there], minlength=len(names))
+        found: Floats = np.divide(total, n, out=np.full(len(names), np.nan), where=n > 0)
         return found
 
     columns: dict[str, object] = {
@@ -118,6 +124,7 @@ def individuals(
     shrunk = shrink((worth * size)[:, None] * shares, np.array([-1.0, 1.0, 0.0]))
     low, high = shift_limits(shrunk, alpha)
     expected = shrunk.mean[:, 1] - shrunk.mean[:, 0]
+    rounded = np.round(expected, 12)  # values that are equal up to rounding errors share a rank
     columns |= {
         "lost": lost,
         "gained": gained,
@@ -125,24 +132,14 @@ def individuals(
         "shift_shrunk": expected,
         "shift_low": low,
         "shift_high": high,
-        "rank": _ranks(expected),
+        "rank": 1 + np.searchsorted(np.sort(rounded), rounded),
     }
-    columns |= {name: _property_mean(values, code, len(names)) for name, values in measured.items()}
+    columns |= {name: mean(values) for name, values in measured.items()}
     return pd.DataFrame(columns)[[*schema.column_names("individuals"), *measured]]
 
 
 def _whose(answers: Answers, by: str) -> tuple[list[str], Codes]:
     """Names of the individuals, and whose each example is; −1 where it is not known."""
-    names, code = _named(answers, by)
-    present, dense = np.unique(code[code >= 0], return_inverse=True)
-    if not len(present):
-        raise InputError(f"No example has a value in '{by}', so there are no individuals.")
-    found = np.full(len(code), -1, dtype=np.int64)
-    found[code >= 0] = dense
-    return [names[i] for i in present], found
-
-
-def _named(answers: Answers, by: str) -> tuple[list[str], Codes]:
     if by == "cluster" and answers.cluster is not None:
         last = int(answers.cluster.max(initial=-1))
         return list(answers.cluster_names) or [str(i) for i in range(last + 1)], answers.cluster
@@ -184,24 +181,10 @@ def _groups(answers: Answers, group: str | None, code: Codes, n: int) -> list[st
     ]
 
 
-def _ranks(values: Floats) -> Codes:
-    """1 for the least; equal values, up to rounding errors, share the lower rank."""
-    rounded = np.round(values, 12)
-    return 1 + np.searchsorted(np.sort(rounded), rounded)
-
-
 def _within(mean_square: Floats, mean: Floats, n: Floats) -> Floats:
     """Unbiased variance over an individual's examples; 0 where there is one."""
     several = np.maximum(n - 1, 1)
     return np.maximum(mean_square - mean**2, 0.0) * n / several
-
-
-def _property_mean(values: Floats, code: Codes, n: int) -> Floats:
-    there = (code >= 0) & ~np.isnan(values)
-    size = np.bincount(code[there], minlength=n).astype(np.float64)
-    total = np.bincount(code[there], values[there], minlength=n)
-    mean: Floats = np.divide(total, size, out=np.full(n, np.nan), where=size > 0)
-    return mean
 
 
 # Lines through individuals: accuracy before and after against a property, per group.
@@ -242,7 +225,6 @@ def individual_fits(
     accuracies near 1 from 8 or 130 examples scatter differently. The slope is an association
     among these individuals.
     """
-
     own = schema.column_names("individuals")
     offered = [name for name in individuals.columns if name not in own]
     wanted = offered if properties is None else list(properties)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, stdtr, stdtrit
 
 from fairweight.auditing import schema
-from fairweight.auditing.counts.cube import GroupColumn
 from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
 from fairweight.auditing.pairing import pair_members
 from fairweight.auditing.prediction_matrix import Answers
@@ -19,10 +19,6 @@ from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.companions import parents
 from fairweight.tables.names import level_name
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Logistic regression on one number, with an intercept for every class.
 
@@ -258,21 +254,40 @@ def example_properties(
     which fewer than about 5 losses are expected).
     Measured level and power: docs/statistics.md.
     """
-
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}; give a number between 0 and 1, such as 0.05.")
-    asked = _asked(answers, variant)
+    known = {column.name: column for column in answers.columns}
+    for name in columns or ():
+        if name not in known:
+            raise UnknownNameError("The group column", name, list(known))
+    changed = changes(answers, variant)
+    weight = 1.0 if answers.weight is None else answers.weight
+    unit = answers.cluster
+    if unit is None and (changed.n_pairs > 1 or answers.weight is not None):
+        unit = np.arange(answers.n_examples)
+    asked = _RightAnswers(
+        weight * changed.lost,
+        weight * changed.baseline,
+        answers.label.astype(np.int64),
+        unit,
+        answers.cluster is not None,
+    )
     rows = [
         {"property": name, "kind": PER_DEVIATION} | _of_number(asked, values, alpha)
         for name, values in measurements(answers, properties).items()
     ]
-    for column in _chosen(answers, columns):
+    for column in (known[name] for name in (known if columns is None else columns)):
         if len(column.values) > MOST_LEVELS:
             status = f"not_estimable: {len(column.values)} levels"
             rows.append({"property": column.name, "kind": LEVEL} | _nothing(0, status))
             continue
-        for name, inside in _levels(column):
-            rows.append({"property": name, "kind": LEVEL} | _association(asked, inside, alpha))
+        missing = np.array([value is None for value in column.values])[column.code]
+        for place, value in enumerate(column.values):
+            if value is not None:
+                inside = np.where(missing, np.nan, (column.code == place).astype(np.float64))
+                found = _association(asked, inside, alpha)
+                name = level_name(column.name, value)
+                rows.append({"property": name, "kind": LEVEL} | found)
     frame = schema.frame("example_properties", rows)
     frame["variant"] = variant
     frame["p_adjusted"] = benjamini_hochberg(frame["p_value"].to_numpy(np.float64))
@@ -280,7 +295,7 @@ def example_properties(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _RightAnswers:
     """Examples that the baseline has right, and what became of them."""
 
     lost: Floats  # (n,) share of pairs (times weight) in which the right answer was lost
@@ -290,41 +305,7 @@ class _Asked:
     clustered: bool
 
 
-def _asked(answers: Answers, variant: str) -> _Asked:
-    changed = changes(answers, variant)
-    weight = 1.0 if answers.weight is None else answers.weight
-    unit = answers.cluster
-    if unit is None and (changed.n_pairs > 1 or answers.weight is not None):
-        unit = np.arange(answers.n_examples)
-    return _Asked(
-        weight * changed.lost,
-        weight * changed.baseline,
-        answers.label.astype(np.int64),
-        unit,
-        answers.cluster is not None,
-    )
-
-
-def _chosen(answers: Answers, names: Sequence[str] | None) -> list[GroupColumn]:
-    known = {column.name: column for column in answers.columns}
-    for name in names or ():
-        if name not in known:
-            raise UnknownNameError("The group column", name, list(known))
-    return list(known.values()) if names is None else [known[name] for name in names]
-
-
-def _levels(column: GroupColumn) -> Iterator[tuple[str, Floats]]:
-    """Every level's name with who is in it; NaN where the value is missing."""
-    missing = np.array([value is None for value in column.values])[column.code]
-    for place, value in enumerate(column.values):
-        if value is not None:
-            yield (
-                level_name(column.name, value),
-                np.where(missing, np.nan, (column.code == place).astype(np.float64)),
-            )
-
-
-def _of_number(asked: _Asked, values: Floats, alpha: float) -> Row:
+def _of_number(asked: _RightAnswers, values: Floats, alpha: float) -> Row:
     """The association per standard deviation."""
     there = (asked.right > 0) & ~np.isnan(values)
     if not there.any():
@@ -339,7 +320,7 @@ def _of_number(asked: _Asked, values: Floats, alpha: float) -> Row:
     return found
 
 
-def _association(asked: _Asked, x: Floats, alpha: float) -> Row:
+def _association(asked: _RightAnswers, x: Floats, alpha: float) -> Row:
     there = (asked.right > 0) & ~np.isnan(x)
     x, lost, right = x[there], asked.lost[there], asked.right[there]
     unit = None if asked.unit is None else asked.unit[there]

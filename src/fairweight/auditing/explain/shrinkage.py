@@ -16,9 +16,8 @@ from fairweight.base.types import Floats
 
 _STEPS = 5  # nodes of the quadrature along each axis of the hyperparameters
 _FIRST_KAPPA = 30.0  # where the search for the concentration begins
-_FURTHEST = (
-    14.0  # of logits and log κ: beyond it differences of gamma functions are rounding errors
-)
+# Of logits and log κ: beyond it differences of gamma functions are rounding errors.
+_FURTHEST = 14.0
 _WIDEST = 2.0  # standard deviation of a hyperparameter, where the posterior is nearly flat
 _DIFFERENCE = 1e-4  # step of the numerical derivative of the gradient
 _NODES = 160  # equally probable values of each of the two factors of a shift
@@ -59,13 +58,23 @@ def shrink(counts: Floats, contrast: Floats) -> Shrunk:
     beta-binomial or Dirichlet-multinomial one), with a flat prior on π and on 1 / (1 + κ)
     (Christiansen and Morris 1997), which keeps everything defined where nobody lost anything or
     there is one individual, and is overruled by a few dozen individuals. The mixture is summarised
-    by the Dirichlet that has its means and the variance of the contrast. Not
-    a normal approximation with p(1 − p) / n, which covers 51 %.
+    by the Dirichlet that has its means and the variance of the contrast. A normal approximation
+    with p(1 − p) / n would cover 51 %.
 
     Measured coverage of the intervals: docs/statistics.md, individuals.
     """
     distinct, place, times = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
-    points, weight = _hyperparameters(_Tally(distinct, times.astype(np.float64)))
+    tally = _Tally(distinct, times.astype(np.float64))
+    # Points (logits of π, the last category's being 0, and log κ) with their posterior weights.
+    centre, axes = _mode(tally)
+    x, w = np.polynomial.hermite_e.hermegauss(_STEPS)
+    nodes = np.stack(np.meshgrid(*[x] * len(centre), indexing="ij"), axis=-1)
+    nodes = nodes.reshape(-1, len(centre))
+    normal = np.log(np.stack(np.meshgrid(*[w] * len(centre), indexing="ij"))).sum(axis=0).ravel()
+    points = centre + nodes @ axes
+    posterior = -np.array([_loss(point, tally)[0] for point in points])
+    # The nodes belong to a normal density; the posterior's ratio to it corrects their weights.
+    weight = softmax(posterior + (nodes**2).sum(axis=1) / 2 + normal)
     mean = np.zeros_like(distinct)
     square = np.zeros(len(distinct))
     for share, point in zip(weight, points, strict=True):
@@ -151,42 +160,28 @@ class _Tally:
     times: Floats  # (distinct,): individuals that have them
 
 
-def _hyperparameters(tally: _Tally) -> tuple[Floats, Floats]:
-    """Points (logits of π, the last category's being 0, and log κ) with their posterior weights."""
-    centre, axes = _mode(tally)
-    x, w = np.polynomial.hermite_e.hermegauss(_STEPS)
-    grid = np.stack(np.meshgrid(*[x] * len(centre), indexing="ij"), axis=-1)
-    nodes = grid.reshape(-1, len(centre))
-    normal = np.log(np.stack(np.meshgrid(*[w] * len(centre), indexing="ij"))).sum(axis=0).ravel()
-    points = centre + nodes @ axes
-    posterior = np.array([_log_posterior(tally, point)[0] for point in points])
-    # The nodes belong to a normal density; the posterior's ratio to it corrects their weights.
-    return points, softmax(posterior + (nodes**2).sum(axis=1) / 2 + normal)
-
-
 def _mode(tally: _Tally) -> tuple[Floats, Floats]:
     """The most probable point, and axes of one standard deviation about it as rows."""
     from scipy.optimize import minimize
 
     pooled = tally.times @ tally.counts + 0.5
     start = np.append(np.log(pooled[:-1] / pooled[-1]), np.log(_FIRST_KAPPA))
-
-    def loss(point: Floats) -> tuple[float, Floats]:
-        value, gradient = _log_posterior(tally, point)
-        return -value, -gradient
-
     limits = [(-_FURTHEST, _FURTHEST)] * len(start)
-    centre: Floats = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=limits).x
+    centre: Floats = minimize(
+        _loss, start, args=(tally,), jac=True, method="L-BFGS-B", bounds=limits
+    ).x
     steps = _DIFFERENCE * np.eye(len(centre))
-    curvature = np.array([loss(centre + step)[1] - loss(centre - step)[1] for step in steps])
+    curvature = np.array(
+        [_loss(centre + step, tally)[1] - _loss(centre - step, tally)[1] for step in steps]
+    )
     curvature = (curvature + curvature.T) / (4 * _DIFFERENCE)
     size, direction = np.linalg.eigh(curvature)
     deviation = 1 / np.sqrt(np.maximum(size, 1 / _WIDEST**2))
     return centre, deviation[:, None] * direction.T
 
 
-def _log_posterior(tally: _Tally, point: Floats) -> tuple[float, Floats]:
-    """Log marginal likelihood of all individuals plus log prior, up to a constant; its gradient."""
+def _loss(point: Floats, tally: _Tally) -> tuple[float, Floats]:
+    """Minus the log posterior of the hyperparameters, up to a constant, and its gradient."""
     alpha, kappa = _parameters(point), np.exp(point[-1])
     share = alpha / kappa
     size = tally.counts.sum(axis=1)
@@ -201,7 +196,7 @@ def _log_posterior(tally: _Tally, point: Floats) -> tuple[float, Floats]:
     value += np.log(share).sum() + point[-1] - 2 * np.log1p(kappa)
     by_logit += 1 - len(share) * share
     by_log_kappa = alpha @ by_alpha + kappa * by_kappa + 1 - 2 * kappa / (1 + kappa)
-    return float(value), np.append(by_logit[:-1], by_log_kappa)
+    return -float(value), -np.append(by_logit[:-1], by_log_kappa)
 
 
 def _parameters(point: Floats) -> Floats:

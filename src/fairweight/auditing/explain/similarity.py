@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import ndtri, stdtr, stdtrit
 
 from fairweight.auditing import schema
 from fairweight.auditing.metrics import metric as registered
 from fairweight.auditing.result import AuditResult
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike
-
 
 # A straight line over a few variants, with everything a reader needs to distrust it.
 
@@ -75,12 +71,26 @@ def regress(distance: ArrayLike, bias: ArrayLike, *, alpha: float = 0.05) -> Reg
     >>> regress([1, 2, 3], [2, 4, 5]).status
     'not_estimable: 3 variants, 4 are needed'
     """
-    from scipy.special import stdtr, stdtrit
-
     if not 0 < alpha < 1:
         raise InputError(f"alpha cannot be {alpha!r}; give a level between 0 and 1, such as 0.05.")
-    x, y = _pairs(distance, bias)
-    n = len(x)
+    sides = []
+    for name, given in (("distance", distance), ("bias", bias)):
+        try:
+            values = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} must hold numbers, one per variant; got {given!r}.") from None
+        if values.ndim != 1:
+            raise InputError(
+                f"{name} has the shape {values.shape}; give one number per variant, shape (n,)."
+            )
+        sides.append(values)
+    x, y = sides
+    if len(x) != len(y):
+        raise InputError(
+            f"distance has {len(x):,} values and bias {len(y):,}; give both for the same variants."
+        )
+    known = np.isfinite(x) & np.isfinite(y)
+    x, y, n = x[known], y[known], int(known.sum())
     if n < FEWEST:
         counted = "1 variant" if n == 1 else f"{n} variants"
         return Regression(n, status=f"not_estimable: {counted}, {FEWEST} are needed", alpha=alpha)
@@ -94,7 +104,7 @@ def regress(distance: ArrayLike, bias: ArrayLike, *, alpha: float = 0.05) -> Reg
     residual_sd = float(np.sqrt(((up - slope * away) ** 2).sum() / (n - 2)))
     error = residual_sd / np.sqrt(spread)
     reach = float(-stdtrit(n - 2, alpha / 2) * error)
-    low, high = _fisher(r, n, alpha)
+    low, high = fisher_limits(r, n, alpha)
     return Regression(
         n=n,
         slope=slope,
@@ -120,8 +130,6 @@ def band(line: Regression, at: ArrayLike) -> tuple[Floats, Floats, Floats]:
     >>> round(float(middle[0]), 6), bool(low[0] < middle[0] < high[0])
     (5.0, True)
     """
-    from scipy.special import stdtrit
-
     x = np.asarray(at, dtype=np.float64)
     middle = line.intercept + line.slope * x
     error = line.residual_sd * np.sqrt(1 / line.n + (x - line.mean_distance) ** 2 / line.spread)
@@ -129,30 +137,8 @@ def band(line: Regression, at: ArrayLike) -> tuple[Floats, Floats, Floats]:
     return middle, middle - reach, middle + reach
 
 
-def _pairs(distance: ArrayLike, bias: ArrayLike) -> tuple[Floats, Floats]:
-    sides = []
-    for name, given in (("distance", distance), ("bias", bias)):
-        try:
-            values = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"{name} must hold numbers, one per variant; got {given!r}.") from None
-        if values.ndim != 1:
-            raise InputError(
-                f"{name} has the shape {values.shape}; give one number per variant, shape (n,)."
-            )
-        sides.append(values)
-    x, y = sides
-    if len(x) != len(y):
-        raise InputError(
-            f"distance has {len(x):,} values and bias {len(y):,}; give both for the same variants."
-        )
-    known = np.isfinite(x) & np.isfinite(y)
-    return x[known], y[known]
-
-
-def _fisher(r: float, n: int, alpha: float) -> tuple[float, float]:
-    from scipy.special import ndtri
-
+def fisher_limits(r: float, n: int, alpha: float) -> tuple[float, float]:
+    """Limits of a correlation of n pairs by Fisher's z; itself where it is 1 or −1."""
     if abs(r) >= 1:
         return r, r
     reach = -ndtri(alpha / 2) / np.sqrt(n - 3)
@@ -191,21 +177,29 @@ def similarity_points(result: AuditResult) -> pd.DataFrame:
     without a distance takes no part in the mean. CEV and SDE are as published, of scope `model`,
     and NaN where the audit cannot estimate them.
     """
-    import pandas as pd
-
     columns = distance_columns(result.variants_table)
     names = list(schema.column_names("similarity_points"))
     table = result.variants_table
     if table is None or not columns:
         return pd.DataFrame(columns=names)
     whose = table["variant"].astype(str)
-    values = {metric: _overall(result, metric) for metric in METRICS}
+    rows = result.results
+    whole = rows[
+        (rows["by"] == "overall")
+        & (rows["scope"].fillna("model") == "model")
+        & rows["task"].isna()
+        & (rows["status"].fillna("ok") == "ok")
+    ]
+    values = {
+        metric: whole[whole["metric"] == metric].set_index("variant")["compressed"]
+        for metric in METRICS
+    }
     sparsity = _means(table, whose, "sparsity")
-    rows = []
+    points = []
     for measure, block in columns:
         distance = _means(table, whose, f"{measure}.{block}")
         for variant in result.variants:
-            rows.append(
+            points.append(
                 {
                     "measure": measure,
                     "block": block,
@@ -217,7 +211,7 @@ def similarity_points(result: AuditResult) -> pd.DataFrame:
                 }
             )
     numbers = names[names.index("distance") :]
-    return pd.DataFrame(rows, columns=names).astype(dict.fromkeys(numbers, "float64"))
+    return pd.DataFrame(points, columns=names).astype(dict.fromkeys(numbers, "float64"))
 
 
 def similarity(points: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFrame:
@@ -234,12 +228,18 @@ def similarity(points: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFrame:
     errors, and variants made from the same dense models are not independent. Rows with fewer than
     4 variants, equal distances or an undefined metric are NaN, and `status` says why.
     """
-
     rows = []
     for (measure, block), own in points.groupby(["measure", "block"], sort=False):
         for metric in METRICS:
             line = regress(own["distance"].to_numpy(), own[metric].to_numpy(), alpha=alpha)
-            lacking = own.loc[own[["distance", metric]].isna().any(axis=1), "variant"]
+            lacking = own.loc[own[["distance", metric]].isna().any(axis=1), "variant"].tolist()
+            status = line.status
+            if lacking:
+                more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+                some = ", ".join(lacking[:3]) + more
+                label = registered(metric).label
+                left_out = f"left out for want of a distance or {label}: {some}"
+                status = left_out if status == "ok" else f"{status} ({left_out})"
             rows.append(
                 {
                     "measure": measure,
@@ -253,38 +253,15 @@ def similarity(points: pd.DataFrame, *, alpha: float = 0.05) -> pd.DataFrame:
                     "correlation_low": line.correlation_low,
                     "correlation_high": line.correlation_high,
                     "p_value": line.p_value,
-                    "status": _status(line, lacking.tolist(), metric),
+                    "status": status,
                 }
             )
     return schema.frame("similarity", rows)
 
 
-def _status(line: Regression, lacking: Sequence[str], metric: str) -> str:
-    if not lacking:
-        return line.status
-    some = ", ".join(lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
-    left_out = f"left out for want of a distance or {registered(metric).label}: {some}"
-    return left_out if line.status == "ok" else f"{line.status} ({left_out})"
-
-
 def _means(table: pd.DataFrame, whose: pd.Series, column: str) -> dict[str, float]:
     """The mean over members of each variant; variants without any value are NaN."""
-    import pandas as pd
-
     if column not in table.columns:
         return {}
     values = pd.to_numeric(table[column], errors="coerce").astype("float64")
     return {str(name): float(mean) for name, mean in values.groupby(whose).mean().items()}
-
-
-def _overall(result: AuditResult, metric: str) -> dict[str, float]:
-    """The value of whole variants; those that the audit cannot estimate are left out."""
-    rows = result.results
-    own = rows[
-        (rows["metric"] == metric)
-        & (rows["by"] == "overall")
-        & (rows["scope"].fillna("model") == "model")
-        & rows["task"].isna()
-        & (rows["status"].fillna("ok") == "ok")
-    ]
-    return {str(v): float(x) for v, x in zip(own["variant"], own["compressed"], strict=True)}

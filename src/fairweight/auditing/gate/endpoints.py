@@ -5,26 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 import fairweight.auditing.metrics as registered
-from fairweight.auditing.result import BOUND_COLUMNS
+from fairweight.auditing.metrics import Metric
+from fairweight.auditing.result import BOUND_COLUMNS, AuditResult
+from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.specs.policy import Criterion, Policy, Rule
 from fairweight.tables.canonical import canonical
 from fairweight.tables.names import grouping_name, grouping_of, known_group, split_grouping
 from fairweight.tables.names import is_missing as is_missing
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.auditing.metrics import Metric
-    from fairweight.auditing.result import AuditResult
-    from fairweight.base.types import Floats
-    from fairweight.specs.policy import Criterion, Policy, Rule
-
 
 # What a rule asks of one row, on a scale on which more is better.
 
@@ -48,16 +43,6 @@ class Demand:
             return self.limit - 1
         return self.limit if self.criterion == "min" else -self.limit
 
-    def is_mean(self, by: str, n_classes: int) -> bool:
-        """Whether the metric is a mean over the examples of such a row.
-
-        Recall, FPR and FNR of many classes together are means of the classes' rates instead.
-        """
-        of_classes = self.metric.per_class and by != "class" and n_classes > 2
-        return by != "grouping" and (
-            self.metric.pairs is not None or (self.metric.event is not None and not of_classes)
-        )
-
     def chance(self, n_classes: int) -> float:
         """What guessing among the classes at random gives."""
         assert self.metric.event is not None
@@ -67,42 +52,55 @@ class Demand:
 
 def demands(policy: Policy) -> tuple[tuple[Demand, ...], ...]:
     """The demands of each rule; an InputError where a metric cannot carry one."""
-    return tuple(_of_rule(number, rule) for number, rule in enumerate(policy.rule, start=1))
-
-
-def _of_rule(number: int, rule: Rule) -> tuple[Demand, ...]:
-    name = f"Rule {number} of the policy"
     known = {entry.name: entry for entry in registered.metrics()}
-    if rule.metric not in known:
-        raise UnknownNameError(f"{name}: the metric", rule.metric, known)
-    metric = known[rule.metric]
-    if metric.no_limits is not None:
-        # Limits of a biased number do not hold: a gate on them passed 40 to 72 % at the margin.
-        raise InputError(
-            f"{name}: {metric.name} has no limits and cannot be gated ({metric.no_limits}); use "
-            f"{metric.instead or 'another metric'}."
-        )
-    levels = {"intersection": "group"}.get(rule.by, rule.by)
-    if levels not in metric.by:
-        kinds = [f'"{by}"' for by in metric.by if by != "group*class"]
-        kinds += ['"intersection"'] if "group" in metric.by else []
-        raise InputError(
-            f'{name}: {metric.name} has no rows by = "{rule.by}"; use {" or ".join(kinds)}.'
-        )
-    made = []
-    for criterion, limit in rule.criteria():
-        sign = _direction(name, metric, criterion)
-        quantity: Literal["shift", "value"] = (
-            "shift" if criterion in ("margin", "recovery") and not metric.is_change else "value"
-        )
-        if quantity == "shift":
-            worst = metric.low - metric.high
-        else:
-            worst = metric.low if sign == 1 else -metric.high
-        demand = Demand(number, metric, criterion, limit, quantity, sign, worst)
-        _check_limit(name, metric, demand)
-        made.append(demand)
-    return tuple(made)
+    found = []
+    for number, rule in enumerate(policy.rule, start=1):
+        name = f"Rule {number} of the policy"
+        if rule.metric not in known:
+            raise UnknownNameError(f"{name}: the metric", rule.metric, known)
+        metric = known[rule.metric]
+        if metric.no_limits is not None:
+            # Limits of a biased number do not hold: a gate on them passed 40 to 72 % at the margin.
+            raise InputError(
+                f"{name}: {metric.name} has no limits and cannot be gated ({metric.no_limits}); "
+                f"use {metric.instead or 'another metric'}."
+            )
+        levels = {"intersection": "group"}.get(rule.by, rule.by)
+        if levels not in metric.by:
+            kinds = [f'"{by}"' for by in metric.by if by != "group*class"]
+            kinds += ['"intersection"'] if "group" in metric.by else []
+            raise InputError(
+                f'{name}: {metric.name} has no rows by = "{rule.by}"; use {" or ".join(kinds)}.'
+            )
+        made = []
+        for criterion, limit in rule.criteria():
+            sign = _direction(name, metric, criterion)
+            of_shift = criterion in ("margin", "recovery") and not metric.is_change
+            if of_shift:
+                worst = metric.low - metric.high
+            else:
+                worst = metric.low if sign == 1 else -metric.high
+            quantity: Literal["shift", "value"] = "shift" if of_shift else "value"
+            demand = Demand(number, metric, criterion, limit, quantity, sign, worst)
+            # A demand that every model meets, or none, is a slip: mostly points written for shares.
+            given = f"{name}: {criterion} = {limit:g}"
+            if criterion == "margin" and worst >= 0:  # a change with one side only, the good one
+                raise InputError(
+                    f"{given} cannot be missed, because {metric.name} is never below 0; use min."
+                )
+            if criterion == "margin" and demand.threshold <= worst:
+                raise InputError(
+                    f"{given} cannot be missed, because {metric.name} can lose at most {-worst:g}; "
+                    "give a smaller margin (two points are 0.02)."
+                )
+            if criterion in ("min", "max") and not metric.low < limit < metric.high:
+                raise InputError(
+                    f"{given} must lie between {metric.low:g} and {metric.high:g}, the range of "
+                    f"{metric.name}."
+                )
+            made.append(demand)
+        found.append(tuple(made))
+    return tuple(found)
 
 
 def _direction(name: str, metric: Metric, criterion: Criterion) -> int:
@@ -136,28 +134,6 @@ def _direction(name: str, metric: Metric, criterion: Criterion) -> int:
     return sign
 
 
-def _check_limit(name: str, metric: Metric, demand: Demand) -> None:
-    """A demand that every model meets, or none, is a slip: mostly points written for shares."""
-    given = f"{name}: {demand.criterion} = {demand.limit:g}"
-    if demand.criterion == "recovery":  # the format has seen to it
-        return
-    if demand.criterion == "margin":
-        if demand.worst >= 0:  # a change that has only one side, the good one
-            raise InputError(
-                f"{given} cannot be missed, because {metric.name} is never below 0; use min."
-            )
-        if demand.threshold <= demand.worst:
-            raise InputError(
-                f"{given} cannot be missed, because {metric.name} can lose at most "
-                f"{-demand.worst:g}; give a smaller margin (two points are 0.02)."
-            )
-    elif not metric.low < demand.limit < metric.high:
-        raise InputError(
-            f"{given} must lie between {metric.low:g} and {metric.high:g}, the range of "
-            f"{metric.name}."
-        )
-
-
 # Which column a level belongs to, and what a policy means by a name.
 
 
@@ -172,12 +148,11 @@ def column_of(level: str, columns: Iterable[str]) -> str | None:
     if name in known:
         return name
     # Version 0.1.0 did not quote names: the longest, `sex*age` before `sex`, `a=b` before `a`.
-    owners = [name for name in known if re.match(_pattern(name), level, re.DOTALL)]
+    patterns = {
+        name: " & ".join(f"{re.escape(part)}=.*" for part in name.split("*")) for name in known
+    }
+    owners = [name for name in known if re.match(patterns[name], level, re.DOTALL)]
     return max(owners, key=len, default=None)
-
-
-def _pattern(name: str) -> str:
-    return " & ".join(f"{re.escape(part)}=.*" for part in name.split("*"))
 
 
 def known_name(what: str, text: str, known: list[str]) -> str | None:
@@ -229,7 +204,6 @@ def endpoints(
             "The audit holds no limits for a gate; make it again with this version of fairweight."
         )
     _check_held(result, policy)
-    _check_required(result, policy)
     absences = Absences.of(result)
     bounds = absences.with_absent_rows(result.bounds)
     keys = bounds[list(_KEYS)].reset_index(drop=True)
@@ -286,7 +260,10 @@ def unjudged_levels(result: AuditResult, policy: Policy) -> list[str]:
 
 
 def _check_held(result: AuditResult, policy: Policy) -> None:
-    """A lone audit.json may not hold what a rule asks for; then its tables are needed."""
+    """Raise where the audit lacks what the policy asks for: limits of a rule, or a group.
+
+    A lone audit.json may not hold what a rule asks for; then its tables are needed.
+    """
     for number, rule in enumerate(policy.rule, start=1):
         by = {"intersection": "group"}.get(rule.by, rule.by)
         # A gap is judged only where all levels of its column are large enough.
@@ -299,9 +276,6 @@ def _check_held(result: AuditResult, policy: Policy) -> None:
                 f'{rule.metric} by = "{rule.by}"; give the folder that fairweight audit wrote '
                 "(audit.json with its tables/)."
             )
-
-
-def _check_required(result: AuditResult, policy: Policy) -> None:
     bounds = result.bounds
     known = bounds.loc[bounds["kind"].isin(["group", "intersection"]), "group"].unique().tolist()
     for name in policy.require_groups:
@@ -334,7 +308,11 @@ def _rows(rows: pd.DataFrame, rule: Rule, demand: Demand, result: AuditResult) -
         ("class", rule.classes),
     ):
         if wanted is not None:
-            held = _named(chosen, what, rule, result.groupings)
+            held = chosen["group"] if what == "column" else chosen[what]
+            if what == "task":
+                held = held.fillna(TASK_MEAN)
+            elif what == "column" and rule.by != "grouping":  # else the column names the row
+                held = held.map(lambda level: column_of(level, result.groupings))
             known = held.unique().tolist()
             meant = [known_name(what, one, known) for one in wanted]
             for one, found in zip(wanted, meant, strict=True):
@@ -342,19 +320,6 @@ def _rows(rows: pd.DataFrame, rule: Rule, demand: Demand, result: AuditResult) -
                     raise UnknownNameError(f"{name}: the {what}", one, known)
             chosen = chosen[held.isin(meant)]
     return chosen
-
-
-def _named(
-    chosen: pd.DataFrame, what: str, rule: Rule, groupings: tuple[str, ...]
-) -> pd.Series[str]:
-    """The task, column, group or class of each row, as a policy names it."""
-    if what == "task":
-        return chosen["task"].fillna(TASK_MEAN)
-    if what == "column":
-        if rule.by == "grouping":  # a row about a whole column is named by it
-            return chosen["group"]
-        return chosen["group"].map(lambda level: column_of(level, groupings))
-    return chosen[what]
 
 
 def _too_small(
@@ -430,10 +395,16 @@ def _check_chance(
     result: AuditResult, declared: pd.DataFrame, baseline: Floats, demands: list[Demand]
 ) -> None:
     """A baseline that is no better than guessing has nothing to recover."""
-    of_tasks = _class_counts(result)
+    of_tasks: dict[str | None, int] = {None: len(result.classes)}
+    if not result.data.empty:  # classes that occur as labels in each task
+        rows = result.data[(result.data["split"] == "test") & (result.data["by"] == "class")]
+        counts = rows.groupby("task", dropna=False, sort=False)["class"].nunique()
+        of_tasks = {task if isinstance(task, str) else None: int(n) for task, n in counts.items()}
     judged = declared["too_small"].isna()
-    rows = zip(declared["task"], declared["group"], declared["class"], judged, strict=True)
-    for (task, group, cls, here), value, demand in zip(rows, baseline, demands, strict=True):
+    columns = (declared[name] for name in ("task", "group", "class"))
+    for task, group, cls, here, value, demand in zip(
+        *columns, judged, baseline, demands, strict=True
+    ):
         # Of the mean over tasks the fewest classes count.
         n_classes = of_tasks[task] if task in of_tasks else min(of_tasks.values())
         chance = demand.chance(n_classes)
@@ -445,16 +416,6 @@ def _check_chance(
                 f"{value:.3g} is not above chance ({chance:.3g} with {n_classes:,} classes); use "
                 "margin or min there."
             )
-
-
-def _class_counts(result: AuditResult) -> dict[str | None, int]:
-    """Task → number of classes that occur as labels in it."""
-    data = result.data
-    if data.empty:
-        return {None: len(result.classes)}
-    rows = data[(data["split"] == "test") & (data["by"] == "class")]
-    counts = rows.groupby("task", dropna=False, sort=False)["class"].nunique()
-    return {task if isinstance(task, str) else None: int(n) for task, n in counts.items()}
 
 
 @dataclass(frozen=True)
@@ -503,8 +464,6 @@ class Absences:
 
     def with_absent_rows(self, bounds: pd.DataFrame) -> pd.DataFrame:
         """The bounds, and a row without limits for every level that was left out entirely."""
-        import pandas as pd
-
         made: list[pd.DataFrame] = []
         for (task, kind, name), _ in self.counts.items():
             if kind == "overall":
@@ -531,7 +490,11 @@ class Absences:
             return [_NOBODY] * len(chosen)
         event = demand.metric.event
         within = by == "class" and event is not None and event.happens in ("correct", "wrong")
-        mean = demand.is_mean(by, self.n_classes)
+        # Is the metric a mean over a row's examples? Recall, FPR and FNR of many classes together
+        # are means of the classes' rates instead.
+        of_classes = demand.metric.per_class and by != "class" and self.n_classes > 2
+        of_events = event is not None and not of_classes
+        mean = by != "grouping" and (demand.metric.pairs is not None or of_events)
         found = []
         names = (chosen[name] for name in ("task", "kind", "group", "class"))
         for task, kind, group, cls, size in zip(*names, _numbers(chosen["n"]), strict=True):

@@ -15,16 +15,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fairweight.auditing.result import DIVISORS
+from fairweight.auditing.result import DIVISORS, AuditResult
 from fairweight.base import locks
 from fairweight.base.files import writing
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    from fairweight.auditing.result import AuditResult
-    from fairweight.specs.policy import Policy
+from fairweight.specs.policy import Policy
 
 KIND = "gate look"  # every line of a log says that it is one
 SCHEMA = 1

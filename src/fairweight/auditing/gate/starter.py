@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
-from fairweight.auditing.result import GATE_ALPHA
+from fairweight.auditing.result import GATE_ALPHA, AuditResult
 from fairweight.tables.names import is_missing
-
-if TYPE_CHECKING:
-    from fairweight.auditing.result import AuditResult
 
 MARGINS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
 POWER = 0.8  # how often an unchanged model should pass
@@ -120,7 +116,7 @@ _Z = NormalDist().inv_cdf(1 - GATE_ALPHA)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _TableFacts:
     """What a table says that a policy should know."""
 
     sizes: dict[str, int]  # group → examples (of the task that has fewest)
@@ -129,7 +125,7 @@ class _Found:
     variant: str
 
     @staticmethod
-    def of(result: AuditResult) -> _Found:
+    def of(result: AuditResult) -> _TableFacts:
         bounds = result.bounds
         rows = bounds[
             (bounds["metric"] == "accuracy")
@@ -150,7 +146,7 @@ class _Found:
         (variant, _), churn = max(
             churns.items(), key=lambda item: item[1], default=((result.variants[0], ""), _CHURN)
         )
-        return _Found(
+        return _TableFacts(
             sizes={name: n for name, n in sizes.items() if not is_missing(name)},
             unnamed=sum(n for name, n in sizes.items() if is_missing(name)),
             churn=churn,
@@ -160,7 +156,7 @@ class _Found:
 
 def starter_policy(result: AuditResult | None = None, command: str = COMMAND) -> str:
     """A commented TOML file that is itself a policy, for the table that was audited if one was."""
-    found = None if result is None else _Found.of(result)
+    found = None if result is None else _TableFacts.of(result)
     churn = _CHURN if found is None else found.churn
     groups = 1 if found is None else max(1, len(found.sizes))
     table = "\n".join(
@@ -168,6 +164,11 @@ def starter_policy(result: AuditResult | None = None, command: str = COMMAND) ->
         for margin in MARGINS
     )
     named = found is None or bool(found.sizes)
+    required = '# require_groups = ["sex=Female", "sex=Male"]'
+    if found is not None:
+        names = "".join(f"  {toml_text(name)},\n" for name in found.sizes)
+        none = "# (the table has no group column)"
+        required = f"require_groups = [\n{names}]" if names else none
     return _TEXT.format(
         command=command if command.isprintable() else COMMAND,
         power=_percent(POWER),
@@ -176,18 +177,19 @@ def starter_policy(result: AuditResult | None = None, command: str = COMMAND) ->
         table=table,
         found="" if found is None else _comments(found),
         min_group_size=_MIN_GROUP_SIZE,
-        require_groups=_required(found),
+        require_groups=required,
         every="Every group of every group column" if named else "The model as a whole",
         by='"group"            ' if named else '"overall"          ',
     )
 
 
-def _comments(found: _Found) -> str:
+def _comments(found: _TableFacts) -> str:
     """What was found, as comments: churn, sizes, and what the smallest group can certify."""
     lines = [f"Churn: {_shown(found.variant)} loses or gains {_percent(found.churn)} of answers."]
     if found.sizes:
         name, n = min(found.sizes.items(), key=lambda item: item[1])
-        best, likely = (_ceiling(likely_margin(n, churn)) for churn in (0.0, found.churn))
+        margins = (likely_margin(n, churn) for churn in (0.0, found.churn))
+        best, likely = (f"{math.ceil(margin * 1e4) / 1e4:g}" for margin in margins)
         lines += [
             f"Smallest of {len(found.sizes):,} groups: {_shown(name)}, {n:,} examples.",
             f"It can certify a margin of {best} at best (identical predictions),",
@@ -200,21 +202,8 @@ def _comments(found: _Found) -> str:
     return "#\n" + "".join(f"# {line}\n" for line in lines)
 
 
-def _required(found: _Found | None) -> str:
-    if found is None:
-        return '# require_groups = ["sex=Female", "sex=Male"]'
-    names = [toml_text(name) for name in found.sizes]
-    if not names:
-        return "# (the table has no group column)"
-    return "require_groups = [\n" + "".join(f"  {name},\n" for name in names) + "]"
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
-
-
-def _ceiling(margin: float) -> str:
-    return f"{math.ceil(margin * 1e4) / 1e4:g}"
 
 
 def _shown(name: str) -> str:

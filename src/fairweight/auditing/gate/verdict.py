@@ -13,33 +13,26 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.gate.endpoints import demands, endpoints, unjudged_levels
 from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened, test_set_of
-from fairweight.auditing.result import DIVISORS
+from fairweight.auditing.result import DIVISORS, AuditResult
 from fairweight.auditing.schema import BOUND, NOT_ESTIMABLE, Status, column_names, typed
+from fairweight.base.types import Floats
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.auditing.result import AuditResult
-    from fairweight.base.types import Floats
-    from fairweight.specs.policy import Policy
-
+from fairweight.specs.policy import Policy
 
 # The decision about every single endpoint, with its reason in the unit that the policy uses.
 #
 # Pass: the lower limit is above the threshold, uncorrected. Fail: the upper limit is below it
-# after
-# Holm's step-down correction over the endpoints of the variant. Limits are known at a few levels
-# only; the next wider one is taken, so nothing passes or fails too easily. With several looks at
-# one
-# test set every level is divided by their number once more.
+# after Holm's step-down correction over the endpoints of the variant. Limits are known at a few
+# levels only; the next wider one is taken, so nothing passes or fails too easily. With several
+# looks at one test set every level is divided by their number once more.
 
 Outcome: TypeAlias = Literal["pass", "fail", "cannot tell"]
 PASS: Outcome = "pass"
@@ -110,13 +103,33 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
         away = [name for name in declared.columns if name.startswith(("low_", "high_"))]
         declared = declared.assign(**dict.fromkeys([*away, "estimate"], np.nan))
     sign, threshold = declared["sign"].to_numpy(), declared["threshold"].to_numpy(dtype=float)
-    low, high = _oriented(declared, sign)
+    # Limits at every divisor, (endpoints, divisors), on the scale on which more is better. They
+    # hold the estimate at least: replicates of gaps lie above it, and a gap of 0 must not be found
+    # too large because of that.
+    smallest = declared[[f"low_{j}" for j in DIVISORS]].to_numpy(dtype=float, na_value=np.nan)
+    largest = declared[[f"high_{j}" for j in DIVISORS]].to_numpy(dtype=float, na_value=np.nan)
+    shift = declared["estimate"].to_numpy(dtype=float, na_value=np.nan)
+    smallest = np.minimum(smallest, shift[:, None])
+    largest = np.maximum(largest, shift[:, None])
+    up = sign > 0
+    low = np.where(up[:, None], smallest, -largest)
+    high = np.where(up[:, None], largest, -smallest)
     at = DIVISORS.index(divisor(looks) or DIVISORS[-1])
     least, needed, baseline = _with_left_out(declared, low[:, at])
     unsound = _unsound(declared, low[:, at], high[:, at], closed)
     usable = np.array([reason is None for reason in unsound], dtype=bool)
-    strength = np.where(usable, _strength(high, threshold), 0)
-    failed_at, looked_at = _failures(declared, strength, looks)
+    # The largest divisor up to which every upper limit is below the threshold; 0 for none.
+    holds = np.cumprod(high < threshold[:, None], axis=1).sum(axis=1)
+    strength = np.where(usable, np.array([0, *DIVISORS], dtype=np.int_)[holds], 0)
+    # At which divisor each endpoint fails (0: not), among how many of its variant. Who counts
+    # depends on sizes only; what is unusable for another reason counts with strength 0.
+    failed_at, looked_at = np.zeros((2, len(declared)), dtype=np.int_)
+    sized = declared["too_small"].isna().to_numpy(dtype=bool)
+    variants = declared["variant"].to_numpy()
+    for variant in dict.fromkeys(variants):
+        counted = np.flatnonzero(sized & (variants == variant))
+        failed_at[counted] = rejected(strength[counted], looks)
+        looked_at[counted] = len(counted)
     stored = [DIVISORS.index(j) if j else at for j in failed_at.tolist()]
     limits = [
         Limits(*of)
@@ -155,12 +168,11 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
                 of, int(looked_at[i]), alone=bool(strength[i]), seen=bool(seen[i])
             )
             reasons.append(why + aside)
-    up, failed = sign > 0, failed_at > 0
+    failed = failed_at > 0
     deciding = np.array([of.high if f else of.low for of, f in zip(limits, failed, strict=True)])
     certified = np.array([of.certifiable for of in limits])
     of_margin = (declared["criterion"] == "margin").to_numpy()
     with np.errstate(invalid="ignore"):
-        shift = declared["estimate"].to_numpy(dtype=float, na_value=np.nan)
         ratio = 1 + shift / declared["baseline"].to_numpy(dtype=float)
     made = declared.assign(
         by=declared["kind"],
@@ -175,20 +187,6 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
         reason=reasons,
     )
     return typed("endpoints", made[list(column_names("endpoints"))])
-
-
-def _oriented(declared: pd.DataFrame, sign: NDArray[np.int_]) -> tuple[Floats, Floats]:
-    """Limits at every divisor, (endpoints, divisors), on the scale on which more is better.
-
-    They hold the estimate at least: replicates of gaps lie above it, and a gap of 0 must not be
-    found too large because of that.
-    """
-    low = declared[[f"low_{j}" for j in DIVISORS]].to_numpy(dtype=float, na_value=np.nan)
-    high = declared[[f"high_{j}" for j in DIVISORS]].to_numpy(dtype=float, na_value=np.nan)
-    estimate = declared["estimate"].to_numpy(dtype=float, na_value=np.nan)[:, None]
-    low, high = np.minimum(low, estimate), np.maximum(high, estimate)
-    up = (sign > 0)[:, None]
-    return np.where(up, low, -high), np.where(up, high, -low)
 
 
 def _with_left_out(declared: pd.DataFrame, low: Floats) -> tuple[Floats, Floats, Floats]:
@@ -207,30 +205,6 @@ def _with_left_out(declared: pd.DataFrame, low: Floats) -> tuple[Floats, Floats,
     of_baseline = (declared["criterion"] == "recovery").to_numpy()
     limit = declared["limit"].to_numpy(dtype=float)
     return least, np.where(of_baseline, (limit - 1) * had, threshold), had
-
-
-def _strength(high: Floats, threshold: Floats) -> NDArray[np.int_]:
-    """The largest divisor up to which every upper limit is below the threshold; 0 for none."""
-    holds = np.cumprod(high < threshold[:, None], axis=1).sum(axis=1)
-    divisors: NDArray[np.int_] = np.array([0, *DIVISORS], dtype=np.int_)[holds]
-    return divisors
-
-
-def _failures(
-    declared: pd.DataFrame, strength: NDArray[np.int_], looks: int
-) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """At which divisor each endpoint fails (0: not), among how many of its variant.
-
-    Who counts depends on sizes only; what is unusable for another reason counts with strength 0.
-    """
-    failed_at, looked_at = np.zeros((2, len(declared)), dtype=np.int_)
-    sized = declared["too_small"].isna().to_numpy(dtype=bool)
-    variant = declared["variant"].to_numpy()
-    for name in dict.fromkeys(variant):
-        counted = np.flatnonzero(sized & (variant == name))
-        failed_at[counted] = rejected(strength[counted], looks)
-        looked_at[counted] = len(counted)
-    return failed_at, looked_at
 
 
 def _unsound(
@@ -480,7 +454,10 @@ def _decided(result: AuditResult, policy: Policy, require: Require, look: Look |
     rows = judged(declared, 1 if look is None else look.of, closed)
     by_variant = rows.groupby("variant", sort=False)["decision"]
     variants = {str(variant): _all(decisions) for variant, decisions in by_variant}
-    outcome = _all(variants.values()) if require == "all" else _any(variants.values())
+    outcome = _all(variants.values())
+    if require == "any":  # one pass passes; it fails only if all do
+        found = set(variants.values())
+        outcome = PASS if PASS in found else CANNOT_TELL if CANNOT_TELL in found else FAIL
     notes = _notes(result, policy, declared, look)
     return Verdict(outcome, variants, rows, require, notes, look)
 
@@ -489,29 +466,6 @@ def _all(decisions: Iterable[str]) -> Outcome:
     """One failure fails; one doubt leaves doubt."""
     found = set(decisions)
     return FAIL if FAIL in found else CANNOT_TELL if CANNOT_TELL in found else PASS
-
-
-def _any(decisions: Iterable[str]) -> Outcome:
-    """One pass passes; it fails only if all do."""
-    found = set(decisions)
-    return PASS if PASS in found else CANNOT_TELL if CANNOT_TELL in found else FAIL
-
-
-def _mean_notes(result: AuditResult) -> list[str]:
-    """Populations are judged by their mean: whoever ships one member must know."""
-    rows = result.results
-    sizes = rows.groupby("variant", sort=False)[["n_seeds_baseline", "n_seeds_compressed"]].max()
-    several = [
-        f"{variant} ({after:,} against {before:,})"
-        for variant, before, after in sizes.fillna(1).astype(int).itertuples()
-        if max(before, after) > 1
-    ]
-    if not several:
-        return []
-    return [
-        f"Judged is the mean of the members, not any one of them: {', '.join(several)}; gate the "
-        "model that ships by itself too."
-    ]
 
 
 def _notes(
@@ -524,7 +478,19 @@ def _notes(
             f"Selected on these data: {tried} variants were tried, and the best of them looks "
             "better than it is. Confirm the one you ship on rows that were not used for choosing."
         )
-    notes += _mean_notes(result)
+    # Populations are judged by their mean: whoever ships one member must know.
+    numbers = result.results.groupby("variant", sort=False)
+    members = numbers[["n_seeds_baseline", "n_seeds_compressed"]].max().fillna(1).astype(int)
+    several = [
+        f"{variant} ({after:,} against {before:,})"
+        for variant, before, after in members.itertuples()
+        if max(before, after) > 1
+    ]
+    if several:
+        notes.append(
+            f"Judged is the mean of the members, not any one of them: {', '.join(several)}; gate "
+            "the model that ships by itself too."
+        )
     missing = unjudged_levels(result, policy)
     if missing:
         notes.append(

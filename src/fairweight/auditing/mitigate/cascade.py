@@ -6,12 +6,13 @@ several tasks the least sure of them decides, because the dense model answers al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing import schema
@@ -37,9 +38,6 @@ from fairweight.auditing.mitigate.mitigation import (
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.types import Floats, Progress
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 KIND = "cascade"
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7)  # deferred, on the choosing rows
@@ -71,7 +69,8 @@ class Cascade:
 
 
 def cascade_name(variant: str, threshold: float) -> str:
-    """
+    """The name of a variant with a cascade.
+
     >>> cascade_name("int8", 0.35), cascade_name("int8", 1.0)
     ('int8+cascade-0.35', 'int8+cascade-1')
     """
@@ -145,7 +144,6 @@ def cascade_curve(
     part
         Which rows these are: choosing, or judging.
     """
-
     sure = input_confidence(tasks, variant)
     steps = len(thresholds)
     step = np.minimum(
@@ -169,45 +167,36 @@ def cascade_curve(
     named = [(a.task, [c]) for a, c in zip(tasks, curves, strict=True)]
     if len(tasks) > 1:
         named.append((None, curves))
-    rows = [
-        {
-            "variant": variant,
-            "task": task,
-            "part": part,
-            "threshold": thresholds[place],
-            "share_deferred": share[place],
-            "cost_ms": cost[place],
-            "n": tasks[0].n_examples,
-            "n_tasks": n_having(own, row["metric"], row["group"]),
-            "recommended": False,
-            **row,
-        }
-        for task, own in named
-        for place, row in _rows(mean_curve(own), steps, alpha)
-    ]
+    rows = []
+    for task, own in named:
+        for line in series(mean_curve(own), alpha):
+            change = line.values - line.values[:, :1]
+            low, high = limits(change, alpha)
+            for place, threshold in enumerate(thresholds):
+                value = float(line.values[0, place])
+                rows.append(
+                    {
+                        "variant": variant,
+                        "task": task,
+                        "part": part,
+                        "threshold": threshold,
+                        "share_deferred": share[place],
+                        "cost_ms": cost[place],
+                        "n": tasks[0].n_examples,
+                        "n_tasks": n_having(own, line.metric, line.group),
+                        "recommended": False,
+                        "metric": line.metric,
+                        "group": line.group,
+                        "value": value,
+                        "low": line.low[place],
+                        "high": line.high[place],
+                        "change": change[0, place],
+                        "change_low": low[place],
+                        "change_high": high[place],
+                        "status": "not_estimable: undefined" if isnan(value) else "ok",
+                    }
+                )
     return schema.frame("cascade_curve", rows)
-
-
-def _rows(curve: Curve, steps: int, alpha: float) -> Iterator[tuple[int, dict[str, Any]]]:
-    for own in series(curve, alpha):
-        change = own.values - own.values[:, :1]
-        low, high = limits(change, alpha)
-        for place in range(steps):
-            value = float(own.values[0, place])
-            yield (
-                place,
-                {
-                    "metric": own.metric,
-                    "group": own.group,
-                    "value": value,
-                    "low": own.low[place],
-                    "high": own.high[place],
-                    "change": change[0, place],
-                    "change_low": low[place],
-                    "change_high": high[place],
-                    "status": "not_estimable: undefined" if isnan(value) else "ok",
-                },
-            )
 
 
 def recommended(curve: pd.DataFrame, margin: float) -> float:

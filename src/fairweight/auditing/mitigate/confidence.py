@@ -15,14 +15,14 @@ from fairweight.errors import InputError
 def positive_scores(answers: Answers, variant: str) -> NDArray[np.float32]:
     """Probability of the positive class, (members, n), of two classes."""
     if answers.positive is None:
+        names = " and ".join(f"'{name}'" for name in answers.classes[: answers.n_label_classes])
         raise InputError(
-            f"Which of the two classes {_classes(answers)} is the positive one is not known; "
-            "name it (--positive)."
+            f"Which of the two classes {names} is the positive one is not known; name it "
+            "(--positive)."
         )
-    rows = answers.rows(variant)
     if answers.score is not None:
-        return _complete(answers.score[rows], answers, variant)
-    return np.ascontiguousarray(_vectors(answers, variant)[..., _column(answers)])
+        return _complete(answers.score[answers.rows(variant)], answers, variant)
+    return class_scores(answers, variant, [answers.classes[answers.positive]])[..., 0]
 
 
 def class_scores(answers: Answers, variant: str, names: Sequence[str]) -> NDArray[np.float32]:
@@ -37,42 +37,34 @@ def class_scores(answers: Answers, variant: str, names: Sequence[str]) -> NDArra
     return np.ascontiguousarray(vectors[..., [answers.score_classes.index(n) for n in names]])
 
 
-def confidence(answers: Answers, variant: str) -> Floats:
-    """From 0 (undecided) to 1 (sure), (members, n).
+def confidence(answers: Answers, variant: str, *, of_mean: bool = False) -> Floats:
+    """From 0 (undecided) to 1 (sure), (members, n); `of_mean`: of their mean probability, (n,).
 
     Two classes: twice the distance of the positive class's probability from one half. More: the
     highest probability, or the score of the answer where there are no vectors.
     """
-    if answers.score is not None and answers.n_label_classes <= 2:
-        return sureness(_answer_scores(answers, variant))
-    if answers.scores is not None:
-        highest = np.asarray(_vectors(answers, variant).max(axis=-1), dtype=np.float64)
-        return sureness(highest) if len(answers.score_classes) == 2 else highest
-    return _answer_scores(answers, variant)
-
-
-def mean_confidence(answers: Answers, variant: str) -> Floats:
-    """The confidence of the members' mean probability, (n,)."""
-    if answers.score is not None and answers.n_label_classes <= 2:
-        return sureness(_answer_scores(answers, variant).mean(axis=0))
-    if answers.scores is not None:
-        highest = _vectors(answers, variant).mean(axis=0, dtype=np.float64).max(axis=-1)
-        return sureness(highest) if len(answers.score_classes) == 2 else np.asarray(highest)
-    return np.asarray(_answer_scores(answers, variant).mean(axis=0))
+    two = answers.score is not None and answers.n_label_classes <= 2
+    if answers.scores is not None and not two:
+        vectors = _vectors(answers, variant)
+        mean = vectors.mean(axis=0, dtype=np.float64) if of_mean else vectors
+        found = np.asarray(mean.max(axis=-1), dtype=np.float64)
+        two = len(answers.score_classes) == 2
+    elif answers.score is not None:
+        score = _complete(answers.score[answers.rows(variant)], answers, variant)
+        found = score.astype(np.float64)
+        found = np.asarray(found.mean(axis=0)) if of_mean else found
+    else:
+        raise _missing(answers, variant)
+    return sureness(found) if two else found
 
 
 def sureness(probability: Floats) -> Floats:
-    """
+    """How far a probability is from one half, from 0 to 1.
+
     >>> sureness(np.array([0.5, 0.9, 0.0])).round(9).tolist()
     [0.0, 0.8, 1.0]
     """
     return np.asarray(np.abs(2 * probability - 1))
-
-
-def _answer_scores(answers: Answers, variant: str) -> Floats:
-    if answers.score is None:
-        raise _missing(answers, variant)
-    return _complete(answers.score[answers.rows(variant)], answers, variant).astype(np.float64)
 
 
 def _vectors(answers: Answers, variant: str) -> NDArray[np.float32]:
@@ -82,11 +74,6 @@ def _vectors(answers: Answers, variant: str) -> NDArray[np.float32]:
     return _complete(found, answers, variant)
 
 
-def _column(answers: Answers) -> int:
-    assert answers.positive is not None
-    return answers.score_classes.index(answers.classes[answers.positive])
-
-
 def _complete(found: NDArray[np.float32], answers: Answers, variant: str) -> NDArray[np.float32]:
     lacking = np.isnan(found).reshape(found.shape[0], answers.n_examples, -1).any(axis=(0, 2))
     if lacking.all():
@@ -94,7 +81,7 @@ def _complete(found: NDArray[np.float32], answers: Answers, variant: str) -> NDA
     if lacking.any():
         raise InputError(
             f"{int(lacking.sum()):,} of {answers.n_examples:,} examples have no score of "
-            f"'{variant}'{_of_task(answers)}; give every row one."
+            f"'{variant}'{in_task(answers.task)}; give every row one."
         )
     return found
 
@@ -106,13 +93,10 @@ def _missing(answers: Answers, variant: str) -> InputError:
         else "a column `scores` with the probabilities of all classes"
     )
     return InputError(
-        f"Scores of '{variant}' are missing{_of_task(answers)}; this mitigation needs {need}."
+        f"Scores of '{variant}' are missing{in_task(answers.task)}; this mitigation needs {need}."
     )
 
 
-def _of_task(answers: Answers) -> str:
-    return "" if answers.task is None else f" in the task '{answers.task}'"
-
-
-def _classes(answers: Answers) -> str:
-    return " and ".join(f"'{name}'" for name in answers.classes[: answers.n_label_classes])
+def in_task(task: str | None) -> str:
+    """Where something is so, as a sentence goes on; nothing where there is one task."""
+    return "" if task is None else f" in the task '{task}'"

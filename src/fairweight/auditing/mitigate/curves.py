@@ -7,12 +7,13 @@ as sums over steps, and one draw of examples serves all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from fairweight.auditing.counts.counts import Counts, resampler
 from fairweight.auditing.counts.cube import GroupColumn
@@ -73,7 +74,15 @@ def _sides(answers: Answers, column: GroupColumn) -> Sides | None:
     known = np.array([value is not None for value in column.values])
     if known.sum() < 2:
         return None
-    train = _training(answers, column)
+    train = None
+    table = answers.train
+    if table is not None and column.name in table and not table.empty:
+        train = np.zeros_like(label)
+        level = {name: i for i, name in enumerate(column.values)}
+        place = {name: i for i, name in enumerate(answers.classes[: answers.n_label_classes])}
+        for value, cls, n in zip(table[column.name], table["label"], table["n"], strict=True):
+            if value in level and cls in place:  # what the test data lack cannot be asked about
+                train[level[value], place[cls]] += float(n)
     kept = sides_of(
         _labels(label[known], answers), None if train is None else _labels(train[known], answers)
     )
@@ -92,26 +101,11 @@ def _sides(answers: Answers, column: GroupColumn) -> Sides | None:
     )
 
 
-def _training(answers: Answers, column: GroupColumn) -> Floats | None:
-    table = answers.train
-    if table is None or column.name not in table or table.empty:
-        return None
-    label = np.zeros((len(column.values), answers.n_label_classes))
-    level = {name: i for i, name in enumerate(column.values)}
-    place = {name: i for i, name in enumerate(answers.classes[: answers.n_label_classes])}
-    for value, cls, n in zip(table[column.name], table["label"], table["n"], strict=True):
-        if value in level and cls in place:  # what the test data lack cannot be asked about
-            label[level[value], place[cls]] += float(n)
-    return label
-
-
 def _labels(label: Floats, answers: Answers) -> Counts:
     zero = np.zeros_like(label)
     classes = answers.classes[: answers.n_label_classes]
     return Counts(label, zero, zero, zero[:, 0], classes, answers.positive)
 
-
-Count: TypeAlias = Callable[[NDArray[np.intp], int], Floats]  # cells of examples → (cells, draws)
 
 BATCH = 25
 EVERYBODY = "everybody"
@@ -172,11 +166,7 @@ def stepwise(
     kinds = _kinds(answers, own, reference, others)
     replaced = np.bincount(step, minlength=n_steps + 1)[:n_steps]
     shares = np.cumsum(replaced) / answers.n_examples
-
-    def count(cell: NDArray[np.intp], cells: int) -> Floats:
-        return _drawn_numbers(answers, cell, cells, drawn)
-
-    tallies = _tallies(columns, kinds, [step], n_steps, count)
+    tallies = _tallies(answers, columns, kinds, [step], n_steps, drawn)
     return [
         (
             _curve(answers, columns, [_sums(t, kinds, k, n_steps, None) for t in tallies]),
@@ -197,11 +187,7 @@ def in_orders(
 ) -> list[Curve]:
     """For each of `others`, the data in several orders (orders, n): a row of the curve each."""
     kinds = _kinds(answers, own, reference, others)
-
-    def count(cell: NDArray[np.intp], cells: int) -> Floats:
-        return np.bincount(cell, answers.weight, minlength=cells)[:, None].astype(np.float64)
-
-    tallies = _tallies(columns, kinds, list(steps), n_steps, count)
+    tallies = _tallies(answers, columns, kinds, list(steps), n_steps, None)
     return [
         _curve(answers, columns, [_sums(t, kinds, k, n_steps, None) for t in tallies])
         for k in range(len(others))
@@ -248,80 +234,71 @@ def _kinds(answers: Answers, own: Answer, reference: Answer, others: Sequence[An
     return _Kinds(of, held[k], held[0], held[1:k], held[k + 1 :])
 
 
-def _blocks(columns: Sequence[CurveLevels]) -> list[list[CurveLevels]]:
-    """Columns that are counted together, because together they have few levels."""
-    blocks: list[list[CurveLevels]] = [[]]
-    levels = 1
-    for column in columns:
-        if levels * len(column.levels) > MOST_LEVELS and blocks[-1]:
-            blocks.append([])
-            levels = 1
-        blocks[-1].append(column)
-        levels *= len(column.levels)
-    return blocks
-
-
 def _tallies(
+    answers: Answers,
     columns: Sequence[CurveLevels],
     kinds: _Kinds,
     steps: Sequence[NDArray[np.integer[Any]]],
     n_steps: int,
-    count: Count,
+    drawn: NDArray[Any] | None,
 ) -> list[Floats]:
     """For each column, numbers of examples (levels, steps + 1, kinds, draws).
 
-    The draws of several orders stand side by side.
+    The draws of several orders stand side by side; without draws each order is one.
     """
+    # Columns are counted together where together they have few levels.
+    blocks: list[list[CurveLevels]] = [[]]
+    together = 1
+    for column in columns:
+        if together * len(column.levels) > MOST_LEVELS and blocks[-1]:
+            blocks.append([])
+            together = 1
+        blocks[-1].append(column)
+        together *= len(column.levels)
+    n = answers.n_examples
+    unit = np.arange(n) if answers.cluster is None else answers.cluster
     found: list[Floats] = []
-    for block in _blocks(columns):
+    for block in blocks:
         levels = tuple(len(column.levels) for column in block)
         shape = (*levels, n_steps + 1, kinds.right.shape[1])
+        cells = int(np.prod(shape))
         where = np.zeros(len(kinds.of), dtype=np.int64)
         for column in block:
             where = where * len(column.levels) + column.code
-        counted = np.concatenate(
-            [
-                count((where * (n_steps + 1) + step) * shape[-1] + kinds.of, int(np.prod(shape)))
-                for step in steps
-            ],
-            axis=1,
-        ).reshape(*shape, -1)
+        counted = []
+        for step in steps:
+            cell = (where * (n_steps + 1) + step) * shape[-1] + kinds.of
+            if drawn is None:
+                number = np.bincount(cell, answers.weight, minlength=cells)[:, None]
+            else:
+                weight = answers.weight
+                weight = np.ones(n, dtype=drawn.dtype) if weight is None else weight
+                number = csr_array((weight, (cell, unit)), shape=(cells, len(drawn))) @ drawn
+            counted.append(np.asarray(number, dtype=np.float64))
+        table = np.concatenate(counted, axis=1).reshape(*shape, -1)
         found += [
-            counted.sum(axis=tuple(other for other in range(len(block)) if other != place))
+            table.sum(axis=tuple(other for other in range(len(block)) if other != place))
             for place in range(len(block))
         ]
     return found
 
 
-def _drawn_numbers(
-    answers: Answers, cell: NDArray[np.intp], cells: int, drawn: NDArray[Any]
-) -> Floats:
-    """How many examples each draw puts into each cell, (cells, draws)."""
-    from scipy.sparse import csr_array
-
-    n = answers.n_examples
-    weight = np.ones(n, dtype=drawn.dtype) if answers.weight is None else answers.weight
-    unit = np.arange(n) if answers.cluster is None else answers.cluster
-    adds = csr_array((weight, (cell, unit)), shape=(cells, drawn.shape[0]))
-    return np.asarray(adds @ drawn, dtype=np.float64)
-
-
 def _sums(tally: Floats, kinds: _Kinds, number: int, n_steps: int, shares: Floats | None) -> _Sums:
     """Sums with the answers of one of the others, in order or (with shares) at random."""
     everyone = tally.sum(axis=1)  # (levels, kinds, draws)
-
-    def replaced(facts: Floats) -> Floats:
-        start, gain = facts[0] @ everyone, facts[1 + number] - facts[0]
+    replaced = []
+    for facts in (kinds.right, kinds.positive):
+        start, gain = (facts[0] @ everyone)[:, None], facts[1 + number] - facts[0]
         if shares is not None:
-            return np.asarray(start[:, None] + shares[:, None] * (gain @ everyone)[:, None])
-        return np.asarray(start[:, None] + np.cumsum(gain @ tally[:, :n_steps], axis=1))
-
+            moved = shares[:, None] * (gain @ everyone)[:, None]
+        else:
+            moved = np.cumsum(gain @ tally[:, :n_steps], axis=1)
+        replaced.append(np.asarray(start + moved))
     return _Sums(
         everyone.sum(axis=1),
         kinds.reference_right @ everyone,
         kinds.label_positive @ everyone,
-        replaced(kinds.right),
-        replaced(kinds.positive),
+        *replaced,
     )
 
 
@@ -335,19 +312,17 @@ def _curve(answers: Answers, columns: Sequence[CurveLevels], sums: Sequence[_Sum
             change = (own.right - own.reference_right[:, None]) / own.n[:, None]
         shifts[name] = change[column.judged].transpose(2, 1, 0)
         if column.sides is not None:
-            amplification[name] = _amplification(answers, column.sides, own)
+            assert answers.positive is not None
+            predicted = np.zeros((*own.positive.shape[::-1], 2))  # (draws, steps, levels, classes)
+            label, none = np.zeros_like(predicted), np.zeros_like(predicted)
+            predicted[..., answers.positive] = own.positive.transpose(2, 1, 0)
+            label[..., answers.positive] = own.label_positive.T[:, None]
+            counts = Counts(
+                label, predicted, none, none[..., 0], answers.classes[:2], answers.positive
+            )
+            amplified = bias_amplification(counts, column.sides)
+            amplification[name] = np.asarray(worst_case(amplified, column.sides))
     return Curve((whole.right / whole.n[:, None])[0].T, amplification, shifts)
-
-
-def _amplification(answers: Answers, sides: Sides, sums: _Sums) -> Floats:
-    assert answers.positive is not None
-    predicted = np.zeros((*sums.positive.shape[::-1], 2))  # (draws, steps, levels, classes)
-    label = np.zeros_like(predicted)
-    predicted[..., answers.positive] = sums.positive.transpose(2, 1, 0)
-    label[..., answers.positive] = sums.label_positive.T[:, None]
-    none = np.zeros_like(predicted)
-    counts = Counts(label, predicted, none, none[..., 0], answers.classes[:2], answers.positive)
-    return np.asarray(worst_case(bias_amplification(counts, sides), sides))
 
 
 # Rows of a curve: value, change and interval at every step, for each metric and column.
@@ -415,33 +390,23 @@ def measured(curve: Curve) -> Iterator[MetricCurve]:
 def series(curve: Curve, alpha: float) -> Iterator[Series]:
     """The same with limits; of the worst group, the least of all groups' simultaneous limits."""
     found = list(measured(curve))
-    plain = [own.values for own in found if own.metric != WORST_GROUP_SHIFT]
-    ends = iter([*limits_of_each(plain, alpha), *_of_worst_groups(curve, alpha)])
-    for own in found:
-        yield Series(own.metric, own.group, own.values, *next(ends))
+    ends = limits_of_each([m.values for m in found if m.metric != WORST_GROUP_SHIFT], alpha)
+    shifts = [values for values in curve.shifts.values() if values.shape[-1]]
+    if shifts:  # column by column, each group's limits being those of as many as the column has
+        groups = np.array([values.shape[-1] for values in shifts])
+        together = np.concatenate(shifts, axis=-1)
+        low, high = simultaneous(together[0], together[1:], alpha, np.repeat(groups, groups))
+        starts = np.cumsum(groups)[:-1]
+        lows, highs = (np.split(end, starts, axis=-1) for end in (low, high))
+        ends += [(a.min(axis=-1), b.min(axis=-1)) for a, b in zip(lows, highs, strict=True)]
+    for own, (low, high) in zip(found, ends, strict=True):
+        yield Series(own.metric, own.group, own.values, low, high)
 
 
 def limits_of_each(values: Sequence[Floats], alpha: float) -> list[tuple[Floats, Floats]]:
     """Limits of several metrics at every step, all sorted at once."""
     low, high = limits(np.stack(values, axis=1), alpha)
     return list(zip(low, high, strict=True))
-
-
-def _of_worst_groups(curve: Curve, alpha: float) -> list[tuple[Floats, Floats]]:
-    """Column by column, each group's limits being those of as many as the column has."""
-    shifts = [values for values in curve.shifts.values() if values.shape[-1]]
-    if not shifts:
-        return []
-    groups = np.array([values.shape[-1] for values in shifts])
-    together = np.concatenate(shifts, axis=-1)
-    low, high = simultaneous(together[0], together[1:], alpha, np.repeat(groups, groups))
-    starts = np.cumsum(groups)[:-1]
-    return [
-        (lows.min(axis=-1), highs.min(axis=-1))
-        for lows, highs in zip(
-            np.split(low, starts, axis=-1), np.split(high, starts, axis=-1), strict=True
-        )
-    ]
 
 
 def limits(values: Floats, alpha: float) -> tuple[Floats, Floats]:

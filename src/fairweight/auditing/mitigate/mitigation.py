@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.counts.cube import GroupColumn
@@ -19,9 +20,6 @@ from fairweight.base.streams import stream
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical
 from fairweight.tables.companions import parents
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -57,18 +55,40 @@ def prediction_table(
     Columns: example_id, task (if there are any), variant, seed, label, prediction, score (if
     there are any), cluster, weight, and the groups. `fairweight audit` reads it as it is.
     """
-    import pandas as pd
-
-    return pd.concat(
-        [_one_task(answers, own) for answers, own in zip(tasks, made, strict=True)],
-        ignore_index=True,
-    )
+    parts = []
+    for answers, new_variants in zip(tasks, made, strict=True):
+        names = np.array([*answers.classes, None], dtype=object)
+        shared = {"example_id": answers.example_id, "label": names[answers.label]}
+        if answers.task is not None:
+            shared["task"] = np.full(answers.n_examples, answers.task, dtype=object)
+        if answers.cluster is not None:
+            shared["cluster"] = np.array(answers.cluster_names, dtype=object)[answers.cluster]
+        if answers.weight is not None:
+            shared["weight"] = answers.weight
+        for column in answers.columns:
+            shared[column.name] = np.array(column.values, dtype=object)[column.code]
+        frame = pd.DataFrame(shared)
+        origins = [
+            NewVariant(
+                variant,
+                variant,
+                answers.of(variant),
+                None if answers.score is None else answers.score[answers.rows(variant)],
+            )
+            for variant in dict.fromkeys((answers.baseline, *(new.origin for new in new_variants)))
+        ]
+        for new in (*origins, *new_variants):
+            for row, member in enumerate(answers.members[answers.rows(new.origin)]):
+                prediction = names[new.prediction[row]]
+                part = frame.assign(variant=new.name, seed=member.seed, prediction=prediction)
+                if new.score is not None:
+                    part = part.assign(score=new.score[row].astype(np.float64))
+                parts.append(part)
+    return pd.concat(parts, ignore_index=True)
 
 
 def training_rows(tasks: Sequence[Answers]) -> pd.DataFrame | None:
     """The training table of these answers, with the names of the columns of `prediction_table`."""
-    import pandas as pd
-
     parts = [
         answers.train if answers.task is None else answers.train.assign(task=answers.task)
         for answers in tasks
@@ -94,7 +114,6 @@ def variants_with(
     """
     if table is None:
         return None
-    import pandas as pd
 
     parts = [table]
     for name, origin in pairs:
@@ -105,48 +124,6 @@ def variants_with(
             own = own.assign(parent_variant=origin, parent_seed=own.get("seed"))
         parts.append(own.assign(**dict((measured or {}).get(name, {}))))
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
-
-
-def _one_task(answers: Answers, made: Sequence[NewVariant]) -> pd.DataFrame:
-    import pandas as pd
-
-    names = np.array([*answers.classes, None], dtype=object)
-    shared = {"example_id": answers.example_id, "label": names[answers.label]}
-    if answers.task is not None:
-        shared["task"] = np.full(answers.n_examples, answers.task, dtype=object)
-    if answers.cluster is not None:
-        shared["cluster"] = np.array(answers.cluster_names, dtype=object)[answers.cluster]
-    if answers.weight is not None:
-        shared["weight"] = answers.weight
-    for column in answers.columns:
-        shared[column.name] = np.array(column.values, dtype=object)[column.code]
-    frame = pd.DataFrame(shared)
-    parts = []
-    for variant in dict.fromkeys((answers.baseline, *(new.origin for new in made))):
-        span = answers.rows(variant)
-        score = None if answers.score is None else answers.score[span]
-        parts += _members(frame, answers, variant, variant, answers.of(variant), score, names)
-    for new in made:
-        parts += _members(frame, answers, new.name, new.origin, new.prediction, new.score, names)
-    return pd.concat(parts, ignore_index=True)
-
-
-def _members(
-    frame: pd.DataFrame,
-    answers: Answers,
-    name: str,
-    origin: str,
-    prediction: Answer,
-    score: NDArray[np.float32] | None,
-    names: NDArray[np.object_],
-) -> list[pd.DataFrame]:
-    made = []
-    for row, member in enumerate(answers.members[answers.rows(origin)]):
-        part = frame.assign(variant=name, seed=member.seed, prediction=names[prediction[row]])
-        if score is not None:
-            part = part.assign(score=score[row].astype(np.float64))
-        made.append(part)
-    return made
 
 
 # Which dense model answers for which compressed one, and what each of them costs.
@@ -230,12 +207,10 @@ def two_parts(tasks: Sequence[Answers], random_state: int) -> tuple[list[Answers
 # Which rows a rule was fitted on, so that nobody judges it on the same ones.
 #
 # Rows are found again by their identity and, where they come under other identities or have none
-# (the
-# number of a row is no identity), by what they say: a fingerprint of label, predictions and scores
-# (of groups where there are no scores). How much a fingerprint shows depends on how often rows are
-# alike by accident, and a table tells that itself: if few of its rows have a twin in it, few rows
-# of
-# another table have one there either.
+# (the number of a row is no identity), by what they say: a fingerprint of label, predictions and
+# scores (of groups where there are no scores). How much a fingerprint shows depends on how often
+# rows are alike by accident, and a table tells that itself: if few of its rows have a twin in it,
+# few rows of another table have one there either.
 
 DIGEST = 8  # bytes: among a million rows, two are confused once in forty million times
 LEAST_SHARE, LEAST_ROWS = 0.01, 5  # fewer rows that are alike are told, not refused
@@ -315,7 +290,17 @@ def rows_seen(tasks: Sequence[Answers], like: RowsSeen | None = None) -> RowsSee
         if answers.has_id and (number == 0 or not same_examples([answers, tasks[0]])):
             examples |= digests(answers.example_id)
         clusters |= digests(answers.cluster_names)
-    content = _content(tasks[0]) if like is None else like.content
+    if like is None:
+        first = tasks[0]
+        scored = first.score is not None or first.scores is not None
+        content = Content(
+            members=tuple((member.variant, member.seed) for member in first.members),
+            score=first.score is not None,
+            score_classes=() if first.scores is None else first.score_classes,
+            columns=() if scored else tuple(sorted(column.name for column in first.columns)),
+        )
+    else:
+        content = like.content
     made = [_prints(answers, content) for answers in tasks]
     found = RowsSeen(frozenset(examples), frozenset(clusters), content=content)
     prints = [part for part in made if part is not None]
@@ -471,16 +456,6 @@ def digests(names: Iterable[Any]) -> set[bytes]:
 
 def _digest(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=DIGEST).digest()
-
-
-def _content(answers: Answers) -> Content:
-    scored = answers.score is not None or answers.scores is not None
-    return Content(
-        members=tuple((member.variant, member.seed) for member in answers.members),
-        score=answers.score is not None,
-        score_classes=() if answers.scores is None else answers.score_classes,
-        columns=() if scored else tuple(sorted(column.name for column in answers.columns)),
-    )
 
 
 def _prints(answers: Answers, content: Content) -> Prints | None:

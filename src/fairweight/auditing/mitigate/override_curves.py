@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing import schema
 from fairweight.auditing.mitigate.curves import (
     Curve,
-    Series,
     columns_of,
     draws_of_units,
     in_orders,
@@ -32,18 +32,17 @@ from fairweight.auditing.mitigate.overrides import (
 )
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.streams import stream
-from fairweight.base.types import Floats, Progress
+from fairweight.base.types import Progress
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 BUDGETS: tuple[float, ...] = tuple(percent / 100 for percent in range(21))
 RANDOM_DRAWS = 20
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Settings:
+    """What all curves share: budgets, level, seed, and draws once they are made."""
+
     budgets: tuple[float, ...]
     alpha: float
     random_state: int
@@ -89,8 +88,12 @@ def override_curves(
     order and the sets of a budget are held in bootstrap draws of examples (clusters). `random` is
     the mean over 20 seeded draws; its interval is the bootstrap of the expectation over all draws.
     """
-
-    asked = _Asked(_checked(budgets), alpha, random_state)
+    given = tuple(float(b) for b in budgets)
+    if not given or given[0] != 0 or list(given) != sorted(set(given)) or given[-1] > 1:
+        raise InputError(
+            f"Budgets must begin with 0, grow, and not exceed 1; given were {list(given)}."
+        )
+    settings = _Settings(given, alpha, random_state)
     rows: list[dict[str, Any]] = []
     same = same_examples(tasks)
     for variant in variants:
@@ -98,55 +101,48 @@ def override_curves(
         for number, answers in enumerate(tasks):
             if progress is not None:
                 progress(f"overrides of {variant}", number, len(tasks))
-            found = _pairs(answers, variant, labels, asked, min_group, n_boot)
+            found = _pairs(answers, variant, labels, settings, min_group, n_boot)
             for source, pair in found.items():
-                rows += _rows(variant, answers.task, source, [pair], answers.n_examples, asked)
+                rows += _rows(variant, answers.task, source, [pair], answers.n_examples, settings)
                 whole.setdefault(source, []).append(pair)
         if len(tasks) > 1 and same:
             for source, pairs in whole.items():
-                rows += _rows(variant, None, source, pairs, tasks[0].n_examples, asked)
+                rows += _rows(variant, None, source, pairs, tasks[0].n_examples, settings)
     return schema.frame("override_curves", rows)
-
-
-def _checked(budgets: Sequence[float]) -> tuple[float, ...]:
-    given = tuple(float(b) for b in budgets)
-    if not given or given[0] != 0 or list(given) != sorted(set(given)) or given[-1] > 1:
-        raise InputError(
-            f"Budgets must begin with 0, grow, and not exceed 1; given were {list(given)}."
-        )
-    return given
 
 
 def _pairs(
     answers: Answers,
     variant: str,
     labels: Mapping[str | None, Mapping[str, str]] | None,
-    asked: _Asked,
+    settings: _Settings,
     min_group: int,
     n_boot: int,
 ) -> dict[str, _Pair]:
     """By source of labels, the mean over the variant's members."""
     columns = columns_of(answers, min_group)
-    n, steps = answers.n_examples, len(asked.budgets)
-    step = _steps(uncertain_order(answers), asked.budgets)
+    n, steps = answers.n_examples, len(settings.budgets)
+    step = _steps(uncertain_order(answers), settings.budgets)
     dense = dense_labels(answers)
     human, known = answers.label, np.ones(n, dtype=np.bool_)
     if labels is not None:
         human, known = human_codes(answers, labels.get(answers.task, {}))
     units = n if answers.cluster is None else int(answers.cluster.max()) + 1
-    if units not in asked.drawn:
-        asked.drawn[units] = draws_of_units(answers, n_boot, asked.random_state)
-    if n not in asked.shuffled:
-        rng = stream(asked.random_state, "random overrides")
-        asked.shuffled[n] = np.array(
-            [_steps(rng.permutation(n), asked.budgets) for _ in range(RANDOM_DRAWS)]
+    if units not in settings.drawn:
+        settings.drawn[units] = draws_of_units(answers, n_boot, settings.random_state)
+    if n not in settings.shuffled:
+        rng = stream(settings.random_state, "random overrides")
+        settings.shuffled[n] = np.array(
+            [_steps(rng.permutation(n), settings.budgets) for _ in range(RANDOM_DRAWS)]
         )
     found: dict[str, list[_Pair]] = {"dense": [], "human": []}
     dense_rows = answers.prediction[dense_partners(answers, variant)]
     for own, reference in zip(answers.of(variant), dense_rows, strict=True):
         others = [dense, np.where(known, human, own)]
-        made = stepwise(answers, columns, own, reference, others, step, steps, asked.drawn[units])
-        at_random = in_orders(answers, columns, own, reference, others, asked.shuffled[n], steps)
+        made = stepwise(
+            answers, columns, own, reference, others, step, steps, settings.drawn[units]
+        )
+        at_random = in_orders(answers, columns, own, reference, others, settings.shuffled[n], steps)
         for source, (ordered, expected), random in zip(found, made, at_random, strict=True):
             found[source].append(_Pair(ordered, expected, random))
     return {source: _mean(pairs) for source, pairs in found.items()}
@@ -177,27 +173,37 @@ def _rows(
     source: str,
     pairs: Sequence[_Pair],
     n: int,
-    asked: _Asked,
+    settings: _Settings,
 ) -> list[dict[str, Any]]:
     """Of a task, or of the mean over several."""
     rows = []
     pair = _mean(pairs)
     at_random = [s.values.mean(axis=0) for s in measured(pair.random)]
-    expected = list(series(pair.expected, asked.alpha))
-    ordered = list(series(pair.ordered, asked.alpha))
+    expected = list(series(pair.expected, settings.alpha))
+    ordered = list(series(pair.ordered, settings.alpha))
     changes = [own.values - own.values[:, :1] for own in ordered]
     beyond = [own.values - other.values for own, other in zip(ordered, expected, strict=True)]
-    ends = limits_of_each([*changes, *beyond], asked.alpha)
+    ends = limits_of_each([*changes, *beyond], settings.alpha)
     for number, own in enumerate(ordered):
-        table = _columns(
-            own,
-            expected[number],
-            at_random[number],
-            (changes[number][0], *ends[number]),
-            ends[len(ordered) + number],
-        )
+        random, change, beyond_ends = at_random[number], ends[number], ends[len(ordered) + number]
+        moved = random - expected[number].values[0]  # from the expectation to the mean of draws
+        columns = {
+            "value": own.values[0],
+            "low": own.low,
+            "high": own.high,
+            "change": changes[number][0],
+            "change_low": change[0],
+            "change_high": change[1],
+            "random": random,
+            "random_low": expected[number].low + moved,
+            "random_high": expected[number].high + moved,
+            "beyond_random": own.values[0] - random,
+            "beyond_low": beyond_ends[0] - moved,
+            "beyond_high": beyond_ends[1] - moved,
+        }
+        table = {name: values.tolist() for name, values in columns.items()}
         n_tasks = n_having([pair.ordered for pair in pairs], own.metric, own.group)
-        for place, budget in enumerate(asked.budgets):
+        for place, budget in enumerate(settings.budgets):
             value = table["value"][place]
             rows.append(
                 {
@@ -215,29 +221,3 @@ def _rows(
                 }
             )
     return rows
-
-
-def _columns(
-    own: Series,
-    expected: Series,
-    random: Floats,
-    change: tuple[Floats, Floats, Floats],
-    beyond: tuple[Floats, Floats],
-) -> dict[str, list[float]]:
-    """The numbers of every budget, by the name of their column."""
-    moved = random - expected.values[0]  # from the expectation to the mean of the draws
-    columns = {
-        "value": own.values[0],
-        "low": own.low,
-        "high": own.high,
-        "change": change[0],
-        "change_low": change[1],
-        "change_high": change[2],
-        "random": random,
-        "random_low": expected.low + moved,
-        "random_high": expected.high + moved,
-        "beyond_random": own.values[0] - random,
-        "beyond_low": beyond[0] - moved,
-        "beyond_high": beyond[1] - moved,
-    }
-    return {name: values.tolist() for name, values in columns.items()}

@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.mitigate.apply_overrides import apply_overrides
-from fairweight.auditing.mitigate.confidence import mean_confidence
+from fairweight.auditing.mitigate.confidence import confidence, in_task
 from fairweight.auditing.mitigate.curves import columns_of, draws_of_units, stepwise
 from fairweight.auditing.mitigate.mitigation import NewVariant
 from fairweight.auditing.prediction_matrix import Answer, Answers
 from fairweight.errors import InputError
-from fairweight.tables.annotation_store import APPLICATION
+from fairweight.tables.annotation_store import APPLICATION, AnnotationStore
 from fairweight.tables.annotations import NEEDED, Annotation, human_labels, read_csv
 from fairweight.tables.canonical import canonical
+from fairweight.tables.connection import Workspace, quote
+from fairweight.tables.sources import open_source
 
 KIND = "overrides"
 
@@ -38,7 +41,8 @@ class OverrideTable:
 
     @property
     def suffix(self) -> str:
-        """
+        """What is added to the name of a variant.
+
         >>> OverrideTable(0.1, "dense", {}).suffix, OverrideTable(0.025, "dense", {}).suffix
         ('+overrides-10', '+overrides-2.5')
         """
@@ -60,7 +64,7 @@ class OverrideTable:
 
 def uncertain_order(answers: Answers) -> NDArray[np.intp]:
     """Examples by the dense model's confidence, the least sure first; equals in their order."""
-    return np.argsort(mean_confidence(answers, answers.baseline), kind="stable")
+    return np.argsort(confidence(answers, answers.baseline, of_mean=True), kind="stable")
 
 
 def n_within(budget: float, n: int) -> int:
@@ -86,7 +90,7 @@ def human_codes(answers: Answers, labels: Mapping[str, str]) -> tuple[Answer, ND
     assert answers.example_id is not None
     names = [canonical(name) or "" for name in answers.example_id]
     known = np.array([name in labels for name in names])
-    where = "" if answers.task is None else f" in the task '{answers.task}'"
+    where = in_task(answers.task)
     if not known.any():
         raise InputError(
             f"--labels holds no label for any of these {answers.n_examples:,} examples{where}; it "
@@ -221,9 +225,6 @@ def _ids(answers: Answers) -> list[Any]:
 
 def read_labels(path: str, id: str, tasks: Sequence[Answers]) -> dict[str | None, dict[str, str]]:
     """Task → example → label, from annotations or a table (an identity, `label`, maybe `task`)."""
-    from fairweight.tables.connection import Workspace, quote
-    from fairweight.tables.sources import open_source
-
     if (said := read_annotations(path)) is not None:
         return labels_by_task(said, path, tasks)
     several = tasks[0].task is not None
@@ -261,10 +262,9 @@ def read_labels(path: str, id: str, tasks: Sequence[Answers]) -> dict[str | None
 
 def to_annotate(tasks: Sequence[Answers], budget: float) -> str:
     """CSV of the least sure examples in their order, with an empty column `label` to fill in."""
-    import pandas as pd
-
     parts = []
     for answers in tasks:
+        sure = confidence(answers, answers.baseline, of_mean=True)
         first = uncertain_order(answers)[: n_within(budget, answers.n_examples)]
         dense = [answers.classes[code] if code < len(answers.classes) else None
                  for code in dense_labels(answers)[first]]  # fmt: skip
@@ -272,7 +272,7 @@ def to_annotate(tasks: Sequence[Answers], budget: float) -> str:
             {
                 "example_id": [] if answers.example_id is None else answers.example_id[first],
                 "rank": range(1, len(first) + 1),
-                "confidence": mean_confidence(answers, answers.baseline)[first].round(6),
+                "confidence": sure[first].round(6),
                 "dense_prediction": dense,
                 "label": None,
             }
@@ -296,7 +296,15 @@ def read_annotations(path: str) -> list[Annotation] | None:
     except OSError:
         return None  # a pattern, or a file that the reader of tables complains about
     if head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION.to_bytes(4, "big"):
-        return _stored(file)
+        with AnnotationStore(file, read_only=True) as store:
+            audits = store.audits()
+            if len(audits) > 1:
+                raise InputError(
+                    f"--labels {file} holds annotations of {len(audits)} audits "
+                    f"({', '.join(audits[:5])}); export those of one as annotations.csv in "
+                    "`fairweight view`, and give that file."
+                )
+            return store.current(audits[0]) if audits else []
     header = head.partition(b"\n")[0].decode("utf-8", "replace").lstrip("\ufeff")
     columns = [name.strip(' "\r') for name in header.replace(";", ",").split(",")]
     return read_csv(file) if all(name in columns for name in NEEDED) else None
@@ -349,17 +357,3 @@ def people_notes(
             "asked about or not among the least sure ones of the budget; --budget 1 takes all."
         )
     return told
-
-
-def _stored(file: Path) -> list[Annotation]:
-    from fairweight.tables.annotation_store import AnnotationStore
-
-    with AnnotationStore(file, read_only=True) as store:
-        audits = store.audits()
-        if len(audits) > 1:
-            raise InputError(
-                f"--labels {file} holds annotations of {len(audits)} audits "
-                f"({', '.join(audits[:5])}); export those of one as annotations.csv in "
-                "`fairweight view`, and give that file."
-            )
-        return store.current(audits[0]) if audits else []

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from fairweight.auditing import schema
 from fairweight.auditing.explain.attributes import attribute_values
 from fairweight.auditing.metrics.registry import metric as registered
 from fairweight.auditing.pipeline import audited
+from fairweight.auditing.result import AuditResult
 from fairweight.base.types import Progress
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import TableSpec, sources_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.auditing.result import AuditResult
 
 # What a mitigation may change.
 METRICS = (
@@ -62,8 +60,6 @@ def reaudit(
     explanations
         Tables that belong into the report.
     """
-    import pandas as pd
-
     # Tables were checked when they were read; an origin that collapsed is a baseline here.
     asked = TableSpec(
         sources_of(table),
@@ -153,7 +149,17 @@ def _changes(result: AuditResult, variant: str, against: str) -> pd.DataFrame:
         before, after = _number(row["baseline"]), _number(row["compressed"])
         corrected = (low, high) if isnan(sim_low) else (sim_low, sim_high)
         wider = (corrected[1] - corrected[0]) / (high - low) if high > low else 1.0
-        told = row["status"] == "ok"
+        # Limits of the mean of both values, as much wider for the family as those of the shift.
+        # Means of both sides' limits: true wherever both hold, so never too narrow.
+        middle = (before + after) / 2
+        lower, upper = (
+            (_number(row[f"baseline_{end}"]) + _number(row[f"compressed_{end}"])) / 2
+            for end in ("low", "high")
+        )
+        ends = middle - wider * (middle - lower), middle + wider * (upper - middle)
+        said = "cannot tell"
+        if row["status"] == "ok":
+            said = verdict(str(row["metric"]), before, after, corrected, ends)
         made.append(
             {
                 **{name: row[name] for name in ("task", "metric", "by", "group", "class", "n")},
@@ -167,28 +173,10 @@ def _changes(result: AuditResult, variant: str, against: str) -> pd.DataFrame:
                 "high": high,
                 "sim_low": sim_low,
                 "sim_high": sim_high,
-                "verdict": verdict(
-                    str(row["metric"]), before, after, corrected, _middle(row, wider)
-                )
-                if told
-                else "cannot tell",
+                "verdict": said,
             }
         )
-
     return schema.frame("mitigation", made)
-
-
-def _middle(row: Mapping[Any, Any], wider: float) -> tuple[float, float]:
-    """Limits of the mean of both values, as much wider for the family as those of the shift are.
-
-    Means of both sides' limits: true wherever both hold, so never too narrow.
-    """
-    middle = (_number(row["baseline"]) + _number(row["compressed"])) / 2
-    low, high = (
-        (_number(row[f"baseline_{end}"]) + _number(row[f"compressed_{end}"])) / 2
-        for end in ("low", "high")
-    )
-    return middle - wider * (middle - low), middle + wider * (high - middle)
 
 
 def _number(value: Any) -> float:

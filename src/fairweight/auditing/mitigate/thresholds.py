@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc, expit, logit
 
-from fairweight.auditing.mitigate.confidence import class_scores, positive_scores
+from fairweight.auditing.mitigate.confidence import class_scores, in_task, positive_scores
 from fairweight.auditing.mitigate.mitigation import NewVariant, RowsSeen, rows_seen
 from fairweight.auditing.prediction_matrix import Answer, Answers
 from fairweight.base.types import Floats
@@ -27,8 +29,6 @@ def quantile_weights(n: int, share: float) -> Floats:
     >>> quantile_weights(4, 0.5).round(3).tolist()
     [0.127, 0.373, 0.373, 0.127]
     """
-    from scipy.special import betainc
-
     edges = betainc((n + 1) * share, (n + 1) * (1 - share), np.arange(n + 1) / n)
     return np.asarray(np.diff(edges))
 
@@ -189,8 +189,6 @@ def smoothed(scores: NDArray[np.float32], k: int) -> float:
     Harrell and Davis' quantile at 1 − k / n, of logits: a mean of all order statistics with the
     weights of a beta distribution. Needs 0 < k < n.
     """
-    from scipy.special import expit, logit
-
     n = len(scores)
     limit = np.finfo(np.float32).eps
     ordered = logit(np.clip(np.sort(scores).astype(np.float64), limit, 1 - limit))
@@ -211,12 +209,33 @@ def fit_thresholds(
     """
     if not tasks or not tasks[0].n_examples:
         raise InputError("There are no validation rows; thresholds cannot be fitted without any.")
-    fitted = [
-        rule
-        for answers in tasks
-        for variant in variants
-        for rule in _fit_variant(answers, variant, smooth)
-    ]
+    fitted: list[MemberRule] = []
+    for answers, variant in product(tasks, variants):
+        seeds = [member.seed for member in answers.members[answers.rows(variant)]]
+        n, task = answers.n_examples, answers.task
+        if answers.n_label_classes < 2:
+            status = "not_estimable: all validation labels are alike"
+            fitted += [
+                MemberRule(variant, seed, task, n, None, None, None, status=status)
+                for seed in seeds
+            ]
+        elif answers.n_label_classes > 2:
+            names = answers.classes[: answers.n_label_classes]
+            vectors = class_scores(answers, variant, names)
+            for seed, vector in zip(seeds, vectors, strict=True):
+                found = fit_offsets(vector, answers.label, smooth=smooth).tolist()
+                offsets = dict(zip(names, found, strict=True))
+                fitted.append(MemberRule(variant, seed, task, n, None, None, None, offsets))
+        else:
+            scores = positive_scores(answers, variant)
+            assert answers.positive is not None
+            k = int(np.count_nonzero(answers.label == answers.positive))
+            positive = answers.classes[answers.positive]
+            find = smoothed if smooth else kth_largest
+            fitted += [
+                MemberRule(variant, seed, task, n, k, positive, find(score, k))
+                for seed, score in zip(seeds, scores, strict=True)
+            ]
     return Thresholds(smooth, tuple(fitted), rows_seen(tasks))
 
 
@@ -249,8 +268,14 @@ def apply_thresholds(rule: Thresholds, answers: Answers, variant: str) -> NewVar
                 f"{answers.n_label_classes}; fit on validation rows with all of them."
             )
         score = positive_scores(answers, variant)
+        positive = answers.positive
+        assert positive is not None
         for row, own in enumerate(fitted):
-            positive = _place(own, answers)
+            if own.positive != answers.classes[positive]:
+                raise InputError(
+                    f"The thresholds were fitted for the positive class '{own.positive}', here it "
+                    f"is '{answers.classes[positive]}'; name the same one (--positive)."
+                )
             above = score[row].astype(np.float64) > own.threshold
             prediction[row] = np.where(above, positive, 1 - positive)
         return NewVariant(variant + SUFFIX, variant, prediction, score)
@@ -267,57 +292,17 @@ def apply_thresholds(rule: Thresholds, answers: Answers, variant: str) -> NewVar
 def left_alone(rule: Thresholds, tasks: Sequence[Answers]) -> list[str]:
     """A sentence for everything to which no threshold was applied."""
     told = [
-        f"No threshold was fitted for {own.variant} (seed {own.seed}){_in(own.task)}: {own.status}."
+        f"No threshold was fitted for {own.variant} (seed {own.seed}){in_task(own.task)}: "
+        f"{own.status}."
         for own in rule.members
         if own.status != "ok"
     ]
     return told + [
-        f"No threshold was applied{_in(answers.task)}: all labels of these rows are alike, so "
+        f"No threshold was applied{in_task(answers.task)}: all labels of these rows are alike, so "
         "nothing could be judged."
         for answers in tasks
         if answers.n_label_classes < 2
     ]
-
-
-def _fit_variant(answers: Answers, variant: str, smooth: bool) -> list[MemberRule]:
-    members = answers.members[answers.rows(variant)]
-    n = answers.n_examples
-    if answers.n_label_classes > 2:
-        names = answers.classes[: answers.n_label_classes]
-        vectors = class_scores(answers, variant, names)
-        return [
-            MemberRule(
-                variant, member.seed, answers.task, n, None, None, None,
-                dict(zip(names, fit_offsets(vector, answers.label, smooth=smooth).tolist(),
-                         strict=True)),
-            )
-            for member, vector in zip(members, vectors, strict=True)
-        ]  # fmt: skip
-    if answers.n_label_classes < 2:
-        return [
-            MemberRule(variant, m.seed, answers.task, n, None, None, None,
-                       status="not_estimable: all validation labels are alike")
-            for m in members
-        ]  # fmt: skip
-    scores = positive_scores(answers, variant)
-    assert answers.positive is not None
-    k = int(np.count_nonzero(answers.label == answers.positive))
-    positive = answers.classes[answers.positive]
-    find = smoothed if smooth else kth_largest
-    return [
-        MemberRule(variant, member.seed, answers.task, n, k, positive, find(score, k))
-        for member, score in zip(members, scores, strict=True)
-    ]
-
-
-def _place(rule: MemberRule, answers: Answers) -> int:
-    assert answers.positive is not None
-    if rule.positive != answers.classes[answers.positive]:
-        raise InputError(
-            f"The thresholds were fitted for the positive class '{rule.positive}', here it is "
-            f"'{answers.classes[answers.positive]}'; name the same one (--positive)."
-        )
-    return answers.positive
 
 
 def _places(names: Sequence[str], answers: Answers) -> list[int]:
@@ -335,7 +320,3 @@ def _places(names: Sequence[str], answers: Answers) -> list[int]:
             "rows; give rows with all classes."
         )
     return [answers.classes.index(name) for name in names]
-
-
-def _in(task: str | None) -> str:
-    return "" if task is None else f" in the task '{task}'"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
@@ -22,9 +23,6 @@ from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.types import Floats
 from fairweight.tables.companions import parents
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 LEVELS = ("attribute", "class", "group", "example")
 CHOSEN = "chosen"  # the score that was best in all other studies
 CHANCE = {"auc": 0.5, "rank_correlation": 0.0}
@@ -33,7 +31,7 @@ FEWEST_STUDIES = 3
 
 
 @dataclass(frozen=True)
-class Found:
+class ScoreWorth:
     """What one score was worth in one study: the mean over its comparisons."""
 
     study: str
@@ -70,8 +68,6 @@ class Support:
 
 def read_evidence() -> pd.DataFrame:
     """The table that comes with the package."""
-    import pandas as pd
-
     text = files("fairweight.auditing.preflight").joinpath("evidence.csv")
     with text.open(encoding="utf-8") as file:
         return pd.read_csv(file, keep_default_na=False)
@@ -82,8 +78,6 @@ def support(evidence: pd.DataFrame, level: str, members: str, score: str) -> Sup
 
     The interval is about the mean over further studies of this kind; studies are what is sampled.
     """
-    from scipy.special import stdtrit
-
     rows = evidence[
         (evidence["level"] == level)
         & (evidence["members"] == members)
@@ -110,12 +104,12 @@ def best_score(
     return max(tried, key=lambda name: tried[name]) if tried else None
 
 
-def with_choices(found: Sequence[Found]) -> list[Found]:
+def with_choices(found: Sequence[ScoreWorth]) -> list[ScoreWorth]:
     """The rows, and for every study what the score was worth in it that did best in all others.
 
     This is the cross-validated row: the choice has not seen the study that it is judged on.
 
-    >>> rows = [Found(s, "class", "one", name, "rank_correlation", value, 1)
+    >>> rows = [ScoreWorth(s, "class", "one", name, "rank_correlation", value, 1)
     ...         for s, name, value in (("a", "x", 0.9), ("a", "y", 0.1), ("b", "x", 0.2),
     ...                                ("b", "y", 0.4), ("c", "x", 0.5), ("c", "y", 0.3))]
     >>> [(r.study, r.choice, r.value) for r in with_choices(rows) if r.score == CHOSEN]
@@ -132,15 +126,12 @@ def with_choices(found: Sequence[Found]) -> list[Found]:
                     others.setdefault(row.score, []).append(row.value)
             if others:
                 best = max(others, key=lambda name: float(np.mean(others[name])))
-                told = own[best]
-                rows.append(
-                    Found(study, level, members, CHOSEN, told.measure, told.value, told.n, best)
-                )
+                rows.append(replace(own[best], score=CHOSEN, choice=best))
     return rows
 
 
-def evidence_frame(found: Sequence[Found]) -> pd.DataFrame:
-
+def evidence_frame(found: Sequence[ScoreWorth]) -> pd.DataFrame:
+    """The table that comes with the package, from what was found."""
     return schema.frame("evidence", [asdict(row) for row in found])
 
 
@@ -232,9 +223,8 @@ def rarity(answers: Answers, partition: Partition, alpha: float) -> list[Limited
 # For parts (classes, group levels, attributes): the rank correlation of a score with the loss of
 # accuracy that followed, in excess of everybody else's. The score is taken on one half of the
 # examples and the loss on the other: on the same examples a part in which the dense model was
-# lucky
-# would have low scores *and* lose more. For single examples: the AUC of a score for finding, among
-# those that the dense model has right, the ones that compression loses.
+# lucky would have low scores *and* lose more. For single examples: the AUC of a score for finding,
+# among those that the dense model has right, the ones that compression loses.
 
 FEWEST_LOST = 20  # answers lost, below which a comparison says nothing
 FEWEST_PARTS = 4
@@ -242,13 +232,13 @@ FEWEST_EXAMPLES = 10  # of a part, in either half
 HALF = 0.5
 
 
-def hindsight(study: str, tasks: Sequence[Answers], *, random_state: int = 0) -> list[Found]:
+def hindsight(study: str, tasks: Sequence[Answers], *, random_state: int = 0) -> list[ScoreWorth]:
     """What every score was worth in one study: means over its tasks and variants.
 
     Scores of one dense member are judged by that member and its children, scores of all of them by
     all.
     """
-    rows: list[Found] = []
+    rows: list[ScoreWorth] = []
     whole = tasks[0]
     settings = [("one", [_of_one_member(t) for t in tasks])]
     if len(whole.of(whole.baseline)) > 1:
@@ -259,23 +249,31 @@ def hindsight(study: str, tasks: Sequence[Answers], *, random_state: int = 0) ->
             values.setdefault(key, []).append(value)
         for (level, score, measure), held in values.items():
             mean = float(np.mean(held))
-            rows.append(Found(study, level, members, score, measure, mean, len(held)))
+            rows.append(ScoreWorth(study, level, members, score, measure, mean, len(held)))
     return rows
 
 
 def _values(
     tasks: Sequence[Answers], rng: np.random.Generator
 ) -> Iterator[tuple[tuple[str, str, str], float]]:
-    halves = [_half(answers, rng) for answers in tasks]
+    halves = []
+    for answers in tasks:  # a random half of the examples, clusters whole
+        unit = np.arange(answers.n_examples) if answers.cluster is None else answers.cluster
+        halves.append((rng.random(int(unit.max(initial=-1)) + 1) < HALF)[unit])
     for answers, half in zip(tasks, halves, strict=True):
         for variant in answers.variants:
-            lost = _loss(answers, variant)
-            if (lost > 0).sum() < FEWEST_LOST:
+            loss = _loss(answers, variant)
+            if (loss > 0).sum() < FEWEST_LOST:
                 continue
-            yield from _examples(answers, lost)
+            right = answers.correct(answers.baseline).mean(axis=0) > HALF
+            for score, values in risk_scores(answers).items():
+                here = right & ~np.isnan(values)
+                lost = loss[here] > HALF
+                if FEWEST_LOST <= lost.sum() < here.sum():
+                    yield ("example", score, "auc"), placements(values[here], lost).auc
             for level in ("class", "group"):
                 chosen = [p for p in partitions(answers) if p.by == level]
-                for score, value in _parts(answers, chosen, lost, half):
+                for score, value in _parts(answers, chosen, loss, half):
                     yield (level, score, "rank_correlation"), value
     if len(tasks) >= FEWEST_PARTS:
         for score, value in _attributes(tasks, halves):
@@ -287,15 +285,6 @@ def _loss(answers: Answers, variant: str) -> Floats:
     before = answers.correct(answers.baseline).mean(axis=0)
     loss: Floats = before - answers.correct(variant).mean(axis=0)
     return loss
-
-
-def _examples(answers: Answers, loss: Floats) -> Iterator[tuple[tuple[str, str, str], float]]:
-    right = answers.correct(answers.baseline).mean(axis=0) > HALF
-    for name, score in risk_scores(answers).items():
-        here = right & ~np.isnan(score)
-        lost = loss[here] > HALF
-        if FEWEST_LOST <= lost.sum() < here.sum():
-            yield ("example", name, "auc"), placements(score[here], lost).auc
 
 
 def _parts(
@@ -368,22 +357,12 @@ def _attributes(
 
 def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
     """Spearman's, with ties at their mean rank; NaN for few parts, or where a side is constant."""
-    from scipy.stats import rankdata
-
     if len(pairs) < FEWEST_PARTS:
         return float("nan")
-    first, second = (rankdata(side) for side in zip(*pairs, strict=True))
+    first, second = (pd.Series(side).rank().to_numpy() for side in zip(*pairs, strict=True))
     if np.ptp(first) == 0 or np.ptp(second) == 0:
         return float("nan")
     return float(np.corrcoef(first, second)[0, 1])
-
-
-def _half(answers: Answers, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """A random half of the examples, clusters whole."""
-    unit = np.arange(answers.n_examples) if answers.cluster is None else answers.cluster
-    drawn = rng.random(int(unit.max(initial=-1)) + 1) < HALF
-    half: NDArray[np.bool_] = drawn[unit]
-    return half
 
 
 def _of_one_member(answers: Answers) -> Answers:

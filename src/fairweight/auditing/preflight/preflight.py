@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairweight.auditing import schema
 from fairweight.auditing.exemplars.enrichment import Partition, partitions, training_sizes
 from fairweight.auditing.exemplars.risk import DISAGREEMENT, LOW_CONFIDENCE, NO_SCORES, risk_scores
-from fairweight.auditing.prediction_matrix import Answers
+from fairweight.auditing.prediction_matrix import Answers, answers_of
 from fairweight.auditing.preflight.evidence import (
     ERROR_RATE,
     LEVELS,
@@ -27,12 +28,11 @@ from fairweight.auditing.preflight.evidence import (
     scores_of_examples,
     support,
 )
-from fairweight.base.types import Floats
+from fairweight.auditing.vocabulary import joined, of_answers
+from fairweight.base.files import atomic_directory
 from fairweight.specs.audit import AuditOptions
+from fairweight.tables.align import align
 from fairweight.tables.spec import TableSpec
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 AT_RISK, NOT_HIGHER, CANNOT_TELL = "at risk", "not higher", "cannot tell"
 FEWEST_EXAMPLES = 10
@@ -62,8 +62,6 @@ class Preflight:
 
     def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
         """Write `preflight.csv`, `preflight_examples.csv` and the evidence."""
-        from fairweight.base.files import atomic_directory
-
         frames = {
             "preflight": self.parts,
             "preflight_examples": self.examples,
@@ -77,10 +75,6 @@ class Preflight:
 
 def preflight_of(tables: TableSpec, options: AuditOptions) -> Preflight:
     """Read the dense model's tables and rank; notes of reading come first."""
-    from fairweight.auditing.prediction_matrix import answers_of
-    from fairweight.auditing.vocabulary import joined, of_answers
-    from fairweight.tables.align import align
-
     with align(tables, alone=True) as aligned:
         tasks = answers_of(aligned, tables.positive)
         notes = list(aligned.notes)
@@ -119,7 +113,6 @@ def preflight(
     over studies lies above chance). It is `not higher` where past studies support the score and the
     limits do not lie above: that is no promise. Everything else is `cannot tell`, with the reason.
     """
-
     rows: list[dict[str, Any]] = []
     n_members = len(tasks[0].of(tasks[0].baseline))
     members = "one" if n_members == 1 else "several"
@@ -132,11 +125,19 @@ def preflight(
         found = support(evidence, row["by"], members, row["score"])
         row |= {"evidence": found.value, "n_studies": found.n_studies}
         row |= {"evidence_low": found.low, "evidence_high": found.high}
-        row |= _verdict(row, found)
+        row["verdict"] = AT_RISK if row["excess_low"] > 0 else NOT_HIGHER
+        if row["status"] != "ok" or found.reason:
+            row["verdict"] = CANNOT_TELL
+        if row["status"] == "ok" and found.reason:
+            row["status"] = found.reason
     parts = schema.frame("preflight", rows)
     known = {level: list(parts.loc[parts["by"] == level, "score"].unique()) for level in LEVELS[:3]}
-    scores = list(risk_scores(tasks[0]))
-    known["example"] = [name for name in scores if _differs(tasks, name)]
+    scores = [risk_scores(answers) for answers in tasks]
+    known["example"] = [  # scores that tell any two examples of a task apart
+        name
+        for name in scores[0]
+        if any(len(np.unique(s[name][~np.isnan(s[name])])) > 1 for s in scores if name in s)
+    ]
     chosen = {
         level: best_score(evidence, level, members, names)
         or next(name for name in UNTRIED if name in names)
@@ -145,7 +146,7 @@ def preflight(
     }
     notes = []
     if not known["example"]:
-        why = "their scores are all equal" if scores else NO_SCORES
+        why = "their scores are all equal" if scores[0] else NO_SCORES
         notes.append(f"Single examples cannot be ranked: {why}.")
     return Preflight(
         parts,
@@ -159,20 +160,6 @@ def preflight(
     )
 
 
-def _differs(tasks: Sequence[Answers], name: str) -> bool:
-    """Whether a score tells any two examples of a task apart."""
-    found = (risk_scores(answers).get(name) for answers in tasks)
-    return any(len(np.unique(s[~np.isnan(s)])) > 1 for s in found if s is not None)
-
-
-def _verdict(row: dict[str, Any], found: Support) -> dict[str, str]:
-    if row["status"] != "ok":
-        return {"verdict": CANNOT_TELL}
-    if found.reason:
-        return {"verdict": CANNOT_TELL, "status": found.reason}
-    return {"verdict": AT_RISK if row["excess_low"] > 0 else NOT_HIGHER}
-
-
 def _attributes(tasks: Sequence[Answers], alpha: float) -> Iterator[dict[str, Any]]:
     """Whole tasks against the mean of the others.
 
@@ -182,14 +169,17 @@ def _attributes(tasks: Sequence[Answers], alpha: float) -> Iterator[dict[str, An
     for name in scores_of_examples(tasks[0]):
         known = [(t, scores_of_examples(t).get(name)) for t in tasks]
         held = [(t, score) for t, score in known if score is not None]
-        means = [_task_mean(t, score, alpha) for t, score in held]
-        strict = [_task_mean(t, score, alpha / len(held)) for t, score in held]
-        order = _ranks([m.value for m in means])
+        means, strict = (
+            [mean_of(score, np.ones(len(score), dtype=bool), t.cluster, a) for t, score in held]
+            for a in (alpha, alpha / len(held))
+        )
+        order = pd.Series([m.value for m in means]).rank(ascending=False, method="min")
         for i, (answers, _) in enumerate(held):
             others = strict[:i] + strict[i + 1 :]
             row: dict[str, Any] = {
                 "task": answers.task, "by": "attribute", "group": None, "class": None,
-                "score": name, "n": answers.n_examples, "n_train": _n_train(answers),
+                "score": name, "n": answers.n_examples,
+                "n_train": np.nan if answers.train is None else float(answers.train["n"].sum()),
                 "rank": order[i], "status": "ok",
             }  # fmt: skip
             if not others:
@@ -199,20 +189,12 @@ def _attributes(tasks: Sequence[Answers], alpha: float) -> Iterator[dict[str, An
             yield row | _columns(means[i], beyond(strict[i], _mean_of_means(others)))
 
 
-def _task_mean(answers: Answers, score: Floats, alpha: float) -> Limited:
-    return mean_of(score, np.ones(answers.n_examples, dtype=bool), answers.cluster, alpha)
-
-
 def _mean_of_means(found: Sequence[Limited]) -> Limited:
     k = len(found)
     value = sum(one.value for one in found) / k
     down = np.sqrt(sum((one.value - one.low) ** 2 for one in found)) / k
     up = np.sqrt(sum((one.high - one.value) ** 2 for one in found)) / k
     return Limited(value, value - float(down), value + float(up))
-
-
-def _n_train(answers: Answers) -> float:
-    return np.nan if answers.train is None else float(answers.train["n"].sum())
 
 
 def _parts(
@@ -224,10 +206,15 @@ def _parts(
     present = [i for i in range(levels) if n[i] and not partition.missing[i]]
     sized = sum(n[i] >= min_group for i in present)
     strict = alpha / max(sized, 1)
-    found: dict[str, list[tuple[Limited, Limited]]] = {
-        name: [_against_others(answers, score, partition.code == i, alpha, strict) for i in present]
-        for name, score in scores_of_examples(answers).items()
-    }
+    found: dict[str, list[tuple[Limited, Limited]]] = {}
+    for name, score in scores_of_examples(answers).items():
+        found[name] = []
+        for inside in (partition.code == i for i in present):
+            mean = mean_of(score, inside, answers.cluster, alpha)
+            own, others = (
+                mean_of(score, part, answers.cluster, strict) for part in (inside, ~inside)
+            )
+            found[name].append((mean, beyond(own, others)))
     rare, rare_strict = (rarity(answers, partition, a) for a in (alpha, strict))
     if rare is not None and rare_strict is not None:
         found[RARITY] = [
@@ -236,8 +223,14 @@ def _parts(
             for i in present
         ]  # fmt: skip
     for name, pairs in found.items():
-        order = _ranks([mean.value for mean, _ in pairs])
+        order = pd.Series([mean.value for mean, _ in pairs], dtype=float)
+        order = order.rank(ascending=False, method="min")
         for place, (i, (mean, excess)) in enumerate(zip(present, pairs, strict=True)):
+            status = "too few examples or clusters" if np.isnan(excess.low) else "ok"
+            if len(present) < 2:
+                status = "every example is in this group"
+            elif n[i] < min_group:
+                status = f"fewer than {min_group} examples"
             yield {
                 **partition.place(i),
                 "task": answers.task,
@@ -245,27 +238,9 @@ def _parts(
                 "n": int(n[i]),
                 "n_train": np.nan if train is None else float(train[i]),
                 "rank": order[place],
-                "status": _status(n, i, len(present), min_group, excess),
+                "status": status,
                 **_columns(mean, excess),
             }
-
-
-def _status(n: Any, level: int, levels: int, min_group: int, excess: Limited) -> str:
-    if levels < 2:
-        return "every example is in this group"
-    if n[level] < min_group:
-        return f"fewer than {min_group} examples"
-    return "too few examples or clusters" if np.isnan(excess.low) else "ok"
-
-
-def _against_others(
-    answers: Answers, score: Floats, inside: Any, alpha: float, strict: float
-) -> tuple[Limited, Limited]:
-    mean = mean_of(score, inside, answers.cluster, alpha)
-    return mean, beyond(
-        mean_of(score, inside, answers.cluster, strict),
-        mean_of(score, ~inside, answers.cluster, strict),
-    )
 
 
 def _columns(mean: Limited, excess: Limited) -> dict[str, float]:
@@ -275,15 +250,7 @@ def _columns(mean: Limited, excess: Limited) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _ranks(values: Sequence[float]) -> list[float]:
-    """1 for the highest; equal values share their best place; NaN stays without one."""
-    held = np.array(values, dtype=np.float64)
-    return [float((held > v).sum() + 1) if not np.isnan(v) else np.nan for v in held]
-
-
 def _examples(tasks: Sequence[Answers], score: str | None) -> pd.DataFrame:
-    import pandas as pd
-
     frames = []
     for answers in tasks:
         found = risk_scores(answers)

@@ -90,7 +90,7 @@ def side_columns(answers: Answers, variant: str) -> Columns:
     # `surest` speaks of the baseline; every side is asked as if it were it.
     found = surest(replace(answers, baseline=variant))
     if found is not None:
-        score, two = found
+        score, two = found[0].astype(np.float32), found[1]
         bits |= np.where(np.isnan(score), 0, SCORED).astype(BITS)
         bits |= np.where(unsure_scores(score, two), UNSURE, 0).astype(BITS)
         certainty = np.abs(score - np.float32(0.5)) if two else score

@@ -107,6 +107,7 @@ def chosen_columns(
     """
     groups = {column.name: (column.values, column.code) for column in answers.columns}
     found = []
+    values: Sequence[str | None]
     for name in dict.fromkeys(names):
         if name in groups:
             values, code = groups[name]
@@ -116,19 +117,13 @@ def chosen_columns(
             values, code = answers.classes, answers.label.astype(np.int32)
         else:
             raise UnknownNameError("Column", name, [*searchable(answers), LABEL])
-        found.append(_column(name, values, code, min_size))
-    return [column for column in found if column.levels]
-
-
-def _column(
-    name: str, values: Iterable[str | None], code: NDArray[np.int32], min_size: int
-) -> SliceColumn:
-    levels = [level_name(name, value) for value in values]
-    kept = np.flatnonzero(np.bincount(code, minlength=len(levels)) >= min_size)
-    kind = np.min_scalar_type(kept.size)
-    place = np.full(len(levels), kept.size, dtype=kind)
-    place[kept] = np.arange(kept.size)
-    return SliceColumn(name, tuple(levels[i] for i in kept), place[code])
+        large = np.flatnonzero(np.bincount(code, minlength=len(values)) >= min_size)
+        if large.size:
+            place = np.full(len(values), large.size, dtype=np.min_scalar_type(large.size))
+            place[large] = np.arange(large.size)
+            levels = tuple(level_name(name, values[i]) for i in large)
+            found.append(SliceColumn(name, levels, place[code]))
+    return found
 
 
 # Slices with a larger common share (Jaccard) are nearly the same examples.
@@ -212,7 +207,12 @@ def candidates(
         against = list(cell_contrasts(half, here, shape, within=len(place) == 2))
         n = _counted(here, shape) if half.weight is not None else against[0].inside.size
         n = (n + _counted(there, shape)).astype(np.int64)
-        keep = _large(n, len(place), min_size)
+        keep: NDArray[np.bool_] = (n >= min_size) & (n.sum() - n >= min_size)
+        keep[-1, :] = False  # everyone whose level is too small: no level of its own
+        if len(place) == 2:
+            keep[:, -1] = False
+            for axis in (0, 1):
+                keep &= n <= SAME * n.sum(axis=axis, keepdims=True)
         if clustered:
             fewest = [c.degrees + 1 for c in against if c.degrees is not None]
             keep &= np.min(fewest, axis=0) >= MIN_CLUSTERS
@@ -243,13 +243,3 @@ def _cells(codes: list[NDArray[Any]], shape: tuple[int, int]) -> NDArray[Any]:
 
 def _counted(cell: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
     return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
-
-
-def _large(n: NDArray[np.int64], n_columns: int, min_size: int) -> NDArray[np.bool_]:
-    keep: NDArray[np.bool_] = (n >= min_size) & (n.sum() - n >= min_size)
-    keep[-1, :] = False  # everyone whose level is too small: no level of its own
-    if n_columns == 2:
-        keep[:, -1] = False
-        for axis in (0, 1):
-            keep &= n <= SAME * n.sum(axis=axis, keepdims=True)
-    return keep

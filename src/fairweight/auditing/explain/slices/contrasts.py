@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri, stdtr
 
 from fairweight.auditing.counts.counts import sums
+from fairweight.auditing.intervals.excess import excess_test
 from fairweight.base.types import Floats
 
 # Sums over the examples of slices: what every test of an excess is a function of.
 
 
-@dataclass(frozen=True)
-class Totals:
+class Totals(NamedTuple):
     """Sums over examples; without weights `size` and `squared_size` are numbers of examples.
 
     With a single pair of models a change is −1, 0 or 1, so `change` and `moved` determine how many
@@ -29,27 +31,10 @@ class Totals:
     moved: Floats  # Σ w (right after − right before)²
 
     def __sub__(self, other: Totals) -> Totals:
-        return Totals(
-            self.size - other.size,
-            self.squared_size - other.squared_size,
-            self.change - other.change,
-            self.moved - other.moved,
-        )
+        return Totals(*(own - its for own, its in zip(self, other, strict=True)))
 
     def at(self, places: Any) -> Totals:
-        return Totals(
-            self.size[places], self.squared_size[places], self.change[places], self.moved[places]
-        )
-
-    def over(self, axis: int | None) -> Totals:
-        """Summed over an axis that is kept, so that it broadcasts; None: over all."""
-        axes = (0, 1) if axis is None else axis
-        return Totals(
-            *(
-                np.broadcast_to(part.sum(axis=axes, keepdims=True), part.shape)
-                for part in (self.size, self.squared_size, self.change, self.moved)
-            )
-        )
+        return Totals(*(part[places] for part in self))
 
     @property
     def shift(self) -> Floats:
@@ -66,28 +51,19 @@ class Totals:
         return (self.moved + self.change) / 2
 
 
-def joined(parts: list[Totals]) -> Totals:
-    return Totals(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("size", "squared_size", "change", "moved")
-        )
-    )
-
-
 @dataclass(frozen=True)
 class Half:
-    """The examples of one half: their changes, and which of them changed at all."""
+    """The examples of one half, and their changes."""
 
     change: Floats
     weight: Floats | None
     unit: NDArray[np.int64] | None  # what is sampled whole; None: examples, without weights
     exact: bool  # a single pair of models on independent examples: changes are −1, 0 and 1
-    changed: NDArray[np.intp]  # models differ on few examples, and only those need sums
 
-    @property
-    def n(self) -> int:
-        return self.change.size
+    @cached_property
+    def changed(self) -> NDArray[np.intp]:
+        """Models differ on few examples, and only those need sums."""
+        return np.flatnonzero(self.change)
 
     def table(self, cell: NDArray[Any], shape: tuple[int, int]) -> Totals:
         """Totals of the cells of a table; `cell` is the flat place of every example."""
@@ -112,34 +88,15 @@ class Half:
 
     def part(self, members: NDArray[np.bool_]) -> Half:
         """The examples that `members` marks."""
-        return half(
+        return Half(
             self.change[members],
             None if self.weight is None else self.weight[members],
             None if self.unit is None else self.unit[members],
-            exact=self.exact,
+            self.exact,
         )
 
 
-def half(
-    change: Floats,
-    weight: Floats | None,
-    unit: NDArray[np.int64] | None,
-    *,
-    exact: bool,
-) -> Half:
-    return Half(change, weight, unit, exact, np.flatnonzero(change))
-
-
 # Errors of an excess where clusters (or weighted examples) are sampled whole.
-
-
-@dataclass(frozen=True)
-class UnitErrors:
-    """Of every cell against the others of its population."""
-
-    error: Floats
-    units: Floats  # with a part in the cell
-    rest_units: Floats  # with a part in the others
 
 
 @dataclass(frozen=True)
@@ -162,27 +119,20 @@ class Parts:
     def per_cell(self, values: Floats) -> Floats:
         return sums(self.cell, values, self.n_cells)
 
-    def merged(self, into: NDArray[np.int64], n_cells: int) -> Parts:
-        """The same units in coarser cells: cell c becomes into[c]."""
-        key, place = np.unique(self.unit * n_cells + into[self.cell], return_inverse=True)
-        place = place.reshape(-1)
-        return Parts(
-            key, sums(place, self.change, key.size), sums(place, self.size, key.size), n_cells
-        )
 
-
-def parts(half: Half, cell: NDArray[Any], n_cells: int) -> Parts:
-    assert half.unit is not None
-    weight = np.ones(half.n) if half.weight is None else half.weight
-    key, place = np.unique(half.unit * n_cells + cell, return_inverse=True)
+def parts(
+    unit: NDArray[np.int64], cell: NDArray[Any], change: Floats, size: Floats, n_cells: int
+) -> Parts:
+    """Sums of changes and sizes per unit and cell."""
+    key, place = np.unique(unit * n_cells + cell, return_inverse=True)
     place = place.reshape(-1)
-    return Parts(
-        key, sums(place, half.change * weight, key.size), sums(place, weight, key.size), n_cells
-    )
+    return Parts(key, sums(place, change, key.size), sums(place, size, key.size), n_cells)
 
 
-def unit_errors(p: Parts, population: NDArray[np.int64], n_populations: int) -> UnitErrors:
-    """Linearised standard errors of (shift of a cell − shift of the rest of its population).
+def unit_errors(
+    p: Parts, population: NDArray[np.int64], n_populations: int
+) -> tuple[Floats, Floats]:
+    """Linearised standard errors of (shift of a cell − shift of the rest), degrees of freedom.
 
     Parameters
     ----------
@@ -198,7 +148,7 @@ def unit_errors(p: Parts, population: NDArray[np.int64], n_populations: int) -> 
     rest over the size of the rest; the variance is G / (G − 1) times the sum of their squares, as
     in `auditing.compare.linear.excess_of`, which knows one population only.
     """
-    whole = p.merged(population, n_populations)
+    whole = parts(p.unit, population[p.cell], p.change, p.size, n_populations)
     at = np.searchsorted(whole.key, p.unit * n_populations + population[p.cell])
     own_change, own_size = whole.change[at], whole.size[at]
     size, change = p.per_cell(p.size), p.per_cell(p.change)
@@ -221,7 +171,7 @@ def unit_errors(p: Parts, population: NDArray[np.int64], n_populations: int) -> 
         error = np.sqrt(np.maximum(squares, 0.0) * number / (number - 1))
     units = p.per_cell(np.ones(c.size))
     only = p.per_cell((own_size - p.size <= 1e-12 * own_size).astype(np.float64))
-    return UnitErrors(error, units, number - only)
+    return error, np.maximum(np.minimum(units, number - only) - 1, 0.0)
 
 
 @dataclass(frozen=True)
@@ -252,9 +202,13 @@ class Contrast:
 def joined_contrasts(parts: list[Contrast]) -> Contrast:
     errors = [part.error for part in parts if part.error is not None]
     degrees = [part.degrees for part in parts if part.degrees is not None]
+    inside, rest = (
+        Totals(*(np.concatenate(column) for column in zip(*side, strict=True)))
+        for side in ([part.inside for part in parts], [part.rest for part in parts])
+    )
     return Contrast(
-        joined([part.inside for part in parts]),
-        joined([part.rest for part in parts]),
+        inside,
+        rest,
         np.concatenate(errors) if errors else None,
         np.concatenate(degrees) if degrees else None,
     )
@@ -268,21 +222,24 @@ def cell_contrasts(
     `cell` is the flat place of every example of the half in the table.
     """
     inside = half.table(cell, shape)
-    by_unit = None if half.unit is None else parts(half, cell, shape[0] * shape[1])
+    by_unit = None
+    if half.unit is not None:
+        weight = np.ones(half.change.size) if half.weight is None else half.weight
+        by_unit = parts(half.unit, cell, half.change * weight, weight, shape[0] * shape[1])
     rows, columns = (index.ravel() for index in np.indices(shape))
-    populations: list[tuple[int | None, NDArray[np.int64], int]] = [(None, 0 * rows, 1)]
+    populations: list[tuple[tuple[int, ...], NDArray[np.int64], int]] = [((0, 1), 0 * rows, 1)]
     if within:
-        populations += [(1, rows, shape[0]), (0, columns, shape[1])]
-    for summed_axis, population, number in populations:
-        rest = inside.over(summed_axis) - inside
+        populations += [((1,), rows, shape[0]), ((0,), columns, shape[1])]
+    for axes, population, number in populations:
+        every = Totals(*(part.sum(axis=axes, keepdims=True) for part in inside))
+        rest = every - inside
         if half.exact:
             yield Contrast(inside, rest)
         elif by_unit is None:
             yield Contrast(inside, rest, *example_errors(inside, rest))
         else:
-            found = unit_errors(by_unit, population, number)
-            degrees = np.maximum(np.minimum(found.units, found.rest_units) - 1, 0.0)
-            yield Contrast(inside, rest, found.error.reshape(shape), degrees.reshape(shape))
+            error, degrees = unit_errors(by_unit, population, number)
+            yield Contrast(inside, rest, error.reshape(shape), degrees.reshape(shape))
 
 
 def slice_contrast(half: Half, inside: NDArray[np.bool_]) -> Contrast:
@@ -326,17 +283,6 @@ def pooled_error(inside: Totals, rest: Totals) -> Floats:
     return error
 
 
-def own_error(inside: Totals, rest: Totals) -> Floats:
-    """Standard error of the excess of a single pair where both sides keep their own churn."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        squares = sum(
-            np.maximum(side.moved / side.size - side.shift**2, 0.0) / side.size
-            for side in (inside, rest)
-        )
-        error: Floats = np.sqrt(squares)
-    return error
-
-
 def distance(c: Contrast) -> Floats:
     """The excess in standard errors, signed; 0 where nothing changed, NaN without a rest.
 
@@ -348,7 +294,12 @@ def distance(c: Contrast) -> Floats:
     if c.error is not None:
         error = np.maximum(error, c.error)
     else:
-        error = np.minimum(error, own_error(c.inside, c.rest))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            own = sum(
+                np.maximum(side.moved / side.size - side.shift**2, 0.0) / side.size
+                for side in (c.inside, c.rest)
+            )
+        error = np.minimum(error, np.sqrt(own))
     excess = c.excess
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where((excess == 0) & ~np.isnan(error), 0.0, excess / error)
@@ -357,13 +308,10 @@ def distance(c: Contrast) -> Floats:
 def p_values(c: Contrast) -> Floats:
     """Two-sided p of every contrast: MOVER for single pairs, else linearised t."""
     if c.error is None or c.degrees is None:
-        from fairweight.auditing.intervals.excess import excess_test
-
         return excess_test(
             c.inside.size, c.inside.lost, c.inside.gained,
             c.rest.size, c.rest.lost, c.rest.gained,
         )  # fmt: skip
-    from scipy.special import stdtr
 
     p: Floats = 2 * stdtr(c.degrees, -np.abs(distance(c)))
     return p
@@ -371,8 +319,6 @@ def p_values(c: Contrast) -> Floats:
 
 def screened_p_values(c: Contrast, worth: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Floats:
     """`p_values` where it is worth the time, the normal approximation elsewhere."""
-    from scipy.special import ndtr
-
     p: Floats = 2 * ndtr(-np.abs(distance(c)))
     if worth.any():
         p[worth] = p_values(c.at(worth))
@@ -400,18 +346,17 @@ def detectable_excess(n: float, half: Half, n_tests: int, alpha: float) -> float
     Notes
     -----
     Of the design alone: what was seen in the slice plays no part. An excess δ is that share of
-    further answers lost by all members. The excess at which the conditional test just rejects is
+    further answers lost by all members. The excess at which the test of a pair just rejects is
     found by halving; that δ exceeds it with a chance of 80 % is a normal approximation, and so is
     all of it where the linearised test decides (clusters are then taken for independent examples).
     NaN where not even losing every answer would be found.
     """
-    from scipy.special import ndtri
-
-    everyone = half.table(np.zeros(half.n, dtype=np.intp), (1, 1)).at(([0], [0]))
+    n_all = half.change.size
+    everyone = half.table(np.zeros(n_all, dtype=np.intp), (1, 1)).at(([0], [0]))
     shift, moved = everyone.shift, everyone.moved / everyone.size
     usual = moved - shift**2
     inside = np.maximum(np.minimum(moved + _GRID, 1.0) - (shift - _GRID) ** 2, 0.0)
-    error = np.sqrt(inside / n + usual / max(half.n - n, 1.0))
+    error = np.sqrt(inside / n + usual / max(n_all - n, 1.0))
     level = alpha / n_tests
     needed = _least_rejected(round(n), everyone, level) if half.exact else -ndtri(level / 2) * error
     reached = needed + ndtri(_POWER) * error <= _GRID
@@ -419,16 +364,16 @@ def detectable_excess(n: float, half: Half, n_tests: int, alpha: float) -> float
 
 
 def _least_rejected(n: int, everyone: Totals, level: float) -> float:
-    """The observed excess at which the conditional p of a slice comes down to the level."""
+    """The observed excess at which the p of a slice comes down to the level."""
     size, lost, gained = (
         round(float(part[0])) for part in (everyone.size, everyone.lost, everyone.gained)
     )
     usual_lost, usual_gained = round(n * lost / size), round(n * gained / size)
 
     def rejects(further: int) -> bool:
-        inside = _totals(n, usual_lost + further, usual_gained)
-        rest = _totals(size - n, lost - usual_lost, gained - usual_gained)
-        return bool(p_values(Contrast(inside, rest))[0] <= level)
+        inside = n, usual_lost + further, usual_gained
+        rest = size - n, lost - usual_lost, gained - usual_gained
+        return bool(excess_test(*inside, *rest) <= level)
 
     low, high = 0, n - usual_lost - usual_gained
     if high < 1 or not rejects(high):
@@ -437,8 +382,3 @@ def _least_rejected(n: int, everyone: Totals, level: float) -> float:
         middle = (low + high) // 2
         low, high = (low, middle) if rejects(middle) else (middle, high)
     return high / n
-
-
-def _totals(n: int, lost: int, gained: int) -> Totals:
-    one = np.ones(1)
-    return Totals(n * one, n * one, (gained - lost) * one, (gained + lost) * one)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import MIN_CLUSTERS
@@ -26,21 +28,17 @@ from fairweight.auditing.explain.slices.contrasts import (
     Half,
     detectable_excess,
     distance,
-    half,
     p_values,
     screened_p_values,
     slice_contrast,
 )
+from fairweight.auditing.intervals.excess import excess_interval
 from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
 from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.streams import stream
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.tables.names import grouping_name
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Which of the candidates stand out on the discovery half.
 
@@ -144,17 +142,21 @@ def listing(
             break
         members = found.slices[place].members(columns)
         name = found.slices[place].name(columns)
-        twin = next((one for one in listed if _jaccard(one.members, members) > SAME), None)
-        if twin is not None:
-            twin.same.append(name)
-            continue
-        beside = _p_beside(members, listed, discovery, half, min_size)
-        if beside <= stood_out.threshold:
-            p = max(beside, float(stood_out.p_decisive[place]))
-            listed.append(Listed(place, members, p))
+        for one in listed:
+            both = np.count_nonzero(one.members & members)
+            if both / np.count_nonzero(one.members | members) > SAME:
+                one.same.append(name)
+                break
         else:
-            explained.append(name)
-    adjusted = _adjusted(np.array([one.p for one in listed]), len(found.slices))
+            beside = _p_beside(members, listed, discovery, half, min_size)
+            if beside <= stood_out.threshold:
+                p = max(beside, float(stood_out.p_decisive[place]))
+                listed.append(Listed(place, members, p))
+            else:
+                explained.append(name)
+    others = np.ones(len(found.slices) - len(listed))
+    p_all = np.concatenate([[one.p for one in listed], others])
+    adjusted = benjamini_hochberg(p_all)[: len(listed)]
     kept = np.flatnonzero(adjusted <= alpha)
     explained += [
         found.slices[one.place].name(columns)
@@ -162,17 +164,6 @@ def listing(
         if value > alpha
     ]
     return Listing(tuple(listed[i] for i in kept), adjusted[kept], tuple(explained), unread)
-
-
-def _adjusted(p: Floats, n_tests: int) -> Floats:
-    """Benjamini and Hochberg's p of the smallest of `n_tests` p-values, the others being 1."""
-    from fairweight.auditing.intervals.multiplicity import benjamini_hochberg
-
-    return benjamini_hochberg(np.concatenate([p, np.ones(n_tests - p.size)]))[: p.size]
-
-
-def _jaccard(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
-    return np.count_nonzero(first & second) / np.count_nonzero(first | second)
 
 
 def _p_beside(
@@ -193,39 +184,20 @@ def _p_beside(
             around.append(one.members)
         else:
             aside |= one.members
-    populations = [~aside, *(one & ~aside for one in around)]
-    return max(_p_among(members, among, discovery, half, min_size) for among in populations)
-
-
-def _p_among(
-    members: NDArray[np.bool_],
-    among: NDArray[np.bool_],
-    discovery: NDArray[np.bool_],
-    half: Half,
-    min_size: int,
-) -> float:
-    """P of the slice against the rest of these examples alone, on the discovery half."""
-    inside = np.count_nonzero(members & among)
-    if min(inside, np.count_nonzero(among) - inside) < min_size:  # as for every candidate
-        return 1.0
-    kept = among[discovery]
-    p = p_values(slice_contrast(half.part(kept), members[discovery][kept]))
-    return float(np.nan_to_num(p, nan=1.0)[0])
+    found = []
+    for among in (~aside, *(one & ~aside for one in around)):
+        inside = np.count_nonzero(members & among)
+        if min(inside, np.count_nonzero(among) - inside) < min_size:  # as for every candidate
+            return 1.0
+        kept = among[discovery]
+        p = p_values(slice_contrast(half.part(kept), members[discovery][kept]))
+        found.append(float(np.nan_to_num(p, nan=1.0)[0]))
+    return max(found)
 
 
 # What a list of slices, or its absence, means: one sentence each.
 
 _NAMED = 5  # further slices that are named
-
-
-def method_sentence(half: Half, *, clustered: bool) -> str:
-    if half.exact:
-        return "Excess tested conditionally on all lost and gained answers (exact, mid-p)."
-    units = "clusters" if clustered else "examples"
-    return (
-        f"Excess of the mean change per example tested with linearised totals, t over {units}; the "
-        "exact conditional test needs a single pair of models and independent, unweighted examples."
-    )
 
 
 def other_slices(kept: Listing, top: int) -> list[str]:
@@ -356,16 +328,12 @@ def confirmed(
     contrast = slice_contrast(half, inside)
     excess = float(contrast.excess[0])
     if contrast.error is None or contrast.degrees is None:
-        from fairweight.auditing.intervals.excess import excess_interval
-
         p = p_values(contrast)
         one, other = contrast.inside, contrast.rest
         low, high = excess_interval(
             one.size, one.lost, one.gained, other.size, other.lost, other.gained, _ALPHA
         )
     else:
-        from scipy.special import stdtrit
-
         units = int(contrast.degrees[0]) + 1
         least = MIN_CLUSTERS if clustered else 2
         if units < least:
@@ -433,8 +401,20 @@ def find_slices(
     clusters or weights: linearised t (`contrasts.py`). An association of a slice with losses says
     nothing about its cause. Measured power and false alarms: docs/statistics.md.
     """
-    _check(bins=bins, min_size=min_size, alpha=alpha, top=top)
-    change = _change(answers, variant)
+    for name, value, least in (("bins", bins, 2), ("min_size", min_size, 2), ("top", top, 1)):
+        if value < least:
+            raise InputError(f"{name} is {value}; give a whole number of at least {least}.")
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha is {alpha}; give a share between 0 and 1, such as 0.05.")
+    if variant == answers.baseline:
+        raise InputError(
+            f"'{variant}' is the baseline; name a compressed variant: "
+            f"{', '.join(answers.variants) or 'there is none'}."
+        )
+    after, before = (answers.correct(name).mean(axis=0) for name in (variant, answers.baseline))
+    change: Floats = after - before
+    # Thirds and sevenths that should cancel leave dust, and dust would count as a change.
+    change[np.abs(change) < 1e-12] = 0.0
     names = searchable(answers) if columns is None else columns
     chosen = chosen_columns(answers, names, bins, min_size)
     if not names:
@@ -444,12 +424,17 @@ def find_slices(
         why = f"no column has a level of at least {min_size} examples."
         return _frame([], [UNSEARCHED + why])
     if not change.any():
-        same = f"'{variant}' and '{answers.baseline}' are right on the same examples"
-        return _frame([], [f"{UNSEARCHED}{same}, so none can pay more than another."])
+        why = f"'{variant}' and '{answers.baseline}' are right on the same examples"
+        return _frame([], [f"{UNSEARCHED}{why}, so none can pay more than another."])
     rng = stream(random_state, variant, f"task {answers.task or ''}", "slices")
     discovery = discovery_half(change, answers.label, answers.cluster, rng)
-    first, second = (_half(answers, variant, change, part) for part in (discovery, ~discovery))
     clustered = answers.cluster is not None
+    unit = answers.cluster
+    if unit is None and answers.weight is not None:
+        unit = np.arange(answers.n_examples)
+    one_pair = len(answers.of(variant)) == len(answers.of(answers.baseline)) == 1
+    whole = Half(change, answers.weight, unit, exact=one_pair and unit is None)
+    first, second = whole.part(discovery), whole.part(~discovery)
     tested = candidates(
         chosen, discovery, first, pairs=pairs, min_size=min_size, clustered=clustered
     )
@@ -461,13 +446,42 @@ def find_slices(
     kept = listing(
         chosen, discovery, first, tested, stood_out, alpha=alpha, min_size=min_size, top=top
     )
-    rows = [
-        _row(variant, chosen, tested, stood_out, one, discovery, second, clustered)
-        | {"p_adjusted": float(adjusted)}
-        for one, adjusted in zip(kept.slices, kept.p_adjusted, strict=True)
-    ]
+    rows: list[dict[str, Any]] = []
+    for one, adjusted in zip(kept.slices, kept.p_adjusted, strict=True):
+        made = tested.slices[one.place]
+        excess = float(stood_out.excess[one.place])
+        again = confirmed(second, one.members[~discovery], discovered=excess, clustered=clustered)
+        nearest = int(stood_out.parent[one.place])
+        parent = "" if nearest < 0 else chosen[made.columns[nearest]].levels[made.levels[nearest]]
+        same = f"; nearly the same examples: {', '.join(one.same)}" if one.same else ""
+        rows.append(
+            {
+                "variant": variant,
+                "slice": made.name(chosen),
+                "columns": grouping_name([chosen[i].name for i in made.columns]),
+                "n": int(tested.n[one.place]),
+                "n_discovery": int(np.count_nonzero(one.members[discovery])),
+                "excess_discovery": excess,
+                "p_discovery": float(stood_out.p[one.place]),
+                "p_adjusted": float(adjusted),
+                "n_confirmation": again.n,
+                "excess": again.excess,
+                "excess_low": again.low,
+                "excess_high": again.high,
+                "p_confirmation": again.p,
+                "parent": parent,
+                "status": again.status + same,
+            }
+        )
     rows.sort(key=lambda row: bool(row["excess_discovery"] > 0))  # stable: by p within each sign
-    notes = [method_sentence(first, clustered=clustered)]
+    if first.exact:
+        notes = ["Excess tested by the smallest level at which its MOVER limits exclude 0."]
+    else:
+        units = "clusters" if clustered else "examples"
+        notes = [
+            f"Excess of the mean change per example tested with linearised totals, t over {units}; "
+            "MOVER limits need a single pair of models and independent, unweighted examples."
+        ]
     if rows:
         notes += other_slices(kept, top)
     else:
@@ -475,76 +489,7 @@ def find_slices(
     return _frame(rows, notes)
 
 
-def _check(*, bins: int, min_size: int, alpha: float, top: int) -> None:
-    for name, value, least in (("bins", bins, 2), ("min_size", min_size, 2), ("top", top, 1)):
-        if value < least:
-            raise InputError(f"{name} is {value}; give a whole number of at least {least}.")
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha is {alpha}; give a share between 0 and 1, such as 0.05.")
-
-
-def _change(answers: Answers, variant: str) -> Floats:
-    """Mean correctness of the variant's members − that of the baseline's, per example."""
-    if variant == answers.baseline:
-        raise InputError(
-            f"'{variant}' is the baseline; name a compressed variant: "
-            f"{', '.join(answers.variants) or 'there is none'}."
-        )
-    after, before = (answers.correct(name).mean(axis=0) for name in (variant, answers.baseline))
-    difference: Floats = after - before
-    # Thirds and sevenths that should cancel leave dust, and dust would count as a change.
-    difference[np.abs(difference) < 1e-12] = 0.0
-    return difference
-
-
-def _half(answers: Answers, variant: str, change: Floats, part: NDArray[np.bool_]) -> Half:
-    weight = None if answers.weight is None else answers.weight[part]
-    unit: NDArray[np.int64] | None = None
-    if answers.cluster is not None:
-        unit = answers.cluster[part]
-    elif weight is not None:
-        unit = np.arange(weight.size)
-    one_pair = len(answers.of(variant)) == len(answers.of(answers.baseline)) == 1
-    return half(change[part], weight, unit, exact=one_pair and unit is None)
-
-
-def _row(
-    variant: str,
-    columns: list[SliceColumn],
-    tested: Candidates,
-    stood_out: Discoveries,
-    one: Listed,
-    discovery: NDArray[np.bool_],
-    other_half: Half,
-    clustered: bool,
-) -> dict[str, Any]:
-    made = tested.slices[one.place]
-    excess = float(stood_out.excess[one.place])
-    again = confirmed(other_half, one.members[~discovery], discovered=excess, clustered=clustered)
-    nearest = int(stood_out.parent[one.place])
-    same = f"; nearly the same examples: {', '.join(one.same)}" if one.same else ""
-    return {
-        "variant": variant,
-        "slice": made.name(columns),
-        "columns": grouping_name([columns[i].name for i in made.columns]),
-        "n": int(tested.n[one.place]),
-        "n_discovery": int(np.count_nonzero(one.members[discovery])),
-        "excess_discovery": excess,
-        "p_discovery": float(stood_out.p[one.place]),
-        "n_confirmation": again.n,
-        "excess": again.excess,
-        "excess_low": again.low,
-        "excess_high": again.high,
-        "p_confirmation": again.p,
-        "parent": ""
-        if nearest < 0
-        else columns[made.columns[nearest]].levels[made.levels[nearest]],
-        "status": again.status + same,
-    }
-
-
 def _frame(rows: list[dict[str, Any]], notes: list[str]) -> pd.DataFrame:
-
     frame = schema.frame("slices", rows)
     frame.attrs["notes"] = notes
     return frame

@@ -16,11 +16,9 @@ from fairweight.base.wording import missing, shown
 from fairweight.report.finding import (
     Blind,
     Change,
-    ColumnChange,
     Finding,
     Open,
     ScopeFinding,
-    Small,
     Standing,
     ranked,
 )
@@ -189,40 +187,35 @@ def runs(finding: Finding) -> list[str]:
 
 def columns(verdict: ScopeFinding) -> list[str]:
     """Whether the change differs between groups (one line per column) and between classes."""
-    lines = [_column(column, verdict) for column in verdict.columns]
-    if any(column.kind == "group" for column in verdict.columns):
-        return lines
-    return ["No group column was given.", *lines]
-
-
-def _column(column: ColumnChange, verdict: ScopeFinding) -> str:
-    name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
-    name += f" ({shown(column.task)})" if column.task is not None else ""
-    if column.differs is None:
-        return f"{name}: cannot be tested ({column.reason})."
-    if not column.differs:
-        return f"{name}: no difference shown ({p_value(column.p)})."
-    said = f"{name}: the change differs ({p_value(column.p)}){_better(column, verdict)}"
-    if missing(column.within_p):
-        return f"{said}."
-    within = p_value(column.within_p)
-    if column.within_p <= verdict.alpha:
-        return f"{said}, also among examples of one class ({within})."
-    return (
-        f"{said}; among examples of one class no difference is shown ({within}), so the mix of "
-        "classes may explain it."
-    )
-
-
-def _better(column: ColumnChange, verdict: ScopeFinding) -> str:
-    """Who makes a difference where nobody in the column loses more than the rest."""
-    apart = verdict.apart(column)
+    lines = []
+    if not any(column.kind == "group" for column in verdict.columns):
+        lines.append("No group column was given.")
     paying = {payer.key for payer in verdict.pays_more}
-    if not apart or any(payer.key in paying for payer in apart):
-        return ""
-    first = next((payer for payer in apart if payer.shift > 0), apart[0])
-    did = "did better" if first.shift > 0 else "gained less"
-    return f": {named(first)} {did} than the rest, by {size_in_points(first.shift)}"
+    for column in verdict.columns:
+        name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
+        name += f" ({shown(column.task)})" if column.task is not None else ""
+        if column.differs is None:
+            lines.append(f"{name}: cannot be tested ({column.reason}).")
+            continue
+        if not column.differs:
+            lines.append(f"{name}: no difference shown ({p_value(column.p)}).")
+            continue
+        said = f"{name}: the change differs ({p_value(column.p)})"
+        apart = verdict.apart(column)
+        if apart and not any(payer.key in paying for payer in apart):
+            # Nobody in the column loses more than the rest: who then makes the difference?
+            first = next((payer for payer in apart if payer.shift > 0), apart[0])
+            did = "did better" if first.shift > 0 else "gained less"
+            said += f": {named(first)} {did} than the rest, by {size_in_points(first.shift)}"
+        if not missing(column.within_p):
+            within = p_value(column.within_p)
+            if column.within_p <= verdict.alpha:
+                said += f", also among examples of one class ({within})"
+            else:
+                said += f"; among examples of one class no difference is shown ({within}), so "
+                said += "the mix of classes may explain it"
+        lines.append(f"{said}.")
+    return lines
 
 
 def named(item: Change | Blind | Open, limit: int = 80) -> str:
@@ -381,7 +374,13 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
             )
         )
     if finding.small:
-        lines.append(f"Not tested: {_listed([_small(small) for small in finding.small], limit)}")
+        names = []
+        for small in finding.small:
+            name = ("class " if small.kind == "class" else "") + shown(small.name, 80)
+            too_few = small.n is not None and small.reason.startswith("n < ")
+            why = f"n = {count(small.n)} {small.reason[2:]}" if too_few else shown(small.reason)
+            names.append(f"{name} ({why})")
+        lines.append(f"Not tested: {_listed(names, limit)}")
     return lines
 
 
@@ -389,19 +388,6 @@ def needed(blind: Blind) -> str:
     """How many examples it would take, where that is known."""
     known = math.isfinite(blind.n_needed)
     return f"; about {count(round(blind.n_needed))} needed" if known else ""
-
-
-def _small(small: Small) -> str:
-    """A class or group without a verdict and why.
-
-    >>> from fairweight.report.finding import Small
-    >>> _small(Small("group", "sex=x", 3, "n < 10")), _small(Small("class", "7", 0, "no examples"))
-    ('sex=x (n = 3 < 10)', 'class 7 (no examples)')
-    """
-    name = ("class " if small.kind == "class" else "") + shown(small.name, 80)
-    too_few = small.n is not None and small.reason.startswith("n < ")
-    why = f"n = {count(small.n)} {small.reason[2:]}" if too_few else shown(small.reason)
-    return f"{name} ({why})"
 
 
 def scope(finding: Finding) -> list[str]:
@@ -465,7 +451,7 @@ def of_variant(variant: str, sentence: str, n_variants: int) -> str:
 
 def headline(found: Sequence[Finding]) -> str:
     """What happened to whom, in these models."""
-    return _said(ranked(found), len(found))
+    return _headline(ranked(found), len(found))
 
 
 def beyond_retraining(found: Sequence[Finding]) -> str | None:
@@ -473,7 +459,7 @@ def beyond_retraining(found: Sequence[Finding]) -> str | None:
     standings = ranked(found, "method")
     if not standings:
         return None
-    said = _said(standings, len(standings))
+    said = _headline(standings, len(standings))
     if said.startswith(("Class ", "No loss ", "Overall ")):  # names stay as they are
         said = said[0].lower() + said[1:]
     return f"{worded('Beyond retraining (the method)', found[0].members.kind)}: {said}"
@@ -507,13 +493,25 @@ def facts(result: AuditResult, found: Sequence[Finding]) -> str:
     return "; ".join(parts) + "."
 
 
-def _said(standings: Sequence[Standing], n_variants: int) -> str:
+def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     first = standings[0]
     verdict, change = first.verdict, first.verdict.overall
     where = f" in {shown(first.finding.variant, NAME)}"
     overall = "" if change is None else points_interval(change.shift, change.low, change.high)
+    known = change is not None and not missing(change.shift)
     if verdict.pays_more:
-        said = _pays(verdict, where, n_variants)
+        most, payer = verdict.most, verdict.pays_more[0]
+        said = f"{_begun(payer)} does worse than the rest, by {by_how_much(payer)}{where}"
+        said += "; a loss of its own is not shown"
+        if most is not None:
+            size = points_interval(most.shift, most.low, most.high)
+            said = f"{_begun(most)} loses most: {size}{where}"
+            if change is not None and known:
+                said += f", against {points(change.shift).removesuffix(' points')} overall"
+        more = len(verdict.pays_more) - 1
+        if more > 0 and n_variants == 1:
+            others = "other class or group does" if more == 1 else "other classes and groups do"
+            said += f"; {count(more)} {others} worse than the rest"
     elif first.loses_overall:
         said = f"Overall {overall}{where}; no class or group is shown to lose more than the rest"
     elif verdict.loses:
@@ -526,58 +524,27 @@ def _said(standings: Sequence[Standing], n_variants: int) -> str:
     elif n_variants > 1:
         said = f"No loss is shown in any of {count(n_variants)} variants"
     else:
-        known = change is not None and not missing(change.shift)
         said = f"No loss is shown{where}" + (f": overall {overall}" if known else "")
-    return f"{said}{_variants(standings, n_variants) if n_variants > 1 else _ruled_out(first)}."
 
-
-def _pays(verdict: ScopeFinding, where: str, n_variants: int) -> str:
-    """Who loses most, or does worse than the rest where no loss of its own is shown."""
-    most, change = verdict.most, verdict.overall
-    if most is not None:
-        size = points_interval(most.shift, most.low, most.high)
-        said = f"{_begun(most)} loses most: {size}{where}"
-        if change is not None and not missing(change.shift):
-            said += f", against {points(change.shift).removesuffix(' points')} overall"
-    else:
-        first = verdict.pays_more[0]
-        said = f"{_begun(first)} does worse than the rest, by {by_how_much(first)}{where}"
-        said += "; a loss of its own is not shown"
-    more = len(verdict.pays_more) - 1
-    if more > 0 and n_variants == 1:
-        others = "other class or group does" if more == 1 else "other classes and groups do"
-        said += f"; {count(more)} {others} worse than the rest"
-    return said
-
-
-def _begun(change: Change) -> str:
-    """A name at the beginning of a sentence."""
-    name = named(change, NAME)
-    return f"C{name[1:]}" if change.kind == "class" else name
-
-
-def _ruled_out(standing: Standing) -> str:
-    found = standing.finding.ruled_out
-    if found is None or standing.verdict.scope == "method":
-        return ""
-    said = f"; a loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
-    left = found.of - found.number
-    if not left or missing(found.largest):
-        return said
-    others = "which" if left == found.of else "the other one" if left == 1 else "the others"
-    return f"{said}, {others} may lose up to {size_in_points(found.largest)}"
-
-
-def _variants(standings: Sequence[Standing], n_variants: int) -> str:
-    """In how many variants somebody loses, loses more than the rest, or a loss is ruled out."""
-    losing = sum(1 for s in standings if s.loses_overall or s.verdict.loses)
-    paying = sum(1 for s in standings if s.verdict.pays_more)
-    said = ""
-    if losing:
-        said = f"; a loss is shown in {count(losing)} of {count(n_variants)} variants"
-        said += f", and in {count(paying)} somebody does worse than the rest" if paying else ""
-    elif paying:
-        said = f"; in {count(paying)} of {count(n_variants)} variants somebody does"
+    found = first.finding.ruled_out
+    if n_variants == 1:
+        if found is None or verdict.scope == "method":
+            return f"{said}."
+        said += f"; a loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+        left = found.of - found.number
+        if left and not missing(found.largest):
+            others = "the other one" if left == 1 else "the others"
+            others = "which" if left == found.of else others
+            said += f", {others} may lose up to {size_in_points(found.largest)}"
+        return f"{said}."
+    losing_in = sum(1 for s in standings if s.loses_overall or s.verdict.loses)
+    paying_in = sum(1 for s in standings if s.verdict.pays_more)
+    if losing_in:
+        said += f"; a loss is shown in {count(losing_in)} of {count(n_variants)} variants"
+        if paying_in:
+            said += f", and in {count(paying_in)} somebody does worse than the rest"
+    elif paying_in:
+        said += f"; in {count(paying_in)} of {count(n_variants)} variants somebody does"
     certain = [s.finding.ruled_out for s in standings if s.verdict.scope == "model"]
     every = [found for found in certain if found is not None and found.number == found.of]
     if every:
@@ -585,4 +552,10 @@ def _variants(standings: Sequence[Standing], n_variants: int) -> str:
             f"; in {count(len(every))} a loss beyond {100 * every[0].margin:g} points is ruled out "
             "for every class and group"
         )
-    return said
+    return f"{said}."
+
+
+def _begun(change: Change) -> str:
+    """A name at the beginning of a sentence."""
+    name = named(change, NAME)
+    return f"C{name[1:]}" if change.kind == "class" else name

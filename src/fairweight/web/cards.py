@@ -73,6 +73,11 @@ class Given:
     annotator: str
     time: str
 
+    @classmethod
+    def of(cls, row: Annotation) -> Given:
+        """What a row of annotations says."""
+        return cls(row.verdict, row.label, row.note, row.annotator, row.time)
+
 
 @dataclass(frozen=True)
 class ExampleCard:
@@ -190,10 +195,7 @@ def cards(
             card,
             link=of_item(item.key, "example", id=card.id, task=card.task),
             image=of_item(item.key, "image", id=card.id, size=size) if pictured else None,
-            annotations=[
-                Given(row.verdict, row.label, row.note, row.annotator, row.time)
-                for row in told.get(card.id, ())
-            ],
+            annotations=[Given.of(row) for row in told.get(card.id, ())],
         )
         for card in examples(index, list(places), task, variants)
     ]

@@ -12,7 +12,7 @@ from fairweight.report.figures.forms import scatter
 from fairweight.report.figures.forms.encoding import Values, names, numbers, quantitative
 from fairweight.report.figures.forms.histogram import bar_panel, edges, histogram
 from fairweight.report.figures.forms.images import tilted
-from fairweight.report.figures.forms.text_table import TextCell, text_table
+from fairweight.report.figures.forms.tables import TextCell, text_table
 from fairweight.report.figures.inputs import (
     Row,
     explained,
@@ -100,34 +100,28 @@ def colored_by_property(result: AuditResult, name: str, task: Name) -> Drawn:
     values = points(found, kept)
     words = [in_words(p) for p in kept]
     n = count(len(values))
+    rows = []
+    for i, said in enumerate(words):  # points beside the histogram in the same colours
+        known = [v[f"p{i}"] for v in values if v[f"p{i}"] is not None]
+        scale = {"scheme": "viridis", "domain": [min(known), max(known)]}
+        color: Spec = {"title": said, "scale": scale}
+        many = quantitative("n", title="individuals")
+        more = {
+            "color": quantitative("middle", **color, legend=None),
+            "tooltip": [*numbers(".4g", low="from", high="to"), many],
+        }
+        bars = histogram(known, edges(known))
+        both = [
+            scatter.colored_before_after(values, f"p{i}", said, color),
+            bar_panel(bars, {"title": said}, many, (260, 220), more),
+        ]
+        rows.append({"hconcat": both, "resolve": {"scale": {"color": "shared"}}})
     return {
         "title": pair_title(result, name, _left_out(len(values), len(found)), cut),
         "description": alt(n=n, properties=", ".join(words)),
         "data": {"values": values},
-        "vconcat": [_colored_row(values, f"p{i}", said) for i, said in enumerate(words)],
+        "vconcat": rows,
         "resolve": {"scale": {"color": "independent"}},
-    }
-
-
-def _colored_row(values: Values, field: str, words: str) -> Spec:
-    """Individuals coloured by a property, beside its histogram in the same colours."""
-    known = [v[field] for v in values if v[field] is not None]
-    color: Spec = {
-        "title": words,
-        "scale": {"scheme": "viridis", "domain": [min(known), max(known)]},
-    }
-    many = quantitative("n", title="individuals")
-    more = {
-        "color": quantitative("middle", **color, legend=None),
-        "tooltip": [*numbers(".4g", low="from", high="to"), many],
-    }
-    bars = histogram(known, edges(known))
-    return {
-        "hconcat": [
-            scatter.colored_before_after(values, field, words, color),
-            bar_panel(bars, {"title": words}, many, (260, 220), more),
-        ],
-        "resolve": {"scale": {"color": "shared"}},
     }
 
 
@@ -142,7 +136,17 @@ def accuracy_by_tilt(result: AuditResult, name: str, task: Name) -> Drawn:
     across = [v["p0"] for v in values if v["p0"] is not None]
     if not across:
         return Absent(NO_PROPERTY)
-    lines = _lines(result, name, chosen, min(across), max(across))
+    lines: Values = []  # the ends of the fitted lines of every group and side
+    fits = optional(result, "individual_fits", name)
+    for row in [] if fits is None else records(fits[fits["property"] == chosen]):
+        side, slope, start = row["side"], real(row["slope"]), real(row["intercept"])
+        if missing(slope) or missing(start):
+            continue
+        group = EVERYONE if missing(row["group"]) else label(row["group"])
+        lines += [
+            {"side": side, "group": group, "p0": x, side: 100 * (start + slope * x)}
+            for x in (min(across), max(across))
+        ]
     scale = scatter.reach(values, *SIDES)
     words = in_words(chosen)
     facts = {"n": count(len(values)), "property": words, "lines": count(len(lines) // 2)}
@@ -156,24 +160,6 @@ def accuracy_by_tilt(result: AuditResult, name: str, task: Name) -> Drawn:
             for side, word in SIDES.items()
         ],
     }  # fmt: skip
-
-
-def _lines(result: AuditResult, name: str, chosen: str, low: float, high: float) -> Values:
-    """The ends of the fitted lines of every group and side."""
-    fits = optional(result, "individual_fits", name)
-    if fits is None:
-        return []
-    made = []
-    for row in records(fits[fits["property"] == chosen]):
-        slope, start = real(row["slope"]), real(row["intercept"])
-        if missing(slope) or missing(start):
-            continue
-        group = EVERYONE if missing(row["group"]) else label(row["group"])
-        made += [
-            {"side": row["side"], "group": group, "p0": x, row["side"]: 100 * (start + slope * x)}
-            for x in (low, high)
-        ]
-    return made
 
 
 # --- tilt ----------------------------------------------------------------------------------------
@@ -210,30 +196,6 @@ def tilt_by_group(result: AuditResult, name: str, task: Name) -> Drawn:
     n_groups = count(len(sizes))
     cut = "" if len(groups) == len(sizes) else f"; {count(limit)} of {n_groups} groups"
     words = [in_words(tilt) for tilt in own]
-    return {
-        "title": f"individuals in {said}{cut}",
-        "description": alt(tilts=" and ".join(words), n=count(len(values)), groups=n_groups),
-        "concat": [
-            _group_bars(values, f"p{i}", tilt, group, last=group == groups[-1])
-            for group in groups
-            for i, tilt in enumerate(words)
-        ],
-        "columns": len(own),
-    }
-
-
-def _group_bars(values: Values, field: str, words: str, group: str, *, last: bool) -> Spec:
-    """A histogram of one group in percent of its individuals."""
-    at = edges([v[field] for v in values if v[field] is not None])
-    own = [v[field] for v in values if v["group"] == group and v[field] is not None]
-    bars = [
-        bar | {"group": group, "share": 100 * bar["n"] / max(len(own), 1)}
-        for bar in histogram(own, at)
-    ]
-    x = {
-        "title": f"{words}, mean per individual" if last else None,
-        "axis": {"tickCount": 6, "labels": last},
-    }
     y = quantitative("share", title="% of the group")
     tooltip = [
         *names("group"),
@@ -242,7 +204,27 @@ def _group_bars(values: Values, field: str, words: str, group: str, *, last: boo
         *numbers(".1f", share="%"),
     ]
     more = {"color": scatter.group_colors(values), "tooltip": tooltip}
-    return bar_panel(bars, x, y, (280, 90), more, opacity=0.8)
+    panels = []
+    for group in groups:
+        last = group == groups[-1]
+        for i, tilt in enumerate(words):
+            known = [v for v in values if v[f"p{i}"] is not None]
+            here = [v[f"p{i}"] for v in known if v["group"] == group]
+            bars = [
+                bar | {"group": group, "share": 100 * bar["n"] / max(len(here), 1)}
+                for bar in histogram(here, edges([v[f"p{i}"] for v in known]))
+            ]
+            x = {
+                "title": f"{tilt}, mean per individual" if last else None,
+                "axis": {"tickCount": 6, "labels": last},
+            }
+            panels.append(bar_panel(bars, x, y, (280, 90), more, opacity=0.8))
+    return {
+        "title": f"individuals in {said}{cut}",
+        "description": alt(tilts=" and ".join(words), n=count(len(values)), groups=n_groups),
+        "concat": panels,
+        "columns": len(own),
+    }
 
 
 # --- fitted lines --------------------------------------------------------------------------------

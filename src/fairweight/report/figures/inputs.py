@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fairweight.auditing.metrics import metric
 from fairweight.auditing.result import Scope, at_task, records
 from fairweight.auditing.schema import (
     NOT_ESTIMABLE,
@@ -44,17 +45,13 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def pairs(
-    result: AuditResult, variant: str, metric: str, by: str, task: str | None = None
-) -> dict[str | None, Pair]:
-    """Rows of one metric by class or group (or overall, under None), each with its method's row."""
-    return pairs_of(result, (variant,), metric, by, task)[variant]
-
-
 def pairs_of(
     result: AuditResult, variants: Sequence[str], metric: str, by: str, task: str | None = None
 ) -> dict[str, dict[str | None, Pair]]:
-    """The same of several variants, read at once: reading each alone takes a report seconds."""
+    """Rows of one metric by class or group (or overall, under None), each with its method's row.
+
+    Of several variants, read at once: reading each alone takes a report seconds.
+    """
     found: dict[tuple[str, Scope], dict[str | None, Row]] = {}
     for scope in SCOPES:
         places = [result.places.get((variant, metric, by, scope), ()) for variant in variants]
@@ -113,8 +110,6 @@ def why_missing(row: Row) -> str:
     if status != Status(NOT_ESTIMABLE, UNDEFINED):
         told = status.reason if status.kind == NOT_ESTIMABLE else str(status)
         return "no value" if status.ok else told
-    from fairweight.auditing.metrics.registry import metric
-
     return metric(str(row["metric"])).undefined.split(";")[0].split(" (")[0]
 
 
@@ -197,29 +192,39 @@ class Level:
     method: str
 
 
+def variant_means(result: AuditResult, column: str) -> dict[str, float]:
+    """The mean over members of a column of the variants table, of every variant that has one."""
+    import pandas as pd
+
+    table = result.variants_table
+    if table is None or not {"variant", column} <= set(table.columns):
+        return {}
+    names, numbers = table["variant"].astype(str), pd.to_numeric(table[column], errors="coerce")
+    means = {v: real(numbers[names == v].mean()) for v in (result.baseline, *result.variants)}
+    return {variant: mean for variant, mean in means.items() if not missing(mean)}
+
+
 def sparsity_levels(result: AuditResult) -> dict[str, Level]:
     """The sparsity (mean over members) and method of every audited variant; none below two levels.
 
     A variant without a sparsity in the variants table is left out.
     """
-    import pandas as pd
-
     table = result.variants_table
-    if table is None or not {"variant", "sparsity"} <= set(table.columns):
+    means = variant_means(result, "sparsity")
+    if table is None or not means:
         return {}
     names = table["variant"].astype(str)
     method = next((c for c in _METHOD_COLUMNS if c in table.columns), None)
     found = {}
     for own in result.variants:
-        rows = table[names == own]
-        sparsity = real(pd.to_numeric(rows["sparsity"], errors="coerce").mean())
-        if missing(sparsity):
+        if own not in means:
             continue
+        rows = table[names == own]
         given = None if method is None else rows[method].iloc[0]
         line = "compressed" if missing(given) else str(given)
         teacher = rows["distillation"].iloc[0] if "distillation" in rows.columns else None
         # A method with a teacher is a line of its own.
-        found[own] = Level(sparsity, line if missing(teacher) else f"{line}, {teacher}")
+        found[own] = Level(means[own], line if missing(teacher) else f"{line}, {teacher}")
     return found if len({level.sparsity for level in found.values()}) > 1 else {}
 
 
@@ -292,17 +297,9 @@ def member_values(
 
 def by_level(result: AuditResult) -> dict[str, float | None]:
     """Every variant in the order of its sparsity; those without one come last, as given."""
-    import pandas as pd
-
-    table = result.variants_table
-    found: dict[str, float | None] = dict.fromkeys(result.variants)
-    if table is not None and {"variant", "sparsity"} <= set(table.columns):
-        names = table["variant"].astype(str)
-        for name in found:
-            own = pd.to_numeric(table.loc[names == name, "sparsity"], errors="coerce").mean()
-            found[name] = None if missing(real(own)) else float(own)
-    order = sorted(found, key=lambda name: (found[name] is None, found[name] or 0.0))
-    return {name: found[name] for name in order}
+    found = variant_means(result, "sparsity")
+    order = sorted(result.variants, key=lambda name: (name not in found, found.get(name, 0.0)))
+    return {name: found.get(name) for name in order}
 
 
 def treatments(result: AuditResult, levels: dict[str, Level]) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -75,8 +76,10 @@ def _made(site: Site, item: Item, votes: TaskVotes) -> Choices:
     tasks = tasks if len(tasks) > 1 else []
     classes = list(head.classes) if len(head.classes) <= MOST_CHOICES else []
     seeds = list(dict.fromkeys(seed for _, seed in head.members))
-    held = {int(bit) for variant in head.variants for bit in _bits(votes, variant)}
-    kinds = [kind for kind, bit in KINDS.items() if bit in held]
+    held = 0  # bits of the kinds of exemplars that some variant has
+    for variant in head.variants:
+        held |= int(np.bitwise_or.reduce(votes.side(variant).bits, initial=0))
+    kinds = [kind for kind, bit in KINDS.items() if held & bit]
     first = [
         Field("task", "task", tasks, head.name),
         Field("variant", "variant", list(head.variants), head.variants[0]),
@@ -94,37 +97,25 @@ def _made(site: Site, item: Item, votes: TaskVotes) -> Choices:
         Field("seed", "one member (seed)", seeds if len(seeds) > 1 else []),
         Field("not_of", "no exemplar of", list(head.variants) if len(head.variants) > 1 else []),
     ]
-    first, more = _without_nulls(first), _without_nulls(more)
+    groups = []
+    for name in head.groups:
+        levels = votes.groups[name].levels
+        few = levels[:] if len(levels) <= MOST_CHOICES else []
+        values = [MISSING if level is None else level for level in few]
+        groups.append(Field(f"group.{name}", name, values))
+    # Forms cannot send a null character; links can, and lead to such groups all the same.
+    first, more, groups = (
+        [replace(f, values=[v for v in f.values if "\0" not in v]) for f in fields]
+        for fields in (first, more, groups)
+    )
     kept = {"label", "positive", "prediction"}  # with too many classes they are typed
     return Choices(
         [field for field in first if field.values or field.name in kept],
         [field for field in more if field.values or field.name in kept],
-        _without_nulls(
-            [Field(f"group.{name}", name, _levels(votes, name)) for name in head.groups]
-        ),
+        groups,
         list(ORDERS),
         classes,
     )
-
-
-def _without_nulls(fields: list[Field]) -> list[Field]:
-    """Forms cannot send a null character; links can, and lead to such groups all the same."""
-    return [replace(f, values=[v for v in f.values if "\0" not in v]) for f in fields]
-
-
-def _bits(votes: TaskVotes, variant: str) -> list[int]:
-    """The kinds of exemplars that a variant has at all."""
-    import numpy as np
-
-    joined = int(np.bitwise_or.reduce(votes.side(variant).bits, initial=0))
-    return [bit for bit in KINDS.values() if joined & bit]
-
-
-def _levels(votes: TaskVotes, column: str) -> list[str]:
-    levels = votes.groups[column].levels
-    if len(levels) > MOST_CHOICES:
-        return []
-    return [MISSING if level is None else level for level in levels[:MOST_CHOICES]]
 
 
 # What an address of the gallery asks for: filters, an order, a page.
@@ -210,12 +201,13 @@ class Chip:
     without: str
 
 
-def chips(asked: GalleryQuery, address: Any) -> list[Chip]:
-    """The active filters; `address` makes an address of a query."""
-    return [
-        Chip(name.removeprefix(GROUP), value, address(asked.query(**{name: None, "offset": None})))
-        for name, value in to_query(asked.filters).items()
-    ]
+def chips(item: Item, asked: GalleryQuery, page: str) -> list[Chip]:
+    """The active filters of a page."""
+    made = []
+    for name, value in to_query(asked.filters).items():
+        without = of_item(item.key, page, **asked.query(**{name: None, "offset": None}))
+        made.append(Chip(name.removeprefix(GROUP), value, without))
+    return made
 
 
 @dataclass(frozen=True)
@@ -271,7 +263,7 @@ def examples(site: OfSite, item: OfItem, asked: OfAsked) -> ExamplesPage:
         offset=asked.offset,
         limit=asked.limit,
         order=asked.order,
-        chips=chips(asked, lambda query: of_item(item.key, "examples", **query)),
+        chips=chips(item, asked, "examples"),
         choices=choices(site, item, asked.filters.task),
         walk=walk(item, asked, chosen.total, "examples"),
         cards=cards(site, item, asked.filters.task, chosen.places.tolist(), [variant]),
@@ -290,17 +282,16 @@ def verdicts(
 
 def walk(item: Item, asked: GalleryQuery, total: int, page: str) -> Walk:
     """Where the pages beside this one are."""
-
-    def address(**changes: Any) -> str:
-        return of_item(item.key, page, **asked.query(**changes))
-
-    before = max(asked.offset - asked.limit, 0)
     after = asked.offset + asked.limit
-    return Walk(
-        address(offset=before or None) if asked.offset else None,
-        address(offset=after) if after < total else None,
-        address(order="random", random_state=asked.random_state + 1, offset=None),
+    before, beyond, again = (
+        of_item(item.key, page, **asked.query(**changes))
+        for changes in (
+            {"offset": max(asked.offset - asked.limit, 0) or None},
+            {"offset": after},
+            {"order": "random", "random_state": asked.random_state + 1, "offset": None},
+        )
     )
+    return Walk(before if asked.offset else None, beyond if after < total else None, again)
 
 
 router = APIRouter(tags=["examples"])
@@ -402,7 +393,7 @@ def pairs(site: OfSite, item: OfItem, asked: OfAsked) -> PairsPage:
         total=found.total,
         offset=asked.offset,
         limit=asked.limit,
-        chips=chips(asked, lambda query: of_item(item.key, "pairs", **query)),
+        chips=chips(item, asked, "pairs"),
         choices=choices(site, item, asked.filters.task),
         walk=walk(item, asked, found.total, "pairs"),
         pairs=[

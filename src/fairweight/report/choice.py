@@ -15,7 +15,7 @@ from fairweight.auditing.choose.tables import as_result
 from fairweight.auditing.result import records
 from fairweight.auditing.table_files import plain_records, write_frames
 from fairweight.base.files import atomic_directory
-from fairweight.base.wording import NOTHING, missing, shown
+from fairweight.base.wording import NOTHING, counted, missing, shown
 from fairweight.report.figures import draw, export
 from fairweight.report.numbers import count, is_share, number, percent, value_of
 
@@ -70,7 +70,7 @@ def choice_sentences(choice: Choice) -> list[str]:
     among_whom = f"{count(len(choice.qualifying))} of {count(len(rows))} variants that meet every "
     among_whom += "requirement"
     if not asked.requirements:
-        among_whom = "1 variant" if len(rows) == 1 else f"{count(len(rows))} variants"
+        among_whom = counted(len(rows), "variant")
     aims = ", ".join(f"{AIMS[o.aim]} {o.name}" for o in asked.objectives)
     if choice.chosen is None:
         on = [row for row in rows if row["frontier"] == "frontier"]

@@ -15,7 +15,7 @@ from fairweight.base.wording import missing, shown
 from fairweight.report.figures import Figure, Spec, draw, figures
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import count, number, p_value, percent, points
-from fairweight.report.sentences import begun
+from fairweight.report.sentences import capitalised
 from fairweight.report.view_tables import Cell, ShownTable, finite, frame_table, name_cell
 from fairweight.tables.annotations import COLUMNS, KEYS, VERDICTS, WITHOUT_LABEL
 from fairweight.tables.names import split_grouping
@@ -40,7 +40,7 @@ class DrawnFigure:
     more: bool
 
 
-def drawn(
+def draw_figure(
     result: AuditResult, figure: Figure, variant: str | None, anchor: str, specs: dict[str, Spec]
 ) -> DrawnFigure:
     """Draw one figure; its specification is added to those of the page."""
@@ -134,7 +134,7 @@ def explanation(
                 title = f"{shown(variant)} against {shown(result.baseline)}"
             anchor = f"examples-more-{which}" if more else f"examples-{which}"
             found = [
-                drawn(result, figure, variant, f"{anchor}-{figure.id.lower()}", specs)
+                draw_figure(result, figure, variant, f"{anchor}-{figure.id.lower()}", specs)
                 for figure in own
                 if figure.once == (variant is None)
             ]
@@ -158,7 +158,7 @@ def explanation(
         tables[anchor] = frame_table(title, frame, columns, file, first=LIMIT)
     return Explanation(
         {
-            "all models" if whose is None else shown(whose): [begun(s) for s in said]
+            "all models" if whose is None else shown(whose): [capitalised(s) for s in said]
             for whose, said in view.explained.items()
         },
         tuple(groups),

@@ -10,16 +10,16 @@ from fairweight.auditing.explain.slices import UNSEARCHED
 from fairweight.auditing.metrics import metric as registered
 from fairweight.auditing.result import records
 from fairweight.auditing.schema import Status
-from fairweight.base.wording import missing, real, shown, text
+from fairweight.base.wording import counted, missing, real, shown, text
 from fairweight.report.figures.inputs import (
     at_cut,
     correlation,
     cut_name,
     cuts,
-    in_words,
-    noted,
-    untold,
+    property_label,
+    status_note,
     usual_cut,
+    why_unknown,
 )
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
@@ -85,7 +85,9 @@ def similarity_sentences(result: AuditResult) -> Iterator[str]:
         reasons: dict[str, list[str]] = {}
         for row in rows:
             if missing(row["correlation"]):
-                reasons.setdefault(untold(row) or "cannot tell", []).append(shown(row["block"]))
+                reasons.setdefault(why_unknown(row) or "cannot tell", []).append(
+                    shown(row["block"])
+                )
         for reason, blocks in reasons.items():
             yield f"How {word} goes with the {distance} in {', '.join(blocks)}: {reason}."
     if frame["correlation"].notna().any():
@@ -154,7 +156,7 @@ def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str
         way = cuts(rows)[0]
         row = records(at_cut(rows, way))[0]
         if missing(row["n_exemplars"]):
-            yield f"exemplars{task}: {untold(row) or 'cannot tell'}."
+            yield f"exemplars{task}: {why_unknown(row) or 'cannot tell'}."
             continue
         said = (
             f"{count(row['n_exemplars'])} of {count(row['n_examples'])} examples "
@@ -162,7 +164,7 @@ def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str
         )
         floor, matched = real(row["floor"]), real(row.get("matched"))
         if missing(floor):
-            why = noted(row)
+            why = status_note(row)
             more = "" if why is None else f" ({shown(why)})"
             unknown = worded("how many retraining alone gives is not known", members)
             yield f"{said}; {unknown}{more}."
@@ -196,7 +198,9 @@ def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str
             kind_rows = records(at_cut(of_kind, way))
             words = "groups" if by == "group" else "classes"
             among = f"among exemplars ({cut_name(*way)}){task}"
-            known = [r for r in kind_rows if not missing(r["p_adjusted"]) and untold(r) is None]
+            known = [
+                r for r in kind_rows if not missing(r["p_adjusted"]) and why_unknown(r) is None
+            ]
             if not known:
                 reasons = [reason for r in kind_rows if (reason := Status.of(r["status"]).reason)]
                 because = f" ({shown(reasons[0])})" if reasons else ""
@@ -282,14 +286,15 @@ def _about_losses(
         scaled = row["kind"] == "per standard deviation"
         per = "per standard deviation" if scaled else "against the rest"
         ends = bracket(real(row["low"]), real(row["high"]), decimals=2)
+        name = shown(property_label(str(row["property"])), 80)
         yield (
-            f"{shown(in_words(str(row['property'])), 80)} is associated with being lost {more} "
+            f"{name} is associated with being lost {more} "
             "often among what the dense models got right: log odds "
             f"{signed(real(row['effect']), 2)} {ends} {per}, "
             f"{p_value(real(row['p_adjusted']))} corrected."
         )
     yield from _more(len(told), "example_properties")
-    rest = [shown(in_words(str(row["property"])), 80) for row in rows if row not in told]
+    rest = [shown(property_label(str(row["property"])), 80) for row in rows if row not in told]
     if rest:
         some = ", ".join(rest[:SOME]) + (" …" if len(rest) > SOME else "")
         yield f"no evidence of an association with being lost: {some}."
@@ -310,7 +315,7 @@ def _about_classes(result: AuditResult) -> Iterator[str]:
         if row is None:
             continue
         if missing(row["coefficient"]) or missing(row["low"]):
-            yield f"How class accuracy goes with {words}: {untold(row) or 'cannot tell'}."
+            yield f"How class accuracy goes with {words}: {why_unknown(row) or 'cannot tell'}."
             continue
         value = f"{number(real(row['coefficient']))}{_limits(row['low'], row['high'])}"
         if real(row["low"]) > 0 or real(row["high"]) < 0:
@@ -401,11 +406,11 @@ def _worse(changes: pd.DataFrame) -> str:
     rows = records(changes[changes["verdict"] == "worse"])
     parts = [row for row in rows if row["by"] in ("group", "class")]
     n = int(changes["by"].isin(["group", "class"]).sum())
-    comparisons = "comparison" if n == 1 else "comparisons"
+    comparisons = counted(n, "comparison")
     if not parts:
-        told = f"no group or class is shown to be worse in {count(n)} {comparisons}"
+        told = f"no group or class is shown to be worse in {comparisons}"
     else:
-        told = f"worse in {count(len(parts))} of {count(n)} {comparisons} by group and class, " + (
+        told = f"worse in {count(len(parts))} of {comparisons} by group and class, " + (
             _some(parts)
         )
     whole = [row for row in rows if row["by"] == "overall"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairweight.auditing.metrics import metric
 from fairweight.auditing.result import GATE_ALPHA
 from fairweight.auditing.table_files import plain_records
-from fairweight.base.wording import real, shown, text
+from fairweight.base.wording import counted, real, shown, text
 from fairweight.report.numbers import count, is_share, number, percent, shift_of, value_interval
 
 if TYPE_CHECKING:
@@ -50,10 +50,9 @@ def standing(verdict: Verdict, variant: str) -> str:
     ]
     equivalent = int(rows["equivalent"].sum())
     alike = f"; {count(equivalent)} equivalent" if equivalent else ""
-    ends = "endpoint" if len(rows) == 1 else "endpoints"
     return (
         f"{shown(variant)}: {verdict.variants[variant]} "
-        f"({count(len(rows))} {ends}: {', '.join(counts)}{alike})"
+        f"({counted(len(rows), 'endpoint')}: {', '.join(counts)}{alike})"
     )
 
 

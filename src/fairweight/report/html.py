@@ -27,7 +27,7 @@ from fairweight.errors import FairweightError
 from fairweight.report.examples import (
     GALLERY_SCRIPTS,
     DrawnFigure,
-    drawn,
+    draw_figure,
     explanation,
     gallery,
     resource,
@@ -179,7 +179,9 @@ def variant_parts(result: AuditResult, lead: View, specs: dict[str, Spec]) -> li
             for key, table in tables.items()
         )
         pictures = tuple(
-            drawn(result, figure, finding.variant, f"figure-{row.place}-{figure.id.lower()}", specs)
+            draw_figure(
+                result, figure, finding.variant, f"figure-{row.place}-{figure.id.lower()}", specs
+            )
             for figure in figures()
             if i < DRAWN and not figure.explains
         )

@@ -14,7 +14,7 @@ from fairweight.base.wording import shown
 from fairweight.report.finding import Blind, findings
 from fairweight.report.gate import endpoint_name, endpoints, interval
 from fairweight.report.numbers import count
-from fairweight.report.sentences import described, named, needed
+from fairweight.report.sentences import name_of, needed, shift_and_n
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
@@ -40,7 +40,7 @@ def to_junit(result: AuditResult) -> str:
             (b.kind, b.name, b.task): b for b in finding.blind
         }
         for change in finding.model.shifts:
-            name, said = f"{change.metric} of {named(change)}", described(change)
+            name, said = f"{change.metric} of {name_of(change)}", shift_and_n(change)
             blind = unseen.get(change.key)
             if change.high < 0:
                 cases.append(Case(name, "failure", f"loses {said}", "loss"))

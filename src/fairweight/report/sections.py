@@ -25,7 +25,7 @@ from fairweight.report.sentences import (
     QUESTIONS,
     SIDES,
     Topic,
-    begun,
+    capitalised,
     of_variant,
     reading,
     sentences,
@@ -202,7 +202,7 @@ def answers(result: AuditResult, view: View, verdict: Verdict | None) -> tuple[A
     )  # fmt: skip
     if view.explained:
         every = [
-            begun(line) if whose is None else of_variant(whose, line, len(view.findings))
+            capitalised(line) if whose is None else of_variant(whose, line, len(view.findings))
             for whose in (None, *(section.variant for section in view.ranking))
             for line in view.explained.get(whose, ())
         ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fairweight.auditing.result import Scope
-from fairweight.base.wording import missing, shown
+from fairweight.base.wording import counted, missing, shown
 from fairweight.report.finding import (
     Blind,
     Change,
@@ -120,11 +120,11 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
     for verdict in finding.verdicts:
         own: dict[Topic, list[str]] = {
             "accuracy": [accuracy(verdict.overall)],
-            "most": [f"{named(c)}: {described(c)}." for c in (verdict.most,) if c is not None],
+            "most": [f"{name_of(c)}: {shift_and_n(c)}." for c in (verdict.most,) if c is not None],
             "pays more": pays_more(verdict, limit),
             "loses": loses(verdict, limit),
             "columns": columns(verdict),
-            "gains": [_listed([f"{named(c)} {described(c)}" for c in verdict.gains], limit)]
+            "gains": [_listed([f"{name_of(c)} {shift_and_n(c)}" for c in verdict.gains], limit)]
             if verdict.gains
             else [],
         }
@@ -141,16 +141,12 @@ def pair(finding: Finding) -> str:
     """What was compared with what, on how many examples."""
     variant, baseline = shown(finding.variant), shown(finding.baseline)
     if finding.members.population:
-        variant += f" ({_members(finding.members.compressed)})"
+        variant += f" ({counted(finding.members.compressed, 'member')})"
         baseline += f" ({count(finding.members.baseline)})"
     return (
         f"{variant} against {baseline} on "
         f"{count(finding.n_examples)} examples, {count(finding.n_classes)} classes."
     )
-
-
-def _members(number: int) -> str:
-    return f"{count(number)} member" + ("" if number == 1 else "s")
 
 
 def accuracy(change: Change | None) -> str:
@@ -206,7 +202,7 @@ def columns(verdict: ScopeFinding) -> list[str]:
             # Nobody in the column loses more than the rest: who then makes the difference?
             first = next((payer for payer in apart if payer.shift > 0), apart[0])
             did = "did better" if first.shift > 0 else "gained less"
-            said += f": {named(first)} {did} than the rest, by {size_in_points(first.shift)}"
+            said += f": {name_of(first)} {did} than the rest, by {size_in_points(first.shift)}"
         if not missing(column.within_p):
             within = p_value(column.within_p)
             if column.within_p <= verdict.alpha:
@@ -218,11 +214,11 @@ def columns(verdict: ScopeFinding) -> list[str]:
     return lines
 
 
-def named(item: Change | Blind | Open, limit: int = 80) -> str:
+def name_of(item: Change | Blind | Open, limit: int = 80) -> str:
     """The name of a class or group in a sentence.
 
     >>> from fairweight.report.finding import Blind
-    >>> named(Blind("class", "7", "digit", 40, 0.1, 0.02, 900.0))
+    >>> name_of(Blind("class", "7", "digit", 40, 0.1, 0.02, 900.0))
     'class 7 (digit)'
     """
     name = shown(item.name, limit)
@@ -230,7 +226,7 @@ def named(item: Change | Blind | Open, limit: int = 80) -> str:
     return body + (f" ({shown(item.task)})" if item.task is not None else "")
 
 
-def described(change: Change) -> str:
+def shift_and_n(change: Change) -> str:
     """The shift, its interval and the number of examples."""
     return f"{points_interval(change.shift, change.low, change.high)}, {count(change.n)} examples"
 
@@ -261,7 +257,7 @@ def loses(verdict: ScopeFinding, limit: int = 5) -> list[str]:
             "points."
         ]
     rest = [payer for payer in losing if payer != verdict.most]
-    lines = [f"{named(payer)}: {described(payer)}." for payer in rest[:limit]]
+    lines = [f"{name_of(payer)}: {shift_and_n(payer)}." for payer in rest[:limit]]
     return lines + _and_more(len(rest), limit)
 
 
@@ -271,7 +267,7 @@ def pays_more(verdict: ScopeFinding, limit: int = 5) -> list[str]:
         return ["No class or group is shown to lose more than the rest."]
     losing = {payer.key for payer in verdict.loses}
     lines = [
-        f"{named(payer)}: by {by_how_much(payer)}, {p_value(payer.p)}"
+        f"{name_of(payer)}: by {by_how_much(payer)}, {p_value(payer.p)}"
         + ("." if payer.key in losing else "; a loss of its own is not shown.")
         for payer in verdict.pays_more[:limit]
     ]
@@ -294,7 +290,7 @@ def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
     if not found.open:
         return [f"{said}."]
     names = ", ".join(
-        named(o) + ("" if missing(o.largest) else f" (up to {size_in_points(o.largest)})")
+        name_of(o) + ("" if missing(o.largest) else f" (up to {size_in_points(o.largest)})")
         for o in found.open[:limit]
     )
     left = len(found.open) - limit
@@ -322,7 +318,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     overall = finding.model.overall
     known = [p for p in finding.model.shifts if not missing(p.noise_floor)]
     if not known and (overall is None or missing(overall.noise_floor)):
-        given = _members(members.baseline)
+        given = counted(members.baseline, "member")
         return [
             f"{worded('What retraining alone moves is not known', members.kind)}: {given} of the "
             f"baseline; {FLOOR_MEMBERS} are needed."
@@ -332,10 +328,10 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
         size = min(members.baseline // 2, members.compressed)
         lines.append(
             f"{worded('Retraining the dense model', members.kind)} moves accuracy by "
-            f"{_moved(overall)}, {_members(size)} against {count(size)}."
+            f"{_moved(overall)}, {counted(size, 'member')} against {count(size)}."
         )
     losing = {change.key for verdict in finding.verdicts for change in verdict.loses}
-    told = [f"{named(c)} by {_moved(c)}" for c in known if c.key in losing]
+    told = [f"{name_of(c)} by {_moved(c)}" for c in known if c.key in losing]
     if told:
         words = worded("Of those who lose, retraining moves", members.kind)
         lines.append(f"{words} {_listed(told, limit)}")
@@ -370,7 +366,7 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
         lines.append(
             f"Too few examples to find a {reference:g}-point loss reliably: "
             + _listed(
-                [f"{named(b)} ({count(b.n)} examples{needed(b)})" for b in finding.blind], limit
+                [f"{name_of(b)} ({count(b.n)} examples{needed(b)})" for b in finding.blind], limit
             )
         )
     if finding.small:
@@ -423,10 +419,10 @@ def reading(finding: Finding) -> str:
     )
 
 
-def begun(sentence: str) -> str:
+def capitalised(sentence: str) -> str:
     """A sentence with a capital, unless it begins with a level: names stay as they are.
 
-    >>> begun("no slice found."), begun("sex=f differs.")
+    >>> capitalised("no slice found."), capitalised("sex=f differs.")
     ('No slice found.', 'sex=f differs.')
     """
     is_level = "=" in sentence.partition(" ")[0]
@@ -439,7 +435,7 @@ def of_variant(variant: str, sentence: str, n_variants: int) -> str:
     >>> of_variant("int8", "no slice found.", 2), of_variant("int8", "no slice found.", 1)
     ('int8: no slice found.', 'No slice found.')
     """
-    return begun(sentence) if n_variants == 1 else f"{shown(variant, NAME)}: {sentence}"
+    return capitalised(sentence) if n_variants == 1 else f"{shown(variant, NAME)}: {sentence}"
 
 
 # The finding in one sentence, over all variants.
@@ -481,9 +477,8 @@ def facts(result: AuditResult, found: Sequence[Finding]) -> str:
         parts.append(f"{count(len(result.tasks))} tasks")
     columns = [shown(name, 40) for name in result.groupings]
     parts.append("groups: " + ", ".join(columns) if columns else "no group column")
-    number = len(found)
     against = f"against {shown(result.baseline, NAME)}"
-    parts.append(f"{count(number)} variant{'' if number == 1 else 's'} {against}")
+    parts.append(f"{counted(len(found), 'variant')} {against}")
     sizes = {(f.members.baseline, f.members.compressed) for f in found if f.members.population}
     if len(sizes) == 1:
         dense, compressed = sizes.pop()
@@ -557,5 +552,5 @@ def _headline(standings: Sequence[Standing], n_variants: int) -> str:
 
 def _begun(change: Change) -> str:
     """A name at the beginning of a sentence."""
-    name = named(change, NAME)
+    name = name_of(change, NAME)
     return f"C{name[1:]}" if change.kind == "class" else name

@@ -32,7 +32,7 @@ from fairweight.report.sentences import (
     cannot_tell,
     facts,
     headline,
-    named,
+    name_of,
     of_variant,
     reading,
 )
@@ -202,7 +202,7 @@ def payer_row(
     else:
         excess = f"no, less by {interval(extra).replace('+', '')}"
     return PayerRow(
-        who=named(change, NAME),
+        who=name_of(change, NAME),
         variant=shown(standing.finding.variant, NAME),
         n=count(change.n),
         before_after=_before_after(change),
@@ -210,11 +210,11 @@ def payer_row(
         mark=mark(scale, change, standing.overall),
         excess=excess,
         method=beyond,
-        floor=_bare(change),
+        floor=_floor_in_points(change),
     )
 
 
-def _bare(change: Change) -> str:
+def _floor_in_points(change: Change) -> str:
     """What retraining alone moves, where the heading names the unit."""
     floor = change.noise_floor
     return NOTHING if missing(floor) else size_in_points(floor).removesuffix(" points")
@@ -263,7 +263,7 @@ class SummaryRow:
     unseen: Cell
 
 
-def _of(some: int, every: int) -> Cell:
+def _share_cell(some: int, every: int) -> Cell:
     """So many of so many; a dash where there are none at all."""
     return Cell(f"{count(some)} of {count(every)}", some) if every else Cell(NOTHING)
 
@@ -326,7 +326,7 @@ def _unseen(found: Sequence[Finding]) -> Unseen | None:
         known = math.isfinite(worst.n_needed)
         rows.append(
             UnseenRow(
-                who=named(worst, NAME),
+                who=name_of(worst, NAME),
                 n=count(worst.n),
                 detectable=NOTHING if never else size_in_points(max(b.detectable for b in blinds)),
                 needed=f"about {count(round(worst.n_needed))}" if known else NOTHING,
@@ -468,10 +468,10 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
         if change is not None:
             accuracy = Cell(_before_after(change), finite(change.compressed))
             shift = Cell(interval(change), finite(change.shift))
-            floor = Cell(_bare(change), finite(change.noise_floor))
+            floor = Cell(_floor_in_points(change), finite(change.noise_floor))
         beyond = Cell(NOTHING)
         if method is not None:
-            beyond = _of(len(method.verdict.loses), len(method.verdict.shifts))
+            beyond = _share_cell(len(method.verdict.loses), len(method.verdict.shifts))
         summary.append(
             SummaryRow(
                 place=standing.place,
@@ -479,14 +479,18 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
                 accuracy=accuracy,
                 shift=shift,
                 floor=floor,
-                most=Cell("nobody shown") if most is None else Cell(named(most, NAME), most.shift),
+                most=Cell("nobody shown")
+                if most is None
+                else Cell(name_of(most, NAME), most.shift),
                 size="" if most is None else interval(most),
                 mark=None if drawn is None else mark(scale, drawn, standing.overall),
-                loses=_of(len(verdict.loses), len(verdict.shifts)),
+                loses=_share_cell(len(verdict.loses), len(verdict.shifts)),
                 method_loses=beyond,
-                pays_more=_of(len(verdict.pays_more), len(verdict.excesses)),
-                ruled_out=Cell(NOTHING) if certain is None else _of(certain.number, certain.of),
-                unseen=_of(len(finding.blind), finding.n_watched),
+                pays_more=_share_cell(len(verdict.pays_more), len(verdict.excesses)),
+                ruled_out=Cell(NOTHING)
+                if certain is None
+                else _share_cell(certain.number, certain.of),
+                unseen=_share_cell(len(finding.blind), finding.n_watched),
             )
         )
 

@@ -188,7 +188,7 @@ def cards(
 ) -> list[ExampleCard]:
     """The same with links, images and annotations."""
     index = site.index(item)
-    told = said_of(site.annotated.current(item.key), index.task(task).head.name)
+    told = annotations_by_example(site.annotated.current(item.key), index.task(task).head.name)
     pictured = site.pictures(item).available
     return [
         replace(
@@ -201,7 +201,9 @@ def cards(
     ]
 
 
-def said_of(rows: Iterable[Annotation], task: str | None) -> dict[str, list[Annotation]]:
+def annotations_by_example(
+    rows: Iterable[Annotation], task: str | None
+) -> dict[str, list[Annotation]]:
     """Example → what people said of it in this task."""
     found: dict[str, list[Annotation]] = {}
     for row in rows:

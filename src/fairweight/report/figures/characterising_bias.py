@@ -30,15 +30,15 @@ from fairweight.report.figures.inputs import (
     by_level,
     cut_name,
     cuts,
-    explained,
-    left_blank,
-    noted,
-    optional,
+    explanation_table,
+    missing_note,
+    optional_table,
     pairs_of,
     percent_interval,
-    untold,
+    status_note,
     usual_cut,
     why_missing,
+    why_unknown,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
@@ -114,7 +114,7 @@ def shares(result: AuditResult, name: str, task: Name) -> Drawn:
 @figure("HK-F2")
 def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 30
-    found = explained(result, "enrichment", name, task)
+    found = explanation_table(result, "enrichment", name, task)
     groups = found[found["by"] == "group"]
     if groups.empty:
         return Absent("there are no groups among the exemplars")
@@ -126,7 +126,7 @@ def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
               "retraining_high")  # fmt: skip
     values = []
     for text, row in zip(labels([row["group"] for row in kept]), kept, strict=True):
-        p, why = real(row["p_adjusted"]), untold(row)
+        p, why = real(row["p_adjusted"]), why_unknown(row)
         values.append(
             {
                 "group": text,
@@ -158,7 +158,7 @@ def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
             name,
             f"exemplars: {cut_name(*cut)}",
             selection(len(kept), len(rows), "groups", "the odds farthest from 1"),
-            *dict.fromkeys(noted(row) or "" for row in kept if _has_odds(row)),
+            *dict.fromkeys(status_note(row) or "" for row in kept if _has_odds(row)),
         ),
         "description": alt(n=count(len(kept)), beyond=beyond),
         "data": {"values": values},
@@ -186,7 +186,7 @@ def _distance(row: Row) -> float:
 @figure("HK-F3")
 def exemplar_pairs(result: AuditResult, name: str, task: Name) -> Drawn:
     limit, across = 12, 2  # pairs in all, and beside each other
-    found = explained(result, "exemplar_images", name, task)
+    found = explanation_table(result, "exemplar_images", name, task)
     # The first exemplar of a class with its first other example, and so on, classes in turn.
     by_class: dict[str, dict[str, list[Row]]] = {}
     for row in records(found):
@@ -230,13 +230,13 @@ def _parts(frame: pd.DataFrame, ways: list[Cut], others: str, every: str) -> lis
 
 @figure("HK-F4")
 def accuracy_by_cut(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "exemplar_accuracy", name, task)
+    found = explanation_table(result, "exemplar_accuracy", name, task)
     ways = cuts(found)
     values: list[Row] = []
     for text, row in _parts(found, ways, f"no exemplars ({ways[0][0]})", EVERYONE):
         if missing(row["n"]):
             continue
-        few = "" if untold(row) is None else "; cannot tell"
+        few = "" if why_unknown(row) is None else "; cannot tell"
         for side, model in (("baseline", result.baseline), ("compressed", name)):
             own = value(row[side], 100)
             values.append(
@@ -250,7 +250,7 @@ def accuracy_by_cut(result: AuditResult, name: str, task: Name) -> Drawn:
                     "retrained": value(real(row.get("floor")), 100) if side == "baseline" else None,
                     "floor_low": None,
                     "n": value(row["n"]),
-                    "why": (untold(row) or "no examples") if own is None else None,
+                    "why": (why_unknown(row) or "no examples") if own is None else None,
                 }
             )
     if all(v["value"] is None for v in values):
@@ -267,7 +267,7 @@ def accuracy_by_cut(result: AuditResult, name: str, task: Name) -> Drawn:
     again = {"y": form.place["y"], "x": quantitative("retrained", **form.along)}
     tick = layer("tick", again, where="isValid(datum.retrained)", thickness=2, color=GREY, size=24)
     return {
-        "title": pair_title(result, name, left_blank(values)),
+        "title": pair_title(result, name, missing_note(values)),
         "description": alt(n=count(len(values) // 2 - 2)),
         "width": 420,
         "height": {"step": 14},
@@ -278,11 +278,11 @@ def accuracy_by_cut(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("HK-T1")
 def counts_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "exemplar_counts", None, task)
+    found = explanation_table(result, "exemplar_counts", None, task)
     ways = cuts(found)
     levels = by_level(result)
     order = [name for name in levels if name in set(found["variant"])]
-    measured = optional(result, "exemplar_accuracy", None, task)
+    measured = optional_table(result, "exemplar_accuracy", None, task)
     overall: dict[str, str] = {}
     if measured is not None:
         every = measured[measured["part"] == "all"].drop_duplicates("variant")
@@ -299,7 +299,7 @@ def counts_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
             cells.append(TextCell(text, "accuracy, %", overall[name]))
         for way in ways:
             for row in records(at_cut(own, way))[:1]:
-                column, why = cut_name(*way), noted(row)
+                column, why = cut_name(*way), status_note(row)
                 if missing(row["n_exemplars"]):
                     cells.append(TextCell(text, column, "×", why=why))
                     continue
@@ -334,7 +334,7 @@ def counts_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("HK-T2")
 def accuracy_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "exemplar_accuracy", None, task)
+    found = explanation_table(result, "exemplar_accuracy", None, task)
     ways = cuts(found)
     order = [name for name in by_level(result) if name in set(found["variant"])]
     cells: list[TextCell] = []
@@ -342,7 +342,7 @@ def accuracy_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
         rows = dict(_parts(found[found["variant"] == name], ways, "no exemplars", "all"))
         for side, word in (("baseline", "dense"), ("compressed", "compressed")):
             for column, row in rows.items():
-                why = untold(row)
+                why = why_unknown(row)
                 n = f"n = {count(row['n'])}"
                 head = f"{text}: {word}"
                 if missing(row[side]):

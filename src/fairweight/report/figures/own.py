@@ -13,7 +13,13 @@ from fairweight.report.figures.forms.histogram import IN, OUT, probability_bars
 from fairweight.report.figures.forms.intervals import cut_domain, scope_rows, shift_rows
 from fairweight.report.figures.forms.lines import band_panel, reliability_panel
 from fairweight.report.figures.forms.tables import change_map
-from fairweight.report.figures.inputs import SCOPES, Row, explained, optional, shift_values
+from fairweight.report.figures.inputs import (
+    SCOPES,
+    Row,
+    explanation_table,
+    optional_table,
+    shift_values,
+)
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
     BLUE,
@@ -280,7 +286,7 @@ def selection_probabilities(result: AuditResult, name: str, task: Name) -> Drawn
         ("p_best", "bootstrap_best", "probability of being the best, %"),
         ("p_frontier", "bootstrap_frontier", "probability of being on the frontier, %"),
     )
-    found = explained(result, "choice")
+    found = explanation_table(result, "choice")
     rows = [row for row in records(found) if row["qualifies"]]
     if len(rows) < 2:
         return Absent("fewer than two variants qualify")
@@ -324,8 +330,8 @@ CURVES = ("accuracy", "worst_group_shift", "bias_amplification")
 @figure("FW-4")
 def curves(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 12
-    cascade = optional(result, "cascade_curve", name, task)
-    overrides = optional(result, "override_curves", name, task)
+    cascade = optional_table(result, "cascade_curve", name, task)
+    overrides = optional_table(result, "override_curves", name, task)
     if cascade is None and overrides is None:
         return Absent("neither a cascade nor overrides were tried")
     legend = {"symbolOpacity": 1}

@@ -18,14 +18,14 @@ from fairweight.report.figures.forms.tables import TextCell, share_map, text_tab
 from fairweight.report.figures.inputs import (
     NO_LEVELS,
     Row,
-    explained,
+    explanation_table,
     member_values,
     pairs_of,
     point,
     sparsity_levels,
     technique_levels,
     treatments,
-    untold,
+    why_unknown,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
@@ -223,8 +223,8 @@ def class_sizes(result: AuditResult, name: str, task: Name) -> Drawn:
 
 def _choice(result: AuditResult, least: int) -> tuple[list[Axis], list[Row]]:
     """Variants with their values of at least so many objectives, which are the axes."""
-    found = explained(result, "choice_values")
-    ranked = explained(result, "choice")
+    found = explanation_table(result, "choice_values")
+    ranked = explanation_table(result, "choice")
     rows = [row for row in records(found) if not missing(row["aim"])]
     terms = {str(row["term"]): row for row in rows}
     if len(terms) < least:
@@ -315,7 +315,7 @@ OTHERS = {
 @figure("PA-T2")
 def coefficients(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 80
-    found = explained(result, "class_coefficients", None, task)
+    found = explanation_table(result, "class_coefficients", None, task)
     rows = {(str(row["fit"]), str(row["term"])): row for row in records(found)}
     terms = list(dict.fromkeys(term for _, term in rows))
     kept = terms[:limit]
@@ -363,7 +363,7 @@ def coefficients(result: AuditResult, name: str, task: Name) -> Drawn:
 
 
 def _coefficient(heading: str, column: str, row: Row, strong: bool) -> TextCell:
-    why = untold(row)
+    why = why_unknown(row)
     if missing(row["coefficient"]):
         return TextCell(heading, column, "×", why=why)
     said = number(real(row["coefficient"]))
@@ -378,8 +378,8 @@ MEASURED = "measured accuracy of the class, %"
 
 def _fit(result: AuditResult) -> tuple[NDArray[np.float64], ...]:
     """Measured and predicted accuracy and the residual of every row, in percent and points."""
-    rows = explained(result, "class_rows")
-    fits = explained(result, "class_residuals")
+    rows = explanation_table(result, "class_rows")
+    fits = explanation_table(result, "class_residuals")
     place = fits["row"].to_numpy(dtype=int)
     target = 100 * rows["accuracy"].to_numpy(dtype=float)[place]
     predicted, residual = (100 * fits[c].to_numpy(dtype=float) for c in ("predicted", "residual"))

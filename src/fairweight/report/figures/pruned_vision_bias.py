@@ -17,10 +17,10 @@ from fairweight.report.figures.inputs import (
     by_level,
     cut_name,
     cuts,
-    explained,
-    untold,
+    explanation_table,
     variant_means,
     why_missing,
+    why_unknown,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
@@ -361,7 +361,7 @@ def backdoors(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("IO-F6")
 def override_curves(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "override_curves", None, task)
+    found = explanation_table(result, "override_curves", None, task)
     known = found[(found["metric"] == BIAS) & found["value"].notna()]
     if known.empty:
         return Absent("bias amplification is not estimable in any column")
@@ -458,7 +458,7 @@ def amplification_table(result: AuditResult, name: str, task: Name) -> Drawn:
         head, column = heads[key[0]], columns[key[1]]
         start, end = real(before.get(key, {}).get("value")), real(row["value"])
         if missing(start) or missing(end):
-            cells.append(TextCell(head, column, NOTHING, why=untold(row)))
+            cells.append(TextCell(head, column, NOTHING, why=why_unknown(row)))
             continue
         said = f"{signed(100 * start, 1)} → {signed(100 * end, 1)}"
         low, high = real(row["sim_low"]), real(row["sim_high"])

@@ -19,13 +19,13 @@ from fairweight.report.figures.inputs import (
     Pair,
     Row,
     direction,
-    left_blank,
-    measured,
     member_values,
+    missing_note,
     pairs_of,
     point,
-    retrained,
-    sizes,
+    retraining_band,
+    side_value,
+    size_note,
     sparsity_levels,
     why_missing,
 )
@@ -91,9 +91,9 @@ def _class_rates(
     values: list[Row] = []
     for text, c in zip(labels(kept), kept, strict=True):
         before = {"class": text, "model": label(result.baseline), **NO_BAND}
-        values.append(before | measured(found[c], "baseline"))
-        after = {"class": text, "model": label(name)} | retrained(found[c])
-        values.append(after | measured(found[c], "compressed"))
+        values.append(before | side_value(found[c], "baseline"))
+        after = {"class": text, "model": label(name)} | retraining_band(found[c])
+        values.append(after | side_value(found[c], "compressed"))
     higher = count(sum(found[c][0]["compressed"] > found[c][0]["baseline"] for c in kept))
     chosen = selection(len(kept), len(found), "classes")
     axis = "FPR, %" if metric == "fpr" else f"{words}, %"
@@ -101,7 +101,7 @@ def _class_rates(
     form = intervals.PairedRows("class", "model", models(result, name), axis, tooltip, zero=zero,
                       said={"type": "nominal"})  # fmt: skip
     return {
-        "title": pair_title(result, name, chosen, sizes(values, "class"), left_blank(values)),
+        "title": pair_title(result, name, chosen, size_note(values, "class"), missing_note(values)),
         "description": alt(n=count(len(kept)), higher=higher),
         "width": 420,
         "height": {"step": 12},
@@ -150,8 +150,8 @@ def class_gaps(result: AuditResult, name: str, task: Name) -> Drawn:
             for c in classes:
                 both = rows_of[v][c]
                 here = {"model": model, "class": label(c), "this": compressed and v == name}
-                here |= retrained(both) if compressed else NO_BAND
-                values.append(here | measured(both, "compressed" if compressed else "baseline"))
+                here |= retraining_band(both) if compressed else NO_BAND
+                values.append(here | side_value(both, "compressed" if compressed else "baseline"))
             one, other = (own["value"] for own in values[-2:])
             known = one is not None and other is not None
             gaps.append({"model": model, "gap": signed(one - other, 1) if known else NOTHING})
@@ -186,9 +186,9 @@ def class_gaps(result: AuditResult, name: str, task: Name) -> Drawn:
         "title": titled(
             f"{first} minus {second}",
             f"ring: {label(name)}",
-            sizes(drawn, "value"),
+            size_note(drawn, "value"),
             selection(len(kept), len(every), "variants"),
-            left_blank(drawn),
+            missing_note(drawn),
         ),
         "description": alt(first=first, second=second, n=count(len(kept))),
         "hconcat": panels,
@@ -310,12 +310,12 @@ def _group_rates(result: AuditResult, name: str, task: Name, form: intervals.Gro
             here = {"group": text, "size": size, "metric": form.metrics[metric][0]}
             if variant == name:  # the baseline as this variant is compared with it
                 before: Row = {**here, "model": order[0], "place": 0, "this": False, **NO_BAND}
-                values.append(before | measured(both, "baseline", form.scale))
+                values.append(before | side_value(both, "baseline", form.scale))
             if variant in variants:
                 place = 1 + variants.index(variant)
                 after = {**here, "model": order[place], "place": place, "this": variant == name}
-                after |= retrained(both, form.scale)
-                values.append(after | measured(both, "compressed", form.scale))
+                after |= retraining_band(both, form.scale)
+                values.append(after | side_value(both, "compressed", form.scale))
     return {
         "title": variants_title(
             result,
@@ -323,7 +323,7 @@ def _group_rates(result: AuditResult, name: str, task: Name, form: intervals.Gro
             f"ring: {label(name)}",
             selection(len(groups), len(table), "groups"),
             selection(len(variants), len(result.variants), "variants"),
-            left_blank(values),
+            missing_note(values),
         ),
         "description": alt(n=count(len(groups)), variants=count(len(variants))),
         **intervals.group_panels(values, form, order),
@@ -397,7 +397,7 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
             len(chosen),
             selection(len(classes), len(by_class), "classes"),
             selection(len(chosen), len(result.variants), "variants"),
-            left_blank(cells),
+            missing_note(cells),
         ),
         "description": alt(
             n=count(len(lines)),

@@ -27,16 +27,16 @@ from fairweight.report.figures.inputs import (
     by_level,
     correlation,
     direction,
-    explained,
+    explanation_table,
     member_values,
-    noted,
-    optional,
+    optional_table,
     pairs_of,
     percent_interval,
     point,
     sparsity_levels,
-    untold,
+    status_note,
     why_missing,
+    why_unknown,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
@@ -65,7 +65,7 @@ def shared_exemplars(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 5  # images in a row
     if len(result.variants) < 2:
         return Absent("there is one method")
-    found = explained(result, "exemplar_images", None, task)
+    found = explanation_table(result, "exemplar_images", None, task)
     rows = records(found.drop_duplicates(["part", "example_id", "variant"]))
     shared = {str(row["example_id"]): row for row in rows if row["part"] == "shared"}
     alone = [row for row in rows if row["part"] == "one-only" and row["variant"] == name]
@@ -123,7 +123,7 @@ def against_sparsity(result: AuditResult, name: str, task: Name) -> Drawn:
         title = f"{axis_of(metric)}, corrected" if corrected else axis_of(metric)
         panels.append(sparsity_panel(points, ticks, title, lines))
     # Shares of modal exemplars; beside what retraining gives, at the sizes that this is for.
-    found = optional(result, "exemplar_counts", None, task)
+    found = optional_table(result, "exemplar_counts", None, task)
     modal = [] if found is None else records(found[found["kind"] == "modal"])
     modal = [row for row in modal if row["variant"] in levels]
     matched = all(not missing(row["matched"]) for row in modal)
@@ -202,7 +202,7 @@ def class_error_changes(result: AuditResult, name: str, task: Name) -> Drawn:
 def bias_against_distance(result: AuditResult, name: str, task: Name) -> Drawn:
     from fairweight.auditing.explain.similarity import band, regress  # most audits need it not
 
-    found = explained(result, "similarity_points", None, task)
+    found = explanation_table(result, "similarity_points", None, task)
     known = found[found[["distance", "cev"]].notna().all(axis=1)]
     if known.empty:
         return Absent("no variant has both a distance and a CEV")
@@ -242,7 +242,7 @@ def bias_against_distance(result: AuditResult, name: str, task: Name) -> Drawn:
         if fit is None:
             said = "no line was fitted"
         elif missing(fit["correlation"]):
-            said = untold(fit) or "cannot tell"
+            said = why_unknown(fit) or "cannot tell"
         else:
             said = f"r {correlation(fit)}, {count(fit['n_variants'])} variants"
         form = DistancePanel(
@@ -339,7 +339,7 @@ def distances_and_bias(result: AuditResult, name: str, task: Name) -> Drawn:
     base, *rest = labels([result.baseline, *order])
     rows = dict(zip(order, rest, strict=True))
     cells: list[TextCell] = []
-    distances = optional(result, "similarity_points", None, task)
+    distances = optional_table(result, "similarity_points", None, task)
     if distances is not None:
         for (measure, block), own in distances.groupby(["measure", "block"], sort=False):
             column = label(f"{str(measure).upper()} {block}")
@@ -353,7 +353,7 @@ def distances_and_bias(result: AuditResult, name: str, task: Name) -> Drawn:
                         if missing(far)
                         else TextCell(head, column, f"{far:.3f}")
                     )
-    counts = optional(result, "exemplar_counts", None, task)
+    counts = optional_table(result, "exemplar_counts", None, task)
     for kind in ("unanimous", "modal"):
         every = [] if counts is None else records(counts[counts["kind"] == kind])
         for row in every:
@@ -367,7 +367,7 @@ def distances_and_bias(result: AuditResult, name: str, task: Name) -> Drawn:
             if known:
                 said += f"; {100 * matched:.2f} % ({100 * floor:.2f} %)"
             ink = WORSE if known and matched > high else NONE
-            cells.append(TextCell(rows[row["variant"]], kind, said, ink, why=noted(row)))
+            cells.append(TextCell(rows[row["variant"]], kind, said, ink, why=status_note(row)))
     # A comparison's own interval stands where a shift has its; of the accuracy the baseline's too.
     for metric in ("cev", "sde"):
         for name, both in pairs_of(result, order, metric, "overall", task).items():

@@ -57,7 +57,7 @@ class Offered:
     source: str
 
 
-def offered(key: str, variant: str | None, members: str) -> list[Offered]:
+def figure_links(key: str, variant: str | None, members: str) -> list[Offered]:
     """Figures of one variant; without one, those that show all variants together."""
     return [
         Offered(
@@ -151,7 +151,7 @@ def _variant_page(site: Site, item: Item, name: str) -> VariantPage:
         list(result.variants),
         section(item.key, finding, sections.section(finding)),
         tables,
-        offered(item.key, name, members),
+        figure_links(item.key, name, members),
         gallery,
     )
 
@@ -442,7 +442,7 @@ def _overview_page(site: Site, item: Item) -> OverviewPage:
         figures=[
             figure
             for name in (None, *result.variants[:1])
-            for figure in offered(item.key, name, made.members)
+            for figure in figure_links(item.key, name, made.members)
             if not figure.more
         ],
         notes=list(made.notes),

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from fairweight.errors import UnknownNameError
 from fairweight.tables.names import MISSING
-from fairweight.web.cards import LARGE, SMALL, ExampleCard, cards, said_of
+from fairweight.web.cards import LARGE, SMALL, ExampleCard, annotations_by_example, cards
 from fairweight.web.items import Item
 from fairweight.web.page import PROBLEMS, OfItem, OfSite, add_page
 from fairweight.web.rendering import of_item
@@ -28,7 +28,7 @@ from fairweight.web.votes.filters import (
     ORDERS,
     SIDES,
     Filters,
-    compressed,
+    compressed_side,
     from_query,
     select,
     to_query,
@@ -67,10 +67,10 @@ def choices(site: Site, item: Item, task: str | None) -> Choices:
     """The fields of one task."""
     votes = site.index(item).task(task)
     name = votes.head.name
-    return site.kept(item, ("choices", name), lambda: _made(site, item, votes))
+    return site.kept(item, ("choices", name), lambda: _choices_of(site, item, votes))
 
 
-def _made(site: Site, item: Item, votes: TaskVotes) -> Choices:
+def _choices_of(site: Site, item: Item, votes: TaskVotes) -> Choices:
     head = votes.head
     tasks = [name for name in site.index(item).task_names if name is not None]
     tasks = tasks if len(tasks) > 1 else []
@@ -152,7 +152,7 @@ def _one_of(name: str, text: str) -> Any:
     return Query(description=f"{text} One of {', '.join(CHOICES[name])}.")
 
 
-async def asked(
+async def gallery_query(
     request: Request,
     task: Annotated[str | None, Query(description="A task; the first by default.")] = None,
     variant: Annotated[
@@ -189,7 +189,7 @@ async def asked(
     return GalleryQuery(filters, order or ORDERS[0], random_state, offset, limit)
 
 
-OfAsked = Annotated[GalleryQuery, Depends(asked)]
+OfAsked = Annotated[GalleryQuery, Depends(gallery_query)]
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ class ExamplesPage:
 def examples(site: OfSite, item: OfItem, asked: OfAsked) -> ExamplesPage:
     """Examples with the votes of both sides. Groups are asked for as `group.COLUMN=LEVEL`."""
     votes = site.index(item).task(asked.filters.task)
-    variant = compressed(votes, asked.filters).variant
+    variant = compressed_side(votes, asked.filters).variant
     chosen = select(
         site.index(item),
         asked.filters,
@@ -276,7 +276,7 @@ def verdicts(
     """Example → verdicts, where the filters ask for them."""
     if asked.filters.annotated is None:
         return None
-    told = said_of(site.annotated.current(item.key), task)
+    told = annotations_by_example(site.annotated.current(item.key), task)
     return {name: [row.verdict for row in rows] for name, rows in told.items()}
 
 
@@ -372,7 +372,7 @@ def pairs(site: OfSite, item: OfItem, asked: OfAsked) -> PairsPage:
     """Pairs of exemplar and non-exemplar of one class, the furthest apart first."""
     index = site.index(item)
     votes = index.task(asked.filters.task)
-    variant = compressed(votes, asked.filters).variant
+    variant = compressed_side(votes, asked.filters).variant
     found = find_pairs(
         index,
         asked.filters,

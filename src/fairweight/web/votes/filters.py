@@ -148,7 +148,7 @@ def mask_of(votes: TaskVotes, filters: Filters) -> Mask:
     return _mask(votes, replace(filters, task=None, annotated=None))
 
 
-def compressed(votes: TaskVotes, filters: Filters) -> SideVotes:
+def compressed_side(votes: TaskVotes, filters: Filters) -> SideVotes:
     """The compressed variant that the filters look at."""
     if filters.variant is None:
         return votes.side(votes.head.variants[0])
@@ -173,7 +173,7 @@ def _mask(votes: TaskVotes, filters: Filters) -> Mask:
         mask &= group.codes == group.code(column, level)
     if filters.label is not None:
         mask &= votes.label == votes.class_code(filters.label)
-    side = compressed(votes, filters)
+    side = compressed_side(votes, filters)
     baseline = votes.side(votes.head.baseline)
     own = side if filters.side == "compressed" else baseline
     row = None if filters.seed is None else votes.member(own.variant, filters.seed)
@@ -212,7 +212,7 @@ def _mask(votes: TaskVotes, filters: Filters) -> Mask:
         bit = KINDS[filters.kind or DEFAULT_KIND]
         mask &= (side.bits & bit) != 0
         if filters.not_of is not None:
-            mask &= (compressed(votes, Filters(variant=filters.not_of)).bits & bit) == 0
+            mask &= (compressed_side(votes, Filters(variant=filters.not_of)).bits & bit) == 0
     mask.setflags(write=False)
     return mask
 
@@ -297,11 +297,11 @@ def select(
         mask = mask & (~annotated if wanted == "no" else annotated)
     ordered: Array | None = None  # as they are stored
     if order == "random":
-        ordered = _drawn(votes.n_examples, random_state)
+        ordered = _random_order(votes.n_examples, random_state)
     elif order == "distance":
-        ordered = compressed(votes, filters).distance_order
+        ordered = compressed_side(votes, filters).distance_order
     elif order == "uncertain":
-        side = compressed(votes, filters)
+        side = compressed_side(votes, filters)
         if filters.side == "baseline":
             side = votes.side(votes.head.baseline)
         ordered = side.uncertain_order
@@ -310,7 +310,7 @@ def select(
 
 
 @lru_cache(maxsize=8)
-def _drawn(n: int, random_state: int) -> Array:
+def _random_order(n: int, random_state: int) -> Array:
     if random_state < 0:
         raise InputError(f"random_state = {random_state} is below 0; give a number from 0.")
     return stream(random_state, "view").permutation(n).astype(np.uint32)
@@ -380,7 +380,7 @@ def pairs(
         annotated_ids=annotated_ids,
     )
     votes = index.task(filters.task)
-    side = compressed(votes, filters)
+    side = compressed_side(votes, filters)
     bit = KINDS[kind]
     found: list[tuple[int, int | None]] = []
     for place in chosen.places.tolist():

@@ -49,11 +49,11 @@ def individual_tooltip(**more: str) -> list[Spec]:
     ]  # fmt: skip
 
 
-def fitted(values: Values, x: str, y: str, by_group: bool = True) -> Values:
+def fitted_lines(values: Values, x: str, y: str, by_group: bool = True) -> Values:
     """The ends of the least-squares line of each group; none below three points.
 
     >>> row = {"group": "a", "x": 0.0, "y": 1.0}
-    >>> ends = fitted([row, row | {"x": 1.0, "y": 3.0}, row | {"x": 2.0, "y": 5.0}], "x", "y")
+    >>> ends = fitted_lines([row, row | {"x": 1.0, "y": 3.0}, row | {"x": 2.0, "y": 5.0}], "x", "y")
     >>> [(round(e["x"], 6), round(e["y"], 6)) for e in ends]
     [(0.0, 1.0), (2.0, 5.0)]
     """
@@ -138,7 +138,7 @@ def shift_panel(values: Values, field: str, words: str) -> Spec:
         **color,
         "tooltip": individual_tooltip(**{field: words}),
     }
-    line = fitted(values, field, "shift", by_group=False)
+    line = fitted_lines(values, field, "shift", by_group=False)
     return {
         "width": 220,
         "height": 200,

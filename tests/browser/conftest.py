@@ -37,7 +37,7 @@ def plain_report(report: Path) -> Path:
 def viewer(report: Path) -> Iterator[str]:
     """The address of a server that shows the same squares; its verdicts are beside the report."""
     from fairweight.report import html
-    from fairweight.web.application import create_app, listening, server
+    from fairweight.web.application import Server, create_app, listening
     from fairweight.web.items import find_items
     from fairweight.web.site import Settings
     from fairweight.web.votes.builder import indexed
@@ -52,7 +52,7 @@ def viewer(report: Path) -> Iterator[str]:
         port = listener.getsockname()[1]
         settings = Settings(port=port, token=TOKEN, annotations=folder / "annotations.sqlite")
         ready = threading.Event()
-        made = server(create_app([item], settings=settings), ready.set)
+        made = Server(create_app([item], settings=settings), ready.set)
         thread = threading.Thread(target=made.run, kwargs={"sockets": [listener]})
         thread.start()
         ready.wait(60)

@@ -151,7 +151,7 @@ def choose(
             progress("writing", 1, 1)
             save(found, out, o.shell_command(context), overwrite=overwrite)
     if not quiet:
-        from fairweight.report.terminal import show_choice
+        from fairweight.report.choice import show_choice
 
         console = Console(highlight=False)
         with reader_may_leave():

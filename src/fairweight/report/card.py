@@ -6,7 +6,7 @@ What an audit does not know (a licence, a use, the training) is left out rather 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.result import at_task, is_ok, records, select, variant_of
@@ -15,7 +15,7 @@ from fairweight.errors import InputError
 from fairweight.report.finding import ranked
 from fairweight.report.markdown import escaped, rows_of
 from fairweight.report.numbers import count, number
-from fairweight.report.view_model import View, payer_row, payers_table, view
+from fairweight.report.view_model import payer_row, payers_table, view
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -33,7 +33,11 @@ def metadata(
 ) -> dict[str, Any]:
     """What the hub reads of a card; what an audit does not know is left out."""
     row = variant_row(result, variant)
-    own = _relation(row)
+    method = str(row.get("method", ""))
+    own = None
+    if method and method != "none":
+        # The hub has no word for pruned models, which are derived all the same.
+        own = "quantized" if "int8" in method else "finetune"
     made: dict[str, Any] = {}
     if base_model is not None:
         made["base_model"] = base_model
@@ -43,15 +47,37 @@ def metadata(
     made["tags"] = ["fairweight", "model-compression", *tags]
     made["metrics"] = ["accuracy", "recall"]
     first = next((given["name"] for given in result.provenance.inputs if given.get("name")), None)
-    name = _name(row.get("dataset", first or "evaluation data"))
+    name = shown(row.get("dataset", first or "evaluation data"), LENGTH)
     # The lab's data are images; what others audit is not known.
     kind = "image-classification" if "dataset" in row else "other"
+    metrics = []
+    for metric, by in (("accuracy", "overall"), ("accuracy", "group"), ("recall", "class")):
+        rows = select(result, variant, metric, by)
+        rows = at_task(rows, result, None) if by == "overall" else rows
+        for row in records(rows[is_ok(rows) & rows["compressed"].notna()])[:MOST]:
+            given = {key: value for key, value in row.items() if not missing(value)}
+            places = [key for key in ("group", "class", "task") if key in given]
+            where: dict[str, Any] = {key: shown(given[key], LENGTH) for key in places}
+            of = ", ".join(where.values())
+            extra = {
+                key: round(float(given[key]), 6)
+                for key in ("baseline", "shift", "sim_low", "sim_high", "noise_floor")
+                if key in given
+            }
+            metrics.append(
+                {
+                    "type": metric,
+                    "value": round(float(row["compressed"]), 6),
+                    "name": f"{metric} ({of})" if of else metric,
+                    "args": where | {"n": int(row["n"])} | extra,
+                }
+            )
     results = {
         "task": {"type": kind},
         "dataset": {"name": name, "type": name},
-        "metrics": list(_metrics(result, variant)),
+        "metrics": metrics,
     }
-    made["model-index"] = [{"name": _name(variant), "results": [results]}]
+    made["model-index"] = [{"name": shown(variant, LENGTH), "results": [results]}]
     return made
 
 
@@ -62,43 +88,6 @@ def variant_row(result: AuditResult, variant: str) -> dict[str, Any]:
         return {}
     rows = records(table[table["variant"].astype(str) == variant])
     return {key: value for key, value in rows[0].items() if not missing(value)} if rows else {}
-
-
-def _relation(row: Mapping[str, Any]) -> str | None:
-    """Quantised ones are told; the hub has no word for pruned ones, which are derived all the same.
-
-    >>> [_relation({"method": m}) for m in ("int8-static", "gmp")], _relation({})
-    (['quantized', 'finetune'], None)
-    """
-    method = str(row.get("method", ""))
-    if not method or method == "none":
-        return None
-    return "quantized" if "int8" in method else "finetune"
-
-
-def _metrics(result: AuditResult, variant: str) -> Iterator[dict[str, Any]]:
-    for metric, by in (("accuracy", "overall"), ("accuracy", "group"), ("recall", "class")):
-        rows = select(result, variant, metric, by)
-        rows = at_task(rows, result, None) if by == "overall" else rows
-        for row in records(rows[is_ok(rows) & rows["compressed"].notna()])[:MOST]:
-            given = {key: value for key, value in row.items() if not missing(value)}
-            where = {key: _name(given[key]) for key in ("group", "class", "task") if key in given}
-            of = ", ".join(where.values())
-            extra = {
-                key: round(float(given[key]), 6)
-                for key in ("baseline", "shift", "sim_low", "sim_high", "noise_floor")
-                if key in given
-            }
-            yield {
-                "type": metric,
-                "value": round(float(row["compressed"]), 6),
-                "name": f"{metric} ({of})" if of else metric,
-                "args": {**where, "n": int(row["n"]), **extra},
-            }
-
-
-def _name(value: Any) -> str:
-    return shown(value, LENGTH)
 
 
 def to_yaml(value: Any, indent: int = 0) -> str:
@@ -128,7 +117,7 @@ _MEASURED = {
     "size_bytes": "size in bytes",
     "latency_ms": "latency in ms",
 }
-_TOLD = ("leak", "pays more", "ruled out", "columns", "cannot tell")  # what a card says of it
+_TOPICS = ("leak", "pays more", "ruled out", "columns", "cannot tell")  # what a card says
 
 
 def to_card(
@@ -162,53 +151,41 @@ def to_card(
     if base_model is not None and (not base_model.strip() or not base_model.isprintable()):
         raise InputError("base_model must be the id of a model on the hub; give OWNER/NAME.")
     made = view(result, [variant_of(result, variant)])
-    front = to_yaml(metadata(result, made.sections[0].variant, base_model, relation))
-    body = "\n".join(_body(result, made, base_model))
-    return f"---\n{front}---\n\n{body}\n"
-
-
-def _body(result: AuditResult, made: View, base_model: str | None) -> Iterator[str]:
     section = made.sections[0]
-    yield f"# {escaped(shown(section.variant))}"
-    yield ""
     origin = f", made from {escaped(base_model)}" if base_model is not None else ""
     baseline = escaped(shown(section.baseline))
-    yield f"A compressed model{origin}, compared with {baseline} on the same examples."
+    lines = [
+        f"# {escaped(shown(section.variant))}",
+        "",
+        f"A compressed model{origin}, compared with {baseline} on the same examples.",
+    ]
     row = variant_row(result, section.variant)
-    told = [f"{words}: {number(float(row[key]))}" for key, words in _MEASURED.items() if key in row]
-    if told:
-        yield ""
-        yield from (f"- {line}" for line in told)
-    yield ""
-    yield "## Bias, Risks, and Limitations"
-    yield ""
-    yield f"**{escaped(made.headline)}**"
-    if made.beyond is not None:
-        yield ""
-        yield escaped(made.beyond)
-    yield ""
-    told_of = [("", said) for said in section.said]
-    told_of += [(f"{side.title}: ", said) for side in section.sides for said in side.said]
-    for topic in _TOLD:
-        for whose, said in told_of:
-            yield from (f"- {escaped(whose + x)}" for x in said.lines if said.topic == topic)
-    yield ""
-    yield from (f"{escaped(line)}\n" for line in section.scope)
-    yield "## Evaluation"
-    yield ""
-    yield escaped(made.facts)
-    yield ""
-    yield from _table(made)
-    yield ""
-    yield f"Made with fairweight {escaped(result.provenance.version)}. {escaped(made.reading)}"
-
-
-def _table(made: View) -> Iterator[str]:
+    measured = {words: float(row[key]) for key, words in _MEASURED.items() if key in row}
+    lines += [""] if measured else []
+    lines += [f"- {words}: {number(value)}" for words, value in measured.items()]
+    lines += ["", "## Bias, Risks, and Limitations", "", f"**{escaped(made.headline)}**"]
+    lines += [] if made.beyond is None else ["", escaped(made.beyond)]
+    lines.append("")
+    sides = [("", section.said), *((f"{side.title}: ", side.said) for side in section.sides)]
+    lines += [
+        f"- {escaped(whose + line)}"
+        for topic in _TOPICS
+        for whose, said in sides
+        for one in said
+        if one.topic == topic
+        for line in one.lines
+    ]
+    lines += ["", *(f"{escaped(line)}\n" for line in section.scope)]
+    lines += ["## Evaluation", "", escaped(made.facts), ""]
     (standing,) = ranked(made.findings)
     shifts = standing.verdict.shifts
     floors = any(not missing(change.noise_floor) for change in shifts)
     rows = [payer_row(standing, change, made.scale) for change in shifts[:ROWS]]
-    yield from rows_of(payers_table(rows, made.members, variants=False, floors=floors))
+    lines += rows_of(payers_table(rows, made.members, variants=False, floors=floors))
     if len(shifts) > ROWS:
-        yield ""
-        yield f"… and {count(len(shifts) - ROWS)} more classes and groups with smaller shifts."
+        left = count(len(shifts) - ROWS)
+        lines += ["", f"… and {left} more classes and groups with smaller shifts."]
+    version = escaped(result.provenance.version)
+    lines += ["", f"Made with fairweight {version}. {escaped(made.reading)}"]
+    front = to_yaml(metadata(result, section.variant, base_model, relation))
+    return "\n".join([f"---\n{front}---\n", *lines, ""])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -15,14 +15,12 @@ from fairweight.base.wording import missing, shown
 from fairweight.report.figures import Figure, Spec, draw, figures
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import count, number, p_value, percent, points
-from fairweight.report.sentences import begun
+from fairweight.report.sentences import capitalised
 from fairweight.report.view_tables import Cell, ShownTable, finite, frame_table, name_cell
 from fairweight.tables.annotations import COLUMNS, KEYS, VERDICTS, WITHOUT_LABEL
 from fairweight.tables.names import split_grouping
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairweight.auditing.result import AuditResult
     from fairweight.report.view_model import View
 
@@ -42,7 +40,7 @@ class DrawnFigure:
     more: bool
 
 
-def drawn(
+def draw_figure(
     result: AuditResult, figure: Figure, variant: str | None, anchor: str, specs: dict[str, Spec]
 ) -> DrawnFigure:
     """Draw one figure; its specification is added to those of the page."""
@@ -91,6 +89,8 @@ TITLES = {
 _IMAGES = ("exemplar_images", "tilt_example")  # drawn, and too large for cells
 _SHARES = ("share", "accuracy", "baseline", "compressed", "uncertain", "floor", "matched")
 _SHIFTS = ("shift", "excess")
+# Numbers in another unit: the floor of a distance, shifts of metrics of every kind.
+_PLAIN = {("similarity_points", "floor"), ("attributes", "shift"), ("settings", "shift")}
 
 
 @dataclass(frozen=True)
@@ -125,76 +125,55 @@ def explanation(
     order = result.variants if variants is None else variants
     groups: list[FigureGroup] = []
     absent: dict[tuple[str, str | None], DrawnFigure] = {}
-    for anchor, title, wanted, variant in _plan(result, order):
-        found = [
-            drawn(result, figure, variant, f"{anchor}-{figure.id.lower()}", specs)
-            for figure in wanted
-        ]
-        absent |= {(f.id, f.reason): f for f in found if f.reason is not None}
-        kept = tuple(f for f in found if f.reason is None)
-        if kept:
-            opened = anchor == "examples-all" or (variant is not None and variant == order[0])
-            groups.append(FigureGroup(anchor, title, kept, opened and "-more-" not in anchor))
-    return Explanation(
-        {
-            "all models" if whose is None else shown(whose): [begun(s) for s in said]
-            for whose, said in view.explained.items()
-        },
-        tuple(groups),
-        tuple(absent.values()),
-        _tables(result),
-    )
-
-
-def _plan(
-    result: AuditResult, variants: Sequence[str]
-) -> Iterator[tuple[str, str, list[Figure], str | None]]:
-    """Groups of figures in their order: findings first, then what is folded away."""
-    for more in (False, True):
+    for more in (False, True):  # findings first, then what is folded away
         own = [figure for figure in figures() if figure.explains and figure.more == more]
-        prefix = "More figures: " if more else ""
-        word = "more-" if more else ""
-        once = [figure for figure in own if figure.once]
-        yield f"examples-{word}all", f"{prefix}all variants together", once, None
-        for variant in variants:
-            i = result.variants.index(variant) + 1
-            title = f"{prefix}{shown(variant)} against {shown(result.baseline)}"
-            each = [figure for figure in own if not figure.once]
-            yield f"examples-{word}{i}", title, each, variant
-
-
-def _tables(result: AuditResult) -> dict[str, ShownTable]:
-    made: dict[str, ShownTable] = {}
+        for variant in (None, *order):  # None: all variants together
+            which, title = "all", "all variants together"
+            if variant is not None:
+                which = str(result.variants.index(variant) + 1)
+                title = f"{shown(variant)} against {shown(result.baseline)}"
+            anchor = f"examples-more-{which}" if more else f"examples-{which}"
+            found = [
+                draw_figure(result, figure, variant, f"{anchor}-{figure.id.lower()}", specs)
+                for figure in own
+                if figure.once == (variant is None)
+            ]
+            absent |= {(f.id, f.reason): f for f in found if f.reason is not None}
+            kept = tuple(f for f in found if f.reason is None)
+            if kept:
+                title = f"More figures: {title}" if more else title
+                opened = not more and variant in (None, *order[:1])
+                groups.append(FigureGroup(anchor, title, kept, opened))
+    tables: dict[str, ShownTable] = {}
+    members = members_of(result)
     for name, frame in result.explanations.items():
         if name in _IMAGES or frame.empty:
             continue
-        members = members_of(result)
         columns = [
-            (str(column), worded(str(column).replace("_", " "), members), partial(_shown, name))
+            (str(column), worded(str(column).replace("_", " "), members), partial(_cell, name))
             for column in frame.columns
         ]
         title, file = TITLES.get(name, name.replace("_", " ")), f"tables/{name}.parquet"
         anchor = f"explanation-{name.replace('_', '-')}"
-        made[anchor] = frame_table(title, frame, columns, file, first=LIMIT)
-    return made
+        tables[anchor] = frame_table(title, frame, columns, file, first=LIMIT)
+    return Explanation(
+        {
+            "all models" if whose is None else shown(whose): [capitalised(s) for s in said]
+            for whose, said in view.explained.items()
+        },
+        tuple(groups),
+        tuple(absent.values()),
+        tables,
+    )
 
 
-def _shown(table: str, row: Row, column: str) -> Cell:
-    """A cell; the floor of a distance is no share, a shift is one of the row's own metric."""
-    unit = column
-    if table in ("attributes", "settings") and column == "shift":
-        unit = "value"
-    if (table, column) == ("similarity_points", "floor"):
-        unit = "distance"
-    return _cell(unit, row[column])
+def _cell(table: str, row: Row, column: str) -> Cell:
+    """A value of a table as people read it.
 
-
-def _cell(column: str, value: Any) -> Cell:
-    """A value as people read it.
-
-    >>> _cell("share_test", 0.25).shown, _cell("p_value", 0.0001).shown, _cell("modal", True).shown
-    ('25.0 %', '< 0.001', 'yes')
+    >>> [_cell("slices", {c: v}, c).shown for c, v in (("share_test", 0.25), ("p_value", 0.0001))]
+    ['25.0 %', '< 0.001']
     """
+    value = row[column]
     if isinstance(value, bool):
         return Cell("yes" if value else "no", float(value))
     if isinstance(value, str) or missing(value):
@@ -202,9 +181,11 @@ def _cell(column: str, value: Any) -> Cell:
     found = float(value)
     if column.startswith("p_"):
         return Cell(p_value(found, bare=True), finite(found))
-    if column.startswith(_SHIFTS):
+    # In the tables of attributes a shift is one of the row's own metric.
+    if column.startswith(_SHIFTS) and (table, column) not in _PLAIN:
         return Cell(points(found), finite(found))
-    if column.startswith(_SHARES) and abs(found) <= 1 and column != "accuracy0_quartile":
+    is_share = column.startswith(_SHARES) and (table, column) not in _PLAIN and abs(found) <= 1
+    if is_share and column != "accuracy0_quartile":
         return Cell(percent(found), finite(found))
     whole = found.is_integer() and (column.startswith("n") or not isinstance(value, float))
     return Cell(count(found) if whole else number(found), finite(found))
@@ -213,7 +194,7 @@ def _cell(column: str, value: Any) -> Cell:
 # Exemplars to look at and to judge in the page itself: an auditor needs only a browser.
 
 MOST = 200
-_SCRIPTS = ("annotation_csv.js", "annotation_log.js", "gallery.js")
+GALLERY_SCRIPTS = ("annotation_csv.js", "annotation_log.js", "gallery.js")
 Key = tuple[str, str]  # task (empty for a single one), example
 
 
@@ -264,15 +245,55 @@ class Gallery:
 
 def gallery(result: AuditResult) -> Gallery | None:
     """The gallery, or None for an audit without exemplars."""
+    from fairweight.auditing.exemplars.table import in_turn  # which most audits do not need
+
     table = result.explanations.get("exemplars")
     if table is None or table.empty:
         return None
-    images = _images(result)
-    chosen = _chosen(table, images)
+    images: dict[Key, str] = {}
+    pictures = result.explanations.get("exemplar_images")
+    if pictures is not None:
+        # Thumbnails replace large images; an audit.json of an earlier version has none.
+        small = pictures[pictures["part"] == "gallery"]
+        images = {_key(r): str(r["image"]) for r in records(small if len(small) else pictures)}
+    # The first of every variant and task in turn: modal ones, then the furthest apart.
+    lists: dict[tuple[str, str], list[Key]] = {}
+    for modal in (True, False):  # each in the order of the table, the furthest apart first
+        for row in records(table[table["modal"] == modal], ("variant", "task", "example_id")):
+            key = _key(row)
+            own = lists.setdefault((str(row["variant"]), key[0]), [])
+            if len(own) < MOST and (not images or key in images):
+                own.append(key)
+    chosen = in_turn(lists.values(), MOST)
     rows: dict[Key, dict[str, Row]] = {}
     for row in records(table[table["example_id"].astype(str).isin({key[1] for key in chosen})]):
         rows.setdefault(_key(row), {})[str(row["variant"])] = row
-    cards = tuple(_card(result, key, rows[key], images.get(key)) for key in chosen)
+    columns = [split_grouping(grouping)[0] for grouping in result.single_columns]
+    cards = []
+    for key in chosen:
+        of, image = rows[key], images.get(key)
+        first = next(iter(of.values()))
+        said = {variant: of[variant] for variant in result.variants if variant in of}
+        cards.append(
+            GalleryCard(
+                key[1],
+                key[0],
+                str(first["label"]),
+                str(first["modal_baseline"]),
+                str(first["votes_baseline"]),
+                tuple(
+                    ExemplarAnswer(
+                        variant,
+                        str(row["modal_compressed"]),
+                        str(row["votes_compressed"]),
+                        "—" if missing(row["distance"]) else number(row["distance"]),
+                    )
+                    for variant, row in said.items()
+                ),
+                {c: "—" if missing(first[c]) else str(first[c]) for c in columns if c in first},
+                image if image is not None and image.startswith("data:image/") else None,
+            )
+        )
     variants = [v for v in result.variants if any(v == a.variant for c in cards for a in c.answers)]
     tasks = [task for task in result.tasks if any(card.task == task for card in cards)]
     labels = [name for name in result.classes if any(card.label == name for card in cards)]
@@ -297,12 +318,9 @@ def gallery(result: AuditResult) -> Gallery | None:
     }
     n_exemplars = len(table.drop_duplicates(["task", "example_id"]))
     verdicts = {key: (verdict, VERDICTS[verdict]) for key, verdict in KEYS.items()}
-    return Gallery(cards, n_exemplars, tuple(variants), tuple(tasks), tuple(labels), verdicts, data)
-
-
-def gallery_scripts(shown: Gallery | None) -> list[str]:
-    """The scripts of the gallery; none without one."""
-    return [] if shown is None else ["\n".join(resource(name) for name in _SCRIPTS)]
+    return Gallery(
+        tuple(cards), n_exemplars, tuple(variants), tuple(tasks), tuple(labels), verdicts, data
+    )
 
 
 def resource(name: str) -> str:
@@ -328,57 +346,5 @@ def audit_digest(result: AuditResult) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _chosen(table: pd.DataFrame, images: Mapping[Key, str]) -> list[Key]:
-    """The first of every variant and task in turn: modal ones, then the furthest apart."""
-    from fairweight.auditing.exemplars.table import in_turn
-
-    lists: dict[tuple[str, str], list[Key]] = {}
-    for modal in (True, False):  # each in the order of the table, the furthest apart first
-        for row in records(table[table["modal"] == modal], ("variant", "task", "example_id")):
-            key = _key(row)
-            own = lists.setdefault((str(row["variant"]), key[0]), [])
-            if len(own) < MOST and (not images or key in images):
-                own.append(key)
-    return in_turn(lists.values(), MOST)
-
-
-def _images(result: AuditResult) -> dict[Key, str]:
-    table = result.explanations.get("exemplar_images")
-    if table is None:
-        return {}
-    found = {_key(row): str(row["image"]) for row in records(table[table["part"] != "gallery"])}
-    # Thumbnails replace large images; an audit.json of an earlier version has none.
-    small = records(table[table["part"] == "gallery"])
-    return {_key(row): str(row["image"]) for row in small} or found
-
-
 def _key(row: Row) -> Key:
     return ("" if missing(row["task"]) else str(row["task"]), str(row["example_id"]))
-
-
-def _card(result: AuditResult, key: Key, own: Mapping[str, Row], image: str | None) -> GalleryCard:
-    first = next(iter(own.values()))
-    groups = {
-        name: "—" if missing(first[name]) else str(first[name])
-        for name in (split_grouping(grouping)[0] for grouping in result.single_columns)
-        if name in first
-    }
-    return GalleryCard(
-        key[1],
-        key[0],
-        str(first["label"]),
-        str(first["modal_baseline"]),
-        str(first["votes_baseline"]),
-        tuple(
-            ExemplarAnswer(
-                variant,
-                str(own[variant]["modal_compressed"]),
-                str(own[variant]["votes_compressed"]),
-                "—" if missing(own[variant]["distance"]) else number(own[variant]["distance"]),
-            )
-            for variant in result.variants
-            if variant in own
-        ),
-        groups,
-        image if image is not None and image.startswith("data:image/") else None,
-    )

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.explain.slices import UNSEARCHED
+from fairweight.auditing.metrics import metric as registered
 from fairweight.auditing.result import records
 from fairweight.auditing.schema import Status
-from fairweight.base.wording import missing, real, shown, text
+from fairweight.base.wording import counted, missing, real, shown, text
 from fairweight.report.figures.inputs import (
     at_cut,
     correlation,
     cut_name,
     cuts,
-    in_words,
-    noted,
-    untold,
+    property_label,
+    status_note,
     usual_cut,
+    why_unknown,
 )
 from fairweight.report.members import members_of, worded
 from fairweight.report.numbers import (
@@ -52,55 +54,44 @@ def similarity_sentences(result: AuditResult) -> Iterator[str]:
     """Distances beside the floor, then a sentence per measure and bias metric; none without."""
     points = result.explanations.get("similarity_points")
     if points is not None and len(points):
-        for measure in dict.fromkeys(points["measure"]):
-            yield from _distances(points[points["measure"] == measure], str(measure))
+        for measure, of_measure in points.groupby("measure", sort=False):
+            said = []
+            for block, own in of_measure.groupby("block", sort=False):
+                known = own["distance"].dropna()
+                if known.empty:
+                    continue
+                low, high = number(float(known.min())), number(float(known.max()))
+                floor = real(own["floor"].iloc[0])
+                alone = "not known" if missing(floor) else number(floor)
+                span = low if low == high else f"{low} to {high}"
+                said.append(f"{span} in {shown(block)} (between dense models: {alone})")
+            if said:
+                yield (
+                    f"{str(measure).upper()} distances of the variants' representations to their "
+                    f"dense models: {'; '.join(said)}."
+                )
     frame = result.explanations.get("similarity")
     if frame is None:
         return
-    for measure in dict.fromkeys(frame["measure"]):
-        for metric in ("cev", "sde"):
-            own = frame[(frame["measure"] == measure) & (frame["metric"] == metric)]
-            yield from _associated(records(own), str(measure), label_of(metric))
+    for measure, metric in product(dict.fromkeys(frame["measure"]), ("cev", "sde")):
+        word, distance = label_of(metric), f"{str(measure).upper()} distance"
+        rows = records(frame[(frame["measure"] == measure) & (frame["metric"] == metric)])
+        told = [row for row in rows if not missing(row["correlation"])]
+        if told:
+            sizes = sorted({int(row["n_variants"]) for row in told})
+            span = " to ".join(dict.fromkeys(count(n) for n in (sizes[0], sizes[-1])))
+            each = ", ".join(f"{correlation(row)} in {shown(row['block'])}" for row in told)
+            yield f"Over {span} variants, the correlation of {word} with the {distance} is {each}."
+        reasons: dict[str, list[str]] = {}
+        for row in rows:
+            if missing(row["correlation"]):
+                reasons.setdefault(why_unknown(row) or "cannot tell", []).append(
+                    shown(row["block"])
+                )
+        for reason, blocks in reasons.items():
+            yield f"How {word} goes with the {distance} in {', '.join(blocks)}: {reason}."
     if frame["correlation"].notna().any():
         yield NO_CAUSE
-
-
-def _distances(points: pd.DataFrame, measure: str) -> Iterator[str]:
-    said = []
-    for block, own in points.groupby("block", sort=False):
-        known = own["distance"].dropna()
-        if known.empty:
-            continue
-        low, high = number(float(known.min())), number(float(known.max()))
-        floor = real(own["floor"].iloc[0])
-        alone = "not known" if missing(floor) else number(floor)
-        span = low if low == high else f"{low} to {high}"
-        said.append(f"{span} in {shown(block)} (between dense models: {alone})")
-    if said:
-        yield (
-            f"{measure.upper()} distances of the variants' representations to their dense models: "
-            f"{'; '.join(said)}."
-        )
-
-
-def _associated(rows: list[dict[str, Any]], measure: str, word: str) -> Iterator[str]:
-    told = [row for row in rows if not missing(row["correlation"])]
-    rest = [row for row in rows if missing(row["correlation"])]
-    if told:
-        sizes = sorted({int(row["n_variants"]) for row in told})
-        span = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
-        each = ", ".join(f"{correlation(row)} in {shown(row['block'])}" for row in told)
-        yield (
-            f"Over {span} variants, the correlation of {word} with the {measure.upper()} distance "
-            f"is {each}."
-        )
-    reasons: dict[str, list[str]] = {}
-    for row in rest:
-        reasons.setdefault(untold(row) or "cannot tell", []).append(shown(row["block"]))
-    for reason, blocks in reasons.items():
-        yield (
-            f"How {word} goes with the {measure.upper()} distance in {', '.join(blocks)}: {reason}."
-        )
 
 
 SOME = 5  # groups, slices or properties that a sentence names
@@ -136,20 +127,17 @@ def sentences_by_variant(result: AuditResult) -> dict[str | None, list[str]]:
             for name, frame in result.explanations.items()
         }
         said[variant] = [
-            *_exemplars(tables, alpha, members),
-            *_accuracy(tables),
-            *_enrichment(tables, alpha, members),
-            *_risk(tables),
-            *_slices(tables, variant, result.notes),
-            *_individuals(tables),
-            *_properties(tables, alpha),
+            *_about_exemplars(tables, alpha, members),
+            *_about_losses(tables, variant, alpha, result.notes),
         ]
-    said[None] = [*_classes(result), *similarity_sentences(result)]
+    said[None] = [*_about_classes(result), *similarity_sentences(result)]
     return {whose: sentences for whose, sentences in said.items() if sentences}
 
 
-def _tasks(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The rows of each task with what a sentence says of it."""
+def _tasks(frame: pd.DataFrame | None) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The rows of each task with what a sentence says of it; none without a table."""
+    if frame is None:
+        return
     for task in dict.fromkeys(text(task) for task in frame["task"]):
         rows = frame[frame["task"].isna() if task is None else frame["task"] == task]
         yield ("" if task is None else f" ({shown(task)})"), rows
@@ -161,13 +149,14 @@ def _limits(low: Any, high: Any) -> str:
     return f" [{number(real(low))}, {number(real(high))}]"
 
 
-def _exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str) -> Iterator[str]:
-    frame = tables.get("exemplar_counts")
-    for task, rows in [] if frame is None else _tasks(frame):
+def _about_exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str) -> Iterator[str]:
+    """How many there are, how accurate models are on them, who is among them, who finds them."""
+    alone = worded("retraining alone", members)
+    for task, rows in _tasks(tables.get("exemplar_counts")):
         way = cuts(rows)[0]
         row = records(at_cut(rows, way))[0]
         if missing(row["n_exemplars"]):
-            yield f"exemplars{task}: {untold(row) or 'cannot tell'}."
+            yield f"exemplars{task}: {why_unknown(row) or 'cannot tell'}."
             continue
         said = (
             f"{count(row['n_exemplars'])} of {count(row['n_examples'])} examples "
@@ -175,28 +164,24 @@ def _exemplars(tables: dict[str, pd.DataFrame], alpha: float, members: str) -> I
         )
         floor, matched = real(row["floor"]), real(row.get("matched"))
         if missing(floor):
-            why = noted(row)
+            why = status_note(row)
             more = "" if why is None else f" ({shown(why)})"
             unknown = worded("how many retraining alone gives is not known", members)
             yield f"{said}; {unknown}{more}."
             continue
-        alone = percent(floor)
+        given = percent(floor)
         ends = [real(row[name]) for name in ("floor_low", "floor_high")]
         if not any(map(missing, ends)):
-            alone += f" [{percent(ends[0])}, {percent(ends[1])}]"
+            given += f" [{percent(ends[0])}, {percent(ends[1])}]"
         p = real(row["p_retraining"])
         if not missing(p):
             word = "more than retraining" if p <= alpha else "no evidence of more than retraining"
-            alone += f"; {worded(word, members)} ({p_value(p)})"
+            given += f"; {worded(word, members)} ({p_value(p)})"
         yield (
             f"{said}; in splits with fewer members compression gives {percent(matched)} and "
-            f"{worded('retraining alone', members)} {alone}."
+            f"{alone} {given}."
         )
-
-
-def _accuracy(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
-    frame = tables.get("exemplar_accuracy")
-    for task, rows in [] if frame is None else _tasks(frame):
+    for task, rows in _tasks(tables.get("exemplar_accuracy")):
         way = usual_cut(rows)
         parts = {row["part"]: row for row in records(at_cut(rows, way))}
         inside, others = parts.get("exemplars"), parts.get("others")
@@ -205,64 +190,45 @@ def _accuracy(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
         yield (
             f"on exemplars ({cut_name(*way)}, n = {count(inside['n'])}){task} accuracy goes from "
             f"{percent(real(inside['baseline']))} to {percent(real(inside['compressed']))}, "
-            f"{_shift(inside)}; on the others {_shift(others)}."
+            f"{_in_points(inside, 'shift')}; on the others {_in_points(others, 'shift')}."
         )
-
-
-def _shift(row: dict[str, Any]) -> str:
-    return points_interval(real(row["shift"]), real(row["shift_low"]), real(row["shift_high"]))
-
-
-def _enrichment(tables: dict[str, pd.DataFrame], alpha: float, members: str) -> Iterator[str]:
-    frame = tables.get("enrichment")
-    for task, every in [] if frame is None else _tasks(frame):
-        for by in dict.fromkeys(every["by"]):
-            rows = every[every["by"] == by]
-            way = usual_cut(rows)
-            yield from _over_indexed(
-                records(at_cut(rows, way)),
-                "groups" if by == "group" else "classes",
-                f"among exemplars ({cut_name(*way)}){task}",
-                alpha,
-                members,
-            )
-
-
-def _over_indexed(
-    rows: list[dict[str, Any]], words: str, among: str, alpha: float, members: str
-) -> Iterator[str]:
-    alone = worded("retraining alone", members)
-    known = [row for row in rows if not missing(row["p_adjusted"]) and untold(row) is None]
-    if not known:
-        reasons = [reason for row in rows if (reason := Status.of(row["status"]).reason)]
-        why = f" ({shown(reasons[0])})" if reasons else ""
-        yield (
-            f"{words} {among} cannot be compared with {alone}{why}; their shares may "
-            "reflect difficulty alone."
-        )
-        return
-    beyond = [row for row in known if real(row["p_adjusted"]) <= alpha]
-    if not beyond:
-        yield f"{words} {among}: as with {alone}."
-    for row in sorted(beyond, key=lambda row: real(row["p_adjusted"]))[:SOME]:
-        more = "more" if real(row["ratio"]) > 1 else "less"
-        name = row["group"] if words == "groups" else f"class {row['class']}"
-        odds = f"{number(real(row['odds_ratio']))}{_limits(row['or_low'], row['or_high'])}"
-        ratio = f"{number(real(row['ratio']))}{_limits(row['ratio_low'], row['ratio_high'])}"
-        yield (
-            f"{shown(name, 80)} is {more} common {among} than with {alone}: odds ratio "
-            f"{odds}; at equal numbers of members {ratio} times that of "
-            f"{worded('retraining', members)} ({number(real(row['retraining_odds_ratio']))}), "
-            f"{p_value(real(row['p_adjusted']))} corrected."
-        )
-    yield from _more(len(beyond), "enrichment")
-
-
-def _risk(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
-    frame = tables.get("risk")
-    for task, rows in [] if frame is None else _tasks(frame):
-        known = [row for row in records(rows) if not missing(row["auc"])]
-        for row in sorted(known, key=lambda row: -real(row["auc"]))[:1]:
+    for task, every in _tasks(tables.get("enrichment")):
+        for by, of_kind in every.groupby("by", sort=False):
+            way = usual_cut(of_kind)
+            kind_rows = records(at_cut(of_kind, way))
+            words = "groups" if by == "group" else "classes"
+            among = f"among exemplars ({cut_name(*way)}){task}"
+            known = [
+                r for r in kind_rows if not missing(r["p_adjusted"]) and why_unknown(r) is None
+            ]
+            if not known:
+                reasons = [reason for r in kind_rows if (reason := Status.of(r["status"]).reason)]
+                because = f" ({shown(reasons[0])})" if reasons else ""
+                yield (
+                    f"{words} {among} cannot be compared with {alone}{because}; their shares may "
+                    "reflect difficulty alone."
+                )
+                continue
+            beyond = [row for row in known if real(row["p_adjusted"]) <= alpha]
+            if not beyond:
+                yield f"{words} {among}: as with {alone}."
+            for row in sorted(beyond, key=lambda row: real(row["p_adjusted"]))[:SOME]:
+                more = "more" if real(row["ratio"]) > 1 else "less"
+                name = row["group"] if words == "groups" else f"class {row['class']}"
+                odds = f"{number(real(row['odds_ratio']))}{_limits(row['or_low'], row['or_high'])}"
+                ratio = f"{number(real(row['ratio']))}"
+                ratio += _limits(row["ratio_low"], row["ratio_high"])
+                yield (
+                    f"{shown(name, 80)} is {more} common {among} than with {alone}: odds ratio "
+                    f"{odds}; at equal numbers of members {ratio} times that of "
+                    f"{worded('retraining', members)} "
+                    f"({number(real(row['retraining_odds_ratio']))}), "
+                    f"{p_value(real(row['p_adjusted']))} corrected."
+                )
+            yield from _more(len(beyond), "enrichment")
+    for task, rows in _tasks(tables.get("risk")):
+        scored = [row for row in records(rows) if not missing(row["auc"])]
+        for row in sorted(scored, key=lambda row: -real(row["auc"]))[:1]:
             yield (
                 f"from the dense models alone, exemplars{task} are best found by "
                 f"{shown(str(row['score']).replace('_', ' '))}, AUC {number(real(row['auc']))}"
@@ -270,83 +236,72 @@ def _risk(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
             )
 
 
-def _slices(tables: dict[str, pd.DataFrame], variant: str, notes: Sequence[str]) -> Iterator[str]:
+def _in_points(row: dict[str, Any], name: str) -> str:
+    """A shift, or an excess, with its interval."""
+    return points_interval(real(row[name]), real(row[f"{name}_low"]), real(row[f"{name}_high"]))
+
+
+def _about_losses(
+    tables: dict[str, pd.DataFrame], variant: str, alpha: float, notes: Sequence[str]
+) -> Iterator[str]:
+    """Slices that pay, the range of individuals, and properties of what was lost."""
     frame = tables.get("slices")
-    if frame is None:
-        return
-    rows = records(frame)
-    if not rows:
+    rows = [] if frame is None else records(frame)
+    if frame is not None and not rows:
         unsearched = [note for note in notes if note.startswith(f"{variant}: {UNSEARCHED}")]
         for note in unsearched:
             said = note.removeprefix(f"{variant}: ")
             yield shown(said[0].lower() + said[1:], 200)
         if not unsearched:
             yield "no slice found that pays in excess."
-        return
-    told = [row for row in rows if Status.of(row["status"]).kind == "confirmed"]
-    for row in told[:SOME]:
-        excess = points_interval(
-            real(row["excess"]), real(row["excess_low"]), real(row["excess_high"])
-        )
+    confirmed = [row for row in rows if Status.of(row["status"]).kind == "confirmed"]
+    for row in confirmed[:SOME]:
         yield (
-            f"{shown(row['slice'], 80)} differs from the rest by {excess} in the half of the data "
-            f"that was not searched (n = {count(row['n_confirmation'])}, "
-            f"{p_value(real(row['p_confirmation']))})."
+            f"{shown(row['slice'], 80)} differs from the rest by {_in_points(row, 'excess')} in "
+            "the half of the data that was not searched "
+            f"(n = {count(row['n_confirmation'])}, {p_value(real(row['p_confirmation']))})."
         )
-    yield from _more(len(told), "slices")
-    if len(rows) > len(told):
+    yield from _more(len(confirmed), "slices")
+    if len(rows) > len(confirmed):
         yield (
-            f"{count(len(rows) - len(told))} of {count(len(rows))} slices found in one half of the "
-            "data are not confirmed in the other."
+            f"{count(len(rows) - len(confirmed))} of {count(len(rows))} slices found in one half "
+            "of the data are not confirmed in the other."
         )
-
-
-def _individuals(tables: dict[str, pd.DataFrame]) -> Iterator[str]:
-    frame = tables.get("individuals")
-    for task, rows in [] if frame is None else _tasks(frame):
-        shifts = [real(s) for s in rows["shift_shrunk"].tolist() if not missing(s)]
+    for task, own in _tasks(tables.get("individuals")):
+        shifts = [real(s) for s in own["shift_shrunk"].tolist() if not missing(s)]
         if not shifts:
             continue
-        lost = int((rows["shift_high"] < 0).sum())
+        lost = int((own["shift_high"] < 0).sum())
         low, high = min(shifts), max(shifts)
         yield (
             f"shrunken shifts of {count(len(shifts))} individuals{task} lie between "
             f"{points(low, high)} and {points(high, low)}; the interval of {count(lost)} lies "
             "below 0."
         )
-
-
-def _properties(tables: dict[str, pd.DataFrame], alpha: float) -> Iterator[str]:
     frame = tables.get("example_properties")
-    if frame is None:
-        return
-    rows = [row for row in records(frame) if not missing(row["effect"])]
+    rows = [] if frame is None else [r for r in records(frame) if not missing(r["effect"])]
     told = [row for row in rows if real(row["p_adjusted"]) <= alpha]
     for row in sorted(told, key=lambda row: real(row["p_adjusted"]))[:SOME]:
         more = "more" if real(row["effect"]) > 0 else "less"
-        per = (
-            "per standard deviation"
-            if row["kind"] == "per standard deviation"
-            else "against the rest"
-        )
+        scaled = row["kind"] == "per standard deviation"
+        per = "per standard deviation" if scaled else "against the rest"
         ends = bracket(real(row["low"]), real(row["high"]), decimals=2)
+        name = shown(property_label(str(row["property"])), 80)
         yield (
-            f"{_property(row['property'])} is associated with being lost {more} often among what "
-            f"the dense models got right: log odds {signed(real(row['effect']), 2)} {ends} {per}, "
+            f"{name} is associated with being lost {more} "
+            "often among what the dense models got right: log odds "
+            f"{signed(real(row['effect']), 2)} {ends} {per}, "
             f"{p_value(real(row['p_adjusted']))} corrected."
         )
     yield from _more(len(told), "example_properties")
-    rest = [_property(row["property"]) for row in rows if row not in told]
+    rest = [shown(property_label(str(row["property"])), 80) for row in rows if row not in told]
     if rest:
         some = ", ".join(rest[:SOME]) + (" …" if len(rest) > SOME else "")
         yield f"no evidence of an association with being lost: {some}."
 
 
-def _property(name: Any) -> str:
-    return shown(in_words(str(name)), 80)
-
-
-def _classes(result: AuditResult) -> Iterator[str]:
+def _about_classes(result: AuditResult) -> Iterator[str]:
+    """What goes with the accuracy of a class over all models, by the most cautious fit."""
     frame = result.explanations.get("class_coefficients")
     if frame is None or frame.empty:
         return
@@ -360,7 +315,7 @@ def _classes(result: AuditResult) -> Iterator[str]:
         if row is None:
             continue
         if missing(row["coefficient"]) or missing(row["low"]):
-            yield f"How class accuracy goes with {words}: {untold(row) or 'cannot tell'}."
+            yield f"How class accuracy goes with {words}: {why_unknown(row) or 'cannot tell'}."
             continue
         value = f"{number(real(row['coefficient']))}{_limits(row['low'], row['high'])}"
         if real(row["low"]) > 0 or real(row["high"]) < 0:
@@ -408,8 +363,8 @@ def mitigation_sentences(mitigation: pd.DataFrame, kind: str) -> list[str]:
         changes = own[own["against"] == origins[0]]
         head = f"{shown(variant)} against {shown(origins[0])}: "
         everything = kind == "cascade" and str(variant).endswith(ALL_DEFERRED)
-        said.append(head + (NO_CASCADE if everything else _helped(changes, kind)))
-        said.append(head + _worse(changes))
+        said.append(f"{head}{NO_CASCADE if everything else _helped(changes, kind)}")
+        said.append(f"{head}{_worse(changes)}")
         if len(origins) > 1:
             left = own[own["against"] == origins[1]]
             said.append(f"{shown(variant)} against {shown(origins[1])}: {_worse(left)}")
@@ -417,8 +372,7 @@ def mitigation_sentences(mitigation: pd.DataFrame, kind: str) -> list[str]:
 
 
 def _helped(changes: pd.DataFrame, kind: str) -> str:
-    from fairweight.auditing.metrics import metric as registered
-
+    """Whether what the mitigation is for moved the right way."""
     present = changes[changes["shift"].notna()]
     metric = next((m for m in AIMS[kind] if (present["metric"] == m).any()), None)
     if metric is None:
@@ -452,11 +406,11 @@ def _worse(changes: pd.DataFrame) -> str:
     rows = records(changes[changes["verdict"] == "worse"])
     parts = [row for row in rows if row["by"] in ("group", "class")]
     n = int(changes["by"].isin(["group", "class"]).sum())
-    comparisons = "comparison" if n == 1 else "comparisons"
+    comparisons = counted(n, "comparison")
     if not parts:
-        told = f"no group or class is shown to be worse in {count(n)} {comparisons}"
+        told = f"no group or class is shown to be worse in {comparisons}"
     else:
-        told = f"worse in {count(len(parts))} of {count(n)} {comparisons} by group and class, " + (
+        told = f"worse in {count(len(parts))} of {comparisons} by group and class, " + (
             _some(parts)
         )
     whole = [row for row in rows if row["by"] == "overall"]
@@ -464,22 +418,17 @@ def _worse(changes: pd.DataFrame) -> str:
 
 
 def _some(rows: list[dict[str, Any]]) -> str:
-    ordered = sorted(rows, key=lambda row: -abs(float(row["shift"])))
-    told = "; ".join(_row(row) for row in ordered[:SOME_GROUPS])
-    left = len(ordered) - SOME_GROUPS
-    return told + (f" and {count(left)} more" if left > 0 else "")
-
-
-def _row(row: dict[str, Any]) -> str:
-    metric = str(row["metric"])
-    low, high = (row["low"], row["high"])
-    if not missing(row["sim_low"]):
-        low, high = row["sim_low"], row["sim_high"]
-    where = [shown(part) for part in (text(row["group"]), text(row["class"])) if part is not None]
-    task = text(row["task"])
-    place = ", ".join([*([shown(task)] if task is not None else []), *where]) or "all"
-    change = shift_of(metric, float(row["shift"]), real(low), real(high))
-    return (
-        f"{place}: {label_of(metric)} {value_of(metric, float(row['before']))} → "
-        f"{value_of(metric, float(row['after']))} ({change})"
-    )
+    """The largest changes, each with its place, both values and the shift."""
+    told = []
+    for row in sorted(rows, key=lambda row: -abs(float(row["shift"])))[:SOME_GROUPS]:
+        metric = str(row["metric"])
+        low, high = row["low"], row["high"]
+        if not missing(row["sim_low"]):
+            low, high = row["sim_low"], row["sim_high"]
+        parts = [text(row[key]) for key in ("task", "group", "class")]
+        place = ", ".join(shown(part) for part in parts if part is not None) or "all"
+        before, after = (value_of(metric, float(row[side])) for side in ("before", "after"))
+        change = shift_of(metric, float(row["shift"]), real(low), real(high))
+        told.append(f"{place}: {label_of(metric)} {before} → {after} ({change})")
+    left = len(rows) - SOME_GROUPS
+    return "; ".join(told) + (f" and {count(left)} more" if left > 0 else "")

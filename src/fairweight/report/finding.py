@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fairweight.auditing.compare.estimate import RunValues
+from fairweight.auditing.compare.estimate import members_of as values_of
+from fairweight.auditing.metrics import confirmatory
+from fairweight.auditing.metrics import metric as registered
 from fairweight.auditing.result import Scope, at_task, is_ok, of_scope, records, select, variant_of
 from fairweight.auditing.schema import Status
 from fairweight.base.wording import missing, real, text, whole
@@ -17,7 +21,6 @@ from fairweight.tables.companions import leaks
 from fairweight.tables.names import split_group
 
 if TYPE_CHECKING:
-    from fairweight.auditing.compare.estimate import RunValues
     from fairweight.auditing.result import AuditResult
 
 
@@ -38,12 +41,10 @@ def lead_families() -> list[tuple[str, Kind]]:
     >>> lead_families()
     [('accuracy', 'group'), ('recall', 'class')]
     """
-    from fairweight.auditing.metrics import confirmatory, metric
-
     kinds: tuple[Kind, Kind] = ("group", "class")
     return [
         (name, kind) for kind in kinds for name, held in confirmatory()
-        if held == kind and metric(name).better == "higher"
+        if held == kind and registered(name).better == "higher"
     ]  # fmt: skip
 
 
@@ -147,6 +148,25 @@ class ScopeFinding:
 
 def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> ScopeFinding:
     """What the rows of one scope say, with the limits of their families."""
+    # Of group columns their tests; of classes the least corrected p of their excesses.
+    columns = []
+    within = {
+        (str(row["group"]), text(row["task"])): real(row["p_adjusted"])
+        for row in records(
+            select(result, variant, "heterogeneity_within_classes", "grouping", scope)
+        )
+    }
+    for row in records(select(result, variant, "heterogeneity", "grouping", scope)):
+        name, task, p = str(row["group"]), text(row["task"]), real(row["p_adjusted"])
+        differs = None if missing(p) else p <= alpha
+        reason = None if differs is not None else Status.of(row["status"]).reason or UNTESTED
+        same_class = within.get((name, task), float("nan"))
+        columns.append(ColumnChange("group", name, task, p, differs, reason, same_class))
+    classes = select(result, variant, "recall", "class", scope)
+    for whose, part in classes.groupby("task", dropna=False, sort=False):
+        p = real(part.loc[is_ok(part), "excess_p_adjusted"].min())
+        if not missing(p):
+            columns.append(ColumnChange("class", "classes", text(whose), p, p <= alpha, None))
     overall = at_task(select(result, variant, "accuracy", "overall", scope), result, None)
     status = Status.of(overall["status"].iloc[0] if len(overall) else None)
     return ScopeFinding(
@@ -154,7 +174,7 @@ def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Sc
         scope=scope,
         alpha=alpha,
         overall=next((_change(row, "overall", *_OVERALL) for row in records(overall)), None),
-        columns=_columns(result, variant, scope, alpha),
+        columns=tuple(columns),
         shifts=_changes(result, variant, scope, _SHIFT),
         excesses=_changes(result, variant, scope, _EXCESS),
         reason=None if status.ok else status.reason or UNTESTED,
@@ -170,7 +190,7 @@ def lead_verdict(result: AuditResult, family: ScopeFinding) -> ScopeFinding:
     rows = frame[(frame["variant"] == family.variant) & (frame["scope"] == family.scope)]
     if not len(rows):
         return family
-    found: dict[tuple[str, str, str | None, str | None], dict[str, Any]] = {}
+    found: LeadRows = {}
     least: dict[tuple[str, str | None, str | None], float] = {}  # p of a column's excesses
     for row in records(rows):
         by, task = str(row["by"]), text(row["task"])
@@ -179,18 +199,6 @@ def lead_verdict(result: AuditResult, family: ScopeFinding) -> ScopeFinding:
         if row["quantity"] == "excess" and not missing(row["p_lead"]):
             key = by, text(row["column"]) if by == "group" else "classes", task
             least[key] = min(least.get(key, 1.0), real(row["p_lead"]))
-
-    def relimited(change: Change, quantity: str) -> Change | None:
-        name = None if change.kind == "overall" else change.name
-        own = found.get((quantity, change.kind, name, change.task))
-        if own is None:
-            return None
-        low, high, p = (real(own[key]) for key in ("low", "high", "p_lead"))
-        return replace(change, low=low, high=high, p=p, column=text(own["column"]))
-
-    def every(changes: tuple[Change, ...], quantity: str) -> tuple[Change, ...]:
-        return tuple(c for change in changes if (c := relimited(change, quantity)) is not None)
-
     # A column has the least p of its groups' excesses, so that the two never disagree.
     columns = []
     for column in family.columns:
@@ -198,39 +206,30 @@ def lead_verdict(result: AuditResult, family: ScopeFinding) -> ScopeFinding:
         if p is not None and column.differs is not None:
             column = replace(column, p=p, differs=p <= family.alpha)
         columns.append(column)
-    overall = family.overall
+    overall = () if family.overall is None else (family.overall,)
     return replace(
         family,
-        overall=overall and (relimited(overall, "shift") or overall),
-        shifts=every(family.shifts, "shift"),
-        excesses=every(family.excesses, "excess"),
+        overall=next(iter((*_with_lead(overall, "shift", found), *overall)), None),
+        shifts=_with_lead(family.shifts, "shift", found),
+        excesses=_with_lead(family.excesses, "excess", found),
         columns=tuple(columns),
     )
 
 
-def _columns(
-    result: AuditResult, variant: str, scope: Scope, alpha: float
-) -> tuple[ColumnChange, ...]:
-    """Of group columns their tests; of classes the least corrected p of their excesses."""
-    found = []
-    within = {
-        (str(row["group"]), text(row["task"])): real(row["p_adjusted"])
-        for row in records(
-            select(result, variant, "heterogeneity_within_classes", "grouping", scope)
-        )
-    }
-    for row in records(select(result, variant, "heterogeneity", "grouping", scope)):
-        name, task, p = str(row["group"]), text(row["task"]), real(row["p_adjusted"])
-        differs = None if missing(p) else p <= alpha
-        reason = None if differs is not None else Status.of(row["status"]).reason or UNTESTED
-        same_class = within.get((name, task), float("nan"))
-        found.append(ColumnChange("group", name, task, p, differs, reason, same_class))
-    rows = select(result, variant, "recall", "class", scope)
-    for whose, part in rows.groupby("task", dropna=False, sort=False):
-        p = real(part.loc[is_ok(part), "excess_p_adjusted"].min())
-        if not missing(p):
-            found.append(ColumnChange("class", "classes", text(whose), p, p <= alpha, None))
-    return tuple(found)
+# Rows of the lead by quantity, kind, name and task.
+LeadRows: TypeAlias = dict[tuple[str, str, str | None, str | None], dict[str, Any]]
+
+
+def _with_lead(changes: tuple[Change, ...], quantity: str, found: LeadRows) -> tuple[Change, ...]:
+    """The changes that stand in the lead, with its limits and p."""
+    made = []
+    for change in changes:
+        name = None if change.kind == "overall" else change.name
+        own = found.get((quantity, change.kind, name, change.task))
+        if own is not None:
+            low, high, p = (real(own[key]) for key in ("low", "high", "p_lead"))
+            made.append(replace(change, low=low, high=high, p=p, column=text(own["column"])))
+    return tuple(made)
 
 
 _OVERALL = ("shift", "ci_low", "ci_high", "p_value")
@@ -251,12 +250,9 @@ def _changes(
         known = rows[columns[0]].notna() & rows["family"].notna()  # not of missing values
         judged = records(rows[is_ok(rows) & known], (kind, *_OF_CHANGE, *columns))
         found += [_change(row, kind, *columns) for row in judged]
-
-    def place(change: Change) -> tuple[bool, float]:
-        inside = change.kind == "group" and len(split_group(change.name)) > 1
-        return inside, -abs(change.shift)
-
-    return tuple(sorted(found, key=place))
+    found.sort(key=lambda c: -abs(c.shift))
+    found.sort(key=lambda c: c.kind == "group" and len(split_group(c.name)) > 1)
+    return tuple(found)
 
 
 _OF_CHANGE = (
@@ -494,8 +490,6 @@ FEWEST_FOR_LEAD = 4  # members a side: with three the tables speak of the method
 
 def find(result: AuditResult, variant: str | None = None) -> Finding:
     """The finding about one variant (the first one by default)."""
-    from fairweight.auditing.compare.estimate import members_of as values_of
-
     name = variant_of(result, variant)
     options = result.provenance.options
     alpha = float(options.get("alpha", 0.05))
@@ -516,6 +510,11 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         if method.reason is None and fewest < FEWEST_FOR_LEAD:
             method = replace(method, reason=f"{fewest} members a side")
     unseen, n_watched = blind(result, name)
+    # Groups whose excess is harmful, with its range if some group labels are wrong.
+    frame = result.group_error
+    if len(frame):
+        frame = frame[(frame["variant"] == name) & (frame["corrected_low"] < 0)]
+        frame = frame.sort_values("corrected_low", kind="stable")
     return Finding(
         variant=name,
         baseline=result.baseline,
@@ -534,21 +533,12 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         small=small(result, name),
         clustered=bool(result.results["n_clusters"].notna().any()),
         label_error=float(options.get("group_error") or 0.0),
-        allowed=_allowed(result, name),
+        allowed=tuple(
+            Allowed(str(r["group"]), text(r["task"]), r["corrected_low"], r["corrected_high"])
+            for r in records(frame)
+        ),
         leak=leaks(result.variants_table, (name,)).get(name),
         runs=tuple(values_of(result.per_seed, side) for side in (result.baseline, name)),
-    )
-
-
-def _allowed(result: AuditResult, variant: str) -> tuple[Allowed, ...]:
-    """Groups whose excess is harmful, with its range if some group labels are wrong."""
-    frame = result.group_error
-    if frame.empty:
-        return ()
-    rows = frame[(frame["variant"] == variant) & (frame["corrected_low"] < 0)]
-    return tuple(
-        Allowed(str(row["group"]), text(row["task"]), row["corrected_low"], row["corrected_high"])
-        for row in records(rows.sort_values("corrected_low", kind="stable"))
     )
 
 
@@ -575,6 +565,18 @@ class Standing:
         change = self.verdict.overall
         return 0.0 if change is None or missing(change.shift) else change.shift
 
+    @property
+    def order(self) -> tuple[int, float]:
+        """Where it stands among others: first how clearly somebody loses, then how much."""
+        verdict = self.verdict
+        if verdict.most is not None:
+            return 0, verdict.most.shift
+        if self.loses_overall or verdict.loses:
+            return 1, self.overall
+        if verdict.pays_more:
+            return 2, verdict.pays_more[0].shift
+        return 3, self.overall
+
 
 def ranked(found: Sequence[Finding], scope: Scope = "model") -> tuple[Standing, ...]:
     """Variants in which somebody loses most first, then those with another shown loss.
@@ -589,15 +591,4 @@ def ranked(found: Sequence[Finding], scope: Scope = "model") -> tuple[Standing, 
         for verdict in finding.verdicts
         if verdict.scope == scope
     ]
-    return tuple(sorted(standings, key=_order))
-
-
-def _order(standing: Standing) -> tuple[int, float]:
-    verdict = standing.verdict
-    if verdict.most is not None:
-        return 0, verdict.most.shift
-    if standing.loses_overall or verdict.loses:
-        return 1, standing.overall
-    if verdict.pays_more:
-        return 2, verdict.pays_more[0].shift
-    return 3, standing.overall
+    return tuple(sorted(standings, key=lambda standing: standing.order))

@@ -7,9 +7,10 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.metrics import metric
 from fairweight.auditing.result import GATE_ALPHA
 from fairweight.auditing.table_files import plain_records
-from fairweight.base.wording import real, shown, text
+from fairweight.base.wording import counted, real, shown, text
 from fairweight.report.numbers import count, is_share, number, percent, shift_of, value_interval
 
 if TYPE_CHECKING:
@@ -49,10 +50,9 @@ def standing(verdict: Verdict, variant: str) -> str:
     ]
     equivalent = int(rows["equivalent"].sum())
     alike = f"; {count(equivalent)} equivalent" if equivalent else ""
-    ends = "endpoint" if len(rows) == 1 else "endpoints"
     return (
         f"{shown(variant)}: {verdict.variants[variant]} "
-        f"({count(len(rows))} {ends}: {', '.join(counts)}{alike})"
+        f"({counted(len(rows), 'endpoint')}: {', '.join(counts)}{alike})"
     )
 
 
@@ -64,22 +64,20 @@ def confidence_of(verdict: Verdict) -> str:
     return f"{100 * (1 - 2 * _alpha(verdict)):.4g} %"
 
 
-def how_to_read(verdict: Verdict) -> str:
-    """What the intervals of a verdict are."""
-    words = f"Intervals: {confidence_of(verdict)}, one-sided error {100 * _alpha(verdict):.3g} %."
-    return words + (EQUIVALENT if verdict.rows["equivalent"].any() else "")
-
-
-def how_to_read_bounds(verdict: Verdict) -> str:
-    """What the bounds of a verdict are."""
-    words = f"Each bound is wrong in at most {100 * _alpha(verdict):.3g} % of cases."
+def how_to_read(verdict: Verdict, *, bounds: bool = False) -> str:
+    """What the intervals of a verdict are, or its `bounds`."""
+    error = f"{100 * _alpha(verdict):.3g} %"
+    words = f"Intervals: {confidence_of(verdict)}, one-sided error {error}."
+    if bounds:
+        words = f"Each bound is wrong in at most {error} of cases."
     return words + (EQUIVALENT if verdict.rows["equivalent"].any() else "")
 
 
 def _alpha(verdict: Verdict) -> float:
-    looks = 1 if verdict.look is None else verdict.look.of
+    """The error of one side of an interval, divided among looks."""
     from fairweight.auditing.gate.verdict import divisor
 
+    looks = 1 if verdict.look is None else verdict.look.of
     return GATE_ALPHA / (divisor(looks) or looks)
 
 
@@ -145,8 +143,7 @@ def deciding_bound(row: dict[str, Any]) -> str:
     >>> deciding_bound(row | {"criterion": "min", "limit": 0.8, "threshold": 0.8, "bound": 0.912})
     'at least 91.2 %; floor 80 %'
     """
-    from fairweight.auditing.gate.verdict import NAMES
-    from fairweight.auditing.metrics import metric
+    from fairweight.auditing.gate.verdict import NAMES, above, below
 
     if row["bound"] is None:
         return shown(row["reason"])
@@ -172,7 +169,13 @@ def deciding_bound(row: dict[str, Any]) -> str:
         most = "at most" if worst == lower else "at least"
         said = [f"{most} {size}{unit}", f"{NAMES[criterion]} {allowed}{unit}"]
     if row["decision"] == "cannot tell":
-        said.append(_certified(row))
+        # The strictest limit that would pass, to be copied into a policy.
+        name, value = NAMES[criterion], row["certifiable"]
+        if value is None:
+            said.append(f"these data certify no {name} at all")
+        else:
+            strictest = below(value) if criterion in ("min", "recovery") else above(value)
+            said.append(f"these data certify a {name} of {strictest}")
     if row["n_left_out"]:
         said.append(f"{count(row['n_left_out'])} examples left out count as errors")
     return "; ".join(said)
@@ -193,17 +196,6 @@ def _scaled(name: str, value: float, limit: float, *, up: bool) -> tuple[str, st
             text = f"{rounded:.{decimals}f}"
             break
     return text.replace("-", "\N{MINUS SIGN}"), f"{scale * limit:.6g}"
-
-
-def _certified(row: dict[str, Any]) -> str:
-    """The strictest limit that would pass, to be copied into a policy."""
-    from fairweight.auditing.gate.verdict import NAMES, above, below
-
-    name, value = NAMES[row["criterion"]], row["certifiable"]
-    if value is None:
-        return f"these data certify no {name} at all"
-    upwards = row["criterion"] in ("min", "recovery")
-    return f"these data certify a {name} of {below(value) if upwards else above(value)}"
 
 
 # A verdict as JSON, for programs.

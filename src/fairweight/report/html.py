@@ -18,15 +18,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
+from fairweight.auditing.archive import file_names, write
 from fairweight.base.files import atomic_directory, atomic_file, cache_folder
 from fairweight.base.wording import shown
 from fairweight.errors import FairweightError
 from fairweight.report.examples import (
+    GALLERY_SCRIPTS,
     DrawnFigure,
-    drawn,
+    draw_figure,
     explanation,
     gallery,
-    gallery_scripts,
     resource,
 )
 from fairweight.report.figures import Spec, figures
@@ -52,9 +55,8 @@ if TYPE_CHECKING:
 # The JavaScript that draws figures offline: Vega, Vega-Lite and Vega-Embed in one string.
 #
 # vl-convert holds the libraries and takes about two seconds to bundle them, so the bundle is kept
-# in
-# the user's cache folder. It is named by the version that made it and carries its own checksum: a
-# damaged copy is made again, and a folder that cannot be written costs time, not the report.
+# in the user's cache folder. It is named by the version that made it and carries its own checksum:
+# a damaged copy is made again, and a folder that cannot be written costs time, not the report.
 
 _MARK = "/* fairweight bundle sha256 "
 _END = " */\n"
@@ -64,15 +66,22 @@ _HEADER_LENGTH = len(_MARK) + 64 + len(_END)
 def javascript() -> str:
     """The bundle; `vegaEmbed` is then a global function of the page."""
     path = cache_folder() / f"vega-bundle-{version('vl-convert-python')}.js"
-    kept = _read(path)
-    if kept is not None:
-        return kept
-    made = _make()
-    _write(path, made)
+    try:
+        kept = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        kept = ""
+    body = kept[_HEADER_LENGTH:]
+    if body and kept.startswith(_header(body)):
+        return body
+    made = vega_bundle()
+    # In one step, so that another process never reads half of it; else it is made again.
+    with suppress(OSError, FairweightError), atomic_file(path) as file:
+        file.write(_header(made) + made)
     return made
 
 
-def _make() -> str:
+def vega_bundle() -> str:
+    """The bundle, made anew, as it may stand inside a script element."""
     import vl_convert
 
     made: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
@@ -82,21 +91,6 @@ def _make() -> str:
 
 def _header(text: str) -> str:
     return _MARK + hashlib.sha256(text.encode()).hexdigest() + _END
-
-
-def _read(path: Path) -> str | None:
-    try:
-        kept = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return None
-    body = kept[_HEADER_LENGTH:]
-    return body if body and kept.startswith(_header(body)) else None
-
-
-def _write(path: Path, text: str) -> None:
-    """Keep the bundle; in one step, so that another process never reads half of it."""
-    with suppress(OSError, FairweightError), atomic_file(path) as file:  # else it is made again
-        file.write(_header(text) + text)
 
 
 # From what and how the numbers were made, line by line: enough to make them again.
@@ -123,11 +117,17 @@ def provenance_lines(result: AuditResult) -> list[OriginLine]:
     origin = result.provenance
     command = origin.command or "none: called from Python"
     options = {k: v for k, v in origin.options.items() if k != "random_state"}
+    inputs = []
+    for given in origin.inputs:  # a file with its rows and checksum
+        parts = [str(given.get("name", "—"))]
+        parts += [f"{count(given['rows'])} rows"] if given.get("rows") else []
+        known = {k: v for k, v in given.items() if k not in ("name", "rows") and v is not None}
+        inputs.append(", ".join([*parts, *(f"{key} {value}" for key, value in known.items())]))
     lines = [
         OriginLine("fairweight", (origin.version,)),
         OriginLine("made", (origin.created,)),
         OriginLine("command", (command,), origin.command is not None),
-        OriginLine("inputs", tuple(_input(given) for given in origin.inputs) or ("—",), True),
+        OriginLine("inputs", tuple(inputs) or ("—",), True),
         OriginLine("random state", (str(origin.options.get("random_state", "—")),)),
         OriginLine("options", (", ".join(f"{k} = {v}" for k, v in options.items()) or "—",)),
     ]
@@ -135,22 +135,6 @@ def provenance_lines(result: AuditResult) -> list[OriginLine]:
     if pairs:
         lines.append(OriginLine("members paired", pairs))
     return lines
-
-
-def _input(given: dict[str, object]) -> str:
-    """A file with its rows and checksum.
-
-    >>> _input({"name": "a.csv", "sha256": "ab12", "rows": 1200})
-    'a.csv, 1,200 rows, sha256 ab12'
-    """
-    facts = [str(given.get("name", "—"))]
-    facts += [f"{count(value)} rows" for key, value in given.items() if key == "rows" and value]
-    facts += [
-        f"{key} {value}"
-        for key, value in given.items()
-        if key not in ("name", "rows") and value is not None
-    ]
-    return ", ".join(facts)
 
 
 FIRST = 8  # variants of the ranking that stand on the first screen; the others are folded
@@ -195,7 +179,9 @@ def variant_parts(result: AuditResult, lead: View, specs: dict[str, Spec]) -> li
             for key, table in tables.items()
         )
         pictures = tuple(
-            drawn(result, figure, finding.variant, f"figure-{row.place}-{figure.id.lower()}", specs)
+            draw_figure(
+                result, figure, finding.variant, f"figure-{row.place}-{figure.id.lower()}", specs
+            )
             for figure in figures()
             if i < DRAWN and not figure.explains
         )
@@ -212,7 +198,6 @@ def render(result: AuditResult, verdict: Verdict | None = None, lead: View | Non
         What is shown of the audit, where it is known already.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("fairweight.report", "templates"),
@@ -233,7 +218,15 @@ def render(result: AuditResult, verdict: Verdict | None = None, lead: View | Non
     if specs:
         scripts = [javascript(), *scripts, resource("save.js")]
     pictures = gallery(result)
-    scripts += gallery_scripts(pictures)
+    if pictures is not None:
+        scripts.append("\n".join(resource(name) for name in GALLERY_SCRIPTS))
+    # Nothing is loaded, and only these scripts run.
+    digests = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts)
+    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
     styles = ["shared.css", "page.css", *(["gallery.css"] if pictures else [])]
     template = environment.get_template("report.html.j2")
     return template.render(
@@ -252,7 +245,7 @@ def render(result: AuditResult, verdict: Verdict | None = None, lead: View | Non
         provenance=provenance_lines(result),
         style=Markup("".join(map(resource, styles))),
         scripts=[Markup(script) for script in scripts],
-        policy=_policy(scripts),
+        policy=policy,
         specs=lighter(specs),
         theme=embedded(CONFIG),
     )
@@ -289,8 +282,6 @@ def sort_key(cell: Cell) -> str:
     >>> sort_key(Cell("3.2 points", 0.0321)), sort_key(Cell("a", "a")), sort_key(Cell("—", None))
     (Markup(' data-sort="0.0321"'), '', Markup(' data-sort=""'))
     """
-    from markupsafe import Markup
-
     if cell.value is None:
         return Markup(' data-sort=""')
     if isinstance(cell.value, str):
@@ -298,25 +289,11 @@ def sort_key(cell: Cell) -> str:
     return Markup(f' data-sort="{cell.value:.7g}"')
 
 
-def _policy(scripts: list[str]) -> str:
-    """Nothing is loaded, and only these scripts run."""
-    hashes = " ".join(
-        "'sha256-" + base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() + "'"
-        for s in scripts
-    )
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
 # An audit as a folder: the page, the tables, and everything as JSON.
 
 
 def names() -> tuple[str, ...]:
     """The files that every audit's folder has."""
-    from fairweight.auditing.archive import file_names
-
     return ("report.html", *file_names())
 
 
@@ -334,8 +311,6 @@ def save(
     overwrite
         Replace files too that fairweight did not write, or that were changed since.
     """
-    from fairweight.auditing.archive import write
-
     target = atomic_directory(Path(directory), overwrite=overwrite)
     with target as room, ThreadPoolExecutor(1) as beside:
         # Arrow and DuckDB write the tables while the page is made.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,10 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.exemplars.table import identities, vote_columns
 from fairweight.auditing.prediction_matrix import Answers
+from fairweight.auditing.table_files import cell_text
+from fairweight.base.files import atomic_directory
 from fairweight.base.streams import stream
+from fairweight.data.codecs import png
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical, canonical_sql
 from fairweight.tables.connection import quote
@@ -51,21 +55,6 @@ def ending(encoded: bytes) -> str | None:
     return next((name for start, name in BEGINNINGS if encoded.startswith(start)), None)
 
 
-def images_in_tables(aligned: Aligned, id: str, wanted: Sequence[str]) -> dict[str, bytes]:
-    """Identity to encoded image, from a column `image` (bytes) or `image_path`.
-
-    Paths that are not absolute start at the folder of the table that names them.
-    """
-    for table in aligned.inputs:
-        column = next((name for name in (BYTES, PATH) if name in table.columns), None)
-        if id in table.columns and column is not None:
-            return _read(aligned, table, id, column, wanted)
-    raise InputError(
-        f"--images finds no images: no table has the columns '{id}' and '{BYTES}' (bytes) or "
-        f"'{PATH}'; add one to the examples table (--examples), or name a data set (--dataset)."
-    )
-
-
 class DatasetImages:
     """The images of a data set, by the identities that its predictions have too.
 
@@ -86,8 +75,6 @@ class DatasetImages:
 
     def file(self, example_id: str) -> bytes | None:
         """A PNG; None where the data set has no such example."""
-        from fairweight.data.codecs import png
-
         row = self._rows.get(example_id)
         if row is None:
             return None
@@ -97,26 +84,23 @@ class DatasetImages:
         return png(pixels)
 
 
-def images_in_dataset(images: Images, wanted: Sequence[str]) -> dict[str, bytes]:
-    """Identity to PNG, of the examples of a data set."""
-    source, found = DatasetImages(images), {}
-    for name in wanted:
-        file = source.file(name)
-        if file is None:
-            raise InputError(
-                f"The data set '{images.name}' has no example {name!r}; name the data set that the "
-                "predictions are about (--dataset), with the same options."
-            )
-        found[name] = file
-    return found
+def images_in_tables(aligned: Aligned, id: str, wanted: Sequence[str]) -> dict[str, bytes]:
+    """Identity to encoded image, from a column `image` (bytes) or `image_path`.
 
-
-def _read(
-    aligned: Aligned, table: Source, id: str, column: str, wanted: Sequence[str]
-) -> dict[str, bytes]:
-    name = canonical_sql(quote(id), table.columns[id])
+    Paths that are not absolute start at the folder of the table that names them.
+    """
+    for table in aligned.inputs:
+        column = next((name for name in (BYTES, PATH) if name in table.columns), None)
+        if id in table.columns and column is not None:
+            break
+    else:
+        raise InputError(
+            f"--images finds no images: no table has the columns '{id}' and '{BYTES}' (bytes) or "
+            f"'{PATH}'; add one to the examples table (--examples), or name a data set (--dataset)."
+        )
+    ids = canonical_sql(quote(id), table.columns[id])
     rows = aligned.connection.execute(
-        f"SELECT {name}, {quote(column)} FROM {quote(table.view)} WHERE list_contains(?, {name})",
+        f"SELECT {ids}, {quote(column)} FROM {quote(table.view)} WHERE list_contains(?, {ids})",
         [list(wanted)],
     )
     found: dict[str, bytes] = {}
@@ -132,10 +116,25 @@ def _read(
 
 
 def _encoded(value: Any, column: str, table: Source, name: str) -> bytes:
+    """The image file in a cell of a table, or that the cell names; an error where it is none."""
     if isinstance(value, Mapping):  # Hugging Face's images: {bytes, path}
         value = value.get("bytes") or value.get("path")
     if isinstance(value, str):
-        value = _file(value, table, name)
+        beside = table.files[0].parent if table.files else Path()
+        try:
+            path = next((p for p in (beside / value, Path(value)) if p.is_file()), None)
+            file = None if path is None else path.read_bytes()
+        except OSError as error:
+            raise InputError(
+                f"The image '{value}' of example {name!r} cannot be read ({error.strerror}); "
+                "check its permissions."
+            ) from error
+        if file is None:
+            raise InputError(
+                f"The image '{value}' of example {name!r} does not exist; paths start at the "
+                f"folder of {table.shown}."
+            )
+        value = file
     if not isinstance(value, bytes | bytearray):
         raise InputError(
             f"{table.shown} has no image of example {name!r} in the column '{column}'; give the "
@@ -147,23 +146,6 @@ def _encoded(value: Any, column: str, table: Source, name: str) -> bytes:
             "JPEG, PNG, WebP, GIF, BMP or TIFF file."
         )
     return bytes(value)
-
-
-def _file(given: str, table: Source, name: str) -> bytes:
-    beside = table.files[0].parent if table.files else Path()
-    for path in (beside / given, Path(given)):
-        try:
-            if path.is_file():
-                return path.read_bytes()
-        except OSError as error:
-            raise InputError(
-                f"The image '{given}' of example {name!r} cannot be read ({error.strerror}); "
-                "check its permissions."
-            ) from error
-    raise InputError(
-        f"The image '{given}' of example {name!r} does not exist; paths start at the folder of "
-        f"{table.shown}."
-    )
 
 
 EXEMPLAR, OTHER = "exemplar", "non-exemplar"
@@ -187,47 +169,29 @@ class Shown:
         return [str(ids[place]) for place in (*self.exemplars, *self.others)]
 
 
-def choose(
-    answers: Answers,
-    variant: str,
-    exemplar: NDArray[np.bool_],
-    order: Sequence[int] | NDArray[np.intp],
-    most: int,
-    random_state: int,
-) -> Shown:
-    """At most so many exemplars, and as many other examples with the same labels.
-
-    Parameters
-    ----------
-    exemplar
-        (n,) all exemplars: none of them is taken for another.
-    order
-        Places of the exemplars, the most telling first.
-    """
-    chosen = np.asarray(order[:most], dtype=np.intp)
-    rng = stream(random_state, variant, answers.task or "", "exemplars non-exemplars")
-    others = []
-    missing = 0
-    for label, number in zip(*np.unique(answers.label[chosen], return_counts=True), strict=True):
-        there = np.flatnonzero(~exemplar & (answers.label == label))
-        taken = min(int(number), len(there))
-        missing += int(number) - taken
-        others.append(rng.choice(there, taken, replace=False))
-    return Shown(
-        answers, variant, chosen, np.concatenate([np.zeros(0, dtype=np.intp), *others]), missing
-    )
-
-
 def shown_of(found: Exemplars, answers: Answers, most: int, random_state: int) -> list[Shown]:
-    """Of every variant its modal exemplars, in the order of their rank, and others beside them."""
-    place = {str(name): i for i, name in enumerate(identities(answers))}
-    chosen = []
+    """Of every variant at most so many modal exemplars, and as many others of the same labels.
+
+    Exemplars stand in the order of their rank; others are drawn from those that are none.
+    """
+    ids = {str(name): i for i, name in enumerate(identities(answers))}
+    every = []
     for variant in answers.variants:
         rows = found.rows[(found.rows["variant"] == variant) & found.rows["modal"]]
-        furthest = [place[str(name)] for name in rows["example_id"]]
-        modal = found.masks[variant, "modal", None]
-        chosen.append(choose(answers, variant, modal, furthest, most, random_state))
-    return chosen
+        furthest = [ids[str(name)] for name in rows["example_id"]]
+        chosen = np.asarray(furthest[:most], dtype=np.intp)
+        exemplar = found.masks[variant, "modal", None]
+        rng = stream(random_state, variant, answers.task or "", "exemplars non-exemplars")
+        others = [np.zeros(0, dtype=np.intp)]
+        missing = 0
+        labels = np.unique(answers.label[chosen], return_counts=True)
+        for label, number in zip(*labels, strict=True):
+            there = np.flatnonzero(~exemplar & (answers.label == label))
+            taken = min(int(number), len(there))
+            missing += int(number) - taken
+            others.append(rng.choice(there, taken, replace=False))
+        every.append(Shown(answers, variant, chosen, np.concatenate(others), missing))
+    return every
 
 
 def images_of(
@@ -237,52 +201,56 @@ def images_of(
     wanted = list(dict.fromkeys(name for one in shown for name in one.wanted))
     if dataset is None:
         return images_in_tables(aligned, id, wanted)
-    return images_in_dataset(dataset, wanted)
+    source, found = DatasetImages(dataset), {}
+    for name in wanted:
+        file = source.file(name)
+        if file is None:
+            raise InputError(
+                f"The data set '{dataset.name}' has no example {name!r}; name the data set that "
+                "the predictions are about (--dataset), with the same options."
+            )
+        found[name] = file
+    return found
 
 
 def write_all_images(
     out: str | Path, shown: Sequence[Shown], encoded: Mapping[str, bytes], *, overwrite: bool
 ) -> None:
-    """One pair of folders, or one per variant (and task) where there are several."""
-    from fairweight.base.files import atomic_directory
+    """Write `exemplar/`, `non-exemplar/` and `manifest.csv`.
 
+    They stand in a folder per variant (and task) where there are several.
+    """
     with atomic_directory(out, completion=("manifest.csv",), overwrite=overwrite) as folder:
         for one in shown:
-            place = folder
+            here = folder
             if len(shown) > 1:
-                place = folder / safe_name(one.variant)
+                here = folder / safe_name(one.variant)
                 if one.answers.task is not None:
-                    place /= safe_name(one.answers.task)
-                place.mkdir(parents=True)
-            write_images(place, one, encoded)
-
-
-def write_images(folder: Path, shown: Shown, images: Mapping[str, bytes]) -> None:
-    """Write `exemplar/`, `non-exemplar/` and `manifest.csv` into a folder that exists."""
-    import pandas as pd
-
-    from fairweight.auditing.table_files import cell_text
-
-    names: list[str] = []
-    ids = identities(shown.answers)
-    for part, places in ((EXEMPLAR, shown.exemplars), (OTHER, shown.others)):
-        (folder / part).mkdir()
-        for number, place in enumerate(places, start=1):
-            encoded = images[str(ids[place])]
-            name = f"{part}/{number:05d}-{safe_name(str(ids[place]))}{ending(encoded) or ''}"
-            (folder / name).write_bytes(encoded)
-            names.append(name)
-    places = np.concatenate([shown.exemplars, shown.others])
-    columns: dict[str, list[str]] = {
-        "file": names,
-        "part": [name.partition("/")[0] for name in names],
-        "example_id": [str(name) for name in ids[places]],
-        "task": [shown.answers.task or ""] * len(places),
-        "variant": [shown.variant] * len(places),
-    }
-    columns |= vote_columns(shown.answers, shown.variant, places)
-    texts = {column: [cell_text(value) for value in values] for column, values in columns.items()}
-    pd.DataFrame(texts).to_csv(folder / "manifest.csv", index=False)
+                    here /= safe_name(one.answers.task)
+                here.mkdir(parents=True)
+            names: list[str] = []
+            ids = identities(one.answers)
+            for part, places in ((EXEMPLAR, one.exemplars), (OTHER, one.others)):
+                (here / part).mkdir()
+                for number, place in enumerate(places, start=1):
+                    image = encoded[str(ids[place])]
+                    name = f"{part}/{number:05d}-{safe_name(str(ids[place]))}{ending(image) or ''}"
+                    (here / name).write_bytes(image)
+                    names.append(name)
+            places = np.concatenate([one.exemplars, one.others])
+            columns: dict[str, list[str]] = {
+                "file": names,
+                "part": [name.partition("/")[0] for name in names],
+                "example_id": [str(name) for name in ids[places]],
+                "task": [one.answers.task or ""] * len(places),
+                "variant": [one.variant] * len(places),
+            }
+            columns |= vote_columns(one.answers, one.variant, places)
+            with (here / "manifest.csv").open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, lineterminator="\n")
+                writer.writerow(columns)
+                for row in zip(*columns.values(), strict=True):
+                    writer.writerow(map(cell_text, row))
 
 
 def safe_name(text: str) -> str:

@@ -6,16 +6,15 @@ has too few examples is skipped, with how many it takes. Of a verdict there is o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 
 from fairweight.base.wording import shown
-from fairweight.report.finding import Blind, Finding, findings
+from fairweight.report.finding import Blind, findings
 from fairweight.report.gate import endpoint_name, endpoints, interval
 from fairweight.report.numbers import count
-from fairweight.report.sentences import described, named, needed
+from fairweight.report.sentences import name_of, needed, shift_and_n
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
@@ -34,27 +33,27 @@ class Case:
 
 def to_junit(result: AuditResult) -> str:
     """A test suite per variant, about these models."""
-    return _xml("fairweight audit", ((f.variant, _cases(f)) for f in findings(result)))
-
-
-def _cases(finding: Finding) -> Iterator[Case]:
-    unseen: dict[tuple[str, str, str | None], Blind] = {
-        (b.kind, b.name, b.task): b for b in finding.blind
-    }
-    for change in finding.model.shifts:
-        name, said = f"{change.metric} of {named(change)}", described(change)
-        blind = unseen.get(change.key)
-        if change.high < 0:
-            yield Case(name, "failure", f"loses {said}", "loss")
-        elif blind is not None:
-            few = f"too few examples to find a {100 * blind.reference:g}-point loss reliably"
-            yield Case(name, "skipped", f"{said}: {few}{needed(blind)}")
-        else:
-            yield Case(name, "passed", said)
-    for small in finding.small:
-        word = "class " if small.kind == "class" else ""
-        why = f"not tested: {shown(small.reason)}, n = {count(small.n)}"
-        yield Case(f"{word}{shown(small.name)}", "skipped", why)
+    suites: dict[str, list[Case]] = {}
+    for finding in findings(result):
+        cases = suites[finding.variant] = []
+        unseen: dict[tuple[str, str, str | None], Blind] = {
+            (b.kind, b.name, b.task): b for b in finding.blind
+        }
+        for change in finding.model.shifts:
+            name, said = f"{change.metric} of {name_of(change)}", shift_and_n(change)
+            blind = unseen.get(change.key)
+            if change.high < 0:
+                cases.append(Case(name, "failure", f"loses {said}", "loss"))
+            elif blind is not None:
+                few = f"too few examples to find a {100 * blind.reference:g}-point loss reliably"
+                cases.append(Case(name, "skipped", f"{said}: {few}{needed(blind)}"))
+            else:
+                cases.append(Case(name, "passed", said))
+        for small in finding.small:
+            word = "class " if small.kind == "class" else ""
+            why = f"not tested: {shown(small.reason)}, n = {count(small.n)}"
+            cases.append(Case(f"{word}{shown(small.name)}", "skipped", why))
+    return _xml("fairweight audit", suites)
 
 
 def verdict_to_junit(verdict: Verdict) -> str:
@@ -63,30 +62,25 @@ def verdict_to_junit(verdict: Verdict) -> str:
     What was not decided is not a failed assertion, yet no server may show it as passed.
     """
     outcomes: dict[str, Literal["failure", "error"]] = {"fail": "failure", "cannot tell": "error"}
-    return _xml(
-        "fairweight gate",
-        (
-            (
-                variant,
-                (
-                    Case(
-                        f"rule {row['rule']}: {endpoint_name(row)}",
-                        outcomes.get(row["decision"], "passed"),
-                        f"{interval(row)}, n = {count(row['n'])}; {shown(row['reason'])}",
-                        row["decision"],
-                    )
-                    for row in endpoints(verdict, variant)
-                ),
+    suites = {
+        variant: [
+            Case(
+                f"rule {row['rule']}: {endpoint_name(row)}",
+                outcomes.get(row["decision"], "passed"),
+                f"{interval(row)}, n = {count(row['n'])}; {shown(row['reason'])}",
+                row["decision"],
             )
-            for variant in verdict.variants
-        ),
-    )
+            for row in endpoints(verdict, variant)
+        ]
+        for variant in verdict.variants
+    }
+    return _xml("fairweight gate", suites)
 
 
-def _xml(name: str, suites: Iterable[tuple[str, Iterable[Case]]]) -> str:
+def _xml(name: str, suites: dict[str, list[Case]]) -> str:
+    """Test cases by variant as JUnit writes them."""
     root = ElementTree.Element("testsuites", name=name)
-    for variant, given in suites:
-        cases = list(given)
+    for variant, cases in suites.items():
         outcomes = [case.outcome for case in cases]
         suite = ElementTree.SubElement(
             root,

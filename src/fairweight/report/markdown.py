@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairweight.base.wording import shown
@@ -17,7 +17,7 @@ from fairweight.report.gate import (
     standing,
 )
 from fairweight.report.numbers import count
-from fairweight.report.view_model import Unseen, View, payers_table, view
+from fairweight.report.view_model import payers_table, view
 from fairweight.report.view_tables import ShownTable
 
 if TYPE_CHECKING:
@@ -36,16 +36,14 @@ def escaped(words: str) -> str:
     return _MARKS.sub(r"\\\1", shown(words))
 
 
-def rows_of(table: ShownTable, most: int | None = None) -> Iterator[str]:
+def rows_of(table: ShownTable, most: int | None = None) -> list[str]:
     """A table, of which at most so many rows."""
-    yield from _rows(table.headings, ([c.shown for c in row] for row in table.rows[:most]))
+    return _rows(table.headings, [[c.shown for c in row] for row in table.rows[:most]])
 
 
-def _rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(escaped, headings))} |"
-    yield "|" + "---|" * len(headings)
-    for row in rows:
-        yield f"| {' | '.join(map(escaped, row))} |"
+def _rows(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> list[str]:
+    head, *rows = (f"| {' | '.join(map(escaped, row))} |" for row in (headings, *cells))
+    return [head, "|" + "---|" * len(headings), *rows]
 
 
 # A verdict, for the summary of a CI job or a pull request.
@@ -59,10 +57,10 @@ def verdict_to_markdown(verdict: Verdict) -> str:
     heads = ("", "endpoint", "n", f"estimate, {confidence_of(verdict)} interval", "reason")
     for variant in verdict.variants:
         lines += [f"**{escaped(standing(verdict, variant))}**", ""]
-        cells = (
+        cells = [
             (row["decision"], endpoint_name(row), count(row["n"]), interval(row), row["reason"])
             for row in endpoints(verdict, variant)
-        )
+        ]
         lines += [*_rows(heads, cells), ""]
     lines += [f"> {escaped(note)}" for note in verdict.notes]
     return "\n".join(lines).rstrip() + "\n"
@@ -84,40 +82,31 @@ def to_markdown(result: AuditResult, verdict: Verdict | None = None) -> str:
         lines += [f"## Gate: {escaped(headline(verdict))}", ""]
         names = list(verdict.variants)
         lines += [f"- {escaped(standing(verdict, name))}" for name in names[:VARIANTS]]
-        lines += [*_more(len(names) - VARIANTS), ""]
+        left = len(names) - VARIANTS
+        lines += [*([f"- … and {count(left)} more"] if left > 0 else []), ""]
     lines += ["## Who pays for compression", "", f"**{escaped(made.headline)}**", ""]
     lines += [f"> ⚠️ {escaped(note)}" for note in made.leaks[:LEAKS]]
     lines += [f"{escaped(made.beyond)}  "] if made.beyond else []
     lines += [escaped(made.facts), "", *rows_of(made.summary_table(), VARIANTS)]
     left = len(made.summary) - VARIANTS
     lines += [f"\n… and {count(left)} more variants."] if left > 0 else []
-    lines += ["", *_payers(made)]
+    lines.append("")
+    if made.payers:
+        rows = [row for group in made.payers for row in group.rows]
+        lines += rows_of(payers_table(rows, made.members, variants=True, floors=made.floors))
+        for group in made.payers:
+            if group.note is not None:
+                who = ", ".join(row.who for row in group.rows)
+                lines.append(f"\n{escaped(f'{group.note} {who}.')}")
+        lines.append("")
     if made.unseen is not None and made.unseen.rows:
-        lines += _unseen(made.unseen)
+        reference = made.unseen.reference
+        lines += [f"**Too few examples** to find a loss of {reference} reliably:", ""]
+        lines += [
+            f"- {escaped(row.who)}: {row.n} examples, {row.needed} needed"
+            for row in made.unseen.rows[:UNSEEN]
+        ]
+        left = len(made.unseen.rows[UNSEEN:]) + made.unseen.left
+        lines += [*([f"- … and {count(left)} more"] if left > 0 else []), ""]
     lines.append(f"<sub>{escaped(made.reading)}</sub>")
     return "\n".join(lines[:LINES]) + "\n"
-
-
-def _more(left: int) -> list[str]:
-    return [f"- … and {count(left)} more"] if left > 0 else []
-
-
-def _payers(made: View) -> Iterator[str]:
-    if not made.payers:
-        return
-    rows = [row for group in made.payers for row in group.rows]
-    yield from rows_of(payers_table(rows, made.members, variants=True, floors=made.floors))
-    for group in made.payers:
-        if group.note is not None:
-            names = ", ".join(row.who for row in group.rows)
-            yield f"\n{escaped(f'{group.note} {names}.')}"
-    yield ""
-
-
-def _unseen(unseen: Unseen) -> Iterator[str]:
-    yield f"**Too few examples** to find a loss of {unseen.reference} reliably:"
-    yield ""
-    for row in unseen.rows[:UNSEEN]:
-        yield f"- {escaped(row.who)}: {row.n} examples, {row.needed} needed"
-    yield from _more(len(unseen.rows[UNSEEN:]) + unseen.left)
-    yield ""

@@ -79,6 +79,14 @@ def worded(text: str, members: str) -> str:
     return text
 
 
+_OURS = frozenset(("title", "description", "subtitle"))
+_WHOLE_TEXTS = frozenset((
+    "These models", "The method", "these models", "the method", "worse, these models",
+    "worse, the method", "better, these models", "better, the method", "retraining, up to",
+    "retraining alone, %", "retraining alone",
+))  # fmt: skip
+
+
 def worded_spec(spec: dict[str, Any], result: AuditResult) -> dict[str, Any]:
     """A figure whose titles, description and legends speak of the members of this audit.
 
@@ -88,33 +96,21 @@ def worded_spec(spec: dict[str, Any], result: AuditResult) -> dict[str, Any]:
     if members != REPEATED:
         return spec
     names = (result.baseline, *result.variants, *result.classes)
-    kept = {name: f"\0{i}\0" for i, name in enumerate(names) if worded(name, members) != name}
-
-    def around_names(text: str) -> str:
-        for name, mark in kept.items():
-            text = text.replace(name, mark)
-        text = worded(text, members)
-        for name, mark in kept.items():
-            text = text.replace(mark, name)
-        return text
-
-    def walk(value: Any, key: str) -> Any:
-        if isinstance(value, dict):
-            return {name: walk(held, name) for name, held in value.items()}
-        if isinstance(value, list):
-            return [walk(held, key) for held in value]
-        if not isinstance(value, str):
-            return value
-        return around_names(value) if key in _OURS or value in _WHOLE_TEXTS else value
-
-    changed = walk(spec, "")
-    assert isinstance(changed, dict)
-    return changed
+    marks = {name: f"\0{i}\0" for i, name in enumerate(names) if worded(name, members) != name}
+    return {key: _worded_part(part, key, marks) for key, part in spec.items()}
 
 
-_OURS = frozenset(("title", "description", "subtitle"))
-_WHOLE_TEXTS = frozenset((
-    "These models", "The method", "these models", "the method", "worse, these models",
-    "worse, the method", "better, these models", "better, the method", "retraining, up to",
-    "retraining alone, %", "retraining alone",
-))  # fmt: skip
+def _worded_part(part: Any, key: str, marks: dict[str, str]) -> Any:
+    """A part of a figure, under its key; names are marked while the words around them change."""
+    if isinstance(part, dict):
+        return {name: _worded_part(held, name, marks) for name, held in part.items()}
+    if isinstance(part, list):
+        return [_worded_part(held, key, marks) for held in part]
+    if not isinstance(part, str) or not (key in _OURS or part in _WHOLE_TEXTS):
+        return part
+    for name, mark in marks.items():
+        part = part.replace(name, mark)
+    part = worded(part, REPEATED)
+    for name, mark in marks.items():
+        part = part.replace(mark, name)
+    return part

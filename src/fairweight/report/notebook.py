@@ -6,9 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from fairweight.report.numbers import count
-from fairweight.report.sections import Section
 from fairweight.report.view_model import view
-from fairweight.report.view_tables import ShownTable
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -28,12 +26,35 @@ def fragment(result: AuditResult) -> str:
     ]
     if made.beyond is not None:
         parts.append(f"<p style='margin:.2em 0'>{escape(made.beyond)}</p>")
-    parts += [f"<p {_SMALL}>{escape(made.facts)}</p>", _rows(made.summary_table())]
+    summary = made.summary_table()
+    rows = [
+        "".join(f"<th {_LEFT}>{escape(heading)}</th>" for heading in summary.headings),
+        *(
+            "".join(f"<td {_LEFT}>{escape(cell.shown)}</td>" for cell in row)
+            for row in summary.rows[:MAX_ROWS]
+        ),
+    ]
+    parts += [f"<p {_SMALL}>{escape(made.facts)}</p>", _table(rows)]
     first = made.ranking[:MAX_VARIANTS]
     for section in first:
+        # One row per topic; both scopes beside each other where there are two.
+        heads = "".join(
+            f"<th {_LEFT}>{escape(side.title)}: "
+            f"<span style='font-weight:normal'>{escape(side.question)}</span></th>"
+            for side in section.sides
+        )
+        rows = [f"<th></th>{heads}"] if heads else []
+        wide = f" colspan='{len(section.sides)}'" if section.sides else ""
+        both = [(said.topic, said.heading, [said.lines]) for said in section.said]
+        for _, heading, columns in (*section.rows, *both):
+            across = wide if len(columns) == 1 else ""
+            cells = "".join(
+                f"<td {_LEFT}{across}>{'<br>'.join(map(escape, lines))}</td>" for lines in columns
+            )
+            rows.append(f"<th {_LEFT}>{escape(heading)}</th>{cells}")
         parts.append(
             f"<details{'' if made.several else ' open'}><summary>{escape(section.pair)}</summary>"
-            f"{_section(section)}</details>"
+            f"{_table(rows)}</details>"
         )
     if len(made.sections) > MAX_VARIANTS:
         more = count(len(made.sections) - MAX_VARIANTS)
@@ -45,29 +66,5 @@ def fragment(result: AuditResult) -> str:
     return "".join(parts) + "</div>"
 
 
-def _rows(table: ShownTable) -> str:
-    heads = "".join(f"<th {_LEFT}>{escape(heading)}</th>" for heading in table.headings)
-    rows = (
-        "".join(f"<td {_LEFT}>{escape(cell.shown)}</td>" for cell in row)
-        for row in table.rows[:MAX_ROWS]
-    )
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in (heads, *rows))}</table>"
-
-
-def _section(section: Section) -> str:
-    """One row per topic; both scopes beside each other where there are two."""
-    heads = "".join(
-        f"<th {_LEFT}>{escape(side.title)}: "
-        f"<span style='font-weight:normal'>{escape(side.question)}</span></th>"
-        for side in section.sides
-    )
-    rows = [f"<tr><th></th>{heads}</tr>"] if heads else []
-    wide = f" colspan='{len(section.sides)}'" if section.sides else ""
-    both = [(said.topic, said.heading, [said.lines]) for said in section.said]
-    for _, heading, columns in (*section.rows, *both):
-        across = wide if len(columns) == 1 else ""
-        cells = "".join(
-            f"<td {_LEFT}{across}>{'<br>'.join(map(escape, lines))}</td>" for lines in columns
-        )
-        rows.append(f"<tr><th {_LEFT}>{escape(heading)}</th>{cells}</tr>")
-    return f"<table>{''.join(rows)}</table>"
+def _table(rows: list[str]) -> str:
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

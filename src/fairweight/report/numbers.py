@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fairweight.auditing.metrics import Metric
+from fairweight.auditing.metrics import metric as registered
 from fairweight.base.wording import NOTHING, missing
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    from fairweight.auditing.metrics import Metric
 
 MINUS = "\N{MINUS SIGN}"
 
 
 def _entry(metric: str) -> Metric | None:
     """The registered metric; None of one that is not registered here."""
-    from fairweight.auditing.metrics import metric as registered
-
     try:
         return registered(metric)
     except InputError:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fairweight.auditing.document import tables_of
-from fairweight.auditing.result import records
+from fairweight.auditing.result import Scope, records
 from fairweight.base.wording import missing, real, shown
 from fairweight.report.finding import Finding
 from fairweight.report.gate import (
@@ -25,9 +24,8 @@ from fairweight.report.sentences import (
     HEADINGS,
     QUESTIONS,
     SIDES,
-    Sentence,
     Topic,
-    begun,
+    capitalised,
     of_variant,
     reading,
     sentences,
@@ -91,27 +89,29 @@ def section(finding: Finding) -> Section:
     scopes = [verdict.scope for verdict in finding.verdicts]
     several = len(scopes) > 1
     members = finding.members.kind
-
-    def by_topic(own: Iterable[Sentence]) -> tuple[Said, ...]:
-        lines: dict[Topic, list[str]] = {}
-        for sentence in own:
-            lines.setdefault(sentence.topic, []).append(sentence.text)
-        return tuple(
-            Said(topic, worded(HEADINGS[topic], members), tuple(said))
-            for topic, said in lines.items()
+    # Sentences by scope and topic; None: those of the one scope, or of neither.
+    lines: dict[Scope | None, dict[Topic, list[str]]] = {}
+    for s in told:
+        scope = s.scope if several else None
+        lines.setdefault(scope, {}).setdefault(s.topic, []).append(s.text)
+    said = {
+        scope: tuple(
+            Said(topic, worded(HEADINGS[topic], members), tuple(texts))
+            for topic, texts in topics.items()
             if topic in HEADINGS
         )
-
+        for scope, topics in lines.items()
+    }
     return Section(
         variant=finding.variant,
         baseline=finding.baseline,
         pair=" ".join(s.text for s in told if s.topic == "pair"),
-        said=by_topic(s for s in told if s.scope is None or not several),
+        said=said.get(None, ()),
         sides=tuple(
             Side(
                 worded(SIDES[scope], members),
                 worded(QUESTIONS[scope], members),
-                by_topic(s for s in told if s.scope == scope),
+                said.get(scope, ()),
             )
             for scope in scopes
             if several
@@ -146,7 +146,7 @@ def mitigate_commands(result: AuditResult) -> tuple[str, ...]:
 
 def ship_commands(result: AuditResult) -> tuple[str, ...]:
     """A verdict by a policy; a choice where there is one to make."""
-    folder = shlex.quote(_folder(result))
+    folder = shlex.quote(str(result.provenance.request.get("out", FOLDER)))
     gate = (
         "fairweight gate --init > policy.toml",
         f"fairweight gate {folder} --policy policy.toml",
@@ -161,7 +161,8 @@ def ship_commands(result: AuditResult) -> tuple[str, ...]:
 
 def figure_command(result: AuditResult) -> str:
     """One figure of one variant as a file."""
-    return f"fairweight report figure ID {shlex.quote(_folder(result))} --variant NAME --out F.svg"
+    folder = shlex.quote(str(result.provenance.request.get("out", FOLDER)))
+    return f"fairweight report figure ID {folder} --variant NAME --out F.svg"
 
 
 def _tables(result: AuditResult, *, members: bool = True) -> list[str]:
@@ -172,10 +173,6 @@ def _tables(result: AuditResult, *, members: bool = True) -> list[str]:
         return ["PREDICTIONS", *groups]
     repeated = members and result.provenance.options.get("members") == "repeated"
     return [*asked.arguments(), *(["--members", "repeated"] if repeated else [])]
-
-
-def _folder(result: AuditResult) -> str:
-    return str(result.provenance.request.get("out", FOLDER))
 
 
 # Why, what helps, what to ship: what an audit says of them, or the commands that would tell.
@@ -198,74 +195,59 @@ class Answer:
 
 
 def answers(result: AuditResult, view: View, verdict: Verdict | None) -> tuple[Answer, ...]:
-    """The three questions after who pays."""
-    return (_why(result, view), _helps(result), _ship(result, verdict))
+    """The three questions after who pays: why, what helps, what to ship."""
+    why = Answer(
+        "why", "Why", (), asking="Not computed yet. To see which examples and slices lose, run:",
+        commands=(explain_command(result),),
+    )  # fmt: skip
+    if view.explained:
+        every = [
+            capitalised(line) if whose is None else of_variant(whose, line, len(view.findings))
+            for whose in (None, *(section.variant for section in view.ranking))
+            for line in view.explained.get(whose, ())
+        ]
+        lines = [line for line in every if line not in view.examples]  # said already
+        left = len(lines) - MOST
+        more = "Figures and tables"
+        if left > 0:
+            more = f"{count(left)} more sentences, figures and tables"
+        why = Answer("why", "Why", (*lines[:MOST], CHANCE), more, "examples")
 
+    helps = Answer(
+        "helps", "What helps", (), asking="No mitigation was tried yet. These are fitted on some "
+        "rows and audited on others:", commands=mitigate_commands(result),
+    )  # fmt: skip
+    if view.mitigated:
+        left = len(view.mitigated) - MOST
+        more = f"{count(left)} more sentences are in the table" if left > 0 else "The table"
+        anchor = "table-explanation-mitigation"
+        helps = Answer("helps", "What helps", view.mitigated[:MOST], more, anchor)
 
-def _why(result: AuditResult, view: View) -> Answer:
-    if not view.explained:
-        return Answer(
-            "why", "Why", (), asking="Not computed yet. To see which examples and slices lose, "
-            "run:", commands=(explain_command(result),),
-        )  # fmt: skip
-    every = [
-        begun(line) if whose is None else of_variant(whose, line, len(view.findings))
-        for whose in (None, *(section.variant for section in view.ranking))
-        for line in view.explained.get(whose, ())
-    ]
-    lines = [line for line in every if line not in view.examples]  # said already
-    left = len(lines) - MOST
-    more = f"{count(left)} more sentences, figures and tables" if left > 0 else "Figures and tables"
-    return Answer("why", "Why", (*lines[:MOST], CHANCE), more, "examples")
-
-
-def _helps(result: AuditResult) -> Answer:
-    table = result.explanations.get("mitigation")
-    if table is None or table.empty:
-        return Answer(
-            "helps", "What helps", (), asking="No mitigation was tried yet. These are fitted on "
-            "some rows and audited on others:", commands=mitigate_commands(result),
-        )  # fmt: skip
-    from fairweight.report.explanation_sentences import mitigation_sentences
-
-    # Which mitigation it was: each leaves a table of its own, thresholds none.
-    kinds = {"override_curves": "overrides", "cascade_curve": "cascade"}
-    kind = next((k for name, k in kinds.items() if name in result.explanations), "thresholds")
-    lines = mitigation_sentences(table, kind)
-    left = len(lines) - MOST
-    more = f"{count(left)} more sentences are in the table" if left > 0 else "The table"
-    anchor = "table-explanation-mitigation"
-    return Answer("helps", "What helps", tuple(lines[:MOST]), more, anchor)
-
-
-def _ship(result: AuditResult, verdict: Verdict | None) -> Answer:
-    lines: list[str] = []
+    told: list[str] = []
     if verdict is not None:
-        lines += [f"Gate: {headline(verdict)}.", *filter(None, [passing(verdict)])]
+        told += [f"Gate: {headline(verdict)}.", *filter(None, [passing(verdict)])]
         for name in list(verdict.variants)[:MOST]:
-            lines.append(f"{standing(verdict, name)}.")
-            lines += [f"{with_interval(row)}." for row in endpoints(verdict, name)[:MOST]]
-        lines.append(how_to_read(verdict))
+            told.append(f"{standing(verdict, name)}.")
+            told += [f"{with_interval(row)}." for row in endpoints(verdict, name)[:MOST]]
+        told.append(how_to_read(verdict))
     choice = result.explanations.get("choice")
     if choice is not None:
-        lines += _chosen(records(choice))
-    if lines:
-        return Answer("ship", "What to ship", tuple(lines))
-    return Answer(
-        "ship", "What to ship", (), asking="No policy was given, so there is no verdict. To get "
-        "one, and to choose among variants, run:",
-        commands=ship_commands(result),
-    )  # fmt: skip
-
-
-def _chosen(rows: list[dict[str, Any]]) -> list[str]:
-    """The set that contains the best, how probably each is near the best, then the choice."""
-    among = []
-    for row in rows:
-        if row["in_best_set"] is True:
-            near = real(row.get("p_within_margin"))
-            sure = "" if missing(near) else f" ({percent(near, 0)} within the margin of the best)"
-            among.append(f"{shown(row['variant'], 60)}{sure}")
-    more = f" and {len(among) - MOST} more" if len(among) > MOST else ""
-    lines = [f"The best is among, with 95 %: {', '.join(among[:MOST])}{more}."] if among else []
-    return lines + [f"Chosen: {shown(row['variant'], 60)}." for row in rows if row["chosen"]]
+        among, chosen = [], []
+        for row in records(choice):
+            name = shown(row["variant"], 60)
+            if row["in_best_set"] is True:
+                near = real(row.get("p_within_margin"))
+                within = f" ({percent(near, 0)} within the margin of the best)"
+                among.append(name if missing(near) else f"{name}{within}")
+            if row["chosen"]:
+                chosen.append(f"Chosen: {name}.")
+        more = f" and {len(among) - MOST} more" if len(among) > MOST else ""
+        best = f"The best is among, with 95 %: {', '.join(among[:MOST])}{more}."
+        told += [*([best] if among else []), *chosen]
+    ship = Answer("ship", "What to ship", tuple(told))
+    if not told:
+        ship = Answer(
+            "ship", "What to ship", (), asking="No policy was given, so there is no verdict. To "
+            "get one, and to choose among variants, run:", commands=ship_commands(result),
+        )  # fmt: skip
+    return why, helps, ship

@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fairweight.auditing.result import Scope
-from fairweight.base.wording import missing, shown
+from fairweight.base.wording import counted, missing, shown
 from fairweight.report.finding import (
     Blind,
     Change,
-    ColumnChange,
     Finding,
     Open,
     ScopeFinding,
-    Small,
     Standing,
     ranked,
 )
@@ -122,11 +120,11 @@ def sentences(finding: Finding, *, limit: int = 5) -> tuple[Sentence, ...]:
     for verdict in finding.verdicts:
         own: dict[Topic, list[str]] = {
             "accuracy": [accuracy(verdict.overall)],
-            "most": [f"{named(c)}: {described(c)}." for c in (verdict.most,) if c is not None],
+            "most": [f"{name_of(c)}: {shift_and_n(c)}." for c in (verdict.most,) if c is not None],
             "pays more": pays_more(verdict, limit),
             "loses": loses(verdict, limit),
             "columns": columns(verdict),
-            "gains": [_listed([f"{named(c)} {described(c)}" for c in verdict.gains], limit)]
+            "gains": [_listed([f"{name_of(c)} {shift_and_n(c)}" for c in verdict.gains], limit)]
             if verdict.gains
             else [],
         }
@@ -143,16 +141,12 @@ def pair(finding: Finding) -> str:
     """What was compared with what, on how many examples."""
     variant, baseline = shown(finding.variant), shown(finding.baseline)
     if finding.members.population:
-        variant += f" ({_members(finding.members.compressed)})"
+        variant += f" ({counted(finding.members.compressed, 'member')})"
         baseline += f" ({count(finding.members.baseline)})"
     return (
         f"{variant} against {baseline} on "
         f"{count(finding.n_examples)} examples, {count(finding.n_classes)} classes."
     )
-
-
-def _members(number: int) -> str:
-    return f"{count(number)} member" + ("" if number == 1 else "s")
 
 
 def accuracy(change: Change | None) -> str:
@@ -189,47 +183,42 @@ def runs(finding: Finding) -> list[str]:
 
 def columns(verdict: ScopeFinding) -> list[str]:
     """Whether the change differs between groups (one line per column) and between classes."""
-    lines = [_column(column, verdict) for column in verdict.columns]
-    if any(column.kind == "group" for column in verdict.columns):
-        return lines
-    return ["No group column was given.", *lines]
-
-
-def _column(column: ColumnChange, verdict: ScopeFinding) -> str:
-    name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
-    name += f" ({shown(column.task)})" if column.task is not None else ""
-    if column.differs is None:
-        return f"{name}: cannot be tested ({column.reason})."
-    if not column.differs:
-        return f"{name}: no difference shown ({p_value(column.p)})."
-    said = f"{name}: the change differs ({p_value(column.p)}){_better(column, verdict)}"
-    if missing(column.within_p):
-        return f"{said}."
-    within = p_value(column.within_p)
-    if column.within_p <= verdict.alpha:
-        return f"{said}, also among examples of one class ({within})."
-    return (
-        f"{said}; among examples of one class no difference is shown ({within}), so the mix of "
-        "classes may explain it."
-    )
-
-
-def _better(column: ColumnChange, verdict: ScopeFinding) -> str:
-    """Who makes a difference where nobody in the column loses more than the rest."""
-    apart = verdict.apart(column)
+    lines = []
+    if not any(column.kind == "group" for column in verdict.columns):
+        lines.append("No group column was given.")
     paying = {payer.key for payer in verdict.pays_more}
-    if not apart or any(payer.key in paying for payer in apart):
-        return ""
-    first = next((payer for payer in apart if payer.shift > 0), apart[0])
-    did = "did better" if first.shift > 0 else "gained less"
-    return f": {named(first)} {did} than the rest, by {size_in_points(first.shift)}"
+    for column in verdict.columns:
+        name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
+        name += f" ({shown(column.task)})" if column.task is not None else ""
+        if column.differs is None:
+            lines.append(f"{name}: cannot be tested ({column.reason}).")
+            continue
+        if not column.differs:
+            lines.append(f"{name}: no difference shown ({p_value(column.p)}).")
+            continue
+        said = f"{name}: the change differs ({p_value(column.p)})"
+        apart = verdict.apart(column)
+        if apart and not any(payer.key in paying for payer in apart):
+            # Nobody in the column loses more than the rest: who then makes the difference?
+            first = next((payer for payer in apart if payer.shift > 0), apart[0])
+            did = "did better" if first.shift > 0 else "gained less"
+            said += f": {name_of(first)} {did} than the rest, by {size_in_points(first.shift)}"
+        if not missing(column.within_p):
+            within = p_value(column.within_p)
+            if column.within_p <= verdict.alpha:
+                said += f", also among examples of one class ({within})"
+            else:
+                said += f"; among examples of one class no difference is shown ({within}), so "
+                said += "the mix of classes may explain it"
+        lines.append(f"{said}.")
+    return lines
 
 
-def named(item: Change | Blind | Open, limit: int = 80) -> str:
+def name_of(item: Change | Blind | Open, limit: int = 80) -> str:
     """The name of a class or group in a sentence.
 
     >>> from fairweight.report.finding import Blind
-    >>> named(Blind("class", "7", "digit", 40, 0.1, 0.02, 900.0))
+    >>> name_of(Blind("class", "7", "digit", 40, 0.1, 0.02, 900.0))
     'class 7 (digit)'
     """
     name = shown(item.name, limit)
@@ -237,7 +226,7 @@ def named(item: Change | Blind | Open, limit: int = 80) -> str:
     return body + (f" ({shown(item.task)})" if item.task is not None else "")
 
 
-def described(change: Change) -> str:
+def shift_and_n(change: Change) -> str:
     """The shift, its interval and the number of examples."""
     return f"{points_interval(change.shift, change.low, change.high)}, {count(change.n)} examples"
 
@@ -268,7 +257,7 @@ def loses(verdict: ScopeFinding, limit: int = 5) -> list[str]:
             "points."
         ]
     rest = [payer for payer in losing if payer != verdict.most]
-    lines = [f"{named(payer)}: {described(payer)}." for payer in rest[:limit]]
+    lines = [f"{name_of(payer)}: {shift_and_n(payer)}." for payer in rest[:limit]]
     return lines + _and_more(len(rest), limit)
 
 
@@ -278,7 +267,7 @@ def pays_more(verdict: ScopeFinding, limit: int = 5) -> list[str]:
         return ["No class or group is shown to lose more than the rest."]
     losing = {payer.key for payer in verdict.loses}
     lines = [
-        f"{named(payer)}: by {by_how_much(payer)}, {p_value(payer.p)}"
+        f"{name_of(payer)}: by {by_how_much(payer)}, {p_value(payer.p)}"
         + ("." if payer.key in losing else "; a loss of its own is not shown.")
         for payer in verdict.pays_more[:limit]
     ]
@@ -301,7 +290,7 @@ def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
     if not found.open:
         return [f"{said}."]
     names = ", ".join(
-        named(o) + ("" if missing(o.largest) else f" (up to {size_in_points(o.largest)})")
+        name_of(o) + ("" if missing(o.largest) else f" (up to {size_in_points(o.largest)})")
         for o in found.open[:limit]
     )
     left = len(found.open) - limit
@@ -329,7 +318,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
     overall = finding.model.overall
     known = [p for p in finding.model.shifts if not missing(p.noise_floor)]
     if not known and (overall is None or missing(overall.noise_floor)):
-        given = _members(members.baseline)
+        given = counted(members.baseline, "member")
         return [
             f"{worded('What retraining alone moves is not known', members.kind)}: {given} of the "
             f"baseline; {FLOOR_MEMBERS} are needed."
@@ -339,10 +328,10 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
         size = min(members.baseline // 2, members.compressed)
         lines.append(
             f"{worded('Retraining the dense model', members.kind)} moves accuracy by "
-            f"{_moved(overall)}, {_members(size)} against {count(size)}."
+            f"{_moved(overall)}, {counted(size, 'member')} against {count(size)}."
         )
     losing = {change.key for verdict in finding.verdicts for change in verdict.loses}
-    told = [f"{named(c)} by {_moved(c)}" for c in known if c.key in losing]
+    told = [f"{name_of(c)} by {_moved(c)}" for c in known if c.key in losing]
     if told:
         words = worded("Of those who lose, retraining moves", members.kind)
         lines.append(f"{words} {_listed(told, limit)}")
@@ -377,11 +366,17 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
         lines.append(
             f"Too few examples to find a {reference:g}-point loss reliably: "
             + _listed(
-                [f"{named(b)} ({count(b.n)} examples{needed(b)})" for b in finding.blind], limit
+                [f"{name_of(b)} ({count(b.n)} examples{needed(b)})" for b in finding.blind], limit
             )
         )
     if finding.small:
-        lines.append(f"Not tested: {_listed([_small(small) for small in finding.small], limit)}")
+        names = []
+        for small in finding.small:
+            name = ("class " if small.kind == "class" else "") + shown(small.name, 80)
+            too_few = small.n is not None and small.reason.startswith("n < ")
+            why = f"n = {count(small.n)} {small.reason[2:]}" if too_few else shown(small.reason)
+            names.append(f"{name} ({why})")
+        lines.append(f"Not tested: {_listed(names, limit)}")
     return lines
 
 
@@ -389,19 +384,6 @@ def needed(blind: Blind) -> str:
     """How many examples it would take, where that is known."""
     known = math.isfinite(blind.n_needed)
     return f"; about {count(round(blind.n_needed))} needed" if known else ""
-
-
-def _small(small: Small) -> str:
-    """A class or group without a verdict and why.
-
-    >>> from fairweight.report.finding import Small
-    >>> _small(Small("group", "sex=x", 3, "n < 10")), _small(Small("class", "7", 0, "no examples"))
-    ('sex=x (n = 3 < 10)', 'class 7 (no examples)')
-    """
-    name = ("class " if small.kind == "class" else "") + shown(small.name, 80)
-    too_few = small.n is not None and small.reason.startswith("n < ")
-    why = f"n = {count(small.n)} {small.reason[2:]}" if too_few else shown(small.reason)
-    return f"{name} ({why})"
 
 
 def scope(finding: Finding) -> list[str]:
@@ -437,10 +419,10 @@ def reading(finding: Finding) -> str:
     )
 
 
-def begun(sentence: str) -> str:
+def capitalised(sentence: str) -> str:
     """A sentence with a capital, unless it begins with a level: names stay as they are.
 
-    >>> begun("no slice found."), begun("sex=f differs.")
+    >>> capitalised("no slice found."), capitalised("sex=f differs.")
     ('No slice found.', 'sex=f differs.')
     """
     is_level = "=" in sentence.partition(" ")[0]
@@ -453,7 +435,7 @@ def of_variant(variant: str, sentence: str, n_variants: int) -> str:
     >>> of_variant("int8", "no slice found.", 2), of_variant("int8", "no slice found.", 1)
     ('int8: no slice found.', 'No slice found.')
     """
-    return begun(sentence) if n_variants == 1 else f"{shown(variant, NAME)}: {sentence}"
+    return capitalised(sentence) if n_variants == 1 else f"{shown(variant, NAME)}: {sentence}"
 
 
 # The finding in one sentence, over all variants.
@@ -465,7 +447,7 @@ def of_variant(variant: str, sentence: str, n_variants: int) -> str:
 
 def headline(found: Sequence[Finding]) -> str:
     """What happened to whom, in these models."""
-    return _said(ranked(found), len(found))
+    return _headline(ranked(found), len(found))
 
 
 def beyond_retraining(found: Sequence[Finding]) -> str | None:
@@ -473,7 +455,7 @@ def beyond_retraining(found: Sequence[Finding]) -> str | None:
     standings = ranked(found, "method")
     if not standings:
         return None
-    said = _said(standings, len(standings))
+    said = _headline(standings, len(standings))
     if said.startswith(("Class ", "No loss ", "Overall ")):  # names stay as they are
         said = said[0].lower() + said[1:]
     return f"{worded('Beyond retraining (the method)', found[0].members.kind)}: {said}"
@@ -495,9 +477,8 @@ def facts(result: AuditResult, found: Sequence[Finding]) -> str:
         parts.append(f"{count(len(result.tasks))} tasks")
     columns = [shown(name, 40) for name in result.groupings]
     parts.append("groups: " + ", ".join(columns) if columns else "no group column")
-    number = len(found)
     against = f"against {shown(result.baseline, NAME)}"
-    parts.append(f"{count(number)} variant{'' if number == 1 else 's'} {against}")
+    parts.append(f"{counted(len(found), 'variant')} {against}")
     sizes = {(f.members.baseline, f.members.compressed) for f in found if f.members.population}
     if len(sizes) == 1:
         dense, compressed = sizes.pop()
@@ -507,13 +488,25 @@ def facts(result: AuditResult, found: Sequence[Finding]) -> str:
     return "; ".join(parts) + "."
 
 
-def _said(standings: Sequence[Standing], n_variants: int) -> str:
+def _headline(standings: Sequence[Standing], n_variants: int) -> str:
     first = standings[0]
     verdict, change = first.verdict, first.verdict.overall
     where = f" in {shown(first.finding.variant, NAME)}"
     overall = "" if change is None else points_interval(change.shift, change.low, change.high)
+    known = change is not None and not missing(change.shift)
     if verdict.pays_more:
-        said = _pays(verdict, where, n_variants)
+        most, payer = verdict.most, verdict.pays_more[0]
+        said = f"{_begun(payer)} does worse than the rest, by {by_how_much(payer)}{where}"
+        said += "; a loss of its own is not shown"
+        if most is not None:
+            size = points_interval(most.shift, most.low, most.high)
+            said = f"{_begun(most)} loses most: {size}{where}"
+            if change is not None and known:
+                said += f", against {points(change.shift).removesuffix(' points')} overall"
+        more = len(verdict.pays_more) - 1
+        if more > 0 and n_variants == 1:
+            others = "other class or group does" if more == 1 else "other classes and groups do"
+            said += f"; {count(more)} {others} worse than the rest"
     elif first.loses_overall:
         said = f"Overall {overall}{where}; no class or group is shown to lose more than the rest"
     elif verdict.loses:
@@ -526,58 +519,27 @@ def _said(standings: Sequence[Standing], n_variants: int) -> str:
     elif n_variants > 1:
         said = f"No loss is shown in any of {count(n_variants)} variants"
     else:
-        known = change is not None and not missing(change.shift)
         said = f"No loss is shown{where}" + (f": overall {overall}" if known else "")
-    return f"{said}{_variants(standings, n_variants) if n_variants > 1 else _ruled_out(first)}."
 
-
-def _pays(verdict: ScopeFinding, where: str, n_variants: int) -> str:
-    """Who loses most, or does worse than the rest where no loss of its own is shown."""
-    most, change = verdict.most, verdict.overall
-    if most is not None:
-        size = points_interval(most.shift, most.low, most.high)
-        said = f"{_begun(most)} loses most: {size}{where}"
-        if change is not None and not missing(change.shift):
-            said += f", against {points(change.shift).removesuffix(' points')} overall"
-    else:
-        first = verdict.pays_more[0]
-        said = f"{_begun(first)} does worse than the rest, by {by_how_much(first)}{where}"
-        said += "; a loss of its own is not shown"
-    more = len(verdict.pays_more) - 1
-    if more > 0 and n_variants == 1:
-        others = "other class or group does" if more == 1 else "other classes and groups do"
-        said += f"; {count(more)} {others} worse than the rest"
-    return said
-
-
-def _begun(change: Change) -> str:
-    """A name at the beginning of a sentence."""
-    name = named(change, NAME)
-    return f"C{name[1:]}" if change.kind == "class" else name
-
-
-def _ruled_out(standing: Standing) -> str:
-    found = standing.finding.ruled_out
-    if found is None or standing.verdict.scope == "method":
-        return ""
-    said = f"; a loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
-    left = found.of - found.number
-    if not left or missing(found.largest):
-        return said
-    others = "which" if left == found.of else "the other one" if left == 1 else "the others"
-    return f"{said}, {others} may lose up to {size_in_points(found.largest)}"
-
-
-def _variants(standings: Sequence[Standing], n_variants: int) -> str:
-    """In how many variants somebody loses, loses more than the rest, or a loss is ruled out."""
-    losing = sum(1 for s in standings if s.loses_overall or s.verdict.loses)
-    paying = sum(1 for s in standings if s.verdict.pays_more)
-    said = ""
-    if losing:
-        said = f"; a loss is shown in {count(losing)} of {count(n_variants)} variants"
-        said += f", and in {count(paying)} somebody does worse than the rest" if paying else ""
-    elif paying:
-        said = f"; in {count(paying)} of {count(n_variants)} variants somebody does"
+    found = first.finding.ruled_out
+    if n_variants == 1:
+        if found is None or verdict.scope == "method":
+            return f"{said}."
+        said += f"; a loss beyond {100 * found.margin:g} points is ruled out for {found.whom}"
+        left = found.of - found.number
+        if left and not missing(found.largest):
+            others = "the other one" if left == 1 else "the others"
+            others = "which" if left == found.of else others
+            said += f", {others} may lose up to {size_in_points(found.largest)}"
+        return f"{said}."
+    losing_in = sum(1 for s in standings if s.loses_overall or s.verdict.loses)
+    paying_in = sum(1 for s in standings if s.verdict.pays_more)
+    if losing_in:
+        said += f"; a loss is shown in {count(losing_in)} of {count(n_variants)} variants"
+        if paying_in:
+            said += f", and in {count(paying_in)} somebody does worse than the rest"
+    elif paying_in:
+        said += f"; in {count(paying_in)} of {count(n_variants)} variants somebody does"
     certain = [s.finding.ruled_out for s in standings if s.verdict.scope == "model"]
     every = [found for found in certain if found is not None and found.number == found.of]
     if every:
@@ -585,4 +547,10 @@ def _variants(standings: Sequence[Standing], n_variants: int) -> str:
             f"; in {count(len(every))} a loss beyond {100 * every[0].margin:g} points is ruled out "
             "for every class and group"
         )
-    return said
+    return f"{said}."
+
+
+def _begun(change: Change) -> str:
+    """A name at the beginning of a sentence."""
+    name = name_of(change, NAME)
+    return f"C{name[1:]}" if change.kind == "class" else name

@@ -1,34 +1,33 @@
-"""What is printed on a terminal: the summary of an audit, the verdict of a gate, a choice."""
+"""What is printed on a terminal: the summary of an audit, the verdict of a gate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fairweight.auditing.result import records
-from fairweight.base.wording import NOTHING, missing, shown
-from fairweight.report.choice import chance, choice_sentences, margin, term_value
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from fairweight.base.wording import shown
 from fairweight.report.gate import (
     deciding_bound,
     endpoints,
     headline,
-    how_to_read_bounds,
+    how_to_read,
     passing,
     standing,
     subject,
 )
-from fairweight.report.numbers import count, number
+from fairweight.report.numbers import count
 from fairweight.report.sections import Section
 from fairweight.report.sentences import Topic
 from fairweight.report.view_model import view
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-    from rich.table import Table
-
-    from fairweight.auditing.choose.choice import Choice
     from fairweight.auditing.gate.verdict import Verdict
     from fairweight.auditing.result import AuditResult
 
@@ -40,8 +39,6 @@ LEAST_WIDTH = 72  # for two scopes beside each other
 
 def show(result: AuditResult, console: Console, *, report: str | None = None) -> None:
     """Print the summary and where the report is."""
-    from rich.text import Text
-
     console.print(summary(result))
     if report is not None:
         # Not folded to the width: a path that is broken up cannot be copied.
@@ -53,10 +50,6 @@ def summary(result: AuditResult, *, max_variants: int = 5, max_notes: int = 5) -
 
     Every name is placed as plain text, so markup and escape sequences in names have no effect.
     """
-    from rich.console import Group
-    from rich.panel import Panel
-    from rich.text import Text
-
     made = view(result)
     first = made.sections[:max_variants]
     parts: list[RenderableType] = []
@@ -89,8 +82,6 @@ class _Finding:
     section: Section
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from rich.text import Text
-
         sides = self.section.sides
         heads = [
             Text.assemble((f"{side.title}: ", "bold"), (side.question, "dim")) for side in sides
@@ -112,9 +103,6 @@ class _Finding:
         heads: Sequence[RenderableType] = (),
     ) -> Table:
         """A topic with the lines of each column, the heading beside the first."""
-        from rich.table import Table
-        from rich.text import Text
-
         said = [*self.section.said, *(s for side in self.section.sides for s in side.said)]
         grid = Table.grid(padding=(0, 2))
         grid.add_column(no_wrap=True, min_width=max(len(s.heading) for s in said))
@@ -137,9 +125,6 @@ STYLES = {"pass": "green", "fail": "bold red", "cannot tell": "yellow"}
 
 def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None:
     """Print the verdict; at most `limit` endpoints of each variant."""
-    from rich.table import Table
-    from rich.text import Text
-
     console.print(Text(f"Gate: {headline(verdict)}", style=STYLES[verdict.outcome]))
     named = passing(verdict)
     if named is not None:
@@ -157,100 +142,6 @@ def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None
         console.print(grid)
         if len(rows) > limit:
             console.print(Text(f"  {count(len(rows) - limit)} more (--json, --markdown)"))
-    console.print(Text(how_to_read_bounds(verdict), style="dim"))
+    console.print(Text(how_to_read(verdict, bounds=True), style="dim"))
     for note in verdict.notes:
         console.print(Text(f"Note: {shown(note)}", style="yellow"))
-
-
-# A choice on a terminal: the sentences, then the ranked table.
-
-LIMIT = 20
-DIRECTIONS = {"max": "↑", "min": "↓", "zero": "→ 0", "one": "→ 1"}
-
-
-def show_choice(choice: Choice, console: Console) -> None:
-    """Print what was chosen and why, and at most `LIMIT` variants."""
-    from rich.text import Text
-
-    for at, sentence in enumerate(choice_sentences(choice)):
-        console.print(Text(sentence, style="bold" if at == 0 else ""))
-    console.print()
-    console.print(_choice_table(choice))
-    ranges = _ranges(choice)
-    if ranges is not None:
-        console.print(ranges)
-    for note in choice.notes:
-        console.print(Text(f"Note: {shown(note)}", style="yellow"))
-
-
-def _choice_table(choice: Choice) -> Any:
-    from rich.table import Table
-
-    rows = records(choice.tables["choice"])
-    terms = choice.asked.terms
-    aims = {o.term: DIRECTIONS[o.aim] for o in choice.asked.objectives}
-    valued = choice.asked.weights is not None and len(choice.asked.objectives) > 1
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    titles = ["", "variant", *(f"{t.name} {aims.get(t, '')}".strip() for t in terms)]
-    titles += ["value"] if valued else []
-    chances = {}  # titles of the columns of probabilities, and the columns that they show
-    if choice.asked.margin is not None:
-        chances[f"P({margin(choice).removesuffix(' of')})"] = "p_within_margin"
-    if choice.asked.weights is not None:
-        chances["P(best)"] = "p_best"
-    if len(choice.asked.objectives) > 1:
-        chances["P(frontier)"] = "p_frontier"
-    longest = max(len(shown(row["variant"], 40)) for row in rows[:LIMIT])
-    for title in (*titles, *chances, ""):
-        # Wrapped, not cut: variants often differ at the end of their names.
-        least = min(longest, 16) if title == "variant" else None
-        table.add_column(title, no_wrap=title.startswith("P("), overflow="fold", min_width=least)
-    numbers = {
-        (row["variant"], row["term"]): term_value(row)
-        for row in records(choice.tables["choice_values"])
-    }
-    nearly: set[str] = set()  # who misses requirements by no more than noise
-    if choice.asked.requirements:
-        frame = choice.tables["choice_requirements"]
-        missed = frame[frame["standing"].str.startswith("missed")]
-        clearly = set(missed.loc[missed["standing"] == "missed", "variant"])
-        nearly = set(missed["variant"]) - clearly
-    for row in rows[:LIMIT]:
-        table.add_row(
-            NOTHING if missing(row["rank"]) else count(row["rank"]),
-            shown(row["variant"], 40),
-            *(numbers[row["variant"], term.name] for term in terms),
-            *([number(row["value"])] if valued else []),
-            *(chance(row[column]) for column in chances.values()),
-            _remark(row, row["variant"] in nearly),
-        )
-    if len(rows) > LIMIT:
-        table.caption = f"{count(len(rows) - LIMIT)} more: --out DIR writes all"
-    return table
-
-
-def _remark(row: dict[str, Any], nearly: bool) -> str:
-    if not row["qualifies"]:
-        return "does not qualify, within noise" if nearly else "does not qualify"
-    if row["chosen"]:
-        return "chosen"
-    if row["tied"]:
-        return "may be the best" if row["in_best_set"] is True else "within noise"
-    return "frontier" if row["frontier"] == "frontier" else ""
-
-
-def _ranges(choice: Choice) -> Any:
-    from rich.table import Table
-
-    rows = records(choice.tables["choice_weights"])
-    if len(rows) < 2:
-        return None
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    first, second = rows[0]["first"], rows[0]["second"]
-    table.add_column("wins")
-    table.add_column(f"while {second} weighs, per unit of {first}")
-    for row in rows:
-        high = row["ratio_high"]
-        end = "or more" if missing(high) or high == float("inf") else f"to {number(high)}"
-        table.add_row(shown(row["variant"], 40), f"{number(row['ratio_low'])} {end}")
-    return table

@@ -32,7 +32,7 @@ from fairweight.report.sentences import (
     cannot_tell,
     facts,
     headline,
-    named,
+    name_of,
     of_variant,
     reading,
 )
@@ -115,19 +115,21 @@ def mark(scale: Scale, change: Change, beside: float = math.nan) -> Mark | None:
     """Where the parts of one row are drawn; None where there is no value."""
     if missing(change.shift):
         return None
-
-    def at(value: float) -> float | None:
-        return None if missing(value) else scale.at(value)
-
-    left, right = at(-abs(change.noise_floor)), at(abs(change.noise_floor))
+    floor = None
+    if not missing(change.noise_floor):
+        left, right = scale.at(-abs(change.noise_floor)), scale.at(abs(change.noise_floor))
+        floor = left, round(right - left, 1)
+    low, high, there = (
+        None if missing(value) else scale.at(value) for value in (change.low, change.high, beside)
+    )
     return Mark(
         dot=scale.at(change.shift),
-        low=at(change.low),
-        high=at(change.high),
+        low=low,
+        high=high,
         zero=scale.at(0.0),
-        floor=None if left is None or right is None else (left, round(right - left, 1)),
+        floor=floor,
         excludes_zero=change.high < 0 or change.low > 0,
-        beside=at(beside),
+        beside=there,
     )
 
 
@@ -189,20 +191,30 @@ def payer_row(
     if own is not None:
         ends = interval(own).partition(" ")[2]  # the shift itself is the same in both scopes
         beyond = f"yes: {ends}" if own.high < 0 else f"not shown: {ends}".removesuffix(": ")
+    verdict = standing.verdict
+    extra = next((c for c in verdict.excesses if c.key == change.key), None)
+    if extra is None or missing(extra.shift):
+        excess = NOTHING
+    elif missing(extra.p) or extra.p > verdict.alpha:
+        excess = f"not shown ({p_value(extra.p)})"
+    elif extra.shift < 0:
+        excess = f"yes, by {by_how_much(extra).replace(' points', '')}"
+    else:
+        excess = f"no, less by {interval(extra).replace('+', '')}"
     return PayerRow(
-        who=named(change, NAME),
+        who=name_of(change, NAME),
         variant=shown(standing.finding.variant, NAME),
         n=count(change.n),
         before_after=_before_after(change),
         said=interval(change),
         mark=mark(scale, change, standing.overall),
-        excess=_excess(standing, change),
+        excess=excess,
         method=beyond,
-        floor=_bare(change),
+        floor=_floor_in_points(change),
     )
 
 
-def _bare(change: Change) -> str:
+def _floor_in_points(change: Change) -> str:
     """What retraining alone moves, where the heading names the unit."""
     floor = change.noise_floor
     return NOTHING if missing(floor) else size_in_points(floor).removesuffix(" points")
@@ -216,18 +228,6 @@ def _before_after(change: Change | None) -> str:
     return f"{before} → {percent(change.compressed, digits)}"
 
 
-def _excess(standing: Standing, change: Change) -> str:
-    """Whether it loses more than the rest, with the excess and its p."""
-    own = next((c for c in standing.verdict.excesses if c.key == change.key), None)
-    if own is None or missing(own.shift):
-        return NOTHING
-    if missing(own.p) or own.p > standing.verdict.alpha:
-        return f"not shown ({p_value(own.p)})"
-    if own.shift < 0:
-        return f"yes, by {by_how_much(own).replace(' points', '')}"
-    return f"no, less by {interval(own).replace('+', '')}"
-
-
 def _chosen_payers(standings: Sequence[Standing], kind: Kind) -> list[tuple[Standing, Change]]:
     """Who of this kind loses more than the rest, over all variants, the largest loss first.
 
@@ -239,14 +239,6 @@ def _chosen_payers(standings: Sequence[Standing], kind: Kind) -> list[tuple[Stan
     paying = [(s, c) for s, c in falls if (s.place, c.key) in more]
     losing = [(s, c) for s, c in falls if c.high < 0]
     return (paying or losing)[:MOST_PAYERS] or falls[:1]
-
-
-def _payer_note(kind: Kind, standing: Standing, first: Change) -> str | None:
-    if first.key in {other.key for other in standing.verdict.pays_more}:
-        return None
-    if first.high < 0:
-        return f"No {kind} is shown to lose more than the rest. Shown to lose:"
-    return f"No {kind} is shown to lose. The largest fall:"
 
 
 # One line per variant.
@@ -271,34 +263,8 @@ class SummaryRow:
     unseen: Cell
 
 
-def _summary(standing: Standing, method: Standing | None, scale: Scale) -> SummaryRow:
-    verdict, finding = standing.verdict, standing.finding
-    most, change, certain = verdict.most, verdict.overall, finding.ruled_out
-    drawn = most or change
-    nothing = Cell(NOTHING, None, verdict.reason or "the audit has no overall accuracy")
-    name = shown(finding.variant, NAME)
-    return SummaryRow(
-        place=standing.place,
-        variant=Cell(name, name),
-        accuracy=nothing
-        if change is None
-        else Cell(_before_after(change), finite(change.compressed)),
-        shift=nothing if change is None else Cell(interval(change), finite(change.shift)),
-        floor=nothing if change is None else Cell(_bare(change), finite(change.noise_floor)),
-        most=Cell("nobody shown") if most is None else Cell(named(most, NAME), most.shift),
-        size="" if most is None else interval(most),
-        mark=None if drawn is None else mark(scale, drawn, standing.overall),
-        loses=_of(len(verdict.loses), len(verdict.shifts)),
-        method_loses=Cell(NOTHING)
-        if method is None
-        else _of(len(method.verdict.loses), len(method.verdict.shifts)),
-        pays_more=_of(len(verdict.pays_more), len(verdict.excesses)),
-        ruled_out=Cell(NOTHING) if certain is None else _of(certain.number, certain.of),
-        unseen=_of(len(finding.blind), finding.n_watched),
-    )
-
-
-def _of(some: int, every: int) -> Cell:
+def _share_cell(some: int, every: int) -> Cell:
+    """So many of so many; a dash where there are none at all."""
     return Cell(f"{count(some)} of {count(every)}", some) if every else Cell(NOTHING)
 
 
@@ -332,7 +298,7 @@ class Unseen:
 
 
 def _unseen(found: Sequence[Finding]) -> Unseen | None:
-    """What is not known; None where nothing is left open."""
+    """What is not known over all variants; None where nothing is left open."""
     merged: dict[tuple[str, str, str | None], list[Blind]] = {}
     said: dict[str, list[str]] = {}
     for finding in found:
@@ -343,36 +309,39 @@ def _unseen(found: Sequence[Finding]) -> Unseen | None:
                 said.setdefault(line, []).append(shown(finding.variant, 40))
     if not merged and not said:
         return None
-    # Whoever is furthest from enough examples first: that is where a loss hides best.
-    ordered = sorted(merged.values(), key=_there)
+    # Whoever is furthest from enough examples in some variant first: there a loss hides best.
+    there = {
+        key: min(
+            (b.n / b.n_needed for b in blinds if b.n is not None and 0 < b.n_needed < math.inf),
+            default=0.0,
+        )
+        for key, blinds in merged.items()
+    }
+    ordered = sorted(merged, key=lambda key: there[key])
+    rows = []
+    for key in ordered[:MOST_UNSEEN]:
+        blinds = merged[key]
+        worst = max(blinds, key=lambda b: b.n_needed if math.isfinite(b.n_needed) else -1.0)
+        never = any(missing(b.detectable) for b in blinds)
+        known = math.isfinite(worst.n_needed)
+        rows.append(
+            UnseenRow(
+                who=name_of(worst, NAME),
+                n=count(worst.n),
+                detectable=NOTHING if never else size_in_points(max(b.detectable for b in blinds)),
+                needed=f"about {count(round(worst.n_needed))}" if known else NOTHING,
+                bar=round(BAR * min(1.0, there[key]), 1),
+                variants=f"{count(len(blinds))} of {count(len(found))}",
+            )
+        )
     return Unseen(
         lines=tuple(
             line if len(names) == len(found) else f"{', '.join(names)}: {line}"
             for line, names in said.items()
         ),
-        reference=f"{100 * ordered[0][0].reference:g} points" if ordered else "",
-        rows=tuple(_unseen_row(blinds, len(found)) for blinds in ordered[:MOST_UNSEEN]),
+        reference=f"{100 * merged[ordered[0]][0].reference:g} points" if ordered else "",
+        rows=tuple(rows),
         left=max(0, len(ordered) - MOST_UNSEEN),
-    )
-
-
-def _there(blinds: list[Blind]) -> float:
-    """The part of the examples needed that are there, in the worst variant."""
-    parts = [b.n / b.n_needed for b in blinds if b.n is not None and 0 < b.n_needed < math.inf]
-    return min(parts, default=0.0)
-
-
-def _unseen_row(blinds: list[Blind], n_variants: int) -> UnseenRow:
-    worst = max(blinds, key=lambda b: b.n_needed if math.isfinite(b.n_needed) else -1.0)
-    never = any(missing(b.detectable) for b in blinds)
-    known = math.isfinite(worst.n_needed)
-    return UnseenRow(
-        who=named(worst, NAME),
-        n=count(worst.n),
-        detectable=NOTHING if never else size_in_points(max(b.detectable for b in blinds)),
-        needed=f"about {count(round(worst.n_needed))}" if known else NOTHING,
-        bar=round(BAR * min(1.0, _there(blinds)), 1),
-        variants=f"{count(len(blinds))} of {count(n_variants)}",
     )
 
 
@@ -398,6 +367,7 @@ class View:
     scale: Scale  # of all marks
     unseen: Unseen | None
     explained: dict[str | None, list[str]]  # sentences of explanations by variant; None: of all
+    mitigated: tuple[str, ...]  # what a mitigation changed, in sentences
     examples: tuple[str, ...]  # how many examples changed, where they were counted
     method: bool  # whether any variant has a verdict beyond retraining
     floors: bool  # whether what retraining alone moves is known of anybody who pays
@@ -470,11 +440,72 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
         ]
     )
     explained: dict[str | None, list[str]] = {}
+    mitigated: list[str] = []
     if result.explanations:
-        # Every figure is loaded with it, which whoever starts a command need not wait for.
-        from fairweight.report.explanation_sentences import sentences_by_variant
+        # Every figure is loaded with them, which whoever starts a command need not wait for.
+        from fairweight.report.explanation_sentences import (
+            mitigation_sentences,
+            sentences_by_variant,
+        )
 
         explained = sentences_by_variant(result)
+        table = result.explanations.get("mitigation")
+        if table is not None:
+            # Which mitigation it was: each leaves a table of its own, thresholds none.
+            kinds = {"override_curves": "overrides", "cascade_curve": "cascade"}
+            own = (kind for name, kind in kinds.items() if name in result.explanations)
+            mitigated = mitigation_sentences(table, next(own, "thresholds"))
+
+    summary = []
+    for standing in standings:
+        verdict, finding = standing.verdict, standing.finding
+        most, change, certain = verdict.most, verdict.overall, finding.ruled_out
+        drawn, method = most or change, methods.get(standing.place)
+        name = shown(finding.variant, NAME)
+        accuracy = shift = floor = Cell(
+            NOTHING, None, verdict.reason or "the audit has no overall accuracy"
+        )
+        if change is not None:
+            accuracy = Cell(_before_after(change), finite(change.compressed))
+            shift = Cell(interval(change), finite(change.shift))
+            floor = Cell(_floor_in_points(change), finite(change.noise_floor))
+        beyond = Cell(NOTHING)
+        if method is not None:
+            beyond = _share_cell(len(method.verdict.loses), len(method.verdict.shifts))
+        summary.append(
+            SummaryRow(
+                place=standing.place,
+                variant=Cell(name, name),
+                accuracy=accuracy,
+                shift=shift,
+                floor=floor,
+                most=Cell("nobody shown")
+                if most is None
+                else Cell(name_of(most, NAME), most.shift),
+                size="" if most is None else interval(most),
+                mark=None if drawn is None else mark(scale, drawn, standing.overall),
+                loses=_share_cell(len(verdict.loses), len(verdict.shifts)),
+                method_loses=beyond,
+                pays_more=_share_cell(len(verdict.pays_more), len(verdict.excesses)),
+                ruled_out=Cell(NOTHING)
+                if certain is None
+                else _share_cell(certain.number, certain.of),
+                unseen=_share_cell(len(finding.blind), finding.n_watched),
+            )
+        )
+
+    payers = []
+    for kind, pairs in chosen.items():
+        if not pairs:
+            continue
+        standing, first = pairs[0]
+        note: str | None = f"No {kind} is shown to lose. The largest fall:"
+        if first.key in {other.key for other in standing.verdict.pays_more}:
+            note = None
+        elif first.high < 0:
+            note = f"No {kind} is shown to lose more than the rest. Shown to lose:"
+        rows = tuple(payer_row(s, c, scale, methods.get(s.place)) for s, c in pairs)
+        payers.append(PayerGroup("Groups" if kind == "group" else "Classes", rows, note))
     return View(
         findings=found,
         sections=tuple(section(finding) for finding in found),
@@ -484,19 +515,12 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
         reading=reading(found[0]),
         leaks=tuple(leak_notes(leaks(result.variants_table, [f.variant for f in found]))),
         notes=result.notes,
-        summary=tuple(_summary(s, methods.get(s.place), scale) for s in standings),
-        payers=tuple(
-            PayerGroup(
-                "Groups" if kind == "group" else "Classes",
-                tuple(payer_row(s, c, scale, methods.get(s.place)) for s, c in own),
-                _payer_note(kind, *own[0]),
-            )
-            for kind, own in chosen.items()
-            if own
-        ),
+        summary=tuple(summary),
+        payers=tuple(payers),
         scale=scale,
         unseen=_unseen(found),
         explained=explained,
+        mitigated=tuple(mitigated),
         examples=tuple(
             of_variant(name, explained[name][0], len(found))
             for name in (s.finding.variant for s in standings[:EXAMPLES])

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fairweight.auditing.compare.reliability import if_calibrated
+from fairweight.auditing.metrics import metrics
 from fairweight.auditing.result import Scope, at_task, records, select
 from fairweight.auditing.schema import Status
 from fairweight.base.wording import NOTHING, missing, real, shown, text
@@ -100,7 +103,8 @@ def detail_tables(result: AuditResult) -> dict[str, ShownTable]:
     tables = {anchor: results_table(title, frame[rows], members) for anchor, title, rows in parts}
     if (frame["n_seeds_baseline"].fillna(1) > 1).any() or (frame["n_seeds_compressed"] > 1).any():
         file = "tables/per_seed.csv"
-        tables["members"] = frame_table("Every member", result.per_seed, _MEMBERS, file)
+        shown = [(key, title, partial(_result_cell, kind)) for key, title, kind in _MEMBERS]
+        tables["members"] = frame_table("Every member", result.per_seed, shown, file)
     for name, title in _PLAIN.items():
         frame = getattr(result, name)
         columns = [(str(c), str(c).replace("_", " "), _plain) for c in frame.columns]
@@ -119,113 +123,79 @@ def finite(value: Any) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _largest(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the largest n, in their own order, if there are too many."""
-    if len(frame) <= LIMIT:
-        return frame
-    if "n" not in frame.columns:
-        return frame.head(LIMIT)
-    # Places, not labels: the labels of a frame need not be unique.
-    order = frame["n"].astype("float64").fillna(-1.0).to_numpy().argsort(kind="stable")[::-1]
-    return frame.iloc[sorted(order[:LIMIT])]
-
-
 Show: TypeAlias = Callable[[dict[str, Any], str], Cell]
 
 
-def _value(row: dict[str, Any], key: str) -> Cell:
-    said = value_of(str(row["metric"]), real(row[key]), real(row.get("shift")))
-    return Cell(said, finite(row[key]), _why(row, key))
-
-
-def _compressed(row: dict[str, Any], key: str) -> Cell:
-    """The compressed variant's value; a comparison has no shift, its interval belongs here."""
-    metric, found = str(row["metric"]), real(row[key])
-    low, high = real(row["ci_low"]), real(row["ci_high"])
-    if missing(found) or not missing(row["shift"]) or (missing(low) and missing(high)):
-        return _value(row, key)
-    return Cell(value_interval(metric, found, low, high), finite(found))
-
-
 def _why(row: dict[str, Any], key: str) -> str | None:
-    status = Status.of(row["status"])
+    status = Status.of(row.get("status"))
     return None if status.ok or not missing(row[key]) else str(status)
 
 
-def _span(low: str, high: str) -> Show:
-    def show(row: dict[str, Any], key: str) -> Cell:
-        metric = str(row["metric"])
-        said = shift_of(metric, real(row[key]), real(row[low]), real(row[high]))
-        return Cell(said, finite(row[key]), _why(row, key))
-
-    return show
-
-
-def _limits(row: dict[str, Any], key: str) -> Cell:
-    """Simultaneous limits without the shift, or excess, that stands beside them."""
-    low, high = real(row[key]), real(row[key.replace("_low", "_high")])
-    if missing(low) and missing(high):
-        return Cell(NOTHING)
-    said = shift_of(str(row["metric"]), low, low, high)
-    return Cell(said[said.index("[") :], finite(high))
-
-
-def _yes(row: dict[str, Any], key: str) -> Cell:
-    """Whether something is shown; what is not shown is open."""
-    said = NOTHING if missing(row[key]) else "yes" if row[key] else "open"
-    return Cell(said, said)
-
-
-def _share(row: dict[str, Any], key: str) -> Cell:
-    return Cell(percent(real(row[key])), finite(row[key]))
-
-
-def _p(row: dict[str, Any], key: str) -> Cell:
-    return Cell(p_value(real(row[key]), bare=True), finite(row[key]))
-
-
-def _shift_size(row: dict[str, Any], key: str) -> Cell:
-    value = real(row[key])
-    return size_cell(value) if is_share(str(row["metric"])) else Cell(number(value), finite(value))
+def _result_cell(kind: str, row: dict[str, Any], key: str) -> Cell:
+    """A value of the results, by its kind, in the unit of the row's metric."""
+    if kind == "text":
+        return name_cell(row[key])
+    if kind == "count":
+        return Cell(count(row[key]), finite(row[key]))
+    if kind == "yes":  # what is not shown is open
+        said = NOTHING if missing(row[key]) else "yes" if row[key] else "open"
+        return Cell(said, said)
+    found = real(row[key])
+    if kind == "p":
+        return Cell(p_value(found, bare=True), finite(found))
+    if kind == "share":
+        return Cell(percent(found), finite(found))
+    metric = str(row["metric"])
+    if kind == "size":
+        return size_cell(found) if is_share(metric) else Cell(number(found), finite(found))
+    if kind == "limits":  # without the shift, or excess, that stands beside them
+        high = real(row[key.replace("_low", "_high")])
+        if missing(found) and missing(high):
+            return Cell(NOTHING)
+        said = shift_of(metric, found, found, high)
+        return Cell(said[said.index("[") :], finite(high))
+    why = _why(row, key)
+    if kind == "shift":
+        low, high = (real(row[end]) for end in _ENDS[key])
+        return Cell(shift_of(metric, found, low, high), finite(found), why)
+    if kind == "compressed" and not missing(found) and missing(row["shift"]):
+        # A comparison has no shift: its interval belongs here.
+        low, high = real(row["ci_low"]), real(row["ci_high"])
+        if not (missing(low) and missing(high)):
+            return Cell(value_interval(metric, found, low, high), finite(found))
+    return Cell(value_of(metric, found, real(row.get("shift"))), finite(found), why)
 
 
-def _text_cell(row: dict[str, Any], key: str) -> Cell:
-    return name_cell(row[key])
-
-
-def _count_cell(row: dict[str, Any], key: str) -> Cell:
-    return Cell(count(row[key]), finite(row[key]))
-
-
-# Column of the frame, heading, how to show it. Columns without a single value are left out.
-_RESULTS: tuple[tuple[str, str, Show], ...] = (
-    ("variant", "variant", _text_cell),
-    ("task", "task", _text_cell),
-    ("scope", "scope", _text_cell),
-    ("group", "group", _text_cell),
-    ("level", "level", _text_cell),
-    ("class", "class", _text_cell),
-    ("metric", "metric", _text_cell),
-    ("n", "n", _count_cell),
-    ("n_clusters", "clusters", _count_cell),
-    ("baseline", "baseline", _value),
-    ("compressed", "compressed", _compressed),
-    ("shift", "shift [interval]", _span("ci_low", "ci_high")),
+_ENDS = {"shift": ("ci_low", "ci_high"), "excess_shift": ("excess_low", "excess_high")}
+# Column of the frame, heading, kind of value. Columns without a single value are left out.
+_RESULTS = (
+    ("variant", "variant", "text"),
+    ("task", "task", "text"),
+    ("scope", "scope", "text"),
+    ("group", "group", "text"),
+    ("level", "level", "text"),
+    ("class", "class", "text"),
+    ("metric", "metric", "text"),
+    ("n", "n", "count"),
+    ("n_clusters", "clusters", "count"),
+    ("baseline", "baseline", "value"),
+    ("compressed", "compressed", "compressed"),
+    ("shift", "shift [interval]", "shift"),
     # Beside the shift, which it is read with.
-    ("matched", "retraining with compression", _shift_size),
-    ("noise_floor", "retraining alone, up to", _shift_size),
-    ("sim_low", "simultaneous limits", _limits),
-    ("p_value", "p", _p),
-    ("p_adjusted", "p, corrected", _p),
-    ("loss_ruled_out", "loss that matters ruled out", _yes),
-    ("excess_shift", "excess over the others", _span("excess_low", "excess_high")),
-    ("excess_sim_low", "simultaneous limits of the excess", _limits),
-    ("excess_p", "p of the excess", _p),
-    ("excess_p_adjusted", "p of the excess, corrected", _p),
-    ("churn", "churn", _share),
-    ("debiased", "corrected for noise", _value),
-    ("p_retraining", "p against retraining", _p),
-    ("status", "status", _text_cell),
+    ("matched", "retraining with compression", "size"),
+    ("noise_floor", "retraining alone, up to", "size"),
+    ("sim_low", "simultaneous limits", "limits"),
+    ("p_value", "p", "p"),
+    ("p_adjusted", "p, corrected", "p"),
+    ("loss_ruled_out", "loss that matters ruled out", "yes"),
+    ("excess_shift", "excess over the others", "shift"),
+    ("excess_sim_low", "simultaneous limits of the excess", "limits"),
+    ("excess_p", "p of the excess", "p"),
+    ("excess_p_adjusted", "p of the excess, corrected", "p"),
+    ("churn", "churn", "share"),
+    ("debiased", "corrected for noise", "value"),
+    ("p_retraining", "p against retraining", "p"),
+    ("status", "status", "text"),
 )
 
 
@@ -247,7 +217,9 @@ def results_table(
     """
     same = (*without, "scope") if frame["scope"].nunique() < 2 else without
     columns = tuple(
-        (key, worded(heading, members), show) for key, heading, show in _RESULTS if key not in same
+        (key, worded(heading, members), partial(_result_cell, kind))
+        for key, heading, kind in _RESULTS
+        if key not in same
     )
     return frame_table(title, frame, columns, RESULTS, link)
 
@@ -271,29 +243,37 @@ def frame_table(
     first
         So many rows from the top; by default the `LIMIT` with the largest n.
     """
-
-    def cell(row: dict[str, Any], key: str, show: Show) -> Cell:
-        made = show(row, key)
-        address = None if link is None else link(row, key)
-        return made if address is None else replace(made, link=address)
-
     held = [column for column in columns if frame[column[0]].notna().any()]
-    some = _largest(frame) if first is None else frame.head(first)
-    rows = tuple(tuple(cell(row, key, show) for key, _, show in held) for row in records(some))
-    order = "with the largest n" if first is None else "that come first"
-    cut = cut_of(len(rows), len(frame), file, order)
-    return ShownTable(title, tuple(heading for _, heading, _ in held), rows, len(frame), cut)
+    some = frame.head(LIMIT if first is None else first)
+    if first is None and len(frame) > LIMIT and "n" in frame.columns:
+        # In their own order, by places: the labels of a frame need not be unique.
+        order = frame["n"].astype("float64").fillna(-1.0).to_numpy().argsort(kind="stable")[::-1]
+        some = frame.iloc[sorted(order[:LIMIT])]
+    rows = []
+    for row in records(some):
+        cells = [show(row, key) for key, _, show in held]
+        if link is not None:
+            places = [link(row, key) for key, _, _ in held]
+            cells = [
+                c if at is None else replace(c, link=at)
+                for c, at in zip(cells, places, strict=True)
+            ]
+        rows.append(tuple(cells))
+    which = "with the largest n" if first is None else "that come first"
+    cut = cut_of(len(rows), len(frame), file, which)
+    headings = tuple(heading for _, heading, _ in held)
+    return ShownTable(title, headings, tuple(rows), len(frame), cut)
 
 
-_MEMBERS: tuple[tuple[str, str, Show], ...] = (
-    ("variant", "variant", _text_cell),
-    ("seed", "member", _text_cell),
-    ("task", "task", _text_cell),
-    ("group", "group", _text_cell),
-    ("class", "class", _text_cell),
-    ("metric", "metric", _text_cell),
-    ("n", "n", _count_cell),
-    ("value", "value", lambda row, key: _value({**row, "status": None}, key)),
+_MEMBERS = (
+    ("variant", "variant", "text"),
+    ("seed", "member", "text"),
+    ("task", "task", "text"),
+    ("group", "group", "text"),
+    ("class", "class", "text"),
+    ("metric", "metric", "text"),
+    ("n", "n", "count"),
+    ("value", "value", "value"),
 )
 
 
@@ -342,12 +322,34 @@ def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Show
     corrected = " p-values are not corrected." if finding.correction == "none" else ""
     strong = " Strong: limits below 0." if several else ""
     loses = _losses(finding, "loses", f"{IN_FAMILY}{corrected}{strong}", link)
-    tables = {
-        "pays-more": more,
-        "loses": loses,
-        "unseen": _blind_table(finding.blind, link),
-        "small": _small_table(finding.small),
-    }
+    tables = {"pays-more": more, "loses": loses}
+    blind, small = finding.blind, finding.small
+    if blind:
+        tasks = any(b.task is not None for b in blind)
+        never = "no loss would be found reliably at this n"
+        rows = tuple(
+            (
+                _who(b, link),
+                *([name_cell(b.task)] if tasks else []),
+                Cell(count(b.n), b.n),
+                replace(size_cell(b.detectable), why=never if missing(b.detectable) else None),
+                Cell(count(b.n_needed), finite(b.n_needed)),
+            )
+            for b in blind[:LIMIT]
+        )
+        headings = (
+            "who",
+            *(["task"] if tasks else []),
+            "n",
+            "least loss found with 80 % power",
+            f"n needed for {100 * blind[0].reference:g} points",
+        )
+        cut = cut_of(len(rows), len(blind), "tables/power.csv", "with the smallest n")
+        tables["unseen"] = ShownTable("Too few examples", headings, rows, len(blind), cut)
+    if small:
+        rows = tuple((_who(s), Cell(count(s.n), s.n), name_cell(s.reason)) for s in small[:LIMIT])
+        cut = cut_of(len(rows), len(small), RESULTS, "that come first")
+        tables["small"] = ShownTable("Not tested", ("who", "n", "why"), rows, len(small), cut)
     return {key: table for key, table in tables.items() if table is not None}
 
 
@@ -372,17 +374,10 @@ def _losses(
     tasks = any(change.task is not None for change in changes)
     # The noise floor is one of shifts; beside an excess it would be read as one of excesses.
     floors = loses and any(not missing(change.noise_floor) for change in changes)
-
-    def of_scope(scope: int, key: tuple[str, str, str | None]) -> tuple[Cell, Cell]:
-        change = own[scope].get(key)
-        if change is None:
-            dash = Cell(NOTHING, None, "cannot be estimated in this scope")
-            return dash, dash
-        said = Cell(interval(change), finite(change.shift), strong=key in strong[scope])
-        return said, Cell(p_value(change.p, bare=True), finite(change.p))
-
-    rows = tuple(
-        (
+    dash = Cell(NOTHING, None, "cannot be estimated in this scope")
+    rows = []
+    for change in changes[:LIMIT]:
+        cells = [
             _who(change, link),
             *([name_cell(change.task)] if tasks else []),
             Cell(change.metric, change.metric),
@@ -392,11 +387,15 @@ def _losses(
                 finite(change.compressed),
             ),
             Cell(percent(change.churn), finite(change.churn)),
-            *(cell for scope in range(len(families)) for cell in of_scope(scope, change.key)),
-            *([size_cell(change.noise_floor)] if floors else []),
-        )
-        for change in changes[:LIMIT]
-    )
+        ]
+        for held, says_so in zip(own, strong, strict=True):  # scope by scope
+            here = held.get(change.key)
+            cells += [dash, dash] if here is None else [
+                Cell(interval(here), finite(here.shift), strong=change.key in says_so),
+                Cell(p_value(here.p, bare=True), finite(here.p)),
+            ]  # fmt: skip
+        cells += [size_cell(change.noise_floor)] if floors else []
+        rows.append(tuple(cells))
     quantity = "shift in points" if loses else "excess over the rest in points"
     names = [f", {worded(SIDES[family.scope], members).lower()}" for family in families]
     headings = (
@@ -415,7 +414,7 @@ def _losses(
     )
     title = "Who loses" if loses else "Who loses more than the rest"
     cut = cut_of(len(rows), len(changes), RESULTS, "with the largest shift")
-    return ShownTable(title, headings, rows, len(changes), cut, note)
+    return ShownTable(title, headings, tuple(rows), len(changes), cut, note)
 
 
 def interval(change: Change) -> str:
@@ -433,42 +432,6 @@ def _who(item: Change | Blind | Small, link: Link | None = None) -> Cell:
     if link is None or isinstance(item, Small):
         return cell
     return replace(cell, link=link(item.kind, item.name, item.task))
-
-
-def _blind_table(blind: Sequence[Blind], link: Link | None) -> ShownTable | None:
-    """Who has too few examples to find a loss of the size that matters."""
-    if not blind:
-        return None
-    tasks = any(b.task is not None for b in blind)
-    never = "no loss would be found reliably at this n"
-    rows = tuple(
-        (
-            _who(b, link),
-            *([name_cell(b.task)] if tasks else []),
-            Cell(count(b.n), b.n),
-            replace(size_cell(b.detectable), why=never if missing(b.detectable) else None),
-            Cell(count(b.n_needed), finite(b.n_needed)),
-        )
-        for b in blind[:LIMIT]
-    )
-    headings = (
-        "who",
-        *(["task"] if tasks else []),
-        "n",
-        "least loss found with 80 % power",
-        f"n needed for {100 * blind[0].reference:g} points",
-    )
-    cut = cut_of(len(rows), len(blind), "tables/power.csv", "with the smallest n")
-    return ShownTable("Too few examples", headings, rows, len(blind), cut)
-
-
-def _small_table(small: Sequence[Small]) -> ShownTable | None:
-    """Classes and groups that were not tested."""
-    if not small:
-        return None
-    rows = tuple((_who(s), Cell(count(s.n), s.n), name_cell(s.reason)) for s in small[:LIMIT])
-    cut = cut_of(len(rows), len(small), RESULTS, "that come first")
-    return ShownTable("Not tested", ("who", "n", "why"), rows, len(small), cut)
 
 
 # The dense and the compressed numbers side by side: two short tables per variant.
@@ -490,7 +453,16 @@ def number_tables(result: AuditResult, finding: Finding) -> dict[str, ShownTable
 def _numbers(result: AuditResult, finding: Finding) -> ShownTable | None:
     """Headline metrics of baseline and variant with their shift in every scope."""
     sides = [verdict.scope for verdict in finding.families]
-    held = {side: _rows(result, finding.variant, side) for side in sides}
+    more = tuple(entry.name for entry in metrics() if entry.headline)
+    held: dict[Scope, list[dict[str, Any]]] = {}
+    for side in sides:
+        held[side] = []
+        for wanted, by in (((*_OVERALL, *more), "overall"), ((*_GROUPING, *more), "grouping")):
+            own = at_task(select(result, finding.variant, wanted, by, side), result, None)
+            known = records(own[own["baseline"].notna()])
+            held[side] += [
+                row for name in dict.fromkeys(wanted) for row in known if row["metric"] == name
+            ]
     rows = held["model"]
     if not rows:
         return None
@@ -521,7 +493,7 @@ def _numbers(result: AuditResult, finding: Finding) -> ShownTable | None:
                 shifts.get((side, row["metric"], text(row["group"])), Cell(NOTHING))
                 for side in sides
             ),
-            *([_shift_size(row, "noise_floor")] if floors else []),
+            *([_result_cell("size", row, "noise_floor")] if floors else []),
         )
         for row in rows
     )
@@ -530,8 +502,6 @@ def _numbers(result: AuditResult, finding: Finding) -> ShownTable | None:
 
 def _calibration(result: AuditResult, finding: Finding) -> ShownTable | None:
     """Calibration error beside that of a calibrated model, and the gap, by group."""
-    from fairweight.auditing.compare.reliability import if_calibrated
-
     expected = if_calibrated(result.reliability)
     baseline, variant = result.baseline, finding.variant
     cells: list[tuple[Cell, ...]] = []
@@ -548,17 +518,21 @@ def _calibration(result: AuditResult, finding: Finding) -> ShownTable | None:
             if missing(row["baseline"]) or not all(name in expected for name in names):
                 continue
             gap = gaps.get(key, dict.fromkeys(row) | {"metric": "calibration_gap"})
+            values = [*(expected[name] for name in names), real(gap["baseline"])]
+            calibrated, after, *gap_cells = (
+                Cell(value_of("calibration_gap", value), finite(value))
+                for value in (*values, real(gap["compressed"]))
+            )
             cells.append(
                 (
                     *([name_cell(key[0])] if result.tasks else []),
                     name_cell(key[1] or "everyone"),
                     Cell(count(row["n"]), finite(row["n"])),
-                    *(
-                        cell
-                        for side, name in zip(("baseline", "compressed"), names, strict=True)
-                        for cell in (_side_value(row, side), _percent(expected[name]))
-                    ),
-                    *(_percent(real(gap[side])) for side in ("baseline", "compressed")),
+                    _side_value(row, "baseline"),
+                    calibrated,
+                    _side_value(row, "compressed"),
+                    after,
+                    *gap_cells,
                     _shift_cell(gap),
                 )
             )
@@ -583,22 +557,6 @@ def _calibration(result: AuditResult, finding: Finding) -> ShownTable | None:
         "came true: above 0 the scores promise too much."
     )
     return ShownTable("Calibration by group", headings, tuple(cells), len(cells), note=note)
-
-
-def _percent(value: float) -> Cell:
-    return Cell(value_of("calibration_gap", value), finite(value))
-
-
-def _rows(result: AuditResult, variant: str, scope: Scope) -> list[dict[str, Any]]:
-    import fairweight.auditing.metrics as registered
-
-    found: list[dict[str, Any]] = []
-    more = tuple(entry.name for entry in registered.metrics() if entry.headline)
-    for metrics, by in (((*_OVERALL, *more), "overall"), ((*_GROUPING, *more), "grouping")):
-        rows = at_task(select(result, variant, metrics, by, scope), result, None)
-        known = records(rows[rows["baseline"].notna()])
-        found += sorted(known, key=lambda row: metrics.index(row["metric"]))
-    return found
 
 
 def _shift_cell(row: dict[str, Any]) -> Cell:

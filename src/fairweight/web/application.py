@@ -4,65 +4,34 @@ from __future__ import annotations
 
 import errno
 import gc
-import logging
 import os
 import secrets
 import socket
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio.to_thread
+import uvicorn
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import fairweight
-from fairweight.base.wording import shown
 from fairweight.errors import InputError
 from fairweight.web import page
 from fairweight.web.items import Item
 from fairweight.web.pages import annotation, audit, examples, studies
-from fairweight.web.problems import Unforeseen, add_error_pages
-from fairweight.web.security import BodyLimit, KnownHosts, SafeWrites, SecureHeaders, TokenAccess
+from fairweight.web.problems import RequestLog, add_error_pages
+from fairweight.web.security import (
+    MOST_AT_ONCE,
+    MOST_WAITING,
+    BodyLimit,
+    KnownHosts,
+    SafeWrites,
+    SecureHeaders,
+    TimelyProtocol,
+    TokenAccess,
+)
 from fairweight.web.site import Settings, Site
-
-if TYPE_CHECKING:
-    import uvicorn
-
-
-# A line per request: method, path, status, time; no query, which may hold a token or a name.
-
-_LOG = logging.getLogger("fairweight.web")
-
-
-class RequestLog:
-    """Write the lines, where somebody reads them."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        begun = time.perf_counter()
-        status = 0
-
-        async def watched(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, watched)
-        finally:
-            took = 1000 * (time.perf_counter() - begun)
-            path = shown(scope["path"], 200)
-            _LOG.info("%s %s %d %.0f ms", shown(scope["method"], 10), path, status, took)
-
 
 # A page is computed by one thread: more of them would only wait for each other.
 THREADS = 8
@@ -103,21 +72,15 @@ def create_app(items: Sequence[Item], *, settings: Settings) -> FastAPI:
     for module in _PAGES:
         app.include_router(module.router)
     add_error_pages(app)
-    _add_layers(app, site)
-    return app
-
-
-def _add_layers(app: FastAPI, site: Site) -> None:
-    """From the inside out: what is added last is asked first."""
-    settings = site.settings
+    # From the inside out: what is added last is asked first.
     app.add_middleware(BodyLimit, most=settings.max_body)
     app.add_middleware(SafeWrites, secret=site.csrf, writable=settings.writable)
     if settings.token is not None:
         app.add_middleware(TokenAccess, token=settings.token, port=settings.port)
     app.add_middleware(KnownHosts, served=settings.host)
-    app.add_middleware(Unforeseen)
     app.add_middleware(RequestLog)
     app.add_middleware(SecureHeaders)
+    return app
 
 
 # A server that listens, says so, and ends cleanly.
@@ -165,16 +128,13 @@ def listening(host: str, port: int) -> socket.socket:
         made.listen(WAITING)
     except OSError as error:
         made.close()
-        raise InputError(_why(error, host, port)) from None
+        why = f"--host '{host}' cannot be listened on ({error.strerror}); is it of this machine?"
+        if error.errno == errno.EADDRINUSE:
+            why = f"Port {port} is taken; give another one with --port, or 0 for any that is free."
+        elif error.errno == errno.EACCES:
+            why = f"Port {port} may not be used; give one above 1024 with --port."
+        raise InputError(why) from None
     return made
-
-
-def _why(error: OSError, host: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is taken; give another one with --port, or 0 for any that is free."
-    if error.errno == errno.EACCES:
-        return f"Port {port} may not be used; give one above 1024 with --port."
-    return f"--host '{host}' cannot be listened on ({error.strerror}); is it of this machine?"
 
 
 def address(settings: Settings) -> str:
@@ -186,30 +146,29 @@ def address(settings: Settings) -> str:
     return f"http://{host}:{settings.port}/{token}"
 
 
-def server(app: FastAPI, ready: Callable[[], None]) -> uvicorn.Server:
+class Server(uvicorn.Server):
     """A server that is not started yet; `ready` is called when it listens."""
-    import uvicorn
 
-    from fairweight.web.security import MOST_AT_ONCE, MOST_WAITING, TimelyProtocol
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            ready()
-
-    return Server(
-        uvicorn.Config(
-            app,
-            http=TimelyProtocol,
-            log_level="warning",
-            access_log=False,  # its lines hold queries; ours do not
-            server_header=False,
-            ws="none",
-            backlog=WAITING,
-            limit_concurrency=MOST_AT_ONCE + MOST_WAITING,
-            timeout_graceful_shutdown=3,
+    def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http=TimelyProtocol,
+                log_level="warning",
+                access_log=False,  # its lines hold queries; ours do not
+                server_header=False,
+                ws="none",
+                backlog=WAITING,
+                limit_concurrency=MOST_AT_ONCE + MOST_WAITING,
+                timeout_graceful_shutdown=3,
+            )
         )
-    )
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        self._ready()
 
 
 def run(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
@@ -220,6 +179,6 @@ def run(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> Non
         ready()
 
     try:
-        server(app, started).run(sockets=[listener])
+        Server(app, started).run(sockets=[listener])
     finally:
         gc.unfreeze()  # what is left in the end is cleared up as ever

@@ -73,6 +73,11 @@ class Given:
     annotator: str
     time: str
 
+    @classmethod
+    def of(cls, row: Annotation) -> Given:
+        """What a row of annotations says."""
+        return cls(row.verdict, row.label, row.note, row.annotator, row.time)
+
 
 @dataclass(frozen=True)
 class ExampleCard:
@@ -183,23 +188,22 @@ def cards(
 ) -> list[ExampleCard]:
     """The same with links, images and annotations."""
     index = site.index(item)
-    told = said_of(site.annotated.current(item.key), index.task(task).head.name)
+    told = annotations_by_example(site.annotated.current(item.key), index.task(task).head.name)
     pictured = site.pictures(item).available
     return [
         replace(
             card,
             link=of_item(item.key, "example", id=card.id, task=card.task),
             image=of_item(item.key, "image", id=card.id, size=size) if pictured else None,
-            annotations=[
-                Given(row.verdict, row.label, row.note, row.annotator, row.time)
-                for row in told.get(card.id, ())
-            ],
+            annotations=[Given.of(row) for row in told.get(card.id, ())],
         )
         for card in examples(index, list(places), task, variants)
     ]
 
 
-def said_of(rows: Iterable[Annotation], task: str | None) -> dict[str, list[Annotation]]:
+def annotations_by_example(
+    rows: Iterable[Annotation], task: str | None
+) -> dict[str, list[Annotation]]:
     """Example → what people said of it in this task."""
     found: dict[str, list[Annotation]] = {}
     for row in rows:

@@ -15,7 +15,8 @@ from fairweight.errors import FairweightError
 from fairweight.report.images import BYTES, PATH, DatasetImages, ending
 from fairweight.specs.data import Data, DrawnBackdoor
 from fairweight.tables.canonical import canonical_sql
-from fairweight.tables.connection import quote
+from fairweight.tables.connection import Workspace, quote
+from fairweight.tables.sources import open_source
 from fairweight.web.items import Item
 
 if TYPE_CHECKING:
@@ -80,9 +81,6 @@ class NamedImages:
 
 def table_images(item: Item) -> StoredImages | NamedImages | None:
     """Where a table of the item has images; None where none has."""
-    from fairweight.tables.connection import Workspace
-    from fairweight.tables.sources import open_source
-
     if item.tables is None:
         return None
     id = item.tables.id

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairweight.auditing.archive import head
 from fairweight.auditing.document import tables_of
 from fairweight.base.files import settle
 from fairweight.base.trust import inside
+from fairweight.data import dataset as registered
+from fairweight.data import datasets
 from fairweight.errors import InputError
+from fairweight.specs.data import Data
 from fairweight.studies.publication import read_experiment
 from fairweight.tables.sources import FORMATS, is_cube
 from fairweight.tables.spec import SourceRef, TableSpec
-
-if TYPE_CHECKING:
-    from fairweight.specs.data import Data
-
 
 # One thing to look at: an audit, its prediction tables, and the images that belong to them.
 
@@ -69,7 +69,7 @@ def described(
     if isinstance(sources, Path):
         if is_cube(sources):
             return item  # counts name no examples
-        nested = _is_nested(sources)
+        nested = sources.is_dir() and next(sources.glob("*/*.parquet"), None) is not None
         sources = [SourceRef(str(sources / "*" / "*.parquet" if nested else sources))]
     tables = replace(
         TableSpec(()) if asked is None else asked,
@@ -80,7 +80,18 @@ def described(
     )
     published = read_experiment(folder)
     if published is None:
-        return replace(item, tables=tables, dataset=_named_in(tables.variants))
+        named = []  # data sets in the models' own table
+        variants = None if tables.variants is None else tables.variants.path
+        if variants is not None and variants.endswith((".parquet", ".pq")):
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            with suppress(OSError, pa.ArrowException):
+                if "dataset" in pq.read_schema(variants).names:
+                    column = pq.read_table(variants, columns=["dataset"]).column(0)
+                    named = column.unique().to_pylist()
+        known = len(named) == 1 and named[0] in {entry.name for entry in datasets()}
+        return replace(item, tables=tables, dataset=named_dataset(named[0]) if known else None)
     tables = TableSpec(
         tables.sources,
         baseline="dense",
@@ -100,10 +111,6 @@ def predictions_in(folder: Path) -> Path | None:
     if nested.is_dir() and next(nested.rglob("*.parquet"), None) is not None:
         return nested
     return _table(folder, "predictions")
-
-
-def _is_nested(folder: Path) -> bool:
-    return folder.is_dir() and next(folder.glob("*/*.parquet"), None) is not None
 
 
 def _table(folder: Path, stem: str) -> Path | None:
@@ -137,30 +144,8 @@ def beside(folder: Path, named: SourceRef) -> SourceRef | None:
 
 
 def named_dataset(name: str, options: Mapping[str, Any] | None = None) -> Data:
-    from fairweight.data import dataset
-    from fairweight.specs.data import Data
-
-    return Data(name=dataset(name).name, options=dict(options or {}))
-
-
-def _named_in(table: SourceRef | None) -> Data | None:
-    """The data set that the models' own table names, if it is one that is known."""
-    variants = None if table is None else table.path
-    if variants is None or not variants.endswith((".parquet", ".pq")):
-        return None
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        if "dataset" not in pq.read_schema(variants).names:
-            return None
-        names = pq.read_table(variants, columns=["dataset"]).column(0).unique().to_pylist()
-    except (OSError, pa.ArrowException):
-        return None
-    from fairweight.data import datasets
-
-    known = {entry.name for entry in datasets()}
-    return named_dataset(names[0]) if len(names) == 1 and names[0] in known else None
+    """The data set of a name; an error where there is none."""
+    return Data(name=registered(name).name, options=dict(options or {}))
 
 
 AUDIT, REPORT = "audit.json", "report.html"
@@ -194,47 +179,41 @@ def find_items(
         raise InputError(f"'{path}' does not exist; give a folder or a file that does.")
     place = place.resolve()  # a link that the user names is meant
     settle(place)
-    found = list(_in_file(place) if place.is_file() else _in_folder(place))
+    root = place.parent if place.is_file() else place
+    if not place.is_file():
+        found = list(_in_folder(place, DEEPEST))
+        if not found and any(file.suffix in (".parquet", ".pq") for file in place.iterdir()):
+            found = list(_tables(place, place))
+    elif place.name in (AUDIT, REPORT):
+        found = [_audit(root)]
+    elif place.suffix == ".json":
+        found = [replace(_audit(root), audit_json=place)]
+    elif place.suffix == ".html":
+        found = [replace(_audit(root), report=place)]
+    else:
+        found = list(_tables(root, place))
     if not found:
         raise InputError(
             f"'{path}' holds no audit, no published study and no prediction table; make one with "
             "fairweight audit or fairweight demo."
         )
-    root = place.parent if place.is_file() else place
     given = None if dataset is None else named_dataset(dataset, options)
-    known = _with_keys(found, root.resolve())
-    return [
-        replace(
-            item,
-            dataset=given or item.dataset,
-            data=None if data is None else Path(data).expanduser(),
-        )
-        for item in known
-    ]
-
-
-def _in_file(path: Path) -> Iterator[Item]:
-    if path.name == AUDIT or path.name == REPORT:
-        yield _audit(path.parent)
-    elif path.suffix == ".json":
-        yield replace(_audit(path.parent), audit_json=path)
-    elif path.suffix == ".html":
-        yield replace(_audit(path.parent), report=path)
-    else:
-        yield from _tables(path.parent, path)
-
-
-def _in_folder(folder: Path) -> Iterator[Item]:
-    if (folder / AUDIT).is_file() or (folder / REPORT).is_file():
-        yield _audit(folder)
-        return
-    if predictions_in(folder) is not None:
-        yield from _tables(folder)
-        return
-    found = list(_below(folder, DEEPEST))
-    if not found and any(file.suffix in (".parquet", ".pq") for file in folder.iterdir()):
-        found = list(_tables(folder, folder))
-    yield from found
+    folder = None if data is None else Path(data).expanduser()
+    made: dict[str, Item] = {}
+    for item in found:
+        # A key is where an item is below the path that was given, in letters and dashes.
+        at = item.audit_json.parent if item.audit_json else item.folder.resolve()
+        if at.name in ("audit", "fairweight-audit"):
+            at = at.parent
+        below = at.relative_to(root).as_posix() if at.is_relative_to(root) else "."
+        text = item.title if below == "." else below
+        short = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_KEY] or "item"
+        key, number = short, 1
+        while key in made:
+            number += 1
+            key = f"{short}-{number}"
+        made[key] = replace(item, key=key, dataset=given or item.dataset, data=folder)
+    return list(made.values())
 
 
 def require_own(file: Path) -> None:
@@ -248,19 +227,20 @@ def require_own(file: Path) -> None:
         ) from None
 
 
-def _below(folder: Path, deep: int) -> Iterator[Item]:
-    for child in sorted(folder.iterdir()):
-        if not child.is_dir() or child.name.startswith(".") or child.name in INNER:
-            continue
-        if child.is_symlink():
-            continue  # what it leads to is looked at where it is, if it is here
-        settle(child)
-        if (child / AUDIT).is_file() or (child / REPORT).is_file():
-            yield _audit(child)
-        elif predictions_in(child) is not None:
-            yield from _tables(child)
-        elif deep > 1:
-            yield from _below(child, deep - 1)
+def _in_folder(folder: Path, deep: int) -> Iterator[Item]:
+    """What a folder holds, or, so many folders deep, those in it."""
+    if (folder / AUDIT).is_file() or (folder / REPORT).is_file():
+        yield _audit(folder)
+    elif predictions_in(folder) is not None:
+        yield from _tables(folder)
+    elif deep > 0:
+        for child in sorted(folder.iterdir()):
+            # What a link leads to is looked at where it is, if it is here.
+            if not child.is_dir() or child.is_symlink():
+                continue
+            if not child.name.startswith(".") and child.name not in INNER:
+                settle(child)
+                yield from _in_folder(child, deep - 1)
 
 
 def _tables(folder: Path, given: Path | None = None) -> Iterator[Item]:
@@ -301,21 +281,3 @@ def _audit(folder: Path) -> Item:
     if not files or len(files) < len(named):
         return item
     return described(replace(item, folder=folder.parent), folder.parent, files, asked)
-
-
-def _with_keys(items: list[Item], root: Path) -> list[Item]:
-    """The same with keys: where they are below the path that was given, in letters and dashes."""
-    made: dict[str, Item] = {}
-    for item in items:
-        place = item.audit_json.parent if item.audit_json else item.folder.resolve()
-        if place.name in ("audit", "fairweight-audit"):
-            place = place.parent
-        below = place.relative_to(root).as_posix() if place.is_relative_to(root) else "."
-        text = item.title if below == "." else below
-        short = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_KEY] or "item"
-        key, number = short, 1
-        while key in made:
-            number += 1
-            key = f"{short}-{number}"
-        made[key] = replace(item, key=key)
-    return list(made.values())

@@ -10,13 +10,19 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from fairweight.auditing.archive import head
 from fairweight.web.items import Item
 from fairweight.web.problems import Problem
-from fairweight.web.rendering import as_json, asset, asset_path, json_bytes, names, page_bytes
-from fairweight.web.site import Site, has_tasks
-
-# Annotations are evaluated here, not kept as text: those in `add_page` name what it was given.
-
+from fairweight.web.rendering import (
+    as_json,
+    asset,
+    asset_path,
+    json_bytes,
+    names,
+    page_bytes,
+    rendered,
+)
+from fairweight.web.site import Site
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "A value that cannot be used, in one sentence."},
@@ -31,11 +37,6 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 # What only looks something up is asynchronous: a thread of the pool would cost more than the work,
 # and each change of threads waits for whoever computes a page.
 async def of_site(request: Request) -> Site:
-    """What the pages share."""
-    return site_of(request)
-
-
-def site_of(request: Request) -> Site:
     """What the pages share."""
     site: Site = request.app.state.site
     return site
@@ -64,9 +65,11 @@ class Tab:
 def tabs(site: Site, item: Item) -> list[Tab]:
     """The pages that there are."""
     found = [Tab("Overview", "")]
-    if item.audit_json is not None:
+    audit = item.audit_json
+    if audit is not None:
         found += [Tab("Classes", "level?by=class"), Tab("Groups", "level?by=group")]
-        if site.kept(item, "tasks", lambda: has_tasks(item)):
+        # Its head alone: the libraries that hold its tables need not be loaded for it.
+        if site.kept(item, "tasks", lambda: bool(head(audit).get("tasks"))):
             found.append(Tab("Tasks", "task"))
     if item.tables is not None:
         found += [Tab("Examples", "examples"), Tab("Pairs", "pairs")]
@@ -78,7 +81,7 @@ def tabs(site: Site, item: Item) -> list[Tab]:
 
 def context(request: Request, page: Any) -> dict[str, Any]:
     """What every template may use."""
-    site = site_of(request)
+    site: Site = request.app.state.site
     key = request.path_params.get("key")
     item = None if key is None else site.item(key)
     return {
@@ -113,12 +116,15 @@ def add_page(
         The data are the same object each time: then so is the page, made once.
     """
 
+    # Whoever holds the bytes holds the data too, so their identity is not given to others.
     def html(request: Request, data: Annotated[Any, Depends(page)]) -> Response:
-        def made() -> tuple[Any, bytes]:
-            return data, page_bytes(template, context(request, data))
-
-        # Whoever holds the bytes holds the data too, so their identity is not given to others.
-        body = _kept(request, ("html", id(data), request.url.query), made) if kept else made()[1]
+        if not kept:
+            return rendered(template, context(request, data))
+        body = _kept(
+            request,
+            ("html", id(data), request.url.query),
+            lambda: (data, page_bytes(template, context(request, data))),
+        )
         return Response(body, media_type="text/html; charset=utf-8")
 
     def program(request: Request, data: Annotated[Any, Depends(page)]) -> Response:
@@ -141,7 +147,7 @@ def add_page(
 
 
 def _kept(request: Request, name: Any, make: Callable[[], tuple[Any, bytes]]) -> bytes:
-    site = site_of(request)
+    site: Site = request.app.state.site
     return site.kept(site.item(request.path_params["key"]), name, make)[1]
 
 

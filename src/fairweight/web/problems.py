@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 
 from fastapi import FastAPI, Request
@@ -31,6 +32,10 @@ _TITLES = {
     500: "An error of ours",
     503: "Just a moment",
 }
+_PLAIN = {  # of the framework itself
+    "Not Found": "There is no page of this address; begin at the list of studies",
+    "Method Not Allowed": "This address takes another method",
+}
 _AGAIN = "2"  # seconds until a page that is not ready is asked for again
 
 
@@ -44,93 +49,77 @@ class Problem:
 def refusal(scope: Scope, status: int, sentence: str) -> Response:
     """The answer to a request that is not served."""
     problem = Problem(shown(sentence, _LONGEST))
-    if _for_program(HTTPConnection(scope), scope["method"]):
+    # JSON for twins, for writes, and for whoever does not ask for pages.
+    accepted = HTTPConnection(scope).headers.get("accept", "text/html")
+    program = scope["method"] != "GET" or str(scope["path"]).endswith(".json")
+    if program or "text/html" not in accepted:
         return as_json(problem, status)
     title = _TITLES.get(status, "That did not work")
     return rendered("error.html.j2", {"title": title, "problem": problem, "status": status}, status)
 
 
-def _for_program(request: HTTPConnection, method: str) -> bool:
-    """Whether JSON is wanted: twins, writes, and whoever does not ask for pages."""
-    if method != "GET" or str(request.scope["path"]).endswith(".json"):
-        return True
-    return "text/html" not in request.headers.get("accept", "text/html")
+def problem_of(request: Request, error: Exception) -> Response:
+    """The answer to an exception that we, or the framework, raised on purpose."""
+    status, sentence, headers = 400, str(error), {}
+    if isinstance(error, UnknownNameError):
+        status = 404
+    elif isinstance(error, OutputError):
+        status = 500
+        _LOG.error("%s", error)
+    elif isinstance(error, NotReadyError):
+        status, headers = 503, {"Retry-After": _AGAIN}
+    elif isinstance(error, HTTPException):
+        status, headers = error.status_code, dict(error.headers or {})
+        sentence = f"{_PLAIN.get(error.detail, error.detail)}."
+    elif isinstance(error, RequestValidationError):
+        # Of the first value; never the value itself, which may be anything.
+        status, first = 422, error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:]) or "body"
+        sentence = f"'{place}' cannot be used: {str(first['msg'])[:200]}."
+    response = refusal(request.scope, status, sentence)
+    response.headers.update(headers)
+    if isinstance(error, NotReadyError) and response.media_type != "application/json":
+        response.headers["Refresh"] = _AGAIN
+    return response
 
 
 def add_error_pages(app: FastAPI) -> None:
-    """Turn every exception that we raise into a sentence."""
-
-    def unknown(request: Request, error: Exception) -> Response:
-        return refusal(request.scope, 404, str(error))
-
-    def bad(request: Request, error: Exception) -> Response:
-        return refusal(request.scope, 400, str(error))
-
-    def not_kept(request: Request, error: Exception) -> Response:
-        _LOG.error("%s", error)
-        return refusal(request.scope, 500, str(error))
-
-    def not_ready(request: Request, error: Exception) -> Response:
-        response = refusal(request.scope, 503, str(error))
-        response.headers["Retry-After"] = _AGAIN
-        if response.media_type != "application/json":
-            response.headers["Refresh"] = _AGAIN
-        return response
-
-    def status(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        response = refusal(request.scope, error.status_code, _sentence(error))
-        response.headers.update(error.headers or {})
-        return response
-
-    def invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        return refusal(request.scope, 422, _validation_sentence(error))
-
-    app.add_exception_handler(UnknownNameError, unknown)
-    app.add_exception_handler(InputError, bad)
-    app.add_exception_handler(OutputError, not_kept)
-    app.add_exception_handler(NotReadyError, not_ready)
-    app.add_exception_handler(HTTPException, status)
-    app.add_exception_handler(RequestValidationError, invalid)
+    """Turn every exception that is raised on purpose into a sentence."""
+    for kind in (InputError, OutputError, NotReadyError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, problem_of)
 
 
-_PLAIN = {  # of the framework itself
-    "Not Found": "There is no page of this address; begin at the list of studies",
-    "Method Not Allowed": "This address takes another method",
-}
+class RequestLog:
+    """A line per request, and a page where there was an error of ours.
 
-
-def _sentence(error: HTTPException) -> str:
-    return f"{_PLAIN.get(error.detail, error.detail)}."
-
-
-def _validation_sentence(error: RequestValidationError) -> str:
-    """What is wrong with the first of the values; never the value, which may be anything."""
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"][1:]) or "body"
-    return f"'{place}' cannot be used: {str(first['msg'])[:200]}."
-
-
-class Unforeseen:
-    """Our own mistakes are pages too, and carry the headers of every other answer."""
+    Method, path, status and time; no query, which may hold a token or a name.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = time.perf_counter()
+        status = 0
 
         async def watched(message: Message) -> None:
-            nonlocal begun
-            begun = begun or message["type"] == "http.response.start"
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
             await send(message)
 
+        path = shown(scope["path"], 200)
         try:
             await self._app(scope, receive, watched)
         except Exception as error:
-            if scope["type"] != "http" or begun:
+            if status:  # the answer has begun
                 raise
-            _LOG.error("an error of ours at %s", shown(scope["path"], 200), exc_info=error)
+            _LOG.error("an error of ours at %s", path, exc_info=error)
             sentence = f"An error of ours ({type(error).__name__}); please report it."
-            await refusal(scope, 500, sentence)(scope, receive, send)
+            await refusal(scope, 500, sentence)(scope, receive, watched)
+        finally:
+            took = 1000 * (time.perf_counter() - begun)
+            _LOG.info("%s %s %d %.0f ms", shown(scope["method"], 10), path, status, took)

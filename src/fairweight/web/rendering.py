@@ -11,14 +11,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from starlette.responses import Response
 
 from fairweight.base.wording import shown, text
+from fairweight.report import html
 from fairweight.tables.names import MISSING, split_group
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from fairweight.web.cards import ExampleCard
 
 
@@ -36,22 +36,25 @@ class Asset:
     content: bytes
     media_type: str
 
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()[:16]
-
 
 @cache
 def asset(name: str) -> Asset:
     """A file of `static/`, one that the report has too, or the libraries that draw figures."""
-    return Asset(_content(name), _TYPES[name[name.rindex(".") :]])
+    if name == VEGA:
+        content = html.javascript().encode()
+    elif name in OF_REPORT:
+        content = (files("fairweight.report") / "templates" / name).read_bytes()
+    else:
+        content = (files("fairweight.web") / "static" / name).read_bytes()
+    return Asset(content, _TYPES[name[name.rindex(".") :]])
 
 
 @cache
 def asset_path(name: str) -> str:
     """The address of a file."""
     stem, _, ending = name.rpartition(".")
-    return f"/static/{stem}.{asset(name).digest}.{ending}"
+    digest = hashlib.sha256(asset(name).content).hexdigest()[:16]
+    return f"/static/{stem}.{digest}.{ending}"
 
 
 @cache
@@ -59,16 +62,6 @@ def names() -> frozenset[str]:
     """Every file there is."""
     own = {entry.name for entry in (files("fairweight.web") / "static").iterdir()}
     return frozenset({name for name in own if name.endswith((".js", ".css"))} | {VEGA, *OF_REPORT})
-
-
-def _content(name: str) -> bytes:
-    if name == VEGA:
-        from fairweight.report.html import javascript
-
-        return javascript().encode()
-    if name in OF_REPORT:
-        return (files("fairweight.report") / "templates" / name).read_bytes()
-    return (files("fairweight.web") / "static" / name).read_bytes()
 
 
 def link(place: str, query: Mapping[str, Any] | None = None) -> str:
@@ -86,8 +79,6 @@ def link(place: str, query: Mapping[str, Any] | None = None) -> str:
 @cache
 def environment() -> Environment:
     """The templates; everything that they print is escaped."""
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-
     made = Environment(
         # What is said of a variant is laid out as in the report.
         loader=ChoiceLoader([PackageLoader("fairweight.web"), PackageLoader("fairweight.report")]),
@@ -158,27 +149,15 @@ def of_item(key: str, page: str = "", **query: Any) -> str:
     return link(f"/audit/{key}/{page}".rstrip("/"), query)
 
 
-def of_level(key: str, by: str, name: str, task: str | None = None) -> str:
-    """The page of one class or group."""
-    return of_item(key, "level", by=by, name=name, task=task)
-
-
-def of_variant(key: str, variant: str) -> str:
-    """The page of one variant."""
-    return of_item(key, "variant", variant=variant)
-
-
 def of_row(key: str, row: dict[str, Any], heading: str) -> str | None:
     """Where a name in a row of results leads."""
     name = text(row.get(heading))
     if name is None:
         return None
-    if heading == "variant":
-        return of_variant(key, name)
-    if heading == "task":
-        return of_item(key, "task", task=name)
+    if heading in ("variant", "task"):
+        return of_item(key, heading, **{heading: name})
     if heading in ("class", "group") and row["by"] in ("class", "group"):
-        return of_level(key, heading, name, text(row["task"]))
+        return of_item(key, "level", by=heading, name=name, task=text(row["task"]))
     return None
 
 

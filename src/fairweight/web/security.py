@@ -98,8 +98,9 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         said = HTTPConnection(scope).headers.get("content-length", "0")
+        length = int(said) if said.isascii() and said.isdecimal() else 0
         try:
-            body = None if _length(said) > self._most else await self._read(receive)
+            body = None if length > self._most else await self._read(receive)
         except ClientDisconnect:
             return  # half a file is no file
         if body is None:
@@ -109,7 +110,14 @@ class BodyLimit:
             response.headers["Connection"] = "close"
             await response(scope, receive, send)
             return
-        await self._app(scope, _replayed(body, receive), send)
+        left = [body]
+
+        async def again() -> Message:
+            if not left:
+                return await receive()
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+
+        await self._app(scope, again, send)
 
     async def _read(self, receive: Receive) -> bytes | None:
         parts: list[bytes] = []
@@ -126,34 +134,14 @@ class BodyLimit:
                 return b"".join(parts)
 
 
-def _length(said: str) -> int:
-    return int(said) if said.isascii() and said.isdecimal() else 0
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    sent = False
-
-    async def again() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return again
-
-
 # Requests arrive whole and in time, so that those who only begin one keep nobody out.
 #
 # uvicorn has a time limit between two requests and none within one, and its limit of connections
 # counts those that have sent half a line. Here a connection that waits for its client (nothing
-# came
-# yet, half a request, the pause after an answer) has a time to do so, and of such connections
-# there
-# are at most `MOST_WAITING`: one more, and another is cut off. Those that have asked something
-# already go first, then those that have waited longest. Requests that are there in full have
-# places
-# of their own.
+# came yet, half a request, the pause after an answer) has a time to do so, and of such connections
+# there are at most `MOST_WAITING`: one more, and another is cut off. Those that have asked
+# something already go first, then those that have waited longest. Requests that are there in full
+# have places of their own.
 
 MOST_AT_ONCE = 200  # whole requests; beyond it one is answered with 503
 # So many that a client which sends at once is read before as many others can connect.
@@ -276,9 +264,8 @@ class SecureHeaders:
 # Which names a request may use for this server.
 #
 # A page of a stranger can point a domain of its own at 127.0.0.1 and read what is served there
-# (DNS
-# rebinding). The browser then still sends the stranger's name in `Host`, so only known names, and
-# addresses written as numbers, are answered.
+# (DNS rebinding). The browser then still sends the stranger's name in `Host`, so only known names,
+# and addresses written as numbers, are answered.
 
 _LOCAL = "localhost"
 
@@ -357,8 +344,7 @@ class KnownHosts:
 #
 # Three rules, of which each would do alone in most browsers: `Origin` is this server,
 # `Sec-Fetch-Site` (where the browser sends it) says so too, and a secret is sent along that only
-# our
-# pages hold.
+# our pages hold.
 
 CSRF_HEADER = "X-CSRF-Token"
 _READS = frozenset(("GET", "HEAD", "OPTIONS"))

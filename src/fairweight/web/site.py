@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from fairweight.auditing.archive import load
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.annotation_store import AnnotationStore
 from fairweight.tables.annotations import Annotation
+from fairweight.web.images import Pictures
 from fairweight.web.items import Item
 from fairweight.web.security import is_loopback
 from fairweight.web.votes.builder import Builder, NotReadyError
+from fairweight.web.votes.index import VoteIndex, open_index
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
-    from fairweight.web.images import Pictures
-    from fairweight.web.votes.index import VoteIndex
 
 
 # The last few things that were made, so that the next reader need not wait for them.
@@ -180,8 +181,6 @@ class Site:
 
     def audit(self, item: Item) -> AuditResult:
         """Its audit, read once."""
-        from fairweight.auditing.archive import load
-
         path = item.audit_json
         if path is None:
             raise InputError(
@@ -192,8 +191,6 @@ class Site:
 
     def index(self, item: Item) -> VoteIndex:
         """Its votes; `NotReadyError` while they are indexed, if that takes long."""
-        from fairweight.web.votes.index import open_index
-
         if item.tables is None:
             raise InputError(
                 f"'{item.title}' has no table of predictions, so single examples are not known; "
@@ -212,8 +209,6 @@ class Site:
 
     def pictures(self, item: Item) -> Pictures:
         """Its images."""
-        from fairweight.web.images import Pictures
-
         return self._pictures.get(item.key, lambda: Pictures(item))
 
     def close(self) -> None:
@@ -225,13 +220,6 @@ class Site:
         """What was made of the audit as it is now, made once."""
         made: Made = self._pages.get((item.key, _stamp(item), name), make)
         return made
-
-
-def has_tasks(item: Item) -> bool:
-    """Whether its audit is of several tasks; without the libraries that hold its tables."""
-    from fairweight.auditing.archive import head
-
-    return item.audit_json is not None and bool(head(item.audit_json).get("tasks"))
 
 
 def _stamp(item: Item) -> tuple[int, int] | None:

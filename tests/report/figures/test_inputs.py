@@ -10,7 +10,7 @@ import pytest
 from fairweight.auditing.result import AuditResult
 from fairweight.errors import InputError
 from fairweight.report.figures import draw
-from fairweight.report.figures.inputs import optional, shift_values
+from fairweight.report.figures.inputs import optional_table, shift_values
 
 from .specs import cell
 
@@ -58,5 +58,5 @@ def test_a_shift_is_in_points_and_its_simultaneous_limits_decide(
 
 
 def test_a_figure_can_do_without_a_table(explained: AuditResult, bare: AuditResult) -> None:
-    assert optional(bare, "individuals") is None
-    assert optional(explained, "individuals") is not None
+    assert optional_table(bare, "individuals") is None
+    assert optional_table(explained, "individuals") is not None

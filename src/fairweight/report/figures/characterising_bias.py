@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from fairweight.auditing.result import at_task, records, select
 from fairweight.auditing.schema import SMALL_GROUP, Status
 from fairweight.base.wording import NOTHING, missing, real, shown
 from fairweight.report.figures.forms import intervals
 from fairweight.report.figures.forms.encoding import layer, names, numbers, quantitative
-from fairweight.report.figures.forms.heatmap import rate_map
 from fairweight.report.figures.forms.histogram import share_bars
 from fairweight.report.figures.forms.images import Tile, tiles
 from fairweight.report.figures.forms.scatter import share_plane
-from fairweight.report.figures.forms.text_table import BETTER, NONE, WORSE, TextCell, text_table
+from fairweight.report.figures.forms.tables import (
+    BETTER,
+    NONE,
+    WORSE,
+    TextCell,
+    rate_map,
+    text_table,
+)
 from fairweight.report.figures.inputs import (
     Cut,
     Pair,
@@ -23,15 +30,15 @@ from fairweight.report.figures.inputs import (
     by_level,
     cut_name,
     cuts,
-    explained,
-    left_blank,
-    noted,
-    optional,
+    explanation_table,
+    missing_note,
+    optional_table,
     pairs_of,
     percent_interval,
-    untold,
+    status_note,
     usual_cut,
     why_missing,
+    why_unknown,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
@@ -58,6 +65,7 @@ RATES = ("error_rate", "fpr", "fnr")
 
 # --- how common, and who is common among exemplars -----------------------------------------------
 
+FLOOR, MATCHED = "retraining alone, %", "compressed, %"
 SPLITS = {"train": "training", "test": "test"}
 
 
@@ -106,7 +114,7 @@ def shares(result: AuditResult, name: str, task: Name) -> Drawn:
 @figure("HK-F2")
 def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 30
-    found = explained(result, "enrichment", name, task)
+    found = explanation_table(result, "enrichment", name, task)
     groups = found[found["by"] == "group"]
     if groups.empty:
         return Absent("there are no groups among the exemplars")
@@ -114,8 +122,25 @@ def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
     rows = records(at_cut(groups, cut))
     kept = largest(rows, [_distance(row) for row in rows], limit)
     source = "share_train" if any(not missing(row["share_train"]) for row in kept) else "share_test"
-    texts = labels([row["group"] for row in kept])
-    values = [_odds(text, row, source) for text, row in zip(texts, kept, strict=True)]
+    limits = ("odds_ratio", "or_low", "or_high", "retraining_odds_ratio", "retraining_low",
+              "retraining_high")  # fmt: skip
+    values = []
+    for text, row in zip(labels([row["group"] for row in kept]), kept, strict=True):
+        p, why = real(row["p_adjusted"]), why_unknown(row)
+        values.append(
+            {
+                "group": text,
+                "source": value(row[source], 100),
+                "exemplars": value(row["share_exemplars"], 100),
+                "n": value(row["n_exemplars"]),
+                # An axis of ratios has no place for 0.
+                **{key: value(row[key]) if real(row[key]) > 0 else None for key in limits},
+                "ratio": value(row["ratio"]),
+                "p": value(p),
+                "told": "yes" if p <= 0.05 and why is None else "no",
+                "why": None if _has_odds(row) else why,
+            }
+        )
     beyond = count(sum(v["told"] == "yes" for v in values))
     height = max(240, 18 * len(values))
     tooltip = [
@@ -133,7 +158,7 @@ def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
             name,
             f"exemplars: {cut_name(*cut)}",
             selection(len(kept), len(rows), "groups", "the odds farthest from 1"),
-            *dict.fromkeys(noted(row) or "" for row in kept if _has_odds(row)),
+            *dict.fromkeys(status_note(row) or "" for row in kept if _has_odds(row)),
         ),
         "description": alt(n=count(len(kept)), beyond=beyond),
         "data": {"values": values},
@@ -158,29 +183,20 @@ def _distance(row: Row) -> float:
     return abs(math.log(odds)) if odds > 0 and math.isfinite(odds) else -1.0
 
 
-def _odds(text: str, row: Row, source: str) -> Row:
-    limits = ("odds_ratio", "or_low", "or_high", "retraining_odds_ratio", "retraining_low",
-              "retraining_high")  # fmt: skip
-    p = real(row["p_adjusted"])
-    return {
-        "group": text,
-        "source": value(row[source], 100),
-        "exemplars": value(row["share_exemplars"], 100),
-        "n": value(row["n_exemplars"]),
-        # An axis of ratios has no place for 0.
-        **{key: value(row[key]) if real(row[key]) > 0 else None for key in limits},
-        "ratio": value(row["ratio"]),
-        "p": value(p),
-        "told": "yes" if p <= 0.05 and untold(row) is None else "no",
-        "why": None if _has_odds(row) else untold(row),
-    }
-
-
 @figure("HK-F3")
 def exemplar_pairs(result: AuditResult, name: str, task: Name) -> Drawn:
     limit, across = 12, 2  # pairs in all, and beside each other
-    found = explained(result, "exemplar_images", name, task)
-    pairs = _image_pairs(records(found))[:limit]
+    found = explanation_table(result, "exemplar_images", name, task)
+    # The first exemplar of a class with its first other example, and so on, classes in turn.
+    by_class: dict[str, dict[str, list[Row]]] = {}
+    for row in records(found):
+        parts = by_class.setdefault(str(row["label"]), {})
+        parts.setdefault(str(row["part"]), []).append(row)
+    columns = [
+        zip(parts.get("exemplar", []), parts.get("non-exemplar", []), strict=False)
+        for parts in by_class.values()
+    ]
+    pairs = [both for turn in zip_longest(*columns) for both in turn if both is not None][:limit]
     if not pairs:
         return Absent("no exemplar has an image beside one of its class that is none")
     placed = []
@@ -195,20 +211,6 @@ def exemplar_pairs(result: AuditResult, name: str, task: Name) -> Drawn:
         "description": alt(n=count(len(pairs))),
         **tiles(placed),
     }
-
-
-def _image_pairs(rows: list[Row]) -> list[tuple[Row, Row]]:
-    """The first exemplar of a class with its first other example, and so on, classes in turn."""
-    by_class: dict[str, dict[str, list[Row]]] = {}
-    for row in rows:
-        parts = by_class.setdefault(str(row["label"]), {})
-        parts.setdefault(str(row["part"]), []).append(row)
-    columns = [
-        list(zip(parts.get("exemplar", []), parts.get("non-exemplar", []), strict=False))
-        for parts in by_class.values()
-    ]
-    longest = max((len(column) for column in columns), default=0)
-    return [column[i] for i in range(longest) for column in columns if i < len(column)]
 
 
 # --- accuracy on exemplars -----------------------------------------------------------------------
@@ -228,13 +230,13 @@ def _parts(frame: pd.DataFrame, ways: list[Cut], others: str, every: str) -> lis
 
 @figure("HK-F4")
 def accuracy_by_cut(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "exemplar_accuracy", name, task)
+    found = explanation_table(result, "exemplar_accuracy", name, task)
     ways = cuts(found)
     values: list[Row] = []
     for text, row in _parts(found, ways, f"no exemplars ({ways[0][0]})", EVERYONE):
         if missing(row["n"]):
             continue
-        few = "" if untold(row) is None else "; cannot tell"
+        few = "" if why_unknown(row) is None else "; cannot tell"
         for side, model in (("baseline", result.baseline), ("compressed", name)):
             own = value(row[side], 100)
             values.append(
@@ -248,7 +250,7 @@ def accuracy_by_cut(result: AuditResult, name: str, task: Name) -> Drawn:
                     "retrained": value(real(row.get("floor")), 100) if side == "baseline" else None,
                     "floor_low": None,
                     "n": value(row["n"]),
-                    "why": (untold(row) or "no examples") if own is None else None,
+                    "why": (why_unknown(row) or "no examples") if own is None else None,
                 }
             )
     if all(v["value"] is None for v in values):
@@ -265,7 +267,7 @@ def accuracy_by_cut(result: AuditResult, name: str, task: Name) -> Drawn:
     again = {"y": form.place["y"], "x": quantitative("retrained", **form.along)}
     tick = layer("tick", again, where="isValid(datum.retrained)", thickness=2, color=GREY, size=24)
     return {
-        "title": pair_title(result, name, left_blank(values)),
+        "title": pair_title(result, name, missing_note(values)),
         "description": alt(n=count(len(values) // 2 - 2)),
         "width": 420,
         "height": {"step": 14},
@@ -276,11 +278,11 @@ def accuracy_by_cut(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("HK-T1")
 def counts_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "exemplar_counts", None, task)
+    found = explanation_table(result, "exemplar_counts", None, task)
     ways = cuts(found)
     levels = by_level(result)
     order = [name for name in levels if name in set(found["variant"])]
-    measured = optional(result, "exemplar_accuracy", None, task)
+    measured = optional_table(result, "exemplar_accuracy", None, task)
     overall: dict[str, str] = {}
     if measured is not None:
         every = measured[measured["part"] == "all"].drop_duplicates("variant")
@@ -296,9 +298,28 @@ def counts_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
         if name in overall:
             cells.append(TextCell(text, "accuracy, %", overall[name]))
         for way in ways:
-            rows = records(at_cut(own, way))
-            if rows:
-                cells += _count_cells(text, way, rows[0], first=way == ways[0])
+            for row in records(at_cut(own, way))[:1]:
+                column, why = cut_name(*way), status_note(row)
+                if missing(row["n_exemplars"]):
+                    cells.append(TextCell(text, column, "×", why=why))
+                    continue
+                said = f"{count(row['n_exemplars'])} ({percent(real(row['share']), 2)})"
+                cells.append(TextCell(text, column, said, why=why))
+                if way != ways[0]:
+                    continue
+                floor, matched = real(row["floor"]), real(row.get("matched"))
+                if missing(floor):
+                    cells.append(TextCell(text, FLOOR, NOTHING, why=why))
+                    continue
+                low, high = real(row["floor_low"]), real(row["floor_high"])
+                ends = "" if missing(low) else f" [{100 * low:.2f}, {100 * high:.2f}]"
+                share = NOTHING if missing(matched) else f"{100 * matched:.2f}"
+                p = p_value(real(row["p_retraining"]), bare=True)
+                cells += [
+                    TextCell(text, FLOOR, f"{100 * floor:.2f}{ends}"),
+                    TextCell(text, MATCHED, share, WORSE if matched > high else NONE),
+                    TextCell(text, "p", p),
+                ]
     present = {cell.column for cell in cells}
     columns = ["sparsity", "accuracy, %", cut_name(*ways[0]), FLOOR, MATCHED, "p"]
     columns += [cut_name(*way) for way in ways[1:]]
@@ -311,35 +332,9 @@ def counts_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
     }
 
 
-FLOOR, MATCHED = "retraining alone, %", "compressed, %"
-
-
-def _count_cells(heading: str, way: Cut, row: Row, *, first: bool) -> list[TextCell]:
-    column = cut_name(*way)
-    why = noted(row)
-    if missing(row["n_exemplars"]):
-        return [TextCell(heading, column, "×", why=why)]
-    said = f"{count(row['n_exemplars'])} ({percent(real(row['share']), 2)})"
-    made = [TextCell(heading, column, said, why=why)]
-    if not first:
-        return made
-    floor, matched = real(row["floor"]), real(row.get("matched"))
-    low, high = real(row["floor_low"]), real(row["floor_high"])
-    if missing(floor):
-        return [*made, TextCell(heading, FLOOR, NOTHING, why=why)]
-    ends = "" if missing(low) else f" [{100 * low:.2f}, {100 * high:.2f}]"
-    share = NOTHING if missing(matched) else f"{100 * matched:.2f}"
-    return [
-        *made,
-        TextCell(heading, FLOOR, f"{100 * floor:.2f}{ends}"),
-        TextCell(heading, MATCHED, share, WORSE if matched > high else NONE),
-        TextCell(heading, "p", p_value(real(row["p_retraining"]), bare=True)),
-    ]
-
-
 @figure("HK-T2")
 def accuracy_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "exemplar_accuracy", None, task)
+    found = explanation_table(result, "exemplar_accuracy", None, task)
     ways = cuts(found)
     order = [name for name in by_level(result) if name in set(found["variant"])]
     cells: list[TextCell] = []
@@ -347,7 +342,7 @@ def accuracy_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
         rows = dict(_parts(found[found["variant"] == name], ways, "no exemplars", "all"))
         for side, word in (("baseline", "dense"), ("compressed", "compressed")):
             for column, row in rows.items():
-                why = untold(row)
+                why = why_unknown(row)
                 n = f"n = {count(row['n'])}"
                 head = f"{text}: {word}"
                 if missing(row[side]):
@@ -403,7 +398,9 @@ def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
             base, after = table[who].get(metric, unknown)
             rate = _written(value(base, 100), ".2f")
             absolute.append({"who": text, "column": f"{heading}, %", "text": rate})
-            relative = _relative(base, after)
+            relative = None  # where the baseline is 0 or a rate is undefined
+            if not (missing(base) or missing(after) or base == 0):
+                relative = round(100 * (float(after) - float(base)) / float(base), 10)
             written = _written(relative, "+.1f")
             change.append(
                 {
@@ -421,17 +418,6 @@ def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
         "description": alt(n=count(len(kept))),
         **rate_map(absolute, change, texts, columns),
     }
-
-
-def _relative(base: Any, compressed: Any) -> float | None:
-    """Change in percent of the baseline; none where the baseline is 0 or a rate is undefined.
-
-    >>> _relative(0.05, 0.06), _relative(0.0, 0.1)
-    (20.0, None)
-    """
-    if missing(base) or missing(compressed) or base == 0:
-        return None
-    return round(100 * (float(compressed) - float(base)) / float(base), 10)
 
 
 def _written(number: float | None, form: str) -> str:
@@ -465,8 +451,33 @@ def errors_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
     for metric in RATES:
         first, last = metric == RATES[0], metric == RATES[-1]
         for j, (text, who) in enumerate(zip(texts, every, strict=True)):
-            found = tables[metric].get(who, {})
-            values = [_change(at, found.get(v)) for at, v in zip(order, variants, strict=True)]
+            values = []
+            for at, own in zip(order, variants, strict=True):
+                # In percent of the baseline's rate, with interval and floor; or why not.
+                blank = dict.fromkeys(("value", "low", "high", "floor_low", "floor_high"))
+                here: Row = {"at": at, **blank, "n": None, "why": "not measured"}
+                values.append(here)
+                found = tables[metric].get(who, {})
+                if own not in found:
+                    continue
+                row, _ = found[own]
+                base, after = real(row["baseline"]), real(row["compressed"])
+                here |= {"n": value(row["n"]), "why": None}
+                if Status.of(row["status"]).kind == SMALL_GROUP:
+                    here["why"] = f"cannot tell (n = {count(row['n'])})"
+                elif missing(base) or missing(after):
+                    here["why"] = why_missing(row)
+                elif base == 0:
+                    here["why"] = "the baseline's rate is 0"
+                else:
+                    floor, scale = real(row["noise_floor"]), 100 / base
+                    here |= {
+                        "value": value(after - base, scale),
+                        "low": value(row["ci_low"], scale),
+                        "high": value(row["ci_high"], scale),
+                        "floor_low": value(-floor, scale),
+                        "floor_high": value(floor, scale),
+                    }
             corner = intervals.Corner(text if first else None, j == 0, last)
             panels.append(
                 intervals.change_panel(values, order, f"{label_of(metric)}, change %", corner, top)
@@ -482,29 +493,4 @@ def errors_by_level(result: AuditResult, name: str, task: Name) -> Drawn:
         "concat": panels,
         "columns": len(every),
         "spacing": {"row": 12, "column": 8},
-    }
-
-
-def _change(at: str, both: Pair | None) -> Row:
-    """A change in percent of the baseline's rate with its interval and floor; or why not."""
-    blank = dict.fromkeys(("value", "low", "high", "floor_low", "floor_high"))
-    if both is None:
-        return {"at": at, **blank, "why": "not measured", "n": None}
-    row = both[0]
-    base, compressed = real(row["baseline"]), real(row["compressed"])
-    found = {"at": at, **blank, "n": value(row["n"]), "why": None}
-    if Status.of(row["status"]).kind == SMALL_GROUP:
-        return found | {"why": f"cannot tell (n = {count(row['n'])})"}
-    if missing(base) or missing(compressed):
-        return found | {"why": why_missing(row)}
-    if base == 0:
-        return found | {"why": "the baseline's rate is 0"}
-    floor = real(row["noise_floor"])
-    scale = 100 / base
-    return found | {
-        "value": value(compressed - base, scale),
-        "low": value(row["ci_low"], scale),
-        "high": value(row["ci_high"], scale),
-        "floor_low": value(-floor, scale),
-        "floor_high": value(floor, scale),
     }

@@ -11,16 +11,16 @@ from fairweight.base.wording import missing, real, shown, text
 from fairweight.report.figures.forms import scatter
 from fairweight.report.figures.forms.encoding import Values, names, numbers, quantitative
 from fairweight.report.figures.forms.histogram import bar_panel, edges, histogram
-from fairweight.report.figures.forms.images import tilted
-from fairweight.report.figures.forms.text_table import TextCell, text_table
+from fairweight.report.figures.forms.images import tilted_image
+from fairweight.report.figures.forms.tables import TextCell, text_table
 from fairweight.report.figures.inputs import (
     Row,
-    explained,
-    in_words,
-    optional,
+    explanation_table,
+    optional_table,
     points,
     properties,
-    untold,
+    property_label,
+    why_unknown,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import EVERYONE, Absent, Spec, label, pair_title, selection
@@ -51,7 +51,7 @@ def _first(own: list[str], papers: Sequence[str], limit: int) -> tuple[list[str]
 
 @figure("PA-F1")
 def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "individuals", name, task)
+    found = explanation_table(result, "individuals", name, task)
     values = points(found, [])
     known = [v for v in values if v["shift_shrunk"] is not None]
     if not known:
@@ -59,7 +59,7 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
     worst = sorted(known, key=lambda v: v["shift_shrunk"])[:WORST]
     lost = count(sum(v["shift_shrunk"] < 0 for v in known))
     n = count(len(values))
-    fits = scatter.fitted(values, "baseline", "compressed")
+    fits = scatter.fitted_lines(values, "baseline", "compressed")
     return {
         "title": pair_title(result, name, f"{n} individuals", _left_out(len(values), len(found))),
         "description": alt(n=n, lost=lost, known=count(len(known))),
@@ -73,13 +73,13 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("PA-F2")
 def shift_by_property(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "individuals", name, task)
+    found = explanation_table(result, "individuals", name, task)
     own = properties(found)
     if not own:
         return Absent(NO_PROPERTY)
     kept, cut = _first(own, ("tilt", "ink", "distance"), 6)
     values = points(found, kept)
-    words = [in_words(p) for p in kept]
+    words = [property_label(p) for p in kept]
     n = count(len(values))
     return {
         "title": pair_title(result, name, _left_out(len(values), len(found)), cut),
@@ -92,48 +92,42 @@ def shift_by_property(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("PA-F8")
 def colored_by_property(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "individuals", name, task)
+    found = explanation_table(result, "individuals", name, task)
     own = properties(found)
     if not own:
         return Absent(NO_PROPERTY)
     kept, cut = _first(own, ("distance", "ink", TILT), 4)
     values = points(found, kept)
-    words = [in_words(p) for p in kept]
+    words = [property_label(p) for p in kept]
     n = count(len(values))
+    rows = []
+    for i, said in enumerate(words):  # points beside the histogram in the same colours
+        known = [v[f"p{i}"] for v in values if v[f"p{i}"] is not None]
+        scale = {"scheme": "viridis", "domain": [min(known), max(known)]}
+        color: Spec = {"title": said, "scale": scale}
+        many = quantitative("n", title="individuals")
+        more = {
+            "color": quantitative("middle", **color, legend=None),
+            "tooltip": [*numbers(".4g", low="from", high="to"), many],
+        }
+        bars = histogram(known, edges(known))
+        both = [
+            scatter.colored_before_after(values, f"p{i}", said, color),
+            bar_panel(bars, {"title": said}, many, (260, 220), more),
+        ]
+        rows.append({"hconcat": both, "resolve": {"scale": {"color": "shared"}}})
     return {
         "title": pair_title(result, name, _left_out(len(values), len(found)), cut),
         "description": alt(n=n, properties=", ".join(words)),
         "data": {"values": values},
-        "vconcat": [_colored_row(values, f"p{i}", said) for i, said in enumerate(words)],
+        "vconcat": rows,
         "resolve": {"scale": {"color": "independent"}},
-    }
-
-
-def _colored_row(values: Values, field: str, words: str) -> Spec:
-    """Individuals coloured by a property, beside its histogram in the same colours."""
-    known = [v[field] for v in values if v[field] is not None]
-    color: Spec = {
-        "title": words,
-        "scale": {"scheme": "viridis", "domain": [min(known), max(known)]},
-    }
-    many = quantitative("n", title="individuals")
-    more = {
-        "color": quantitative("middle", **color, legend=None),
-        "tooltip": [*numbers(".4g", low="from", high="to"), many],
-    }
-    bars = histogram(known, edges(known))
-    return {
-        "hconcat": [
-            scatter.colored_before_after(values, field, words, color),
-            bar_panel(bars, {"title": words}, many, (260, 220), more),
-        ],
-        "resolve": {"scale": {"color": "shared"}},
     }
 
 
 @figure("PA-F13")
 def accuracy_by_tilt(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "individuals", name, task)
+    found = explanation_table(result, "individuals", name, task)
     own = properties(found)
     if not own:
         return Absent(NO_PROPERTY)
@@ -142,9 +136,19 @@ def accuracy_by_tilt(result: AuditResult, name: str, task: Name) -> Drawn:
     across = [v["p0"] for v in values if v["p0"] is not None]
     if not across:
         return Absent(NO_PROPERTY)
-    lines = _lines(result, name, chosen, min(across), max(across))
+    lines: Values = []  # the ends of the fitted lines of every group and side
+    fits = optional_table(result, "individual_fits", name)
+    for row in [] if fits is None else records(fits[fits["property"] == chosen]):
+        side, slope, start = row["side"], real(row["slope"]), real(row["intercept"])
+        if missing(slope) or missing(start):
+            continue
+        group = EVERYONE if missing(row["group"]) else label(row["group"])
+        lines += [
+            {"side": side, "group": group, "p0": x, side: 100 * (start + slope * x)}
+            for x in (min(across), max(across))
+        ]
     scale = scatter.reach(values, *SIDES)
-    words = in_words(chosen)
+    words = property_label(chosen)
     facts = {"n": count(len(values)), "property": words, "lines": count(len(lines) // 2)}
     return {
         "title": pair_title(result, name, _left_out(len(values), len(found))),
@@ -158,30 +162,12 @@ def accuracy_by_tilt(result: AuditResult, name: str, task: Name) -> Drawn:
     }  # fmt: skip
 
 
-def _lines(result: AuditResult, name: str, chosen: str, low: float, high: float) -> Values:
-    """The ends of the fitted lines of every group and side."""
-    fits = optional(result, "individual_fits", name)
-    if fits is None:
-        return []
-    made = []
-    for row in records(fits[fits["property"] == chosen]):
-        slope, start = real(row["slope"]), real(row["intercept"])
-        if missing(slope) or missing(start):
-            continue
-        group = EVERYONE if missing(row["group"]) else label(row["group"])
-        made += [
-            {"side": row["side"], "group": group, "p0": x, row["side"]: 100 * (start + slope * x)}
-            for x in (low, high)
-        ]
-    return made
-
-
 # --- tilt ----------------------------------------------------------------------------------------
 
 
 @figure("PA-F10")
 def tilt_of_one(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "tilt_example", None, task)
+    found = explanation_table(result, "tilt_example", None, task)
     row = records(found)[0]
     if any(missing(row[key]) for key in ("width", "height", "slope", "intercept")):
         return Absent("the image has no foreground through which a line could be laid")
@@ -189,7 +175,7 @@ def tilt_of_one(result: AuditResult, name: str, task: Name) -> Drawn:
     return {
         "title": f"example {example}, tilt {tilt}",
         "description": alt(example=example, tilt=tilt),
-        "hconcat": [tilted(row, line=False), tilted(row, line=True)],
+        "hconcat": [tilted_image(row, line=False), tilted_image(row, line=True)],
         "spacing": 24,
     }
 
@@ -197,7 +183,7 @@ def tilt_of_one(result: AuditResult, name: str, task: Name) -> Drawn:
 @figure("PA-F11")
 def tilt_by_group(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 6
-    found = explained(result, "individuals", name, task)
+    found = explanation_table(result, "individuals", name, task)
     own = [t for t in ("tilt", TILT) if t in found.columns and found[t].notna().any()]
     if not own:
         return Absent("the individuals have no tilt")
@@ -209,31 +195,7 @@ def tilt_by_group(result: AuditResult, name: str, task: Name) -> Drawn:
     said = "; ".join(f"{group}: {count(sizes[group])}" for group in groups)
     n_groups = count(len(sizes))
     cut = "" if len(groups) == len(sizes) else f"; {count(limit)} of {n_groups} groups"
-    words = [in_words(tilt) for tilt in own]
-    return {
-        "title": f"individuals in {said}{cut}",
-        "description": alt(tilts=" and ".join(words), n=count(len(values)), groups=n_groups),
-        "concat": [
-            _group_bars(values, f"p{i}", tilt, group, last=group == groups[-1])
-            for group in groups
-            for i, tilt in enumerate(words)
-        ],
-        "columns": len(own),
-    }
-
-
-def _group_bars(values: Values, field: str, words: str, group: str, *, last: bool) -> Spec:
-    """A histogram of one group in percent of its individuals."""
-    at = edges([v[field] for v in values if v[field] is not None])
-    own = [v[field] for v in values if v["group"] == group and v[field] is not None]
-    bars = [
-        bar | {"group": group, "share": 100 * bar["n"] / max(len(own), 1)}
-        for bar in histogram(own, at)
-    ]
-    x = {
-        "title": f"{words}, mean per individual" if last else None,
-        "axis": {"tickCount": 6, "labels": last},
-    }
+    words = [property_label(tilt) for tilt in own]
     y = quantitative("share", title="% of the group")
     tooltip = [
         *names("group"),
@@ -242,7 +204,27 @@ def _group_bars(values: Values, field: str, words: str, group: str, *, last: boo
         *numbers(".1f", share="%"),
     ]
     more = {"color": scatter.group_colors(values), "tooltip": tooltip}
-    return bar_panel(bars, x, y, (280, 90), more, opacity=0.8)
+    panels = []
+    for group in groups:
+        last = group == groups[-1]
+        for i, tilt in enumerate(words):
+            known = [v for v in values if v[f"p{i}"] is not None]
+            here = [v[f"p{i}"] for v in known if v["group"] == group]
+            bars = [
+                bar | {"group": group, "share": 100 * bar["n"] / max(len(here), 1)}
+                for bar in histogram(here, edges([v[f"p{i}"] for v in known]))
+            ]
+            x = {
+                "title": f"{tilt}, mean per individual" if last else None,
+                "axis": {"tickCount": 6, "labels": last},
+            }
+            panels.append(bar_panel(bars, x, y, (280, 90), more, opacity=0.8))
+    return {
+        "title": f"individuals in {said}{cut}",
+        "description": alt(tilts=" and ".join(words), n=count(len(values)), groups=n_groups),
+        "concat": panels,
+        "columns": len(own),
+    }
 
 
 # --- fitted lines --------------------------------------------------------------------------------
@@ -251,7 +233,7 @@ def _group_bars(values: Values, field: str, words: str, group: str, *, last: boo
 @figure("PA-T1")
 def fit_coefficients(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 40
-    found = explained(result, "individual_fits", name, task)
+    found = explanation_table(result, "individual_fits", name, task)
     rows: dict[tuple[str, str | None], list[Row]] = {}
     for row in records(found):
         rows.setdefault((str(row["property"]), text(row["group"])), []).append(row)
@@ -261,10 +243,10 @@ def fit_coefficients(result: AuditResult, name: str, task: Name) -> Drawn:
     cells: list[TextCell] = []
     for prop, group in kept:
         who = EVERYONE if group is None else label(group)
-        heading = f"{in_words(prop)}: {who}" if several else who
+        heading = f"{property_label(prop)}: {who}" if several else who
         cells.append(TextCell(heading, "n", count(rows[prop, group][0]["n"])))
         for row in rows[prop, group]:
-            side, why = SIDES[str(row["side"])], untold(row)
+            side, why = SIDES[str(row["side"])], why_unknown(row)
             if missing(row["slope"]):
                 parts = ("intercept", "slope")
                 cells += [TextCell(heading, f"{side} {part}", "×", why=why) for part in parts]
@@ -279,7 +261,7 @@ def fit_coefficients(result: AuditResult, name: str, task: Name) -> Drawn:
             ]
     columns = ["n", *(f"{w} {what}" for w in SIDES.values() for what in ("intercept", "slope"))]
     columns += [f"R² {word}" for word in SIDES.values()]
-    first = in_words(kept[0][0])
+    first = property_label(kept[0][0])
     chosen = selection(len(kept), len(keys), "lines", "the first names")
     on = "properties of them" if several else first
     return {

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from fairweight.auditing.metrics import metric
 from fairweight.auditing.result import Scope, at_task, records
 from fairweight.auditing.schema import (
     NOT_ESTIMABLE,
@@ -44,17 +45,13 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def pairs(
-    result: AuditResult, variant: str, metric: str, by: str, task: str | None = None
-) -> dict[str | None, Pair]:
-    """Rows of one metric by class or group (or overall, under None), each with its method's row."""
-    return pairs_of(result, (variant,), metric, by, task)[variant]
-
-
 def pairs_of(
     result: AuditResult, variants: Sequence[str], metric: str, by: str, task: str | None = None
 ) -> dict[str, dict[str | None, Pair]]:
-    """The same of several variants, read at once: reading each alone takes a report seconds."""
+    """Rows of one metric by class or group (or overall, under None), each with its method's row.
+
+    Of several variants, read at once: reading each alone takes a report seconds.
+    """
     found: dict[tuple[str, Scope], dict[str | None, Row]] = {}
     for scope in SCOPES:
         places = [result.places.get((variant, metric, by, scope), ()) for variant in variants]
@@ -71,7 +68,7 @@ def pairs_of(
     }
 
 
-def measured(pair: Pair, side: Side, scale: float = 100.0) -> dict[str, Any]:
+def side_value(pair: Pair, side: Side, scale: float = 100.0) -> dict[str, Any]:
     """The value of one side with its intervals, its n and, if there is none, the reason."""
     row, method = pair
     own = value(row[side], scale)
@@ -87,10 +84,10 @@ def measured(pair: Pair, side: Side, scale: float = 100.0) -> dict[str, Any]:
     }
 
 
-def retrained(pair: Pair, scale: float = 100.0) -> dict[str, float | None]:
+def retraining_band(pair: Pair, scale: float = 100.0) -> dict[str, float | None]:
     """Where retraining alone could have put a share: the baseline's, and the floor either way.
 
-    >>> retrained(({"baseline": 0.01, "noise_floor": 0.02}, None))
+    >>> retraining_band(({"baseline": 0.01, "noise_floor": 0.02}, None))
     {'floor_low': 0.0, 'floor_high': 3.0}
     """
     row, _ = pair
@@ -113,15 +110,13 @@ def why_missing(row: Row) -> str:
     if status != Status(NOT_ESTIMABLE, UNDEFINED):
         told = status.reason if status.kind == NOT_ESTIMABLE else str(status)
         return "no value" if status.ok else told
-    from fairweight.auditing.metrics.registry import metric
-
     return metric(str(row["metric"])).undefined.split(";")[0].split(" (")[0]
 
 
-def left_blank(values: list[dict[str, Any]]) -> str:
+def missing_note(values: list[dict[str, Any]]) -> str:
     """What a title says about missing values; empty when there are none.
 
-    >>> left_blank([{"why": "no examples"}, {"why": None}, {"why": "no examples"}])
+    >>> missing_note([{"why": "no examples"}, {"why": None}, {"why": "no examples"}])
     '×: 2 values are missing (no examples)'
     """
     reasons = [v["why"] for v in values if v["why"] is not None]
@@ -131,10 +126,10 @@ def left_blank(values: list[dict[str, Any]]) -> str:
     return f"×: {many} missing ({'; '.join(dict.fromkeys(reasons))})"
 
 
-def sizes(values: list[dict[str, Any]], of: str) -> str:
+def size_note(values: list[dict[str, Any]], of: str) -> str:
     """How many examples stand behind the values of a figure.
 
-    >>> sizes([{"n": 900.0}, {"n": 1100.0}], "class"), sizes([{"n": 900.0}], "class")
+    >>> size_note([{"n": 900.0}, {"n": 1100.0}], "class"), size_note([{"n": 900.0}], "class")
     ('n 900 to 1,100 per class', 'n 900 per class')
     """
     known = [v["n"] for v in values if v["n"] is not None]
@@ -197,29 +192,39 @@ class Level:
     method: str
 
 
+def variant_means(result: AuditResult, column: str) -> dict[str, float]:
+    """The mean over members of a column of the variants table, of every variant that has one."""
+    import pandas as pd
+
+    table = result.variants_table
+    if table is None or not {"variant", column} <= set(table.columns):
+        return {}
+    names, numbers = table["variant"].astype(str), pd.to_numeric(table[column], errors="coerce")
+    means = {v: real(numbers[names == v].mean()) for v in (result.baseline, *result.variants)}
+    return {variant: mean for variant, mean in means.items() if not missing(mean)}
+
+
 def sparsity_levels(result: AuditResult) -> dict[str, Level]:
     """The sparsity (mean over members) and method of every audited variant; none below two levels.
 
     A variant without a sparsity in the variants table is left out.
     """
-    import pandas as pd
-
     table = result.variants_table
-    if table is None or not {"variant", "sparsity"} <= set(table.columns):
+    means = variant_means(result, "sparsity")
+    if table is None or not means:
         return {}
     names = table["variant"].astype(str)
     method = next((c for c in _METHOD_COLUMNS if c in table.columns), None)
     found = {}
     for own in result.variants:
-        rows = table[names == own]
-        sparsity = real(pd.to_numeric(rows["sparsity"], errors="coerce").mean())
-        if missing(sparsity):
+        if own not in means:
             continue
+        rows = table[names == own]
         given = None if method is None else rows[method].iloc[0]
         line = "compressed" if missing(given) else str(given)
         teacher = rows["distillation"].iloc[0] if "distillation" in rows.columns else None
         # A method with a teacher is a line of its own.
-        found[own] = Level(sparsity, line if missing(teacher) else f"{line}, {teacher}")
+        found[own] = Level(means[own], line if missing(teacher) else f"{line}, {teacher}")
     return found if len({level.sparsity for level in found.values()}) > 1 else {}
 
 
@@ -292,17 +297,9 @@ def member_values(
 
 def by_level(result: AuditResult) -> dict[str, float | None]:
     """Every variant in the order of its sparsity; those without one come last, as given."""
-    import pandas as pd
-
-    table = result.variants_table
-    found: dict[str, float | None] = dict.fromkeys(result.variants)
-    if table is not None and {"variant", "sparsity"} <= set(table.columns):
-        names = table["variant"].astype(str)
-        for name in found:
-            own = pd.to_numeric(table.loc[names == name, "sparsity"], errors="coerce").mean()
-            found[name] = None if missing(real(own)) else float(own)
-    order = sorted(found, key=lambda name: (found[name] is None, found[name] or 0.0))
-    return {name: found[name] for name in order}
+    found = variant_means(result, "sparsity")
+    order = sorted(result.variants, key=lambda name: (name not in found, found.get(name, 0.0)))
+    return {name: found.get(name) for name in order}
 
 
 def treatments(result: AuditResult, levels: dict[str, Level]) -> dict[str, str]:
@@ -366,7 +363,7 @@ _PREFERRED = ("taxicab", "modal", "jaccard", "unanimous", "surrogate")
 _UNTOLD = (NOT_ESTIMABLE, SMALL_GROUP, UNKNOWN, SUPPRESSED)
 
 
-def explained(
+def explanation_table(
     result: AuditResult, name: str, variant: str | None = None, task: str | None = None
 ) -> pd.DataFrame:
     """Rows of one table, of one variant and task where it has them; never an empty table.
@@ -402,12 +399,12 @@ def explained(
     return frame
 
 
-def optional(
+def optional_table(
     result: AuditResult, name: str, variant: str | None = None, task: str | None = None
 ) -> pd.DataFrame | None:
-    """As `explained`, for a figure that can do without."""
+    """As `explanation_table`, for a figure that can do without."""
     try:
-        return explained(result, name, variant, task)
+        return explanation_table(result, name, variant, task)
     except Absent:
         return None
 
@@ -447,13 +444,13 @@ def usual_cut(frame: pd.DataFrame) -> Cut:
     return min(known, key=lambda pair: (_PREFERRED.index(pair[0]), pair[1] or 0.0))
 
 
-def untold(row: dict[str, Any]) -> str | None:
+def why_unknown(row: dict[str, Any]) -> str | None:
     """Why a row is not known, in words; None where it can, whatever else its status notes.
 
-    >>> untold({"status": "not_estimable: one member", "n": 5})
+    >>> why_unknown({"status": "not_estimable: one member", "n": 5})
     'cannot tell (one member)'
-    >>> untold({"status": "small_group: n < 10", "n": 4}), untold({"status": "ok", "n": 4})
-    ('cannot tell (n = 4)', None)
+    >>> [why_unknown({"status": status, "n": 4}) for status in ("small_group: n < 10", "ok")]
+    ['cannot tell (n = 4)', None]
     """
     status = Status.of(row.get("status"))
     if status.kind not in _UNTOLD:
@@ -463,14 +460,14 @@ def untold(row: dict[str, Any]) -> str | None:
     return f"cannot tell ({status.reason or status.kind.replace('_', ' ')})"
 
 
-def noted(row: dict[str, Any]) -> str | None:
+def status_note(row: dict[str, Any]) -> str | None:
     """What the status of a row says, whether it is told or not; None for `ok`.
 
-    >>> noted({"status": "no noise floor: 1 baseline member"}), noted({"status": "ok"})
+    >>> status_note({"status": "no noise floor: 1 baseline member"}), status_note({"status": "ok"})
     ('no noise floor: 1 baseline member', None)
     """
     status = text(row.get("status")) or "ok"
-    return None if status == "ok" else untold(row) or status
+    return None if status == "ok" else why_unknown(row) or status
 
 
 def correlation(row: dict[str, Any]) -> str:
@@ -505,10 +502,10 @@ def properties(frame: pd.DataFrame) -> list[str]:
     return [c for c in own if frame[c].dtype.kind in "fiu" and frame[c].nunique() > 1]
 
 
-def in_words(name: str) -> str:
+def property_label(name: str) -> str:
     """A property as it stands on an axis.
 
-    >>> in_words("abs_tilt"), in_words("stroke_width")
+    >>> property_label("abs_tilt"), property_label("stroke_width")
     ('absolute tilt', 'stroke width')
     """
     return _WORDS.get(name, label(name.replace("_", " ")))

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING
 
 from fairweight.auditing.result import at_task, is_ok, records, select
 from fairweight.base.wording import missing, real, shown, text
 from fairweight.report.figures.forms.boxes import member_panel
 from fairweight.report.figures.forms.encoding import colors, layer, names, numbers, quantitative
-from fairweight.report.figures.forms.heatmap import change_map
 from fairweight.report.figures.forms.histogram import IN, OUT, probability_bars
 from fairweight.report.figures.forms.intervals import cut_domain, scope_rows, shift_rows
 from fairweight.report.figures.forms.lines import band_panel, reliability_panel
-from fairweight.report.figures.inputs import SCOPES, Row, explained, optional, shift_values
+from fairweight.report.figures.forms.tables import change_map
+from fairweight.report.figures.inputs import (
+    SCOPES,
+    Row,
+    explanation_table,
+    optional_table,
+    shift_values,
+)
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
     BLUE,
@@ -179,8 +185,13 @@ def confusion_change(result: AuditResult, name: str, task: Name) -> Drawn:
     frame = at_task(frame[frame["variant"].isin([result.baseline, name])], result, task)
     if frame["variant"].nunique() < 2:
         return Absent("there is no confusion matrix of both models")
-    before, after = (_shares(frame, model) for model in (result.baseline, name))
-    before, after = before.align(after, fill_value=0.0)
+    shares = []  # of each label's examples (members pooled) that were given each answer
+    for model in (result.baseline, name):
+        own = frame[frame["variant"] == model]
+        own = own.assign(prediction=own["prediction"].astype(object).fillna(NO_ANSWER))
+        counted = own.groupby(["label", "prediction"])["count"].sum().astype(float)
+        shares.append(counted / counted.groupby("label").transform("sum"))
+    before, after = shares[0].align(shares[1], fill_value=0.0)
     change = after - before
     by_label, by_answer = (change.abs().groupby(level).sum() for level in ("label", "prediction"))
     sizes = by_label.add(by_answer, fill_value=0.0)
@@ -213,14 +224,6 @@ def confusion_change(result: AuditResult, name: str, task: Name) -> Drawn:
         "description": alt(n=count(len(kept)), reach=reach),
         **change_map(values, texts, columns),
     }
-
-
-def _shares(frame: pd.DataFrame, model: str) -> pd.Series:
-    """Share of each label's examples (members pooled) that were given each answer."""
-    rows = frame[frame["variant"] == model]
-    rows = rows.assign(prediction=rows["prediction"].astype(object).fillna(NO_ANSWER))
-    counted = rows.groupby(["label", "prediction"])["count"].sum().astype(float)
-    return counted / counted.groupby("label").transform("sum")
 
 
 @figure("FW-2")
@@ -283,7 +286,7 @@ def selection_probabilities(result: AuditResult, name: str, task: Name) -> Drawn
         ("p_best", "bootstrap_best", "probability of being the best, %"),
         ("p_frontier", "bootstrap_frontier", "probability of being on the frontier, %"),
     )
-    found = explained(result, "choice")
+    found = explanation_table(result, "choice")
     rows = [row for row in records(found) if row["qualifies"]]
     if len(rows) < 2:
         return Absent("fewer than two variants qualify")
@@ -327,17 +330,56 @@ CURVES = ("accuracy", "worst_group_shift", "bias_amplification")
 @figure("FW-4")
 def curves(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 12
-    cascade = optional(result, "cascade_curve", name, task)
-    overrides = optional(result, "override_curves", name, task)
+    cascade = optional_table(result, "cascade_curve", name, task)
+    overrides = optional_table(result, "override_curves", name, task)
     if cascade is None and overrides is None:
         return Absent("neither a cascade nor overrides were tried")
+    legend = {"symbolOpacity": 1}
     panels: list[Spec] = []
     if cascade is not None:
         judged = cascade[(cascade["part"] == "judging") & cascade["value"].notna()]
         told = judged[["metric", "group"]].drop_duplicates()
-        panels += _by_metric(cascade.merge(told), _cascade_panel)
+        color = colors("rows", {"choosing": GREY, "judging": ORANGE}, legend=legend)
+        for metric, title, own in _by_metric(cascade.merge(told)):
+            values = [
+                {
+                    "rows": row["part"],
+                    "threshold": value(row["threshold"]),
+                    "cost": value(row["cost_ms"]),
+                    "share": value(row["share_deferred"], 100),
+                    "used": bool(row["recommended"]),
+                    **{name: value(row[name], 100) for name in ("value", "low", "high")},
+                }
+                for row in records(own)
+            ]
+            timed = own["cost_ms"].notna().all()
+            across = "cascade: ms per input" if timed else "cascade: % sent to the dense model"
+            x = quantitative("cost" if timed else "share", title=across, scale={"zero": False})
+            used = [v for v in values if v["used"] and v["rows"] == "judging"]
+            at = {"x": x, "y": quantitative("value")}
+            dot = layer("point", at, values=used, filled=True, size=120, color=ORANGE)
+            y = axis_of(metric)
+            tooltip = [*names("rows"), *numbers(".4g", "threshold", "share", "cost")]
+            tooltip += numbers(".3f", value=y, low="low", high="high")
+            panels.append(band_panel(values, x, y, color, tooltip, title, [dot]))
     if overrides is not None:
-        panels += _by_metric(overrides[overrides["source"] == "dense"], _override_panel)
+        x = quantitative("budget", title="overrides: % of the examples")
+        color = colors("choice", {"random": GREY, "least sure": BLUE}, legend=legend)
+        columns = {
+            "least sure": ("value", "low", "high"),
+            "random": ("random", "random_low", "random_high"),
+        }
+        for metric, title, own in _by_metric(overrides[overrides["source"] == "dense"]):
+            values = []
+            for row, (choice, ends) in product(records(own), columns.items()):
+                held = (value(row[end], 100) for end in ends)
+                three = dict(zip(("value", "low", "high"), held, strict=True))
+                budget = value(row["budget"], 100)
+                values.append({"choice": choice, "budget": budget, **three})
+            y = axis_of(metric)
+            tooltip = [*names("choice"), *numbers(".4g", "budget")]
+            tooltip += numbers(".3f", value=y, low="low", high="high")
+            panels.append(band_panel(values, x, y, color, tooltip, title))
     kept = panels[:limit]
     cut = "" if len(kept) == len(panels) else f"the first {limit} of {count(len(panels))} panels"
     return {
@@ -349,61 +391,14 @@ def curves(result: AuditResult, name: str, task: Name) -> Drawn:
     }
 
 
-def _by_metric(frame: pd.DataFrame, panel: Callable[[str, str, pd.DataFrame], Spec]) -> list[Spec]:
-    """A panel per metric and group."""
+def _by_metric(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
+    """The rows of every metric and group that are known, with the names of both."""
     known = frame[frame["value"].notna()]
     parts = sorted(
         known.groupby(["metric", "group"], dropna=False, sort=False),
         key=lambda part: CURVES.index(str(part[0][0])),
     )
     return [
-        panel(str(metric), label(group) if isinstance(group, str) else "everybody", own)
+        (str(metric), label(group) if isinstance(group, str) else "everybody", own)
         for (metric, group), own in parts
     ]
-
-
-def _cascade_panel(metric: str, title: str, own: pd.DataFrame) -> Spec:
-    timed = own["cost_ms"].notna().all()
-    values = [
-        {
-            "rows": row["part"],
-            "threshold": value(row["threshold"]),
-            "cost": value(row["cost_ms"]),
-            "share": value(row["share_deferred"], 100),
-            "used": bool(row["recommended"]),
-            **_percent(row),
-        }
-        for row in records(own)
-    ]
-    x = quantitative(
-        "cost" if timed else "share",
-        title="cascade: ms per input" if timed else "cascade: % sent to the dense model",
-        scale={"zero": False},
-    )
-    used = [v for v in values if v["used"] and v["rows"] == "judging"]
-    at = {"x": x, "y": quantitative("value")}
-    dot = layer("point", at, values=used, filled=True, size=120, color=ORANGE)
-    color = colors("rows", {"choosing": GREY, "judging": ORANGE}, legend={"symbolOpacity": 1})
-    tooltip = [*names("rows"), *numbers(".4g", "threshold", "share", "cost"), *_limits_of(metric)]
-    return band_panel(values, x, axis_of(metric), color, tooltip, title, [dot])
-
-
-def _override_panel(metric: str, title: str, own: pd.DataFrame) -> Spec:
-    values = []
-    for row in records(own):
-        budget = {"budget": value(row["budget"], 100)}
-        values.append({"choice": "least sure", **budget, **_percent(row)})
-        drawn = {"value": row["random"], "low": row["random_low"], "high": row["random_high"]}
-        values.append({"choice": "random", **budget, **_percent(drawn)})
-    x = quantitative("budget", title="overrides: % of the examples")
-    color = colors("choice", {"random": GREY, "least sure": BLUE}, legend={"symbolOpacity": 1})
-    tooltip = [*names("choice"), *numbers(".4g", "budget"), *_limits_of(metric)]
-    return band_panel(values, x, axis_of(metric), color, tooltip, title)
-
-
-def _percent(row: dict[str, Any]) -> Row:
-    return {name: value(row[name], 100) for name in ("value", "low", "high")}
-
-
-def _limits_of(metric: str) -> list[Spec]:
-    return numbers(".3f", value=axis_of(metric), low="low", high="high")

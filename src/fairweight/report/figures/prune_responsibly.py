@@ -5,26 +5,27 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fairweight.auditing.result import at_task, records
-from fairweight.base.wording import missing, real, shown, text
+from fairweight.base.wording import counted, missing, real, shown, text
 from fairweight.report.figures.forms.encoding import DASHED, colors, diagonal, layer, quantitative
-from fairweight.report.figures.forms.heatmap import share_map
 from fairweight.report.figures.forms.histogram import bar_panel, class_bars, edges, histogram
 from fairweight.report.figures.forms.lines import class_panel, sparsity_panel
 from fairweight.report.figures.forms.scatter import Axis, objective_plane
-from fairweight.report.figures.forms.text_table import TextCell, text_table
+from fairweight.report.figures.forms.tables import TextCell, share_map, text_table
 from fairweight.report.figures.inputs import (
     NO_LEVELS,
-    Pair,
     Row,
-    explained,
+    explanation_table,
     member_values,
     pairs_of,
     point,
     sparsity_levels,
     technique_levels,
     treatments,
-    untold,
+    why_unknown,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
@@ -38,7 +39,6 @@ from fairweight.report.figures.theme import (
     label,
     labels,
     largest,
-    many,
     selection,
     titled,
     value,
@@ -46,26 +46,9 @@ from fairweight.report.figures.theme import (
 from fairweight.report.numbers import count, is_share, number, p_value
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from fairweight.auditing.result import AuditResult
 
 # --- classes against sparsity --------------------------------------------------------------------
-
-Means = dict[tuple[str, str], float]  # (variant, class) → mean accuracy of the members
-
-
-def _means(result: AuditResult, task: Name) -> Means:
-    """Accuracies of classes over members: sweeps, which compare nothing, have them too."""
-    seeds = at_task(result.per_seed, result, task)
-    own = seeds[(seeds["metric"] == "recall") & (seeds["by"] == "class") & seeds["value"].notna()]
-    found = own.groupby(["variant", "class"], sort=False)["value"].mean()
-    variants, classes = (found.index.get_level_values(i) for i in (0, 1))
-    return {
-        (str(v), str(c)): float(mean)
-        for v, c, mean in zip(variants, classes, found.tolist(), strict=True)
-    }
 
 
 @figure("PA-F3a")
@@ -75,7 +58,14 @@ def class_accuracy(result: AuditResult, name: str, task: Name) -> Drawn:
     levels = technique_levels(result)
     if not levels:
         return Absent(NO_LEVELS)
-    means = _means(result, task)
+    # Means over members: sweeps, which compare nothing, have them too.
+    seeds = at_task(result.per_seed, result, task)
+    own = seeds[(seeds["metric"] == "recall") & (seeds["by"] == "class") & seeds["value"].notna()]
+    found = own.groupby(["variant", "class"], sort=False)["value"].mean()
+    means = {
+        (str(v), str(c)): float(mean)
+        for (v, c), mean in zip(found.index.tolist(), found.tolist(), strict=True)
+    }
     classes = sorted({c for _, c in means}, key=lambda c: result.classes.index(c))
     if not classes:
         return Absent("there is no accuracy by class")
@@ -91,8 +81,28 @@ def class_accuracy(result: AuditResult, name: str, task: Name) -> Drawn:
     drawn = techniques[:most_panels]
     panels = []
     for technique in drawn:
-        own = {v: level.sparsity for v, level in levels.items() if level.method == technique}
-        values = _class_values(before, own, texts, means, limits)
+        values: list[Row] = []
+        for c, text_ in texts.items():
+            start = value(before.get(c), 100)
+            if start is not None:  # every line begins with the unpruned accuracy
+                at_zero = {"class": text_, "sparsity": 0.0, "value": start, "before": start}
+                values.append({**at_zero, "low": None, "high": None, "n": None})
+            for variant, level in levels.items():
+                if level.method != technique or (variant, c) not in means:
+                    continue
+                both = limits.get(variant, {}).get(c)
+                row = {} if both is None else both[0]
+                values.append(
+                    {
+                        "class": text_,
+                        "sparsity": level.sparsity,
+                        "value": value(means[variant, c], 100),
+                        "before": start,
+                        "low": value(row.get("compressed_low"), 100),
+                        "high": value(row.get("compressed_high"), 100),
+                        "n": value(row.get("n")),
+                    }
+                )
         panels.append(class_panel(label(technique), values, small=len(drawn) > few))
     starts = [before[c] for c in kept if c in before]
     between = f", which lies between {min(starts):.1%} and {max(starts):.1%}" if starts else ""
@@ -111,39 +121,6 @@ def class_accuracy(result: AuditResult, name: str, task: Name) -> Drawn:
         "columns": 2 if len(panels) in (2, 4) else 3 if len(panels) <= few else 4,
         "resolve": {"scale": {"y": "shared"}},
     }
-
-
-def _class_values(
-    before: dict[str, float],
-    levels: dict[str, float],
-    texts: dict[str, str],
-    means: Means,
-    limits: dict[str, dict[str | None, Pair]],
-) -> list[Row]:
-    """Points of every class under one technique, from the unpruned accuracy at sparsity 0 on."""
-    made = []
-    for c, text_ in texts.items():
-        start = value(before.get(c), 100)
-        if start is not None:
-            at_zero = {"class": text_, "sparsity": 0.0, "value": start, "before": start}
-            made.append({**at_zero, "low": None, "high": None, "n": None})
-        for variant, sparsity in levels.items():
-            if (variant, c) not in means:
-                continue
-            both = limits.get(variant, {}).get(c)
-            row = {} if both is None else both[0]
-            made.append(
-                {
-                    "class": text_,
-                    "sparsity": sparsity,
-                    "value": value(means[variant, c], 100),
-                    "before": start,
-                    "low": value(row.get("compressed_low"), 100),
-                    "high": value(row.get("compressed_high"), 100),
-                    "n": value(row.get("n")),
-                }
-            )
-    return made
 
 
 @figure("PA-F3b")
@@ -183,7 +160,7 @@ def _technique_curves(
         panel = sparsity_panel(own_points, ticks, title, lines)
         panels.append({**panel, **size, **({"title": treatment} if treatment else {})})
     n = count(sum(len(own_points) for own_points in points.values()))
-    techniques = many(len(set(methods)), "technique")
+    techniques = counted(len(set(methods)), "technique")
     several = f", in a panel for each of {count(len(panels))} treatments of the weights"
     side_by_side = {"hconcat": panels, "resolve": {"scale": {"y": "shared", "x": "shared"}}}
     return {
@@ -246,8 +223,8 @@ def class_sizes(result: AuditResult, name: str, task: Name) -> Drawn:
 
 def _choice(result: AuditResult, least: int) -> tuple[list[Axis], list[Row]]:
     """Variants with their values of at least so many objectives, which are the axes."""
-    found = explained(result, "choice_values")
-    ranked = explained(result, "choice")
+    found = explanation_table(result, "choice_values")
+    ranked = explanation_table(result, "choice")
     rows = [row for row in records(found) if not missing(row["aim"])]
     terms = {str(row["term"]): row for row in rows}
     if len(terms) < least:
@@ -338,12 +315,15 @@ OTHERS = {
 @figure("PA-T2")
 def coefficients(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 80
-    found = explained(result, "class_coefficients", None, task)
+    found = explanation_table(result, "class_coefficients", None, task)
     rows = {(str(row["fit"]), str(row["term"])): row for row in records(found)}
     terms = list(dict.fromkeys(term for _, term in rows))
     kept = terms[:limit]
     cells: list[TextCell] = []
-    for text_, term in zip(labels([_short(term) for term in kept]), kept, strict=True):
+    # A term of the formula without what its levels say anyway: technique[T.l1] is l1.
+    short = [re.sub(r"\w+\[T\.(.*?)\]", r"\1", term) for term in kept]
+    heads = labels([term.replace("np.exp", "exp").replace(":", " × ") for term in short])
+    for text_, term in zip(heads, kept, strict=True):
         paper = rows.get((PAPER, term))
         cautious = ("ols-two-way", "ols-cluster")
         decides = next((fit for fit in cautious if (fit, term) in rows), PAPER)
@@ -367,37 +347,23 @@ def coefficients(result: AuditResult, name: str, task: Name) -> Drawn:
     columns = ["coefficient", "t", "p", "p, one-tailed", *OTHERS.values()]
     beyond = sum(cell.strong for cell in cells if cell.column == "coefficient")
     chosen = selection(len(kept), len(terms), "terms", "the first places")
+    title = "accuracies of classes"
+    fits = result.explanations.get("class_fits")
+    for row in [] if fits is None else records(fits[fits["fit"] == PAPER])[:1]:
+        title = titled(
+            f"n {count(row['n'])}",
+            "" if missing(row["r2"]) else f"R² {real(row['r2']):.3f}",
+            "" if missing(row["n_roots"]) else f"{count(row['n_roots'])} lineages",
+        )
     return {
-        "title": titled(_fit_size(result), chosen),
+        "title": titled(title, chosen),
         "description": alt(n=count(len(kept)), beyond=count(beyond)),
         **text_table(cells, [c for c in columns if c in present], step=170),
     }
 
 
-def _short(term: str) -> str:
-    """A term of the formula without what its levels say anyway.
-
-    >>> _short("np.exp(sparsity):pruning_technique[T.l1_structured]"), _short("accuracy0")
-    ('exp(sparsity) × l1_structured', 'accuracy0')
-    """
-    plain = re.sub(r"\w+\[T\.(.*?)\]", r"\1", term)
-    return plain.replace("np.exp", "exp").replace(":", " × ")
-
-
-def _fit_size(result: AuditResult) -> str:
-    """How large the fit is, and how good."""
-    fits = result.explanations.get("class_fits")
-    for row in [] if fits is None else records(fits[fits["fit"] == PAPER]):
-        return titled(
-            f"n {count(row['n'])}",
-            "" if missing(row["r2"]) else f"R² {real(row['r2']):.3f}",
-            "" if missing(row["n_roots"]) else f"{count(row['n_roots'])} lineages",
-        )
-    return "accuracies of classes"
-
-
 def _coefficient(heading: str, column: str, row: Row, strong: bool) -> TextCell:
-    why = untold(row)
+    why = why_unknown(row)
     if missing(row["coefficient"]):
         return TextCell(heading, column, "×", why=why)
     said = number(real(row["coefficient"]))
@@ -412,10 +378,8 @@ MEASURED = "measured accuracy of the class, %"
 
 def _fit(result: AuditResult) -> tuple[NDArray[np.float64], ...]:
     """Measured and predicted accuracy and the residual of every row, in percent and points."""
-    import numpy as np
-
-    rows = explained(result, "class_rows")
-    fits = explained(result, "class_residuals")
+    rows = explanation_table(result, "class_rows")
+    fits = explanation_table(result, "class_residuals")
     place = fits["row"].to_numpy(dtype=int)
     target = 100 * rows["accuracy"].to_numpy(dtype=float)[place]
     predicted, residual = (100 * fits[c].to_numpy(dtype=float) for c in ("predicted", "residual"))
@@ -427,8 +391,6 @@ def _fit(result: AuditResult) -> tuple[NDArray[np.float64], ...]:
 
 @figure("PA-F14")
 def predicted_against_target(result: AuditResult, name: str, task: Name) -> Drawn:
-    import numpy as np
-
     target, predicted, _ = _fit(result)
     low, high = min(0.0, float(predicted.min())), max(100.0, float(predicted.max()))
     at = (np.linspace(0, 100, BINS + 1), np.linspace(low, high, BINS + 1))
@@ -445,8 +407,6 @@ def predicted_against_target(result: AuditResult, name: str, task: Name) -> Draw
 
 @figure("PA-F15")
 def residuals(result: AuditResult, name: str, task: Name) -> Drawn:
-    import numpy as np
-
     target, _, left = _fit(result)
     at_x, at_y = np.linspace(0, 100, BINS + 1), edges(left.tolist(), 40)
     title = "residual, points"

@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairweight.auditing.result import records
-from fairweight.base.wording import NOTHING, missing, real, text
-from fairweight.report.figures.forms.boxes import Box, Mean, Placed, Value, box_panel
+from fairweight.base.wording import NOTHING, counted, missing, real, text
+from fairweight.report.figures.forms.boxes import Box, box_panel
 from fairweight.report.figures.forms.encoding import layer, names, nominal, numbers, quantitative
 from fairweight.report.figures.forms.lines import band_panel, setting_panel
-from fairweight.report.figures.forms.text_table import BETTER, NONE, WORSE, TextCell, text_table
+from fairweight.report.figures.forms.tables import BETTER, NONE, WORSE, TextCell, text_table
 from fairweight.report.figures.inputs import (
     UNMADE,
     at_cut,
     by_level,
     cut_name,
     cuts,
-    explained,
-    untold,
+    explanation_table,
+    variant_means,
     why_missing,
+    why_unknown,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
@@ -31,7 +32,6 @@ from fairweight.report.figures.theme import (
     Spec,
     label,
     labels,
-    many,
     pair_title,
     value,
 )
@@ -71,26 +71,34 @@ def _at(frame: pd.DataFrame, metric: str, category: str | None = None) -> pd.Dat
     return own[own["category"].isna() if category is None else own["category"] == category]
 
 
-def _box(frame: pd.DataFrame, variant: str, metric: str, category: str | None = None) -> Box | None:
-    """The values of all attributes of one variant; None where it has none.
+def _boxes(
+    frame: pd.DataFrame,
+    whose: Sequence[tuple[str, str, str]],
+    metric: str,
+    category: str | None = None,
+) -> list[Box]:
+    """The values of all attributes, of each that has some: (place, series, variant).
 
     The mean is the audit's, with its interval: over the attributes that can be estimated, on the
     same examples. Where it has none, it is counted here and has no interval.
     """
     scale = 100.0 if is_share(metric) else 1.0
-    rows = records(_at(frame[frame["variant"] == variant], metric, category))
-    known = [row for row in rows if not missing(row["value"])]
-    found = [
-        Value(label(row["task"]), float(row["value"]) * scale)
-        for row in known
-        if text(row["task"]) is not None
-    ]
-    if not found:
-        return None
-    for row in known:
-        if text(row["task"]) is None:
-            return Box(found, Mean(*(value(row[end], scale) for end in ("value", "low", "high"))))
-    return Box(found, Mean(sum(held.value for held in found) / len(found), None, None))
+    boxes = []
+    for place, series, variant in whose:
+        rows = records(_at(frame[frame["variant"] == variant], metric, category))
+        known = [row for row in rows if not missing(row["value"])]
+        found = [
+            (label(row["task"]), float(row["value"]) * scale)
+            for row in known
+            if text(row["task"]) is not None
+        ]
+        overall = next((row for row in known if text(row["task"]) is None), None)
+        if found and overall is not None:
+            mean = (value(overall[end], scale) for end in ("value", "low", "high"))
+            boxes.append(Box(place, series, found, *mean))
+        elif found:
+            boxes.append(Box(place, series, found, sum(v for _, v in found) / len(found)))
+    return boxes
 
 
 def _by_variant(
@@ -98,12 +106,9 @@ def _by_variant(
 ) -> Spec | None:
     """Boxes over attributes, one for every variant; None where no variant has a value."""
     order = _in_order(result, frame)
-    placed = [
-        Placed(place, "attributes", held)
-        for place, variant in zip(labels(order), order, strict=True)
-        if (held := _box(frame, variant, metric)) is not None
-    ]
-    return box_panel(placed, _axis(metric), {"attributes": BLUE}, rule=rule) if placed else None
+    whose = [(at, "attributes", variant) for at, variant in zip(labels(order), order, strict=True)]
+    boxes = _boxes(frame, whose, metric)
+    return box_panel(boxes, _axis(metric), {"attributes": BLUE}, rule=rule) if boxes else None
 
 
 def _axis(metric: str) -> str:
@@ -113,8 +118,8 @@ def _axis(metric: str) -> str:
 def _sizes(result: AuditResult, frame: pd.DataFrame) -> dict[str, str]:
     """How many attributes and variants there are, in words."""
     return {
-        "attributes": many(frame["task"].nunique(), "attribute"),
-        "variants": many(len(result.variants), "variant"),
+        "attributes": counted(frame["task"].nunique(), "attribute"),
+        "variants": counted(len(result.variants), "variant"),
     }
 
 
@@ -127,21 +132,20 @@ def amplification_by_category(result: AuditResult, name: str, task: Name) -> Dra
     held_by = [str(held) for held in found.loc[found["metric"] == BIAS, "category"].dropna()]
     categories = list(dict.fromkeys(held_by))
     base, own = labels([result.baseline, name])
-    placed = [
-        Placed(label(category), series, held)
-        for category in categories
-        for series, whose in ((base, result.baseline), (own, name))
-        if (held := _box(found, whose, BIAS, category)) is not None
-    ]
-    if not placed:
+    boxes: list[Box] = []
+    for category in categories:
+        at = label(category)
+        both = ((at, base, result.baseline), (at, own, name))
+        boxes += _boxes(found, both, BIAS, category)
+    if not boxes:
         return Absent(LEANS_NOWHERE)
     return {
         "title": pair_title(result, name),
         "description": alt(
             categories=", ".join(label(held) for held in categories),
-            n=count(max(len(p.box.values) for p in placed)),
+            n=count(max(len(box.values) for box in boxes)),
         ),
-        **box_panel(placed, axis_of(BIAS), {base: GREY, own: ORANGE}, rule=0, joined=False),
+        **box_panel(boxes, axis_of(BIAS), {base: GREY, own: ORANGE}, rule=0, joined=False),
     }
 
 
@@ -188,20 +192,20 @@ def calibrated_thresholds(result: AuditResult, name: str, task: Name) -> Drawn:
         return Absent(f"no variant is named like another with {SUFFIX} behind it")
     panels: list[Spec] = []
     for metric, rule in {WORST_CASE: 0.0, "tcb": 1.0}.items():
-        placed = [
-            Placed(place, series, held)
+        whose = [
+            (place, series, own)
             for place, name in zip(labels(pairs), pairs, strict=True)
-            for series, whose in ((before, name), (after, f"{name}{SUFFIX}"))
-            if (held := _box(found, whose, metric)) is not None
+            for series, own in ((before, name), (after, f"{name}{SUFFIX}"))
         ]
-        if placed:
+        boxes = _boxes(found, whose, metric)
+        if boxes:
             series = {before: GREY, after: BLUE}
-            panels.append(box_panel(placed, axis_of(metric), series, rule=rule))
+            panels.append(box_panel(boxes, axis_of(metric), series, rule=rule))
     if not panels:
         return Absent("no attribute has a bias amplification or a TCB")
-    variants = many(len(pairs), "variant")
+    variants = counted(len(pairs), "variant")
     return {
-        "title": f"{many(found['task'].nunique(), 'attribute')}, {variants}",
+        "title": f"{counted(found['task'].nunique(), 'attribute')}, {variants}",
         "description": alt(variants=variants),
         "hconcat": panels,
     }
@@ -217,27 +221,26 @@ def uncertain_exemplars(result: AuditResult, name: str, task: Name) -> Drawn:
     cut = cuts(frame)[0]
     own = at_cut(frame, cut)
     order = _in_order(result, own)
-    placed: list[Placed] = []
+    boxes: list[Box] = []
     for place, name in zip(labels(order), order, strict=True):
         for series, (column, _) in shares.items():
             found = [
                 # A table without tasks is one task.
-                Value(label(text(row["task"]) or "all examples"), 100 * float(row[column]))
+                (label(text(row["task"]) or "all examples"), 100 * float(row[column]))
                 for row in records(own[own["variant"] == name], ("task", column))
                 if not missing(row[column])
             ]
             if found:
-                mean = Mean(sum(held.value for held in found) / len(found), None, None)
-                placed.append(Placed(place, series, Box(found, mean)))
-    if not placed:
+                boxes.append(Box(place, series, found, sum(v for _, v in found) / len(found)))
+    if not boxes:
         return Absent("the certainty of the dense models is not known (no scores)")
-    most = many(max(len(p.box.values) for p in placed), "attribute")
-    variants = many(len(order), "variant")
+    most = counted(max(len(box.values) for box in boxes), "attribute")
+    variants = counted(len(order), "variant")
     colors = {series: color for series, (_, color) in shares.items()}
     return {
         "title": f"exemplars: {cut_name(*cut)}; at most {most}",
         "description": alt(variants=variants),
-        **box_panel(placed, "uncertain dense answers, %", colors),
+        **box_panel(boxes, "uncertain dense answers, %", colors),
     }
 
 
@@ -316,9 +319,9 @@ def single_and_joint(result: AuditResult, name: str, task: Name) -> Drawn:
             at = _at(own, metric, category)
             line.append(_setting_panel(at, metric, order, settings, title, rule))
         panels.append({"hconcat": line})
-    n = many(len(settings), "setting")
+    n = counted(len(settings), "setting")
     return {
-        "title": f"{n}, {many(len(tasks), 'attribute')}",
+        "title": f"{n}, {counted(len(tasks), 'attribute')}",
         "description": alt(
             attributes=", ".join(map(label, tasks)),
             n=n,
@@ -343,7 +346,7 @@ def backdoors(result: AuditResult, name: str, task: Name) -> Drawn:
         if len(own := marked[marked["task"] == name])
     ]
     return {
-        "title": f"{many(len(settings), 'backdoor')}, {many(len(tasks), 'attribute')}",
+        "title": f"{counted(len(settings), 'backdoor')}, {counted(len(tasks), 'attribute')}",
         "description": alt(
             attributes=", ".join(map(label, tasks)),
             settings=", ".join(map(label, settings)),
@@ -358,7 +361,7 @@ def backdoors(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("IO-F6")
 def override_curves(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "override_curves", None, task)
+    found = explanation_table(result, "override_curves", None, task)
     known = found[(found["metric"] == BIAS) & found["value"].notna()]
     if known.empty:
         return Absent("bias amplification is not estimable in any column")
@@ -398,6 +401,11 @@ def override_curves(result: AuditResult, name: str, task: Name) -> Drawn:
 @figure("IO-T1")
 def quality_and_cost(result: AuditResult, name: str, task: Name) -> Drawn:
     means = ("accuracy", "auc", "balanced_accuracy")
+    costs = (
+        (variant_means(result, "flops"), "operations, M", 1e-6),
+        (variant_means(result, "flops_sparse"), "without zeros, M", 1e-6),
+        (variant_means(result, "items_per_s"), "items per second", 1.0),
+    )
     found = _table(result)
     order = _in_order(result, found)
     cells: list[TextCell] = []
@@ -406,49 +414,30 @@ def quality_and_cost(result: AuditResult, name: str, task: Name) -> Drawn:
         sparsity = real(own["sparsity"].iloc[0])
         if not missing(sparsity):
             cells.append(TextCell(row, "sparsity, %", f"{100 * sparsity:.1f}"))
-        cells += [_mean_cell(row, axis_of(metric), own, metric) for metric in means]
-        cells += _cost_cells(row, name, result.variants_table)
+        for metric in means:
+            rows = records(_at(own[own["task"].isna()], metric))
+            if not rows or missing(rows[0]["value"]):
+                why = why_missing(rows[0]) if rows else "not measured"
+                cells.append(TextCell(row, axis_of(metric), "×", why=why))
+                continue
+            middle, low, high = (100 * real(rows[0][end]) for end in ("value", "low", "high"))
+            ends = "" if missing(low) or missing(high) else f" [{low:.1f}, {high:.1f}]"
+            cells.append(TextCell(row, axis_of(metric), f"{middle:.1f}{ends}"))
+        cells += [
+            TextCell(row, column, number(scale * cost[name]))
+            for cost, column, scale in costs
+            if name in cost
+        ]
     known = {cell.column for cell in cells}
-    columns = ["sparsity, %", *map(axis_of, means), *(words for words, _ in COSTS.values())]
+    columns = ["sparsity, %", *map(axis_of, means), *(column for _, column, _ in costs)]
     shown = [column for column in columns if column in known]
-    attributes, variants = many(found["task"].nunique(), "attribute"), many(len(order), "variant")
+    attributes = counted(found["task"].nunique(), "attribute")
+    variants = counted(len(order), "variant")
     return {
         "title": f"{attributes}, {variants}",
         "description": alt(variants=variants, columns=", ".join(shown), attributes=attributes),
         **text_table(cells, shown, step=128),
     }
-
-
-def _mean_cell(row: str, column: str, own: pd.DataFrame, metric: str) -> TextCell:
-    rows = records(_at(own[own["task"].isna()], metric))
-    if not rows or missing(rows[0]["value"]):
-        why = why_missing(rows[0]) if rows else "not measured"
-        return TextCell(row, column, "×", why=why)
-    middle, low, high = (100 * real(rows[0][name]) for name in ("value", "low", "high"))
-    ends = "" if missing(low) or missing(high) else f" [{low:.1f}, {high:.1f}]"
-    return TextCell(row, column, f"{middle:.1f}{ends}")
-
-
-COSTS = {
-    "flops": ("operations, M", 1e-6),
-    "flops_sparse": ("without zeros, M", 1e-6),
-    "items_per_s": ("items per second", 1.0),
-}
-
-
-def _cost_cells(row: str, variant: str, table: pd.DataFrame | None) -> list[TextCell]:
-    import pandas as pd
-
-    if table is None:
-        return []
-    own = table[table["variant"].astype(str) == variant]
-    cells = []
-    for name, (column, scale) in COSTS.items():
-        if name in own:
-            mean = real(pd.to_numeric(own[name], errors="coerce").mean())
-            if not missing(mean):
-                cells.append(TextCell(row, column, number(scale * mean)))
-    return cells
 
 
 @figure("IO-TJ")
@@ -469,7 +458,7 @@ def amplification_table(result: AuditResult, name: str, task: Name) -> Drawn:
         head, column = heads[key[0]], columns[key[1]]
         start, end = real(before.get(key, {}).get("value")), real(row["value"])
         if missing(start) or missing(end):
-            cells.append(TextCell(head, column, NOTHING, why=untold(row)))
+            cells.append(TextCell(head, column, NOTHING, why=why_unknown(row)))
             continue
         said = f"{signed(100 * start, 1)} → {signed(100 * end, 1)}"
         low, high = real(row["sim_low"]), real(row["sim_high"])
@@ -478,9 +467,9 @@ def amplification_table(result: AuditResult, name: str, task: Name) -> Drawn:
     return {
         "title": pair_title(result, name),
         "description": alt(
-            attributes=many(len(tasks), "attribute"),
+            attributes=counted(len(tasks), "attribute"),
             categories=", ".join(columns.values()),
-            rose=many(sum(cell.ink == WORSE for cell in cells), "cell"),
+            rose=counted(sum(cell.ink == WORSE for cell in cells), "cell"),
         ),
         **text_table(cells, list(columns.values()), step=150),
     }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from fairweight.auditing.result import variant_of
 from fairweight.base.registry import Registry
 from fairweight.errors import InputError
-from fairweight.report.figures.theme import Absent, Spec, finished, label
+from fairweight.report.figures.theme import CONFIG, SCHEMA, Absent, Spec, label
 from fairweight.report.members import members_of, worded, worded_spec
 
 if TYPE_CHECKING:
@@ -137,4 +137,5 @@ def draw(
     if isinstance(facts, Facts):
         both = {"baseline": label(result.baseline), "variant": label(name)}
         drawn["description"] = entry.alt.format_map(both | facts)
-    return Drawing(entry, variant, worded_spec(finished(drawn), result), None)
+    spec = {"$schema": SCHEMA, **drawn, "config": CONFIG}
+    return Drawing(entry, variant, worded_spec(spec, result), None)

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from fairweight.auditing.gate.endpoints import column_of
 from fairweight.auditing.result import at_task, records, select
 from fairweight.base.wording import NOTHING, missing, real
 from fairweight.report.figures.forms import intervals
 from fairweight.report.figures.forms.encoding import colors, layer, quantitative
 from fairweight.report.figures.forms.lines import sparsity_panel
-from fairweight.report.figures.forms.text_table import change_table
+from fairweight.report.figures.forms.tables import change_table
 from fairweight.report.figures.inputs import (
     NO_LEVELS,
     Pair,
     Row,
     direction,
-    left_blank,
-    measured,
     member_values,
-    pairs,
+    missing_note,
     pairs_of,
     point,
-    retrained,
-    sizes,
+    retraining_band,
+    side_value,
+    size_note,
     sparsity_levels,
     why_missing,
 )
@@ -79,7 +80,7 @@ def _class_rates(
     limit = 40
     found = {
         str(c): both
-        for c, both in pairs(result, name, metric, "class", task).items()
+        for c, both in pairs_of(result, (name,), metric, "class", task)[name].items()
         if not (missing(both[0]["baseline"]) and missing(both[0]["compressed"]))
     }
     if not found:
@@ -90,9 +91,9 @@ def _class_rates(
     values: list[Row] = []
     for text, c in zip(labels(kept), kept, strict=True):
         before = {"class": text, "model": label(result.baseline), **NO_BAND}
-        values.append(before | measured(found[c], "baseline"))
-        after = {"class": text, "model": label(name)} | retrained(found[c])
-        values.append(after | measured(found[c], "compressed"))
+        values.append(before | side_value(found[c], "baseline"))
+        after = {"class": text, "model": label(name)} | retraining_band(found[c])
+        values.append(after | side_value(found[c], "compressed"))
     higher = count(sum(found[c][0]["compressed"] > found[c][0]["baseline"] for c in kept))
     chosen = selection(len(kept), len(found), "classes")
     axis = "FPR, %" if metric == "fpr" else f"{words}, %"
@@ -100,7 +101,7 @@ def _class_rates(
     form = intervals.PairedRows("class", "model", models(result, name), axis, tooltip, zero=zero,
                       said={"type": "nominal"})  # fmt: skip
     return {
-        "title": pair_title(result, name, chosen, sizes(values, "class"), left_blank(values)),
+        "title": pair_title(result, name, chosen, size_note(values, "class"), missing_note(values)),
         "description": alt(n=count(len(kept)), higher=higher),
         "width": 420,
         "height": {"step": 12},
@@ -133,73 +134,65 @@ def class_gaps(result: AuditResult, name: str, task: Name) -> Drawn:
     ]
     kept = largest(every, importance, limit)
     order = labels([result.baseline, *kept])
+    first, second = map(label, classes)
+    color = colors("class", {first: ORANGE, second: BLUE})
+    tooltip = intervals.value_tooltip(("model", "class"), ".2f", "%")
+    width = 230
     panels: list[Spec] = []
     drawn: list[Row] = []
     for metric, rows_of in found.items():
+        values: list[Row] = []
+        gaps: list[Row] = []  # between the two classes, written at the right
         # The baseline as the variant of this section is compared with it.
-        rows = [(order[0], name, "baseline")] if name in rows_of else []
-        rows += [(order[i], v, "compressed") for i, v in enumerate(kept, 1) if v in rows_of]
-        values = [
-            _class_value(model, c, rows_of[v][c], side, this=v == name and side == "compressed")
-            for model, v, side in rows
-            for c in classes
-        ]
-        if values:
-            drawn += values
-            panels.append(_gap_panel(metric, values, order, [label(c) for c in classes]))
+        rows = [(order[0], name, False)] if name in rows_of else []
+        rows += [(order[i], v, True) for i, v in enumerate(kept, 1) if v in rows_of]
+        for model, v, compressed in rows:
+            for c in classes:
+                both = rows_of[v][c]
+                here = {"model": model, "class": label(c), "this": compressed and v == name}
+                here |= retraining_band(both) if compressed else NO_BAND
+                values.append(here | side_value(both, "compressed" if compressed else "baseline"))
+            one, other = (own["value"] for own in values[-2:])
+            known = one is not None and other is not None
+            gaps.append({"model": model, "gap": signed(one - other, 1) if known else NOTHING})
+        if not values:
+            continue
+        drawn += values
+        form = intervals.PairedRows(
+            "model", "class", color, f"{metric}, %", tooltip, order, size=45, limit=width
+        )
+        y, offset = form.place["y"], form.place["yOffset"]
+        at = {"y": y, "yOffset": offset, "x": quantitative("value", **form.along)}
+        ring = layer("point", at, where="isValid(datum.value) && datum.this", size=110, color=GREY,
+                     strokeWidth=1.5)  # fmt: skip
+        right = {"x": {"value": width + 44}}
+        heading = {"y": {"value": -6}, **right, "text": {"field": "text"}}
+        written = {"y": y, **right, "text": {"field": "gap"}}
+        panels.append(
+            {
+                "width": width,
+                "height": {"step": 13},
+                "data": {"values": values},
+                "layer": [
+                    *intervals.paired_rows(values, form, over=[ring]),
+                    layer("text", heading, values=[{"text": "gap"}], align="right", opacity=0.8),
+                    layer("text", written, values=gaps, align="right"),
+                ],
+            }
+        )
     if not panels:
         return Absent("there is no recall or precision of both classes")
-    first, second = map(label, classes)
     return {
         "title": titled(
             f"{first} minus {second}",
             f"ring: {label(name)}",
-            sizes(drawn, "value"),
+            size_note(drawn, "value"),
             selection(len(kept), len(every), "variants"),
-            left_blank(drawn),
+            missing_note(drawn),
         ),
         "description": alt(first=first, second=second, n=count(len(kept))),
         "hconcat": panels,
         "spacing": 60,
-    }
-
-
-def _class_value(model: str, of: str, both: Pair, side: str, *, this: bool) -> Row:
-    here = {"model": model, "class": label(of), "this": this}
-    if side == "baseline":
-        return here | NO_BAND | measured(both, "baseline")
-    return here | retrained(both) | measured(both, "compressed")
-
-
-def _gap_panel(metric: str, values: list[Row], order: list[str], classes: list[str]) -> Spec:
-    """Both classes of every model, with the gap between what is drawn at the right."""
-    width = 230
-    gaps = []
-    for one, other in zip(values[::2], values[1::2], strict=True):
-        known = one["value"] is not None and other["value"] is not None
-        gap = signed(one["value"] - other["value"], 1) if known else NOTHING
-        gaps.append({"model": one["model"], "gap": gap})
-    color = colors("class", dict(zip(classes, (ORANGE, BLUE), strict=True)))
-    tooltip = intervals.value_tooltip(("model", "class"), ".2f", "%")
-    form = intervals.PairedRows(
-        "model", "class", color, f"{metric}, %", tooltip, order, size=45, limit=width
-    )
-    place = form.place
-    at = {"y": place["y"], "yOffset": place["yOffset"], "x": quantitative("value", **form.along)}
-    ring = layer("point", at, where="isValid(datum.value) && datum.this", size=110, color=GREY,
-                 strokeWidth=1.5)  # fmt: skip
-    right = {"x": {"value": width + 44}}
-    heading = {"y": {"value": -6}, **right, "text": {"field": "text"}}
-    written = {"y": place["y"], **right, "text": {"field": "gap"}}
-    return {
-        "width": width,
-        "height": {"step": 13},
-        "data": {"values": values},
-        "layer": [
-            *intervals.paired_rows(values, form, over=[ring]),
-            layer("text", heading, values=[{"text": "gap"}], align="right", opacity=0.8),
-            layer("text", written, values=gaps, align="right"),
-        ],
     }
 
 
@@ -246,8 +239,6 @@ def accuracy_and_auc(result: AuditResult, name: str, task: Name) -> Drawn:
 
 # --- rates of groups -----------------------------------------------------------------------------
 
-Table = dict[str, dict[tuple[str, str], Pair]]  # group → (variant, metric) → rows
-
 
 @figure("SG-F4")
 def errors_per_group(result: AuditResult, name: str, task: Name) -> Drawn:
@@ -271,9 +262,32 @@ def ppv_ratio_per_group(result: AuditResult, name: str, task: Name) -> Drawn:
 def _group_rates(result: AuditResult, name: str, task: Name, form: intervals.GroupPanels) -> Drawn:
     """Every metric of every group in the baseline and all variants; `name` is ringed."""
     most_panels, most_models = 12, 16
-    table = _by_group(result, form, task)
+    # Groups of single columns; intersections only where there is nothing else.
+    columns = result.single_columns or result.groupings
+    table: dict[str, dict[tuple[str, str], Pair]] = {}  # group → (variant, metric) → rows
+    for metric in form.metrics:
+        rows_of = pairs_of(result, result.variants, metric, "group", task)
+        named = {str(group) for rows in rows_of.values() for group in rows}
+        wanted = {group for group in named if column_of(group, result.groupings) in columns}
+        for variant, rows in rows_of.items():
+            for group, both in rows.items():
+                if group in wanted:
+                    table.setdefault(str(group), {})[variant, metric] = both
+    table = {
+        group: found
+        for group, found in table.items()
+        if not all(
+            missing(row["baseline"]) and missing(row["compressed"]) for row, _ in found.values()
+        )
+    }
+    if not table and not result.groupings:
+        return Absent("there are no groups")
     if not table:
-        return Absent(_why_no_groups(result, name, form, task))
+        for by, metric in product(("group", "grouping", "overall"), form.metrics):
+            known = records(at_task(select(result, name, metric, by), result, task))
+            if known:
+                return Absent(why_missing(known[0]))
+        return Absent(f"there is no {form.words} by group")
     # The variants that fit: those that change most, and the one that the figure is about.
     importance = [
         float("inf")
@@ -296,12 +310,12 @@ def _group_rates(result: AuditResult, name: str, task: Name, form: intervals.Gro
             here = {"group": text, "size": size, "metric": form.metrics[metric][0]}
             if variant == name:  # the baseline as this variant is compared with it
                 before: Row = {**here, "model": order[0], "place": 0, "this": False, **NO_BAND}
-                values.append(before | measured(both, "baseline", form.scale))
+                values.append(before | side_value(both, "baseline", form.scale))
             if variant in variants:
                 place = 1 + variants.index(variant)
                 after = {**here, "model": order[place], "place": place, "this": variant == name}
-                after |= retrained(both, form.scale)
-                values.append(after | measured(both, "compressed", form.scale))
+                after |= retraining_band(both, form.scale)
+                values.append(after | side_value(both, "compressed", form.scale))
     return {
         "title": variants_title(
             result,
@@ -309,45 +323,11 @@ def _group_rates(result: AuditResult, name: str, task: Name, form: intervals.Gro
             f"ring: {label(name)}",
             selection(len(groups), len(table), "groups"),
             selection(len(variants), len(result.variants), "variants"),
-            left_blank(values),
+            missing_note(values),
         ),
         "description": alt(n=count(len(groups)), variants=count(len(variants))),
         **intervals.group_panels(values, form, order),
     }
-
-
-def _by_group(result: AuditResult, form: intervals.GroupPanels, task: Name) -> Table:
-    """Rows of groups of single columns; of intersections only where there is nothing else."""
-    from fairweight.auditing.gate.endpoints import column_of
-
-    columns = result.single_columns or result.groupings
-    table: Table = {}
-    for metric in form.metrics:
-        rows_of = pairs_of(result, result.variants, metric, "group", task)
-        named = {str(group) for rows in rows_of.values() for group in rows}
-        wanted = {group for group in named if column_of(group, result.groupings) in columns}
-        for variant, rows in rows_of.items():
-            for group, both in rows.items():
-                if group in wanted:
-                    table.setdefault(str(group), {})[variant, metric] = both
-    return {
-        group: found
-        for group, found in table.items()
-        if not all(
-            missing(row["baseline"]) and missing(row["compressed"]) for row, _ in found.values()
-        )
-    }
-
-
-def _why_no_groups(result: AuditResult, name: str, form: intervals.GroupPanels, task: Name) -> str:
-    if not result.groupings:
-        return "there are no groups"
-    for by in ("group", "grouping", "overall"):
-        for metric in form.metrics:
-            rows = records(at_task(select(result, name, metric, by), result, task))
-            if rows:
-                return why_missing(rows[0])
-    return f"there is no {form.words} by group"
 
 
 # --- the table -----------------------------------------------------------------------------------
@@ -367,7 +347,7 @@ class MetricLine:
 @figure("SG-T1")
 def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
     most_classes, most_variants = 12, 6
-    by_class = pairs(result, name, "recall", "class", task)
+    by_class = pairs_of(result, (name,), "recall", "class", task)[name]
     if not by_class:
         return Absent("there are no rates by class")
     changes = [_largest_shift([row]) for row, _ in by_class.values()]
@@ -379,7 +359,18 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
         for v, rows in rows_of.items()
     ]
     chosen = largest(list(rows_of), importance, most_variants)
-    lines = _lines(result, chosen, classes, task)
+    lines: list[MetricLine] = []
+    for metric in ("accuracy", "auc", "kappa"):
+        overall = pairs_of(result, chosen, metric, "overall", task)
+        known = {v: held[None] for v, held in overall.items() if None in held}
+        if any(not missing(row["baseline"]) for row, _ in known.values()):
+            lines.append(MetricLine(metric, axis_of(metric), known))
+    for metric in ("fpr", "precision", "recall"):
+        rows_of = pairs_of(result, chosen, metric, "class", task)
+        for c in classes:
+            known = {v: held[c] for v, held in rows_of.items() if c in held}
+            if known:
+                lines.append(MetricLine(metric, f"{label_of(metric)} of {c}, %", known))
     columns = labels([result.baseline, *chosen])
     rows = labels([line.heading for line in lines])
     floors = any(not missing(both[0]["noise_floor"]) for x in lines for both in x.found.values())
@@ -406,7 +397,7 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
             len(chosen),
             selection(len(classes), len(by_class), "classes"),
             selection(len(chosen), len(result.variants), "variants"),
-            left_blank(cells),
+            missing_note(cells),
         ),
         "description": alt(
             n=count(len(lines)),
@@ -416,24 +407,6 @@ def before_and_after(result: AuditResult, name: str, task: Name) -> Drawn:
         ),
         **change_table(cells, rows, [SIZE, *columns, *([FLOOR] if floors else [])]),
     }
-
-
-def _lines(
-    result: AuditResult, variants: list[str], classes: list[str], task: Name
-) -> list[MetricLine]:
-    lines: list[MetricLine] = []
-    for metric in ("accuracy", "auc", "kappa"):
-        rows_of = pairs_of(result, variants, metric, "overall", task)
-        known = {v: rows[None] for v, rows in rows_of.items() if None in rows}
-        if any(not missing(row["baseline"]) for row, _ in known.values()):
-            lines.append(MetricLine(metric, axis_of(metric), known))
-    for metric in ("fpr", "precision", "recall"):
-        rows_of = pairs_of(result, variants, metric, "class", task)
-        for c in classes:
-            known = {v: rows[c] for v, rows in rows_of.items() if c in rows}
-            if known:
-                lines.append(MetricLine(metric, f"{label_of(metric)} of {c}, %", known))
-    return lines
 
 
 def _cell(both: Pair, side: str) -> dict[str, Any]:

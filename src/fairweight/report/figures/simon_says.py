@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fairweight.auditing.result import at_task, is_ok, of_scope, records, select
 from fairweight.auditing.schema import Status
-from fairweight.base.wording import NOTHING, missing, real, shown
+from fairweight.base.wording import NOTHING, counted, missing, real, shown
 from fairweight.report.figures.forms.encoding import quantitative
 from fairweight.report.figures.forms.images import Tile, tiles
 from fairweight.report.figures.forms.lines import sparsity_panel
 from fairweight.report.figures.forms.scatter import DistancePanel, class_plane, distance_panel
-from fairweight.report.figures.forms.text_table import (
+from fairweight.report.figures.forms.tables import (
     BETTER_FOR,
     NONE,
     WORSE,
@@ -21,22 +23,20 @@ from fairweight.report.figures.forms.text_table import (
 )
 from fairweight.report.figures.inputs import (
     NO_LEVELS,
-    Level,
-    Pair,
     Row,
     by_level,
     correlation,
     direction,
-    explained,
+    explanation_table,
     member_values,
-    noted,
-    optional,
+    optional_table,
     pairs_of,
     percent_interval,
     point,
     sparsity_levels,
-    untold,
+    status_note,
     why_missing,
+    why_unknown,
 )
 from fairweight.report.figures.registry import Drawn, Name, alt, figure
 from fairweight.report.figures.theme import (
@@ -47,7 +47,6 @@ from fairweight.report.figures.theme import (
     heading,
     label,
     labels,
-    many,
     pair_title,
     selection,
     value,
@@ -56,8 +55,6 @@ from fairweight.report.figures.theme import (
 from fairweight.report.numbers import axis_of, bracket, count, number, signed
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairweight.auditing.result import AuditResult
 
 # --- exemplars, and numbers against sparsity -----------------------------------------------------
@@ -68,7 +65,7 @@ def shared_exemplars(result: AuditResult, name: str, task: Name) -> Drawn:
     limit = 5  # images in a row
     if len(result.variants) < 2:
         return Absent("there is one method")
-    found = explained(result, "exemplar_images", None, task)
+    found = explanation_table(result, "exemplar_images", None, task)
     rows = records(found.drop_duplicates(["part", "example_id", "variant"]))
     shared = {str(row["example_id"]): row for row in rows if row["part"] == "shared"}
     alone = [row for row in rows if row["part"] == "one-only" and row["variant"] == name]
@@ -125,36 +122,12 @@ def against_sparsity(result: AuditResult, name: str, task: Name) -> Drawn:
         ticks = [] if corrected else member_values(result, levels, metric, task)
         title = f"{axis_of(metric)}, corrected" if corrected else axis_of(metric)
         panels.append(sparsity_panel(points, ticks, title, lines))
-    exemplars = _exemplar_shares(result, levels, name, task)
-    if exemplars:
-        panels.insert(1, sparsity_panel(exemplars, [], "exemplars, %", lines))
-    if not panels:
-        return Absent("no variant with a sparsity has an accuracy, CEV or SDE")
-    found = [level.sparsity for level in levels.values()]
-    n = count(len(levels))
-    return {
-        "title": f"{n} variants against {label(result.baseline)}; ring: {label(name)}",
-        "description": alt(
-            what="Accuracy, exemplars, CEV and SDE" if exemplars else "Accuracy, CEV and SDE",
-            n=n,
-            low=min(found),
-            high=max(found),
-        ),
-        "concat": panels,
-        "columns": 2,
-    }
-
-
-def _exemplar_shares(
-    result: AuditResult, levels: dict[str, Level], name: str, task: Name
-) -> list[Row]:
-    """Shares of modal exemplars; beside what retraining gives, at the sizes that this is for."""
-    found = optional(result, "exemplar_counts", None, task)
-    if found is None:
-        return []
-    rows = records(found[(found["kind"] == "modal") & found["variant"].isin(list(levels))])
-    matched = all(not missing(row["matched"]) for row in rows)
-    return [
+    # Shares of modal exemplars; beside what retraining gives, at the sizes that this is for.
+    found = optional_table(result, "exemplar_counts", None, task)
+    modal = [] if found is None else records(found[found["kind"] == "modal"])
+    modal = [row for row in modal if row["variant"] in levels]
+    matched = all(not missing(row["matched"]) for row in modal)
+    exemplars = [
         {
             "variant": label(row["variant"]),
             "method": label(levels[row["variant"]].method),
@@ -166,9 +139,26 @@ def _exemplar_shares(
             "floor_high": value(row["floor_high"], 100.0) if matched else None,
             "this": row["variant"] == name,
         }
-        for row in rows
+        for row in modal
         if not missing(row["share"])
     ]
+    if exemplars:
+        panels.insert(1, sparsity_panel(exemplars, [], "exemplars, %", lines))
+    if not panels:
+        return Absent("no variant with a sparsity has an accuracy, CEV or SDE")
+    sparsities = [level.sparsity for level in levels.values()]
+    n = count(len(levels))
+    return {
+        "title": f"{n} variants against {label(result.baseline)}; ring: {label(name)}",
+        "description": alt(
+            what="Accuracy, exemplars, CEV and SDE" if exemplars else "Accuracy, CEV and SDE",
+            n=n,
+            low=min(sparsities),
+            high=max(sparsities),
+        ),
+        "concat": panels,
+        "columns": 2,
+    }
 
 
 @figure("SS-F3")
@@ -210,7 +200,9 @@ def class_error_changes(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("SS-F5")
 def bias_against_distance(result: AuditResult, name: str, task: Name) -> Drawn:
-    found = explained(result, "similarity_points", None, task)
+    from fairweight.auditing.explain.similarity import band, regress  # most audits need it not
+
+    found = explanation_table(result, "similarity_points", None, task)
     known = found[found[["distance", "cev"]].notna().all(axis=1)]
     if known.empty:
         return Absent("no variant has both a distance and a CEV")
@@ -236,11 +228,21 @@ def bias_against_distance(result: AuditResult, name: str, task: Name) -> Drawn:
             }
             for row in records(own)
         ]
+        # The line through the variants with its band, which is curved.
+        distance = own["distance"].to_numpy()
+        line = regress(distance, own["cev"].to_numpy(), alpha=alpha)
+        drawn: list[Row] = []
+        if not missing(line.slope):
+            at = np.linspace(distance.min(), distance.max(), 25)
+            drawn = [
+                {"distance": value(a), "cev": value(m), "low": value(b), "high": value(c)}
+                for a, m, b, c in zip(at, *band(line, at), strict=True)
+            ]
         fit = fits.get((str(measure), str(block)))
         if fit is None:
             said = "no line was fitted"
         elif missing(fit["correlation"]):
-            said = untold(fit) or "cannot tell"
+            said = why_unknown(fit) or "cannot tell"
         else:
             said = f"r {correlation(fit)}, {count(fit['n_variants'])} variants"
         form = DistancePanel(
@@ -249,33 +251,16 @@ def bias_against_distance(result: AuditResult, name: str, task: Name) -> Drawn:
             top=top,
             color=color,
             floor=real(own["floor"].iloc[0]),
-            line=_fitted_line(own, alpha),
+            line=drawn,
         )
         panels.append(distance_panel(points, form))
-    n = many(known["variant"].nunique(), "variant")
+    n = counted(known["variant"].nunique(), "variant")
     return {
         "title": f"{n} against {label(result.baseline)}",
         "description": alt(n=n, panels=count(len(panels))),
         "concat": panels,
         "columns": 2,
     }
-
-
-def _fitted_line(own: pd.DataFrame, alpha: float) -> list[Row]:
-    """Points of the line through the variants and of its band, which is curved."""
-    import numpy as np
-
-    from fairweight.auditing.explain.similarity import band, regress
-
-    distance = own["distance"].to_numpy()
-    fit = regress(distance, own["cev"].to_numpy(), alpha=alpha)
-    if missing(fit.slope):
-        return []
-    at = np.linspace(distance.min(), distance.max(), 25)
-    return [
-        {"distance": value(a), "cev": value(m), "low": value(b), "high": value(c)}
-        for a, m, b, c in zip(at, *band(fit, at), strict=True)
-    ]
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -300,7 +285,8 @@ def down_sampled_classes(result: AuditResult, name: str, task: Name) -> Drawn:
     if not known:
         return Absent("there is no accuracy by class")
     classes = known[:most_classes]
-    heads = labels([f"{c}, {_percent(trained[c])}" for c in classes])
+    shares = {c: 100 * trained[c] for c in classes}
+    heads = labels([f"{c}, {n:.2g} %" if n < 10 else f"{c}, {n:.0f} %" for c, n in shares.items()])
     columns = dict(zip(classes, heads, strict=True))
     base, *others = labels([result.baseline, *result.variants])
     cells: list[TextCell] = []
@@ -308,11 +294,20 @@ def down_sampled_classes(result: AuditResult, name: str, task: Name) -> Drawn:
         row = next(rows_[c] for rows_ in found.values() if c in rows_)[0]
         cells.append(_rate_cell(base, column, row, "baseline"))
     for head, name in zip(others, result.variants, strict=True):
-        cells += [
-            _class_cell(head, column, found[name][c])
-            for c, column in columns.items()
-            if c in found[name]
-        ]
+        for c, column in columns.items():
+            if c not in found[name]:
+                continue
+            row, method = found[name][c]
+            if missing(row["compressed"]) or missing(row["shift"]):
+                cells.append(TextCell(head, column, "×", why=why_missing(row)))
+                continue
+            ends = bracket(real(row["ci_low"]), real(row["ci_high"]), scale=100)
+            said = f"{100 * real(row['compressed']):.1f}: {signed(100 * real(row['shift']), 1)}"
+            told = direction(row)
+            beyond = method is not None and direction(method) == told
+            inks = {-1: WORSE_FOR, 1: BETTER_FOR}.get(told)
+            shade = NONE if inks is None else inks["the method" if beyond else "these models"]
+            cells.append(TextCell(head, column, f"{said} {ends}".rstrip(), shade))
     worse = count(sum(cell.ink in WORSE_FOR.values() for cell in cells))
     what = "down-sampled classes" if few else "classes"
     return {
@@ -325,20 +320,11 @@ def down_sampled_classes(result: AuditResult, name: str, task: Name) -> Drawn:
         "description": alt(
             n=count(len(classes)),
             what=what,
-            variants=many(len(result.variants), "variant"),
+            variants=counted(len(result.variants), "variant"),
             worse=worse,
         ),
         **text_table(cells, heads, step=164),
     }
-
-
-def _percent(share: float) -> str:
-    """A share of training examples.
-
-    >>> _percent(0.1), _percent(0.004)
-    ('10 %', '0.4 %')
-    """
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
 def _rate_cell(head: str, column: str, row: Row, side: str) -> TextCell:
@@ -347,104 +333,71 @@ def _rate_cell(head: str, column: str, row: Row, side: str) -> TextCell:
     return TextCell(head, column, percent_interval(row, side))
 
 
-def _class_cell(head: str, column: str, both: Pair) -> TextCell:
-    row, method = both
-    if missing(row["compressed"]) or missing(row["shift"]):
-        return TextCell(head, column, "×", why=why_missing(row))
-    ends = bracket(real(row["ci_low"]), real(row["ci_high"]), scale=100)
-    said = f"{100 * real(row['compressed']):.1f}: {signed(100 * real(row['shift']), 1)} {ends}"
-    told = direction(row)
-    beyond = method is not None and direction(method) == told
-    inks = {-1: WORSE_FOR, 1: BETTER_FOR}.get(told)
-    shade = NONE if inks is None else inks["the method" if beyond else "these models"]
-    return TextCell(head, column, said.rstrip(), shade)
-
-
 @figure("SS-T3")
 def distances_and_bias(result: AuditResult, name: str, task: Name) -> Drawn:
     order = list(by_level(result))
     base, *rest = labels([result.baseline, *order])
     rows = dict(zip(order, rest, strict=True))
-    cells = [*_distance_cells(result, base, rows, task), *_exemplar_cells(result, rows, task)]
-    bias = _metric_cells(result, base, rows, task)
-    if not cells and not any(cell.column in ("CEV", "SDE") for cell in bias):
-        return Absent("there are neither distances nor exemplars, CEV or SDE")
-    cells += bias
-    columns = list(dict.fromkeys(cell.column for cell in cells))
-    # Cells of one row stand together, so that rows keep the order of the variants.
-    cells.sort(key=lambda cell: [base, *rest].index(cell.row))
-    return {
-        "title": variants_title(result, len(order)),
-        "description": alt(
-            variants=many(len(order), "variant"),
-            columns=", ".join(columns),
-            beyond=count(sum(cell.ink == WORSE for cell in cells)),
-        ),
-        **text_table(cells, columns, step=144),
-    }
-
-
-def _distance_cells(
-    result: AuditResult, base: str, rows: dict[str, str], task: Name
-) -> list[TextCell]:
-    found = optional(result, "similarity_points", None, task)
-    if found is None:
-        return []
     cells: list[TextCell] = []
-    for (measure, block), own in found.groupby(["measure", "block"], sort=False):
-        column = label(f"{str(measure).upper()} {block}")
-        floor = real(own["floor"].iloc[0])
-        cells.append(TextCell(base, column, NOTHING if missing(floor) else f"{floor:.3f}"))
-        for row in records(own):
-            if row["variant"] in rows:
-                far, head = real(row["distance"]), rows[row["variant"]]
-                cells.append(
-                    TextCell(head, column, "×", why="no member has this distance")
-                    if missing(far)
-                    else TextCell(head, column, f"{far:.3f}")
-                )
-    return cells
-
-
-def _exemplar_cells(result: AuditResult, rows: dict[str, str], task: Name) -> list[TextCell]:
-    found = optional(result, "exemplar_counts", None, task)
-    if found is None:
-        return []
-    cells: list[TextCell] = []
+    distances = optional_table(result, "similarity_points", None, task)
+    if distances is not None:
+        for (measure, block), own in distances.groupby(["measure", "block"], sort=False):
+            column = label(f"{str(measure).upper()} {block}")
+            floor = real(own["floor"].iloc[0])
+            cells.append(TextCell(base, column, NOTHING if missing(floor) else f"{floor:.3f}"))
+            for row in records(own):
+                if row["variant"] in rows:
+                    far, head = real(row["distance"]), rows[row["variant"]]
+                    cells.append(
+                        TextCell(head, column, "×", why="no member has this distance")
+                        if missing(far)
+                        else TextCell(head, column, f"{far:.3f}")
+                    )
+    counts = optional_table(result, "exemplar_counts", None, task)
     for kind in ("unanimous", "modal"):
-        own = found[(found["kind"] == kind) & found["variant"].isin(list(rows))]
-        for row in records(own):
+        every = [] if counts is None else records(counts[counts["kind"] == kind])
+        for row in every:
+            if row["variant"] not in rows:
+                continue
             n, matched, floor, high = (
-                real(row[name]) for name in ("n_exemplars", "matched", "floor", "floor_high")
+                real(row[end]) for end in ("n_exemplars", "matched", "floor", "floor_high")
             )
             said = "×" if missing(n) else count(n)
             known = not (missing(n) or missing(floor) or missing(matched))
             if known:
                 said += f"; {100 * matched:.2f} % ({100 * floor:.2f} %)"
             ink = WORSE if known and matched > high else NONE
-            cells.append(TextCell(rows[row["variant"]], kind, said, ink, why=noted(row)))
-    return cells
-
-
-def _metric_cells(
-    result: AuditResult, base: str, rows: dict[str, str], task: Name
-) -> list[TextCell]:
-    """CEV and SDE, and the accuracy of all, the baseline too."""
-    cells: list[TextCell] = []
-    for metric in ("cev", "sde", "accuracy"):
-        column = axis_of(metric)
-        found = pairs_of(result, list(rows), metric, "overall", task)
-        known = {name: own[None][0] for name, own in found.items() if None in own}
-        if metric == "accuracy" and known:
-            cells.append(_rate_cell(base, column, next(iter(known.values())), "baseline"))
-        for name, row in known.items():
-            if metric == "accuracy":
-                cells.append(_rate_cell(rows[name], column, row, "compressed"))
-            elif missing(row["compressed"]) or not Status.of(row["status"]).ok:
-                cells.append(TextCell(rows[name], column, "×", why=why_missing(row)))
-            else:  # a comparison, whose own interval stands where a shift has its
-                low, high = real(row["ci_low"]), real(row["ci_high"])
-                ends = "" if missing(low) or missing(high) else f" [{number(low)}, {number(high)}]"
-                said = number(real(row["compressed"])) + ends
-                cells.append(TextCell(rows[name], column, said))
-    return cells
+            cells.append(TextCell(rows[row["variant"]], kind, said, ink, why=status_note(row)))
+    # A comparison's own interval stands where a shift has its; of the accuracy the baseline's too.
+    for metric in ("cev", "sde"):
+        for name, both in pairs_of(result, order, metric, "overall", task).items():
+            if None not in both:
+                continue
+            row, head = both[None][0], rows[name]
+            if missing(row["compressed"]) or not Status.of(row["status"]).ok:
+                cells.append(TextCell(head, axis_of(metric), "×", why=why_missing(row)))
+                continue
+            low, high = real(row["ci_low"]), real(row["ci_high"])
+            ends = "" if missing(low) or missing(high) else f" [{number(low)}, {number(high)}]"
+            said = number(real(row["compressed"])) + ends
+            cells.append(TextCell(head, axis_of(metric), said))
+    if not cells:
+        return Absent("there are neither distances nor exemplars, CEV or SDE")
+    found = pairs_of(result, order, "accuracy", "overall", task)
+    accuracy = {name: own[None][0] for name, own in found.items() if None in own}
+    for row in list(accuracy.values())[:1]:
+        cells.append(_rate_cell(base, axis_of("accuracy"), row, "baseline"))
+    for name, row in accuracy.items():
+        cells.append(_rate_cell(rows[name], axis_of("accuracy"), row, "compressed"))
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    # Cells of one row stand together, so that rows keep the order of the variants.
+    cells.sort(key=lambda cell: [base, *rest].index(cell.row))
+    return {
+        "title": variants_title(result, len(order)),
+        "description": alt(
+            variants=counted(len(order), "variant"),
+            columns=", ".join(columns),
+            beyond=count(sum(cell.ink == WORSE for cell in cells)),
+        ),
+        **text_table(cells, columns, step=144),
+    }

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from fairweight.base.wording import missing, shown
+from fairweight.base.wording import counted, missing, shown
 from fairweight.report.numbers import count
 
 if TYPE_CHECKING:
@@ -81,11 +81,6 @@ class Absent(Exception):  # noqa: N818  it is no error
         self.reason = reason
 
 
-def finished(spec: Spec) -> Spec:
-    """A drawn specification with schema and theme."""
-    return {"$schema": SCHEMA, **spec, "config": CONFIG}
-
-
 def value(number: Any, scale: float = 1.0) -> float | None:
     """A number for a specification; what is undefined is null (JSON has no NaN).
 
@@ -124,15 +119,6 @@ def labels(names: Sequence[Any]) -> list[str]:
     return out
 
 
-def many(n: int, word: str) -> str:
-    """A number with its word.
-
-    >>> many(1, "attribute"), many(2, "attribute")
-    ('1 attribute', '2 attributes')
-    """
-    return f"{count(n)} {word}" if n == 1 else f"{count(n)} {word}s"
-
-
 def largest(items: Sequence[Item], sizes: Sequence[float], limit: int) -> list[Item]:
     """The `limit` items of the largest size, in their own order.
 
@@ -168,7 +154,7 @@ def pair_title(result: AuditResult, variant: str, *more: str) -> str:
 
 def variants_title(result: AuditResult, n: int, *more: str) -> str:
     """The title inside a figure of several variants."""
-    return titled(f"{many(n, 'variant')} against {label(result.baseline)}", *more)
+    return titled(f"{counted(n, 'variant')} against {label(result.baseline)}", *more)
 
 
 def heading(text: str) -> Spec:

@@ -91,33 +91,33 @@ def progress(site: OfSite, item: OfItem) -> AnnotationsPage:
     by_verdict = Counter(row.verdict for row in rows)
     labels = human_labels(rows)
     of: tuple[Of, Of] = ("verdict", "label")
+    agreed = []
+    for what in of:
+        found = agreement(rows, what)
+        raw, kappa = (None if math.isnan(v) else v for v in (found.raw, found.kappa))
+        agreed.append(
+            Agreed(
+                what, found.method, found.n_annotators, found.n_examples, raw, kappa,
+                shown(found.reason),
+            )
+        )  # fmt: skip
+    recent = []
+    for row in reversed(rows[-RECENT:]):
+        link = of_item(item.key, "example", id=row.example_id, task=row.task or None)
+        recent.append(Row(row.example_id, row.task, Given.of(row), link))
     return AnnotationsPage(
         key=item.key,
         n_annotated=len({(row.task, row.example_id) for row in rows}),
         n_examples=sum(task.n_examples for task in site.index(item).tasks),
         verdicts=[KindCount(name, by_verdict[name], text) for name, text in VERDICTS.items()],
         annotators=[KindCount(*pair) for pair in Counter(row.annotator for row in rows).items()],
-        agreement=[_agreed(rows, what) for what in of],
+        agreement=agreed,
         n_labels=sum(len(own) for own in labels.labels.values()),
         n_tied=labels.n_tied,
         n_without=labels.n_without,
-        recent=[_row(item.key, row) for row in reversed(rows[-RECENT:])],
+        recent=recent,
         export=of_item(item.key, "annotations.csv"),
     )
-
-
-def _agreed(rows: list[Annotation], of: Of) -> Agreed:
-    found = agreement(rows, of)
-    raw, kappa = (None if math.isnan(v) else v for v in (found.raw, found.kappa))
-    return Agreed(
-        of, found.method, found.n_annotators, found.n_examples, raw, kappa, shown(found.reason)
-    )
-
-
-def _row(key: str, row: Annotation) -> Row:
-    given = Given(row.verdict, row.label, row.note, row.annotator, row.time)
-    link = of_item(key, "example", id=row.example_id, task=row.task or None)
-    return Row(row.example_id, row.task, given, link)
 
 
 router = APIRouter(tags=["annotations"])
@@ -248,7 +248,7 @@ def undo(site: OfSite, item: OfItem, who: Undo) -> Any:
     if taken is None:
         return as_json(Undone(None, None, None, [], _now(site, item.key, "", "")[1]))
     given, n_annotated = _now(site, item.key, taken.example_id, taken.task)
-    return as_json(Undone(_given(taken), taken.example_id, taken.task, given, n_annotated))
+    return as_json(Undone(Given.of(taken), taken.example_id, taken.task, given, n_annotated))
 
 
 async def csv_body(request: Request) -> bytes:
@@ -287,9 +287,5 @@ def import_file(site: OfSite, item: OfItem, body: Annotated[bytes, Depends(csv_b
 def _now(site: Site, key: str, example_id: str, task: str) -> tuple[list[Given], int]:
     """What is said of an example, and how many have a verdict at all."""
     rows = site.annotated.current(key)
-    own = [_given(row) for row in rows if (row.example_id, row.task) == (example_id, task)]
+    own = [Given.of(row) for row in rows if (row.example_id, row.task) == (example_id, task)]
     return own, len({(row.task, row.example_id) for row in rows})
-
-
-def _given(row: Annotation) -> Given:
-    return Given(row.verdict, row.label, row.note, row.annotator, row.time)

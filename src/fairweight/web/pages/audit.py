@@ -21,7 +21,7 @@ from fairweight.report.view_tables import ShownTable, finding_tables, number_tab
 from fairweight.tables.names import known_group
 from fairweight.web.items import Item, require_own
 from fairweight.web.page import PROBLEMS, OfItem, OfSite, add_page
-from fairweight.web.rendering import group_filters, of_item, of_level, of_row, of_variant
+from fairweight.web.rendering import group_filters, of_item, of_row
 from fairweight.web.security import STORED_REPORT_POLICY
 from fairweight.web.site import Site
 
@@ -57,7 +57,7 @@ class Offered:
     source: str
 
 
-def offered(key: str, variant: str | None, members: str) -> list[Offered]:
+def figure_links(key: str, variant: str | None, members: str) -> list[Offered]:
     """Figures of one variant; without one, those that show all variants together."""
     return [
         Offered(
@@ -85,19 +85,15 @@ def section(
     key: str, finding: Finding, said: sections.Section, most: int | None = None
 ) -> VariantSection:
     """What is said, who loses, who loses more, and what is too small (`most` rows of each)."""
-    tables = finding_tables(finding, lambda *whom: of_level(key, *whom)).values()
-    return VariantSection(
-        **vars(said),
-        link=of_variant(key, finding.variant),
-        tables=[table if most is None else _first(table, most) for table in tables],
+    tables = finding_tables(
+        finding, lambda by, name, task: of_item(key, "level", by=by, name=name, task=task)
     )
-
-
-def _first(table: ShownTable, most: int) -> ShownTable:
-    if len(table.rows) <= most:
-        return table
-    cut = f"The first {most} of {table.total:,} rows; the variant's own page has the others."
-    return replace(table, rows=table.rows[:most], cut=cut)
+    for name, table in tables.items():
+        if most is not None and len(table.rows) > most:
+            cut = f"The first {most} of {table.total:,} rows; the variant's own page has the "
+            tables[name] = replace(table, rows=table.rows[:most], cut=f"{cut}others.")
+    link = of_item(key, "variant", variant=finding.variant)
+    return VariantSection(**vars(said), link=link, tables=list(tables.values()))
 
 
 # Everything about one variant.
@@ -155,7 +151,7 @@ def _variant_page(site: Site, item: Item, name: str) -> VariantPage:
         list(result.variants),
         section(item.key, finding, sections.section(finding)),
         tables,
-        offered(item.key, name, members),
+        figure_links(item.key, name, members),
         gallery,
     )
 
@@ -240,27 +236,22 @@ def _level_page(site: Site, item: Item, by: By, name: str | None, task: str | No
         rows = at_task(rows[rows[by] == name], result, task)
         for metric in sorted(rows["metric"].unique(), key=lambda m: (m != _METRIC[by], m)):
             tables += _table(metric, rows[rows["metric"] == metric], item, members, (by, "metric"))
+    leads: list[Lead] = []
+    if name is not None and item.tables is not None:
+        filters = {"label": name} if by == "class" else group_filters(name)
+        wanted: tuple[tuple[str, dict[str, str]], ...] = (
+            ("all examples", {}), ("lost", {"changed": "lost"}), ("exemplars", {"kind": "modal"}),
+        )  # fmt: skip
+        for variant in () if filters is None else result.variants[:12]:
+            places = {"task": task, **(filters or {}), "variant": variant}
+            leads += [
+                Lead(f"{variant}: {title}", of_item(item.key, "examples", **places, **more))
+                for title, more in wanted
+            ]
     return LevelPage(
-        item.key, by, name, task, list(result.tasks), _METRIC[by], tables,
-        [] if name is None or item.tables is None else _leads(result, item, by, name, task),
+        item.key, by, name, task, list(result.tasks), _METRIC[by], tables, leads,
         worded(_READING, members),
     )  # fmt: skip
-
-
-def _leads(result: AuditResult, item: Item, by: By, name: str, task: str | None) -> list[Lead]:
-    filters = {"label": name} if by == "class" else group_filters(name)
-    if filters is None:
-        return []
-    places = {"task": task, **filters}
-    return [
-        Lead(title, of_item(item.key, "examples", **places, variant=variant, **more))
-        for variant in result.variants[:12]
-        for title, more in (
-            (f"{variant}: all examples", {}),
-            (f"{variant}: lost", {"changed": "lost"}),
-            (f"{variant}: exemplars", {"kind": "modal"}),
-        )
-    ]
 
 
 add_page(
@@ -443,7 +434,7 @@ def _overview_page(site: Site, item: Item) -> OverviewPage:
         tasks=list(result.tasks),
         groupings=list(result.groupings),
         leaks=list(made.leaks),
-        variants=made.summary_table(lambda variant: of_variant(item.key, variant)),
+        variants=made.summary_table(lambda name: of_item(item.key, "variant", variant=name)),
         sections=[
             section(item.key, finding, said, ROWS)
             for finding, said in zip(made.findings[:SECTIONS], made.sections, strict=False)
@@ -451,7 +442,7 @@ def _overview_page(site: Site, item: Item) -> OverviewPage:
         figures=[
             figure
             for name in (None, *result.variants[:1])
-            for figure in offered(item.key, name, made.members)
+            for figure in figure_links(item.key, name, made.members)
             if not figure.more
         ],
         notes=list(made.notes),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from fairweight.errors import UnknownNameError
 from fairweight.tables.names import MISSING
-from fairweight.web.cards import LARGE, SMALL, ExampleCard, cards, said_of
+from fairweight.web.cards import LARGE, SMALL, ExampleCard, annotations_by_example, cards
 from fairweight.web.items import Item
 from fairweight.web.page import PROBLEMS, OfItem, OfSite, add_page
 from fairweight.web.rendering import of_item
@@ -27,7 +28,7 @@ from fairweight.web.votes.filters import (
     ORDERS,
     SIDES,
     Filters,
-    compressed,
+    compressed_side,
     from_query,
     select,
     to_query,
@@ -66,17 +67,19 @@ def choices(site: Site, item: Item, task: str | None) -> Choices:
     """The fields of one task."""
     votes = site.index(item).task(task)
     name = votes.head.name
-    return site.kept(item, ("choices", name), lambda: _made(site, item, votes))
+    return site.kept(item, ("choices", name), lambda: _choices_of(site, item, votes))
 
 
-def _made(site: Site, item: Item, votes: TaskVotes) -> Choices:
+def _choices_of(site: Site, item: Item, votes: TaskVotes) -> Choices:
     head = votes.head
     tasks = [name for name in site.index(item).task_names if name is not None]
     tasks = tasks if len(tasks) > 1 else []
     classes = list(head.classes) if len(head.classes) <= MOST_CHOICES else []
     seeds = list(dict.fromkeys(seed for _, seed in head.members))
-    held = {int(bit) for variant in head.variants for bit in _bits(votes, variant)}
-    kinds = [kind for kind, bit in KINDS.items() if bit in held]
+    held = 0  # bits of the kinds of exemplars that some variant has
+    for variant in head.variants:
+        held |= int(np.bitwise_or.reduce(votes.side(variant).bits, initial=0))
+    kinds = [kind for kind, bit in KINDS.items() if held & bit]
     first = [
         Field("task", "task", tasks, head.name),
         Field("variant", "variant", list(head.variants), head.variants[0]),
@@ -94,37 +97,25 @@ def _made(site: Site, item: Item, votes: TaskVotes) -> Choices:
         Field("seed", "one member (seed)", seeds if len(seeds) > 1 else []),
         Field("not_of", "no exemplar of", list(head.variants) if len(head.variants) > 1 else []),
     ]
-    first, more = _without_nulls(first), _without_nulls(more)
+    groups = []
+    for name in head.groups:
+        levels = votes.groups[name].levels
+        few = levels[:] if len(levels) <= MOST_CHOICES else []
+        values = [MISSING if level is None else level for level in few]
+        groups.append(Field(f"group.{name}", name, values))
+    # Forms cannot send a null character; links can, and lead to such groups all the same.
+    first, more, groups = (
+        [replace(f, values=[v for v in f.values if "\0" not in v]) for f in fields]
+        for fields in (first, more, groups)
+    )
     kept = {"label", "positive", "prediction"}  # with too many classes they are typed
     return Choices(
         [field for field in first if field.values or field.name in kept],
         [field for field in more if field.values or field.name in kept],
-        _without_nulls(
-            [Field(f"group.{name}", name, _levels(votes, name)) for name in head.groups]
-        ),
+        groups,
         list(ORDERS),
         classes,
     )
-
-
-def _without_nulls(fields: list[Field]) -> list[Field]:
-    """Forms cannot send a null character; links can, and lead to such groups all the same."""
-    return [replace(f, values=[v for v in f.values if "\0" not in v]) for f in fields]
-
-
-def _bits(votes: TaskVotes, variant: str) -> list[int]:
-    """The kinds of exemplars that a variant has at all."""
-    import numpy as np
-
-    joined = int(np.bitwise_or.reduce(votes.side(variant).bits, initial=0))
-    return [bit for bit in KINDS.values() if joined & bit]
-
-
-def _levels(votes: TaskVotes, column: str) -> list[str]:
-    levels = votes.groups[column].levels
-    if len(levels) > MOST_CHOICES:
-        return []
-    return [MISSING if level is None else level for level in levels[:MOST_CHOICES]]
 
 
 # What an address of the gallery asks for: filters, an order, a page.
@@ -161,7 +152,7 @@ def _one_of(name: str, text: str) -> Any:
     return Query(description=f"{text} One of {', '.join(CHOICES[name])}.")
 
 
-async def asked(
+async def gallery_query(
     request: Request,
     task: Annotated[str | None, Query(description="A task; the first by default.")] = None,
     variant: Annotated[
@@ -198,7 +189,7 @@ async def asked(
     return GalleryQuery(filters, order or ORDERS[0], random_state, offset, limit)
 
 
-OfAsked = Annotated[GalleryQuery, Depends(asked)]
+OfAsked = Annotated[GalleryQuery, Depends(gallery_query)]
 
 
 @dataclass(frozen=True)
@@ -210,12 +201,13 @@ class Chip:
     without: str
 
 
-def chips(asked: GalleryQuery, address: Any) -> list[Chip]:
-    """The active filters; `address` makes an address of a query."""
-    return [
-        Chip(name.removeprefix(GROUP), value, address(asked.query(**{name: None, "offset": None})))
-        for name, value in to_query(asked.filters).items()
-    ]
+def chips(item: Item, asked: GalleryQuery, page: str) -> list[Chip]:
+    """The active filters of a page."""
+    made = []
+    for name, value in to_query(asked.filters).items():
+        without = of_item(item.key, page, **asked.query(**{name: None, "offset": None}))
+        made.append(Chip(name.removeprefix(GROUP), value, without))
+    return made
 
 
 @dataclass(frozen=True)
@@ -250,7 +242,7 @@ class ExamplesPage:
 def examples(site: OfSite, item: OfItem, asked: OfAsked) -> ExamplesPage:
     """Examples with the votes of both sides. Groups are asked for as `group.COLUMN=LEVEL`."""
     votes = site.index(item).task(asked.filters.task)
-    variant = compressed(votes, asked.filters).variant
+    variant = compressed_side(votes, asked.filters).variant
     chosen = select(
         site.index(item),
         asked.filters,
@@ -271,7 +263,7 @@ def examples(site: OfSite, item: OfItem, asked: OfAsked) -> ExamplesPage:
         offset=asked.offset,
         limit=asked.limit,
         order=asked.order,
-        chips=chips(asked, lambda query: of_item(item.key, "examples", **query)),
+        chips=chips(item, asked, "examples"),
         choices=choices(site, item, asked.filters.task),
         walk=walk(item, asked, chosen.total, "examples"),
         cards=cards(site, item, asked.filters.task, chosen.places.tolist(), [variant]),
@@ -284,23 +276,22 @@ def verdicts(
     """Example → verdicts, where the filters ask for them."""
     if asked.filters.annotated is None:
         return None
-    told = said_of(site.annotated.current(item.key), task)
+    told = annotations_by_example(site.annotated.current(item.key), task)
     return {name: [row.verdict for row in rows] for name, rows in told.items()}
 
 
 def walk(item: Item, asked: GalleryQuery, total: int, page: str) -> Walk:
     """Where the pages beside this one are."""
-
-    def address(**changes: Any) -> str:
-        return of_item(item.key, page, **asked.query(**changes))
-
-    before = max(asked.offset - asked.limit, 0)
     after = asked.offset + asked.limit
-    return Walk(
-        address(offset=before or None) if asked.offset else None,
-        address(offset=after) if after < total else None,
-        address(order="random", random_state=asked.random_state + 1, offset=None),
+    before, beyond, again = (
+        of_item(item.key, page, **asked.query(**changes))
+        for changes in (
+            {"offset": max(asked.offset - asked.limit, 0) or None},
+            {"offset": after},
+            {"order": "random", "random_state": asked.random_state + 1, "offset": None},
+        )
     )
+    return Walk(before if asked.offset else None, beyond if after < total else None, again)
 
 
 router = APIRouter(tags=["examples"])
@@ -381,7 +372,7 @@ def pairs(site: OfSite, item: OfItem, asked: OfAsked) -> PairsPage:
     """Pairs of exemplar and non-exemplar of one class, the furthest apart first."""
     index = site.index(item)
     votes = index.task(asked.filters.task)
-    variant = compressed(votes, asked.filters).variant
+    variant = compressed_side(votes, asked.filters).variant
     found = find_pairs(
         index,
         asked.filters,
@@ -402,7 +393,7 @@ def pairs(site: OfSite, item: OfItem, asked: OfAsked) -> PairsPage:
         total=found.total,
         offset=asked.offset,
         limit=asked.limit,
-        chips=chips(asked, lambda query: of_item(item.key, "pairs", **query)),
+        chips=chips(item, asked, "pairs"),
         choices=choices(site, item, asked.filters.task),
         walk=walk(item, asked, found.total, "pairs"),
         pairs=[

@@ -10,24 +10,22 @@ import shutil
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fairweight
+from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
 from fairweight.base.files import cache_folder
 from fairweight.base.types import Progress
 from fairweight.errors import FairweightError, InputError
+from fairweight.tables.align import align
 from fairweight.tables.sources import find_files
 from fairweight.web.items import Item
 from fairweight.web.votes.writer import FORMAT, INDEX, write_index
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-    from fairweight.auditing.prediction_matrix import Answers
-    from fairweight.tables.align import Aligned
 
 
 def indexed(item: Item, progress: Progress | None = None) -> Path:
@@ -36,14 +34,15 @@ def indexed(item: Item, progress: Progress | None = None) -> Path:
     if not (folder / INDEX).is_file():
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds all predictions
         build_index(item, folder, progress)
-        _remove_older(folder)
+        # Indexes of the same tables as they were before; who has one open keeps it.
+        for other in folder.parent.glob(f"{folder.name.partition('-')[0]}-*"):
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
     return folder
 
 
 def build_index(item: Item, folder: Path, progress: Progress | None = None) -> None:
     """Read an item's predictions and write their index, whole or not at all."""
-    from fairweight.tables.align import align
-
     if item.tables is None:
         raise InputError(
             f"'{item.title}' has no prediction table, so single examples cannot be shown; put the "
@@ -52,8 +51,10 @@ def build_index(item: Item, folder: Path, progress: Progress | None = None) -> N
     if progress is not None:
         progress("reading predictions", 0, 1)
     with align(item.tables, further=True) as aligned:
+        positive = None if aligned.has_task else item.tables.positive
         write_index(
-            _answers(aligned, item.tables.positive),
+            # Task by task, so that only one of them is in memory.
+            (from_aligned(aligned, task, positive=positive) for task in tasks_of(aligned)),
             folder,
             cluster=item.tables.cluster,
             notes=aligned.notes,
@@ -66,36 +67,16 @@ def index_folder(item: Item) -> Path:
     paths = [] if item.tables is None else item.tables.paths
     files = [file for path in paths for file in find_files(path).files]
     where = [str(file.resolve()) for file in files]
-    facts = [(name, *_facts(Path(name))) for name in where]
+    stats = [Path(name).stat() for name in where]
+    facts = [(n, s.st_size, s.st_mtime_ns) for n, s in zip(where, stats, strict=True)]
     asked = None if item.tables is None else item.tables.to_json()
     like = [fairweight.__version__, FORMAT, facts, asked]
     return cache_folder() / "views" / f"{_digest([where, asked])}-{_digest(like)}"
 
 
-def _answers(aligned: Aligned, positive: object) -> Iterator[Answers]:
-    """Task by task, so that only one of them is in memory."""
-    from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
-
-    for task in tasks_of(aligned):
-        yield from_aligned(aligned, task, positive=None if aligned.has_task else positive)
-
-
-def _facts(path: Path) -> tuple[int, int]:
-    facts = path.stat()
-    return facts.st_size, facts.st_mtime_ns
-
-
 def _digest(held: Any) -> str:
     text = json.dumps(held, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _remove_older(folder: Path) -> None:
-    """Indexes of the same tables as they were before; who has one open keeps it."""
-    place, _, _ = folder.name.partition("-")
-    for other in folder.parent.glob(f"{place}-*"):
-        if other != folder:
-            shutil.rmtree(other, ignore_errors=True)
 
 
 # An index built in a process of its own: pages stay quick, and it ends when it is told to.
@@ -111,8 +92,20 @@ def built_apart(item: Item, progress: Progress) -> None:
     process = context.Process(target=_build, args=(item, writer), daemon=True)
     process.start()
     writer.close()
+    at: tuple[Any, ...] | None = ("reading predictions", 0, 1)
     try:
-        _listen(reader, progress)
+        while at is not None:  # the end of the work
+            progress(*at)
+            if not reader.poll(LISTEN):
+                continue
+            try:
+                at = reader.recv()
+            except EOFError:
+                raise RuntimeError(
+                    "the process that builds the index ended without a word"
+                ) from None
+            if isinstance(at, Exception):
+                raise at
     except BaseException:
         # Ctrl-C is heard even inside a query, and what is half-written is removed.
         if process.is_alive() and process.pid is not None:
@@ -126,30 +119,11 @@ def built_apart(item: Item, progress: Progress) -> None:
             process.join()
 
 
-def _listen(reader: Connection, progress: Progress) -> None:
-    at = ("reading predictions", 0, 1)
-    while True:
-        progress(*at)
-        if not reader.poll(LISTEN):
-            continue
-        try:
-            told = reader.recv()
-        except EOFError:
-            raise RuntimeError("the process that builds the index ended without a word") from None
-        if told is None:
-            return
-        if isinstance(told, Exception):
-            raise told
-        at = told
-
-
 def _build(item: Item, writer: Connection) -> None:
-    def told(*words: object) -> None:
-        writer.send(words)
-
+    """Build an index in this process; what is done, the end or an error goes to the other."""
     with suppress(KeyboardInterrupt, BrokenPipeError):
         try:
-            indexed(item, told)
+            indexed(item, lambda *words: writer.send(words))
             writer.send(None)
         except FairweightError as error:
             writer.send(InputError(str(error)))

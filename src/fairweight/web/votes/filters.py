@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias, cast
@@ -110,7 +111,13 @@ def from_query(query: Mapping[str, str]) -> Filters:
         elif name in NAMES:
             held[name] = value
         elif name == "percentile_min":
-            held[name] = _percentile(value)
+            with suppress(ValueError):
+                held[name] = float(value)
+            if not 0 <= held.get(name, -1.0) <= 100:
+                raise InputError(
+                    f"The filter percentile_min = '{value[:40]}' is no percentile; give a number "
+                    "from 0 to 100, such as 95."
+                )
         elif name.startswith(GROUP) and name != GROUP:
             groups.append((name.removeprefix(GROUP), value))
     return Filters(**held, groups=tuple(sorted(groups)))
@@ -131,19 +138,6 @@ def to_query(filters: Filters) -> dict[str, str]:
     return said | {GROUP + column: level for column, level in filters.groups}
 
 
-def _percentile(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 100:
-        raise InputError(
-            f"The filter percentile_min = '{text[:40]}' is no percentile; give a number from 0 to "
-            "100, such as 95."
-        )
-    return value
-
-
 # Filters as masks over the examples of a task.
 
 DEFAULT_KIND = "modal"
@@ -154,7 +148,7 @@ def mask_of(votes: TaskVotes, filters: Filters) -> Mask:
     return _mask(votes, replace(filters, task=None, annotated=None))
 
 
-def compressed(votes: TaskVotes, filters: Filters) -> SideVotes:
+def compressed_side(votes: TaskVotes, filters: Filters) -> SideVotes:
     """The compressed variant that the filters look at."""
     if filters.variant is None:
         return votes.side(votes.head.variants[0])
@@ -170,10 +164,16 @@ def compressed(votes: TaskVotes, filters: Filters) -> SideVotes:
 def _mask(votes: TaskVotes, filters: Filters) -> Mask:
     mask = np.ones(votes.n_examples, dtype=bool)
     for column, level in filters.groups:
-        mask &= _in_group(votes, column, level)
+        if column not in votes.groups:
+            known = ", ".join(f"'{name}'" for name in votes.groups) or "none"
+            raise InputError(
+                f"The filter group.{column[:60]} names no group column; there are: {known}."
+            )
+        group = votes.groups[column]
+        mask &= group.codes == group.code(column, level)
     if filters.label is not None:
         mask &= votes.label == votes.class_code(filters.label)
-    side = compressed(votes, filters)
+    side = compressed_side(votes, filters)
     baseline = votes.side(votes.head.baseline)
     own = side if filters.side == "compressed" else baseline
     row = None if filters.seed is None else votes.member(own.variant, filters.seed)
@@ -181,103 +181,66 @@ def _mask(votes: TaskVotes, filters: Filters) -> Mask:
     if filters.prediction is not None:
         mask &= given == votes.class_code(filters.prediction)
     if filters.cell is not None:
-        mask &= _in_cell(votes, filters, given)
+        positive = votes.head.positive
+        if filters.positive is not None:
+            positive = votes.class_code(filters.positive)
+        if positive is None:
+            raise InputError(
+                f"The filter cell = '{filters.cell}' needs to know which class is positive; add "
+                "positive=CLASS to take one class against the rest."
+            )
+        mask &= (votes.label == positive) == (filters.cell in ("TP", "FN"))
+        mask &= (given == positive) == (filters.cell in ("TP", "FP"))
     if filters.confidence is not None:
-        mask &= _confident(votes, own, row, filters.confidence)
+        if votes.score is None:
+            raise InputError(
+                f"The filter confidence = '{filters.confidence}' needs scores, and these "
+                "predictions have none; leave it out."
+            )
+        scored, unsure = (own.bits & SCORED) != 0, (own.bits & UNSURE) != 0
+        if row is not None:
+            score = np.asarray(votes.score[row], dtype=np.float32)
+            scored = ~np.isnan(score)
+            unsure = unsure_scores(score, votes.head.n_label_classes == 2)
+        mask &= scored & (unsure if filters.confidence == "low" else ~unsure)
     if filters.changed is not None:
         mask &= _changed(votes, side, baseline, filters, row)
     if filters.percentile_min is not None:
         assert side.percentile is not None
         mask &= side.percentile >= np.float32(filters.percentile_min)
     if filters.kind is not None or filters.not_of is not None:
-        mask &= _exemplar(votes, side, filters)
+        bit = KINDS[filters.kind or DEFAULT_KIND]
+        mask &= (side.bits & bit) != 0
+        if filters.not_of is not None:
+            mask &= (compressed_side(votes, Filters(variant=filters.not_of)).bits & bit) == 0
     mask.setflags(write=False)
     return mask
-
-
-def _in_group(votes: TaskVotes, column: str, level: str) -> Mask:
-    if column not in votes.groups:
-        known = ", ".join(f"'{name}'" for name in votes.groups) or "none"
-        raise InputError(
-            f"The filter group.{column[:60]} names no group column; there are: {known}."
-        )
-    group = votes.groups[column]
-    found: Mask = group.codes == group.code(column, level)
-    return found
-
-
-def _in_cell(votes: TaskVotes, filters: Filters, given: Array) -> Mask:
-    if filters.positive is not None:
-        positive = votes.class_code(filters.positive)
-    elif votes.head.positive is not None:
-        positive = votes.head.positive
-    else:
-        raise InputError(
-            f"The filter cell = '{filters.cell}' needs to know which class is positive; add "
-            "positive=CLASS to take one class against the rest."
-        )
-    truth, says = votes.label == positive, given == positive
-    wanted_truth, wanted_says = {
-        "TP": (truth, says),
-        "FN": (truth, ~says),
-        "FP": (~truth, says),
-        "TN": (~truth, ~says),
-    }[str(filters.cell)]
-    found: Mask = wanted_truth & wanted_says
-    return found
-
-
-def _confident(votes: TaskVotes, own: SideVotes, row: int | None, wanted: str) -> Mask:
-    if votes.score is None:
-        raise InputError(
-            f"The filter confidence = '{wanted}' needs scores, and these predictions have none; "
-            "leave it out."
-        )
-    if row is None:
-        known = (own.bits & SCORED) != 0
-        unsure = (own.bits & UNSURE) != 0
-    else:
-        score = np.asarray(votes.score[row], dtype=np.float32)
-        known = ~np.isnan(score)
-        unsure = unsure_scores(score, votes.head.n_label_classes == 2)
-    found: Mask = known & (unsure if wanted == "low" else ~unsure)
-    return found
 
 
 def _changed(
     votes: TaskVotes, side: SideVotes, baseline: SideVotes, filters: Filters, row: int | None
 ) -> Mask:
+    """Where the two sides answer differently, or one member and its partner.
+
+    Without a partner a member stands against the other side as a whole.
+    """
     before, after = baseline.modal, side.modal
     differs: Mask = (side.bits & KINDS["modal"]) != 0
     if row is not None:
-        before, after = _pair(votes, side, baseline, row)
+        partners = votes.head.partners
+        if side.rows.start <= row < side.rows.stop:
+            after, parent = votes.prediction[row], partners[row]
+            before = before if parent is None else votes.prediction[parent]
+        else:
+            before = votes.prediction[row]
+            children = [i for i in range(side.rows.start, side.rows.stop) if partners[i] == row]
+            after = votes.prediction[children[0]] if children else after
         differs = before != after
     if filters.changed in ("yes", "no"):
         return differs if filters.changed == "yes" else ~differs
     right = before if filters.changed == "lost" else after
     found: Mask = differs & (right == votes.label)
     return found
-
-
-def _pair(votes: TaskVotes, side: SideVotes, baseline: SideVotes, row: int) -> tuple[Array, Array]:
-    """Answers of a member and of its partner; of the other side as a whole where it has none."""
-    own = votes.prediction[row]
-    partners = votes.head.partners
-    if side.rows.start <= row < side.rows.stop:
-        parent = partners[row]
-        return (baseline.modal if parent is None else votes.prediction[parent]), own
-    children = [i for i in range(side.rows.start, side.rows.stop) if partners[i] == row]
-    return own, (votes.prediction[children[0]] if children else side.modal)
-
-
-def _exemplar(votes: TaskVotes, side: SideVotes, filters: Filters) -> Mask:
-    bit = KINDS[filters.kind or DEFAULT_KIND]
-    found: Mask = (side.bits & bit) != 0
-    if filters.not_of is None:
-        return found
-    other = compressed(votes, Filters(variant=filters.not_of))
-    alone: Mask = found & ((other.bits & bit) == 0)
-    return alone
 
 
 # A page of the examples that are asked for, in an order.
@@ -327,39 +290,30 @@ def select(
         raise InputError(f"limit = {limit} cannot be shown; give a number from 0 to {MOST}.")
     mask = mask_of(votes, filters)
     if filters.annotated is not None:
-        mask = mask & _annotated(votes, filters.annotated, annotated_ids or {})
-    total = int(np.count_nonzero(mask))
-    places = _page(mask, _order(votes, filters, order, random_state), total, offset, limit)
-    return PlacesPage(total, places)
-
-
-def _order(votes: TaskVotes, filters: Filters, order: str, random_state: int) -> Array | None:
-    """Places in their order; None: as they are stored."""
+        wanted, said = filters.annotated, annotated_ids or {}
+        named = [name for name, verdicts in said.items() if wanted in ("yes", "no", *verdicts)]
+        annotated = np.zeros(votes.n_examples, dtype=bool)
+        annotated[[place for name in named if (place := votes.place(name)) is not None]] = True
+        mask = mask & (~annotated if wanted == "no" else annotated)
+    ordered: Array | None = None  # as they are stored
     if order == "random":
-        return _drawn(votes.n_examples, random_state)
-    if order == "distance":
-        return compressed(votes, filters).distance_order
-    if order == "uncertain":
-        side = compressed(votes, filters)
+        ordered = _random_order(votes.n_examples, random_state)
+    elif order == "distance":
+        ordered = compressed_side(votes, filters).distance_order
+    elif order == "uncertain":
+        side = compressed_side(votes, filters)
         if filters.side == "baseline":
             side = votes.side(votes.head.baseline)
-        return side.uncertain_order
-    return None
+        ordered = side.uncertain_order
+    total = int(np.count_nonzero(mask))
+    return PlacesPage(total, _page(mask, ordered, total, offset, limit))
 
 
 @lru_cache(maxsize=8)
-def _drawn(n: int, random_state: int) -> Array:
+def _random_order(n: int, random_state: int) -> Array:
     if random_state < 0:
         raise InputError(f"random_state = {random_state} is below 0; give a number from 0.")
     return stream(random_state, "view").permutation(n).astype(np.uint32)
-
-
-def _annotated(votes: TaskVotes, wanted: str, said: Annotated) -> Mask:
-    given = [name for name, verdicts in said.items() if wanted in ("yes", "no", *verdicts)]
-    found = np.zeros(votes.n_examples, dtype=bool)
-    places = [place for name in given if (place := votes.place(name)) is not None]
-    found[places] = True
-    return ~found if wanted == "no" else found
 
 
 def _page(
@@ -426,22 +380,19 @@ def pairs(
         annotated_ids=annotated_ids,
     )
     votes = index.task(filters.task)
-    side = compressed(votes, filters)
+    side = compressed_side(votes, filters)
     bit = KINDS[kind]
-
-    def fits(places: Array | slice, label: int) -> Array:
-        found: Array = (votes.label[places] == label) & ((side.bits[places] & bit) == 0)
-        return found
-
-    def other(place: int) -> int | None:
-        label = int(votes.label[place])
+    found: list[tuple[int, int | None]] = []
+    for place in chosen.places.tolist():
+        label, other = int(votes.label[place]), None
         draw = stream(random_state, "view pairs", str(place))
         # Drawing until one fits is much quicker than listing a large class, and as random.
         tried = draw.integers(votes.n_examples, size=TRIED)
-        good = np.flatnonzero(fits(tried, label))
+        good = tried[(votes.label[tried] == label) & ((side.bits[tried] & bit) == 0)]
         if len(good):
-            return int(tried[good[0]])
-        candidates = np.flatnonzero(fits(slice(None), label))
-        return int(candidates[draw.integers(len(candidates))]) if len(candidates) else None
-
-    return PairPage(chosen.total, tuple((place, other(place)) for place in chosen.places.tolist()))
+            other = int(good[0])
+        else:
+            every = np.flatnonzero((votes.label == label) & ((side.bits & bit) == 0))
+            other = int(every[draw.integers(len(every))]) if len(every) else None
+        found.append((place, other))
+    return PairPage(chosen.total, tuple(found))

@@ -207,7 +207,12 @@ def open_index(folder: Path) -> VoteIndex:
         held = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         if held["format"] != FORMAT:
             raise ValueError(f"format {held['format']}")
-        tasks = [_head(task) for task in held["tasks"]]
+        tasks = []
+        for task in held["tasks"]:
+            made = {f.name: task[f.name] for f in fields(TaskHead)}
+            made = {name: tuple(v) if isinstance(v, list) else v for name, v in made.items()}
+            members = tuple((variant, seed) for variant, seed in task["members"])
+            tasks.append(TaskHead(**made | {"members": members}))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"'{folder}' is no index of votes that can be opened ({error}); remove the folder, "
@@ -217,9 +222,3 @@ def open_index(folder: Path) -> VoteIndex:
         tuple(TaskVotes(head, folder / str(i)) for i, head in enumerate(tasks)),
         tuple(held["notes"]),
     )
-
-
-def _head(held: dict[str, Any]) -> TaskHead:
-    made = {f.name: held[f.name] for f in fields(TaskHead)}
-    made = {name: tuple(v) if isinstance(v, list) else v for name, v in made.items()}
-    return TaskHead(**made | {"members": tuple((v, s) for v, s in held["members"])})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from fairweight.auditing.exemplars.risk import surest, unsure_scores
 from fairweight.auditing.exemplars.selection import Marked, checked_request, marked
 from fairweight.auditing.exemplars.votes import BLOCK, count_votes
 from fairweight.auditing.pairing import pair_members
-from fairweight.auditing.prediction_matrix import Answer, Answers
+from fairweight.auditing.prediction_matrix import Answers
 from fairweight.base.files import atomic_directory
 from fairweight.base.types import Floats, Progress
 from fairweight.tables.companions import parents
@@ -42,15 +43,6 @@ SCORED = 1 << 9  # there is one
 BITS = np.uint16
 
 
-def kind_name(kind: str, percentile: float | None) -> str:
-    """How a set of exemplars is called in a filter.
-
-    >>> kind_name("modal", None), kind_name("taxicab", 95.0)
-    ('modal', 'taxicab-95')
-    """
-    return kind if percentile is None else f"{kind}-{percentile:g}"
-
-
 def kinds_in(bits: int) -> list[str]:
     """The kinds whose bits are set.
 
@@ -65,11 +57,6 @@ def kinds_in(bits: int) -> list[str]:
 Columns = dict[str, NDArray[Any]]
 
 
-def narrowest(largest: int) -> Any:
-    """The smallest unsigned type that holds a number."""
-    return np.min_scalar_type(largest)
-
-
 def side_columns(answers: Answers, variant: str) -> Columns:
     """The most frequent answer of a variant's members, its votes, how many are right, how surely.
 
@@ -78,12 +65,18 @@ def side_columns(answers: Answers, variant: str) -> Columns:
     given = answers.of(variant)
     n = answers.n_examples
     modal = np.zeros(n, dtype=given.dtype)
-    votes = np.zeros(n, dtype=narrowest(len(given)))
-    right = np.zeros(n, dtype=narrowest(len(given)))
+    votes, right = (np.zeros(n, dtype=np.min_scalar_type(len(given))) for _ in range(2))
     for start in range(0, n, BLOCK):
         here = slice(start, start + BLOCK)
         block = given[:, here]
-        modal[here], votes[here] = _most_frequent(block)
+        counted = count_votes(block, block[:1])
+        top = counted.first[0].copy()
+        most = np.full(top.shape, counted.answers[0], dtype=block.dtype)
+        for answer, count in zip(counted.answers[1:], counted.first[1:], strict=True):
+            more = count > top
+            np.copyto(most, np.asarray(answer, dtype=block.dtype), where=more)
+            np.copyto(top, count, where=more)
+        modal[here], votes[here] = most, top
         right[here] = (block == answers.label[here]).sum(axis=0)
     bits = np.zeros(n, dtype=BITS)
     certainty = np.full(n, np.nan, dtype=np.float32)
@@ -112,9 +105,9 @@ def variant_columns(answers: Answers, variant: str, bits: NDArray[Any]) -> tuple
     """
     seen: Marked = marked(checked_request(answers), variant)
     for chosen in seen.sets:
-        name = kind_name(chosen.kind, chosen.percentile)
         if chosen.mask is not None:
-            bits[chosen.mask] |= BITS(KINDS[name])
+            cut = "" if chosen.percentile is None else f"-{chosen.percentile:g}"
+            bits[chosen.mask] |= BITS(KINDS[f"{chosen.kind}{cut}"])
     columns = {
         "distance": seen.found.distance,
         "percentile": percentiles(seen.order),
@@ -164,23 +157,6 @@ def partners(answers: Answers) -> list[int | None]:
         for row, parent in zip(range(span.start, span.stop), pairing.parent.tolist(), strict=True):
             found[row] = None if parent < 0 else start + parent
     return found
-
-
-def group_codes(answers: Answers) -> Iterator[tuple[str, tuple[str | None, ...], NDArray[Any]]]:
-    """Name, levels and codes of every group column."""
-    for column in answers.columns:
-        yield column.name, column.values, column.code.astype(narrowest(len(column.values)))
-
-
-def _most_frequent(block: Answer) -> tuple[Answer, NDArray[Any]]:
-    votes = count_votes(block, block[:1])
-    top = votes.first[0].copy()
-    modal = np.broadcast_to(np.asarray(votes.answers[0], dtype=block.dtype), top.shape).copy()
-    for answer, count in zip(votes.answers[1:], votes.first[1:], strict=True):
-        more = count > top
-        np.copyto(modal, np.asarray(answer, dtype=block.dtype), where=more)
-        np.copyto(top, count, where=more)
-    return modal, top
 
 
 # Columns of text in a file: mapped, so that a million names cost nothing until one is read.
@@ -235,15 +211,9 @@ class Texts(Sequence[Any]):
 
     def searched(self, text: str, order: NDArray[np.unsignedinteger[Any]]) -> int | None:
         """The same by halves, where `order` sorts the texts."""
-        low, high = 0, len(order)
-        while low < high:
-            middle = (low + high) // 2
-            if self[order[middle]] < text:
-                low = middle + 1
-            else:
-                high = middle
-        found = low < len(order) and self[order[low]] == text
-        return int(order[low]) if found else None
+        at = bisect_left(order, text, key=self.__getitem__)
+        found = at < len(order) and self[order[at]] == text
+        return int(order[at]) if found else None
 
 
 INDEX = "index.json"
@@ -311,27 +281,50 @@ def _write_task(
 ) -> TaskHead:
     steps = len(answers.variants) + 2
     told = "indexing votes" if answers.task is None else f"indexing votes of {answers.task}"
-
-    def step(done: int) -> None:
-        if progress is not None:
-            progress(told, done, steps)
-
-    step(0)
+    if progress is not None:
+        progress(told, 0, steps)
     scores = member_scores(answers)
     _save(folder, "label", answers.label)
     _save(folder, "prediction", answers.prediction)
     if scores is not None:
         kind = np.float32 if scores.size <= MOST_FULL_SCORES else np.float16
         _save(folder, "score", scores.astype(kind, copy=False))
-    groups = _write_groups(answers, folder, cluster)
+    groups: dict[str, tuple[NDArray[Any], Sequence[str | None]]] = {
+        column.name: (column.code, column.values) for column in answers.columns
+    }
+    if cluster is not None and cluster not in groups and answers.cluster is not None:
+        groups[cluster] = answers.cluster, answers.cluster_names
+    for i, (codes, levels) in enumerate(groups.values()):
+        _save(folder, f"group{i}", codes.astype(np.min_scalar_type(len(levels))))
+        write_texts(folder / f"level{i}.arrow", levels)
     texts = {name: v for name, v in answers.texts.items() if name not in HIDDEN}
     for i, values in enumerate(answers.numbers.values()):
         _save(folder, f"number{i}", values)
     for i, named in enumerate(texts.values()):
         write_texts(folder / f"text{i}.arrow", named.tolist())
-    integer_ids = _write_ids(answers, folder)
-    scales = _write_sides(answers, folder, step)
-    step(steps)
+    # Whole numbers stay numbers; other identities become text with the order that sorts it.
+    ids = np.arange(answers.n_examples) if answers.example_id is None else answers.example_id
+    integer_ids = ids.dtype.kind in "iu"
+    if integer_ids:
+        _save(folder, "id", ids)
+    else:
+        names = [str(value).encode("utf-8", "replace").decode("utf-8") for value in ids.tolist()]
+        write_texts(folder / "id.arrow", names)
+        order = sorted(range(len(names)), key=names.__getitem__)
+        _save(folder, "id_order", np.array(order, dtype=np.uint32))
+    scales = []
+    for number, variant in enumerate((answers.baseline, *answers.variants)):
+        columns = side_columns(answers, variant)
+        if number:  # the baseline has no distance from itself
+            more, scale = variant_columns(answers, variant, columns["bits"])
+            columns |= more
+            scales.append(scale)
+        for name, values in columns.items():
+            _save(folder, f"{name}{number}", values)
+        if progress is not None:
+            progress(told, number + 1, steps)
+    if progress is not None:
+        progress(told, steps, steps)
     return TaskHead(
         name=answers.task,
         n_examples=answers.n_examples,
@@ -342,60 +335,13 @@ def _write_task(
         variants=answers.variants,
         members=tuple((m.variant, m.seed) for m in answers.members),
         partners=tuple(partners(answers)),
-        scales=scales,
-        groups=groups,
+        scales=tuple(scales),
+        groups=tuple(groups),
         numbers=tuple(answers.numbers),
         texts=tuple(texts),
         integer_ids=integer_ids,
         scored=scores is not None,
     )
-
-
-def _write_sides(answers: Answers, folder: Path, step: Callable[[int], None]) -> tuple[int, ...]:
-    """Columns of the baseline (number 0) and of every variant."""
-    scales = []
-    for number, variant in enumerate((answers.baseline, *answers.variants)):
-        columns = side_columns(answers, variant)
-        if number:
-            more, scale = variant_columns(answers, variant, columns["bits"])
-            columns |= more
-            scales.append(scale)
-        for name, values in columns.items():
-            _save(folder, f"{name}{number}", values)
-        step(number + 1)
-    return tuple(scales)
-
-
-def _write_groups(answers: Answers, folder: Path, cluster: str | None) -> tuple[str, ...]:
-    names: list[str] = []
-    for name, levels, codes in group_codes(answers):
-        _save(folder, f"group{len(names)}", codes)
-        write_texts(folder / f"level{len(names)}.arrow", levels)
-        names.append(name)
-    if cluster is not None and cluster not in names and answers.cluster is not None:
-        _save(
-            folder,
-            f"group{len(names)}",
-            answers.cluster.astype(narrowest(len(answers.cluster_names))),
-        )
-        write_texts(folder / f"level{len(names)}.arrow", answers.cluster_names)
-        names.append(cluster)
-    return tuple(names)
-
-
-def _write_ids(answers: Answers, folder: Path) -> bool:
-    """Identities; whole numbers stay numbers, others become text with the order that sorts it."""
-    ids = answers.example_id
-    if ids is None:
-        ids = np.arange(answers.n_examples)
-    if ids.dtype.kind in "iu":
-        _save(folder, "id", ids)
-        return True
-    texts = [str(value).encode("utf-8", "replace").decode("utf-8") for value in ids.tolist()]
-    write_texts(folder / "id.arrow", texts)
-    order = sorted(range(len(texts)), key=texts.__getitem__)
-    _save(folder, "id_order", np.array(order, dtype=np.uint32))
-    return False
 
 
 def _save(folder: Path, name: str, values: NDArray[Any]) -> None:

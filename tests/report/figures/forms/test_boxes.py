@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairweight.report.figures.forms.boxes import Box, Mean, Placed, Value, box_panel, member_panel
+from fairweight.report.figures.forms.boxes import Box, box_panel, member_panel
 
 
 def layers(panel: dict[str, Any], mark: str) -> Iterator[list[dict[str, Any]]]:
@@ -15,18 +15,14 @@ def layers(panel: dict[str, Any], mark: str) -> Iterator[list[dict[str, Any]]]:
 
 
 def test_a_box_holds_quartiles_points_and_the_mean() -> None:
-    values = [Value("a", 1.0), Value("b", 2.0), Value("c", 3.0), Value("d", 10.0)]
-    panel = box_panel(
-        [Placed("dense", "all", Box(values, Mean(4.0, 3.0, 5.0)))], "TCB", {"all": "red"}
-    )
+    values = [("a", 1.0), ("b", 2.0), ("c", 3.0), ("d", 10.0)]
+    panel = box_panel([Box("dense", "all", values, 4.0, 3.0, 5.0)], "TCB", {"all": "red"})
     ((box,),) = layers(panel, "bar")
     assert (box["q1"], box["median"], box["q3"]) == (1.75, 2.5, 4.75)
     points, (mean,) = layers(panel, "point")
     assert [(p["attribute"], p["value"]) for p in points] == values
     assert (mean["mean"], mean["low"], mean["high"]) == (4.0, 3.0, 5.0)
-    without = box_panel(
-        [Placed("dense", "all", Box(values, Mean(4.0, None, None)))], "", {"all": "red"}
-    )
+    without = box_panel([Box("dense", "all", values, 4.0)], "", {"all": "red"})
     assert list(layers(without, "rule")) == []
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fairweight.report.figures.forms.scatter import SIGMAS, ellipse, fitted
+from fairweight.report.figures.forms.scatter import SIGMAS, ellipse, fitted_lines
 
 
 def test_the_ellipse_holds_95_percent_of_a_normal_cloud() -> None:
@@ -26,6 +26,6 @@ def test_the_ellipse_holds_95_percent_of_a_normal_cloud() -> None:
 def test_a_line_is_fitted_for_each_group_of_three_points() -> None:
     one = [{"group": "a", "x": float(x), "y": 2.0 * x + 1} for x in range(3)]
     two = [{"group": "b", "x": float(x), "y": 0.0} for x in range(2)]
-    ends = fitted(one + two, "x", "y")
+    ends = fitted_lines(one + two, "x", "y")
     assert [end["group"] for end in ends] == ["a", "a"]
     assert [round(end["y"], 9) for end in ends] == [1.0, 5.0]

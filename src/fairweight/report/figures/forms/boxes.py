@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from fairweight.report.figures.forms.encoding import (
     DASHED,
     Values,
     colors,
+    ends,
     layer,
     names,
     nominal,
@@ -24,52 +27,20 @@ HEIGHT = 220
 BOX_MEMBERS = 5  # quartiles of fewer are not worth a box
 
 
-class Value(NamedTuple):
-    """What one attribute shows."""
-
-    attribute: str
-    value: float
-
-
-class Mean(NamedTuple):
-    """Over all attributes; its interval where it has one."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
 @dataclass(frozen=True)
 class Box:
-    """The attributes of one variant."""
+    """The values of all attributes, and their mean with its interval where it has one."""
 
-    values: list[Value]
-    mean: Mean
-
-    def quartiles(self) -> tuple[float, float, float]:
-        """Lower quartile, median and upper quartile, linear between values.
-
-        >>> values = [Value("a", 1.0), Value("b", 2.0), Value("c", 6.0)]
-        >>> Box(values, Mean(3.0, None, None)).quartiles()
-        (1.5, 2.0, 4.0)
-        """
-        import numpy as np
-
-        low, middle, high = np.quantile([held.value for held in self.values], [0.25, 0.5, 0.75])
-        return float(low), float(middle), float(high)
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A box at a place of the axis, in the colour of its series."""
-
-    place: str
-    series: str
-    box: Box
+    place: str  # on the axis
+    series: str  # which has a colour
+    values: list[tuple[str, float]]  # attribute, value
+    mean: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 def box_panel(
-    boxes: Sequence[Placed],
+    boxes: Sequence[Box],
     title: str,
     series: Mapping[str, str],
     *,
@@ -89,7 +60,7 @@ def box_panel(
     joined
         Whether a line joins the means of a series.
     """
-    places = list(dict.fromkeys(placed.place for placed in boxes))
+    places = list(dict.fromkeys(box.place for box in boxes))
     several = len(series) > 1
     y: Spec = {"title": title, "scale": {"zero": False, "nice": True}}
     slanted = {"labelAngle": -35, "labelOverlap": False}
@@ -97,13 +68,15 @@ def box_panel(
     if several:
         x["xOffset"] = nominal("series", sort=list(series))
     color = {"color": colors("series", series, legend={} if several else None)}
-    summaries = [_summary(placed) for placed in boxes]
-    points = [
-        {"place": p.place, "series": p.series, **held._asdict()}
-        for p in boxes
-        for held in p.box.values
-    ]
-    middle_half = {**x, "y": quantitative("q1", **y), "y2": {"field": "q3"}, **color}
+    summaries: Values = []
+    points: Values = []
+    for box in boxes:
+        here = {"place": box.place, "series": box.series}
+        points += [{**here, "attribute": name, "value": v} for name, v in box.values]
+        q1, median, q3 = np.quantile([v for _, v in box.values], [0.25, 0.5, 0.75]).tolist()
+        quartiles = {"n": len(box.values), "q1": q1, "median": median, "q3": q3}
+        summaries.append({**here, **quartiles, "mean": box.mean, "low": box.low, "high": box.high})
+    middle_half = {**x, **ends("y", "q1", "q3", y), **color}
     whose = names(place="of", series="what")
     point = {
         **x,
@@ -126,8 +99,8 @@ def box_panel(
         by = {"detail": nominal("series")} if several else {}
         layers.append(layer("line", {**mean, **by}, values=known, strokeWidth=1.4, **ink))
     if spans:
-        ends = {**x, "y": quantitative("low", **y), "y2": {"field": "high"}}
-        layers.append(layer("rule", ends, values=spans, strokeWidth=1.6, **ink))
+        limits = {**x, **ends("y", "low", "high", y)}
+        layers.append(layer("rule", limits, values=spans, strokeWidth=1.6, **ink))
     tooltip = [
         *whose,
         quantitative("n", title="attributes"),
@@ -139,21 +112,6 @@ def box_panel(
     )  # fmt: skip
     step = {"step": WIDE, "for": "position"} if several else {"step": WIDTH}
     return {"width": step, "height": HEIGHT, "layer": layers}
-
-
-def _summary(placed: Placed) -> dict[str, Any]:
-    q1, median, q3 = placed.box.quartiles()
-    return {
-        "place": placed.place,
-        "series": placed.series,
-        "n": len(placed.box.values),
-        "q1": q1,
-        "median": median,
-        "q3": q3,
-        "mean": placed.box.mean.value,
-        "low": placed.box.mean.low,
-        "high": placed.box.mean.high,
-    }
 
 
 # --- members of a population ---------------------------------------------------------------------
@@ -169,8 +127,6 @@ def member_boxes(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     >>> member_boxes([row | {"value": v} for v in (1.0, 2.0, 3.0, 4.0)])
     []
     """
-    import numpy as np
-
     groups: dict[tuple[str, str], list[float]] = {}
     for point in points:
         groups.setdefault((point["name"], point["model"]), []).append(point["value"])
@@ -190,25 +146,24 @@ def member_panel(points: Values, color: Spec, title: str) -> Spec:
         "yOffset": nominal("model", sort=color["scale"]["domain"]),
         "color": {**color, "legend": {"symbolOpacity": 1}},
     }
-
-    def across(field: str, until: str | None = None) -> Spec:
-        x = {"x": quantitative(field, title=title, scale={"zero": False, "nice": True})}
-        return {**place, **x, **({} if until is None else {"x2": {"field": until}})}
-
+    along = {"title": title, "scale": {"zero": False, "nice": True}}
     tooltip = [
         *names(name="who"),
         *names("model", "member"),
         *numbers(".2f", value="%"),
     ]
-    value = {**across("value"), "tooltip": tooltip}
+    value = {**place, "x": quantitative("value", **along), "tooltip": tooltip}
     drawn = member_boxes(points)
     if not drawn:
         layers = [layer("point", value, values=points, filled=True, size=45, opacity=0.85)]
     else:
         layers = [
-            layer("rule", across("least", "most"), values=drawn, strokeWidth=1.5),
-            layer("bar", across("lower", "upper"), values=drawn, opacity=0.35),
-            layer("tick", across("median"), values=drawn, thickness=3),
+            layer("rule", {**place, **ends("x", "least", "most", along)}, values=drawn,
+                  strokeWidth=1.5),
+            layer("bar", {**place, **ends("x", "lower", "upper", along)}, values=drawn,
+                  opacity=0.35),
+            layer("tick", {**place, "x": quantitative("median", **along)}, values=drawn,
+                  thickness=3),
             layer("tick", value, values=points, thickness=1, opacity=0.7),
-        ]
+        ]  # fmt: skip
     return {"width": 420, "height": {"step": 14}, "layer": layers}

@@ -96,6 +96,15 @@ def layer(
     return made
 
 
+def ends(axis: Literal["x", "y"], low: str, high: str, along: Spec) -> Spec:
+    """Encodings of a mark that reaches from one field to another; `along` says title and scale.
+
+    >>> ends("x", "low", "high", {"title": "points"})  # doctest: +NORMALIZE_WHITESPACE
+    {'x': {'field': 'low', 'type': 'quantitative', 'title': 'points'}, 'x2': {'field': 'high'}}
+    """
+    return {axis: quantitative(low, **along), f"{axis}2": {"field": high}}
+
+
 def span(
     axis: Literal["x", "y"], low: str, high: str, place: Spec, along: Spec, **mark: Any
 ) -> Spec:
@@ -108,8 +117,8 @@ def span(
     along
         Title and scale of the axis along which the line lies.
     """
-    ends = {axis: quantitative(low, **along), f"{axis}2": {"field": high}}
-    return layer("rule", {**place, **ends}, where=valid(low, high), **mark)
+    at = {**place, **ends(axis, low, high, along)}
+    return layer("rule", at, where=valid(low, high), **mark)
 
 
 def reference(axis: Literal["x", "y"], at: float, along: Spec | None = None, **mark: Any) -> Spec:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fairweight.report.figures.forms.encoding import (
     Values,
@@ -16,10 +19,6 @@ from fairweight.report.figures.forms.encoding import (
 )
 from fairweight.report.figures.theme import BLUE, GREY, ORANGE, Spec
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 def edges(values: Sequence[float], most: int = 24) -> NDArray[np.float64]:
     """Edges of equal bins over finite values, as many as the square root of their number.
@@ -27,8 +26,6 @@ def edges(values: Sequence[float], most: int = 24) -> NDArray[np.float64]:
     >>> edges([0.0, 1.0, 2.0, 3.0], 2).tolist()
     [0.0, 1.5, 3.0]
     """
-    import numpy as np
-
     low, high = min(values), max(values)
     if low == high:
         low, high = low - 0.5, high + 0.5
@@ -42,8 +39,6 @@ def histogram(values: Sequence[float], at: NDArray[np.float64]) -> list[dict[str
     >>> [bar["n"] for bar in histogram([0.0, 0.1, 0.9, 1.0], edges([0.0, 1.0], 2))]
     [2, 2]
     """
-    import numpy as np
-
     counts, _ = np.histogram(values, bins=at)
     return [
         {"low": float(a), "high": float(b), "middle": float((a + b) / 2), "n": int(n)}

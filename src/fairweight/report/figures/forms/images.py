@@ -87,7 +87,7 @@ def tiles(placed: list[Tile], headings: dict[int, str] | None = None) -> Spec:
     }  # fmt: skip
 
 
-def tilted(row: dict[str, Any], *, line: bool) -> Spec:
+def tilted_image(row: dict[str, Any], *, line: bool) -> Spec:
     """One large image; with the line through its foreground, and an upright one, if asked for."""
     width, height = real(row["width"]), real(row["height"])
     across = HEIGHT * width / height

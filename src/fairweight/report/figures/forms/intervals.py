@@ -15,6 +15,7 @@ from fairweight.report.figures.forms.encoding import (
     DASHED,
     Values,
     colors,
+    ends,
     gaps,
     layer,
     names,
@@ -102,16 +103,13 @@ def scope_rows(values: Values, title: str, domain: list[float], scopes: Sequence
     color = colors("scope", dict(zip(scopes, (GREEN, PURPLE), strict=True)))
     offset = nominal("scope", sort=list(scopes))
     scale = {"domain": domain, "nice": True, "zero": True}
-
-    def across(low: str, high: str | None = None) -> Spec:
-        x: Spec = {"x": quantitative(low, title=title, scale=scale), "y": y}
-        return x if high is None else {**x, "x2": {"field": high}}
-
+    along = {"title": title, "scale": scale}
     known = [v for v in values if v["sim_low"] is not None and v["sim_high"] is not None]
     bands = [v for v in values if v["floor_high"] is not None and v["scope"] == scopes[0]]
     shapes = {"domain": list(scopes), "range": ["circle", "diamond"]}
     point = {
-        **across("shift"),
+        "x": quantitative("shift", **along),
+        "y": y,
         "yOffset": offset,
         "stroke": color,
         "fill": color,
@@ -127,8 +125,9 @@ def scope_rows(values: Values, title: str, domain: list[float], scopes: Sequence
     layers: list[Spec] = []
     if bands:
         band: Spec = {"color": GREY, "opacity": 0.25, "clip": True}
-        layers.append(layer("bar", across("floor_low", "floor_high"), values=bands, **band))
-    limits = {**across("sim_low", "sim_high"), "yOffset": offset, "stroke": color}
+        floor = {"y": y, **ends("x", "floor_low", "floor_high", along)}
+        layers.append(layer("bar", floor, values=bands, **band))
+    limits = {"y": y, **ends("x", "sim_low", "sim_high", along), "yOffset": offset, "stroke": color}
     layers += [
         reference("x", 0),
         layer("rule", limits, values=known, strokeWidth=2, clip=True),
@@ -277,122 +276,86 @@ FAR = 4  # times what three quarters of the values stay below: above it the fram
 
 def group_panels(values: Values, form: GroupPanels, order: list[str]) -> Spec:
     """One panel per group, the models beside each other in it; a ring where a value is `this`."""
-    across = max(NARROWEST, len(order) * (22 if len(form.metrics) > 1 else 18))
-    domain = _domain(values, form)
-    panels: dict[tuple[str, str], Values] = {}
+    several = len(form.metrics) > 1
+    across = max(NARROWEST, len(order) * (22 if several else 18))
+    inks = dict(form.metrics.values())
+    color = colors("metric", inks, legend={"symbolOpacity": 1} if several else None)
+    domain = group_domain(values, form)
+    inside = f"isValid(datum.value) && datum.value <= {domain[1]!r}"
+    tooltip = value_tooltip(("group", "model", "metric"), form.form, form.axis)
+    groups: dict[tuple[str, str], Values] = {}
     for v in values:
-        panels.setdefault((v["group"], v["size"]), []).append(v)
-    columns = _columns(len(panels), across)
-    return {
-        "concat": [
-            {
-                "width": across,
-                "height": HEIGHT,
-                "data": {"values": own},
-                "layer": [
-                    # The group above its panel; a title would move with the axis beside it.
-                    layer("text", {"x": {"value": across / 2}, "y": {"value": -36}}, values=[{}],
-                          text=list(lines), limit=across + SPACING, baseline="top"),
-                    *_group_layers(own, form, order, domain, i % columns == 0,
-                                   i + columns >= len(panels)),
-                ],
-            }
-            for i, (lines, own) in enumerate(panels.items())
-        ],
-        "columns": columns,
-        "spacing": SPACING,
-        "align": "each",
-    }  # fmt: skip
+        groups.setdefault((v["group"], v["size"]), []).append(v)
+    # As many columns as fit, and no more than fill the lines evenly.
+    lines = -(-len(groups) // max(1, WIDTH // (across + SPACING)))
+    columns = -(-len(groups) // lines)
+    panels = []
+    for i, (heading, own) in enumerate(groups.items()):
+        left = i % columns == 0
+        bottom = i + columns >= len(groups)
+        place: Spec = {"x": slanted("model", order, bottom, labelFontSize=11), "color": color}
+        if several:
+            place["xOffset"] = nominal("metric", sort=list(inks))
+        along = {
+            "title": form.axis if left else None,
+            "scale": {"domain": domain, "zero": form.zero, "nice": form.zero},
+            "axis": {"labels": left, "ticks": left, "grid": True, "tickCount": 5},
+        }
+        at = {**place, "y": quantitative("value", **along)}
+        bare = {k: v for k, v in at.items() if k != "color"}
+        layers: list[Spec] = [
+            # The group above its panel; a title would move with the axis beside it.
+            layer("text", {"x": {"value": across / 2}, "y": {"value": -36}}, values=[{}],
+                  text=list(heading), limit=across + SPACING, baseline="top"),
+            *whiskers(own, "y", place, along),
+            layer("line", {**at, "order": quantitative("place")}, where=valid("value"),
+                  strokeWidth=1, opacity=0.6, clip=True),
+            layer("point", {**at, "tooltip": tooltip}, where=inside, filled=True, size=32,
+                  opacity=1),
+            layer("point", bare, where=f"{inside} && datum.this", size=110, color=GREY,
+                  strokeWidth=1.5),
+        ]  # fmt: skip
+        if any(v["value"] is not None and v["value"] > domain[1] for v in own):
+            said = {**place, "y": {"value": 0}, "text": nominal("said"), "tooltip": tooltip}
+            mark: Spec = {"baseline": "top", "fontSize": 10, "align": "right", "dx": 6}
+            above = {"filter": f"isValid(datum.value) && datum.value > {domain[1]!r}"}
+            written = {"calculate": "'▲' + format(datum.value, '.0f')", "as": "said"}
+            layers.append({**layer("text", said, **mark), "transform": [above, written]})
+        if any(v["value"] is None for v in own):
+            cross = {**place, "y": {"value": HEIGHT}, "tooltip": names(why="missing")}
+            layers.append(
+                layer("text", cross, where="!isValid(datum.value)", text="×", baseline="bottom")
+            )
+        panels.append({"width": across, "height": HEIGHT, "data": {"values": own}, "layer": layers})
+    return {"concat": panels, "columns": columns, "spacing": SPACING, "align": "each"}
 
 
-def _columns(panels: int, across: int) -> int:
-    """As many as fit, and no more than fill the lines evenly.
-
-    >>> _columns(7, 100), _columns(1, 900)
-    (4, 1)
-    """
-    most = max(1, WIDTH // (across + SPACING))
-    lines = -(-panels // most)
-    return -(-panels // lines)
-
-
-def _domain(values: Values, form: GroupPanels) -> list[float]:
+def group_domain(values: Values, form: GroupPanels) -> list[float]:
     """What the axis covers: all, except what is far above nearly everything else.
 
     One level of pruning that ruins a model would else press all others into a line.
     """
     limit = float("inf")
     if form.zero:
-        limit = max(_far([v["value"] for v in values if v["metric"] == m])
-                    for m in {v["metric"] for v in values})  # fmt: skip
+        by_metric: dict[str, list[float]] = {}
+        for v in values:
+            by_metric.setdefault(v["metric"], [])
+            by_metric[v["metric"]] += [] if v["value"] is None else [v["value"]]
+        limit = max(
+            FAR * sorted(own)[(3 * (len(own) - 1)) // 4] if own else 0.0
+            for own in by_metric.values()
+        )
     near = [v for v in values if v["value"] is not None and v["value"] <= limit]
-    ends = [
+    reached = [
         v[end]
         for v in near
         for end in ("value", "low", "high", "wide_low", "wide_high", "floor_low", "floor_high")
         if v[end] is not None
     ]
-    low, high = min(ends, default=0.0), max(ends, default=0.0)
+    low, high = min(reached, default=0.0), max(reached, default=0.0)
     if form.zero:
         return [0.0, min(high, form.top) or form.top]
     return [max(0.0, min(low - 0.04 * (high - low), 0.9 * form.top)), form.top]
-
-
-def _far(values: list[float | None]) -> float:
-    """Above this a value lies far from three quarters of the others.
-
-    >>> _far([1.0, 2.0, 2.5, 80.0]), _far([None])
-    (10.0, 0.0)
-    """
-    known = sorted(v for v in values if v is not None)
-    return FAR * known[(3 * (len(known) - 1)) // 4] if known else 0.0
-
-
-def _group_layers(
-    own: Values,
-    form: GroupPanels,
-    order: list[str],
-    domain: list[float],
-    left: bool,
-    bottom: bool,
-) -> list[Spec]:
-    several = len(form.metrics) > 1
-    inks = dict(form.metrics.values())
-    place: Spec = {
-        "x": slanted("model", order, bottom, labelFontSize=11),
-        "color": colors("metric", inks, legend={"symbolOpacity": 1} if several else None),
-    }
-    if several:
-        place["xOffset"] = nominal("metric", sort=list(inks))
-    along = {
-        "title": form.axis if left else None,
-        "scale": {"domain": domain, "zero": form.zero, "nice": form.zero},
-        "axis": {"labels": left, "ticks": left, "grid": True, "tickCount": 5},
-    }
-    at = {**place, "y": quantitative("value", **along)}
-    bare = {k: v for k, v in at.items() if k != "color"}
-    tooltip = value_tooltip(("group", "model", "metric"), form.form, form.axis)
-    inside = f"isValid(datum.value) && datum.value <= {domain[1]!r}"
-    layers: list[Spec] = [
-        *whiskers(own, "y", place, along),
-        layer("line", {**at, "order": quantitative("place")}, where=valid("value"), strokeWidth=1,
-              opacity=0.6, clip=True),
-        layer("point", {**at, "tooltip": tooltip}, where=inside, filled=True, size=32, opacity=1),
-        layer("point", bare, where=f"{inside} && datum.this", size=110, color=GREY,
-              strokeWidth=1.5),
-    ]  # fmt: skip
-    if any(v["value"] is not None and v["value"] > domain[1] for v in own):
-        said = {**place, "y": {"value": 0}, "text": nominal("said"), "tooltip": tooltip}
-        mark: Spec = {"baseline": "top", "fontSize": 10, "align": "right", "dx": 6}
-        above = {"filter": f"isValid(datum.value) && datum.value > {domain[1]!r}"}
-        written = {"calculate": "'▲' + format(datum.value, '.0f')", "as": "said"}
-        layers.append({**layer("text", said, **mark), "transform": [above, written]})
-    if any(v["value"] is None for v in own):
-        cross = {**place, "y": {"value": HEIGHT}, "tooltip": names(why="missing")}
-        layers.append(
-            layer("text", cross, where="!isValid(datum.value)", text="×", baseline="bottom")
-        )
-    return layers
 
 
 def slanted(field: str, order: Sequence[str], labelled: bool, **axis: Any) -> Spec:

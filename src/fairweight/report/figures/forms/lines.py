@@ -10,6 +10,7 @@ from fairweight.report.figures.forms.encoding import (
     Values,
     colors,
     diagonal,
+    ends,
     layer,
     names,
     nominal,
@@ -49,11 +50,8 @@ def sparsity_panel(points: Values, ticks: Values, title: str, methods: Sequence[
         dash["strokeDash"] = nominal("method", title=None, scale=scale)
     color = {"color": colors("method", named, SERIES, legend=legend)}
     share = any(p["baseline"] is not None for p in points)
-
-    def at(field: str, until: str | None = None) -> Spec:
-        y = quantitative(field, title=title, scale={"zero": not share, "nice": True})
-        return {"x": x, "y": y, **({} if until is None else {"y2": {"field": until}})}
-
+    y = {"title": title, "scale": {"zero": not share, "nice": True}}
+    at = {"x": x, "y": quantitative("value", **y)}
     bands = [p for p in points if p["floor_high"] is not None]
     spans = [p for p in points if p["low"] is not None and p["high"] is not None]
     wide = [p for p in points if p["wide_low"] is not None and p["wide_high"] is not None]
@@ -61,20 +59,20 @@ def sparsity_panel(points: Values, ticks: Values, title: str, methods: Sequence[
     layers: list[Spec] = []
     if bands:
         layers.append(
-            layer("rule", at("floor_low", "floor_high"), values=bands, strokeWidth=14, color=GREY,
-                  opacity=0.25)
+            layer("rule", {"x": x, **ends("y", "floor_low", "floor_high", y)}, values=bands,
+                  strokeWidth=14, color=GREY, opacity=0.25)
         )  # fmt: skip
     if before is not None:
         layers.append(reference("y", before, strokeDash=DASHED))
-    layers.append(layer("line", {**at("value"), **color, **dash}, values=points, opacity=0.7))
+    layers.append(layer("line", {**at, **color, **dash}, values=points, opacity=0.7))
     if ticks:
         layers.append(
-            layer("tick", {**at("value"), **color}, values=ticks, orient="horizontal", size=12,
+            layer("tick", {**at, **color}, values=ticks, orient="horizontal", size=12,
                   opacity=0.6)
         )  # fmt: skip
     if wide:
-        ends = {**at("wide_low", "wide_high"), **color}
-        layers.append(layer("rule", ends, values=wide, strokeWidth=1.2))
+        thin = {"x": x, **ends("y", "wide_low", "wide_high", y), **color}
+        layers.append(layer("rule", thin, values=wide, strokeWidth=1.2))
     tooltip = [
         *names("variant"),
         quantitative("sparsity"),
@@ -83,11 +81,11 @@ def sparsity_panel(points: Values, ticks: Values, title: str, methods: Sequence[
     ]
     this = [p for p in points if p["this"]]
     layers += [
-        layer("rule", {**at("low", "high"), **color}, values=spans,
+        layer("rule", {"x": x, **ends("y", "low", "high", y), **color}, values=spans,
               strokeWidth=4 if wide else 2),
-        layer("point", {**at("value"), **color, "tooltip": tooltip}, values=points, filled=True,
+        layer("point", {**at, **color, "tooltip": tooltip}, values=points, filled=True,
               size=55, opacity=1),
-        layer("point", at("value"), values=this, size=220, color=GREY, strokeWidth=2),
+        layer("point", at, values=this, size=220, color=GREY, strokeWidth=2),
     ]  # fmt: skip
     return {"width": 260, "height": 200, "layer": layers}
 
@@ -140,17 +138,10 @@ def setting_panel(
     scale = {"domain": list(places)}
     shared = {
         "x": nominal("variant", title=None, sort=list(places), scale=scale, axis=slanted),
-        "color": nominal(
-            "setting",
-            title=None,
-            scale={
-                "domain": list(settings),
-                "range": [SETTINGS[i % len(SETTINGS)] for i in range(len(settings))],
-            },
-        ),
+        "color": colors("setting", settings, SETTINGS),
     }
     at = {**shared, "y": quantitative("value", **y)}
-    ends = {**shared, "y": quantitative("low", **y), "y2": {"field": "high"}}
+    limits = {**shared, **ends("y", "low", "high", y)}
     tooltip = [
         *names("setting", "variant"),
         *numbers(".4g", "value", "low", "high", "members", "n"),
@@ -158,7 +149,7 @@ def setting_panel(
     layers: list[Spec] = [] if rule is None else [reference("y", rule, y, strokeDash=DASHED)]
     layers += [
         layer("line", at, values=points, opacity=0.8),
-        layer("rule", ends, values=[p for p in points if p["low"] is not None], strokeWidth=2,
+        layer("rule", limits, values=[p for p in points if p["low"] is not None], strokeWidth=2,
               opacity=0.7),
         layer("point", {**at, "tooltip": tooltip}, values=points, filled=True, size=45, opacity=1),
     ]  # fmt: skip
@@ -183,14 +174,14 @@ def band_panel(
         The title of the axis.
     """
     axis = {"title": y, "scale": {"zero": False}}
-    ends = {"x": x, "y": quantitative("low", **axis), "y2": {"field": "high"}, "color": color}
+    band = {"x": x, **ends("y", "low", "high", axis), "color": color}
     line = {"x": x, "y": quantitative("value", **axis), "color": color, "tooltip": tooltip}
     return {
         "width": 250,
         "height": 200,
         "title": heading(title),
         "layer": [
-            layer("area", ends, values=values, opacity=0.18),
+            layer("area", band, values=values, opacity=0.18),
             layer("line", line, values=values, strokeWidth=2, point={"size": 18}),
             *more,
         ],

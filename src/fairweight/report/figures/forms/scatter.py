@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from fairweight.base.wording import missing
 from fairweight.report.figures.forms.encoding import (
     DASHED,
@@ -47,16 +49,14 @@ def individual_tooltip(**more: str) -> list[Spec]:
     ]  # fmt: skip
 
 
-def fitted(values: Values, x: str, y: str, by_group: bool = True) -> Values:
+def fitted_lines(values: Values, x: str, y: str, by_group: bool = True) -> Values:
     """The ends of the least-squares line of each group; none below three points.
 
     >>> row = {"group": "a", "x": 0.0, "y": 1.0}
-    >>> ends = fitted([row, row | {"x": 1.0, "y": 3.0}, row | {"x": 2.0, "y": 5.0}], "x", "y")
+    >>> ends = fitted_lines([row, row | {"x": 1.0, "y": 3.0}, row | {"x": 2.0, "y": 5.0}], "x", "y")
     >>> [(round(e["x"], 6), round(e["y"], 6)) for e in ends]
     [(0.0, 1.0), (2.0, 5.0)]
     """
-    import numpy as np
-
     made = []
     for group in sorted({v["group"] for v in values}) if by_group else [EVERYONE]:
         own = [(v[x], v[y]) for v in values if not by_group or v["group"] == group]
@@ -138,7 +138,7 @@ def shift_panel(values: Values, field: str, words: str) -> Spec:
         **color,
         "tooltip": individual_tooltip(**{field: words}),
     }
-    line = fitted(values, field, "shift", by_group=False)
+    line = fitted_lines(values, field, "shift", by_group=False)
     return {
         "width": 220,
         "height": 200,
@@ -214,8 +214,6 @@ def ellipse(x: list[float], y: list[float], steps: int = 72) -> list[dict[str, f
     """
     if len(x) < 3:
         return []
-    import numpy as np
-
     covariance = np.cov(x, y)
     sizes, axes = np.linalg.eigh(covariance)
     angle = np.linspace(0, 2 * math.pi, steps + 1)
@@ -243,7 +241,21 @@ NAME = (130, 14)  # the room of a name, in pixels
 
 def objective_plane(points: Values, axes: Sequence[Axis], color: Spec) -> Spec:
     """Variants between the first two objectives: intervals, crosses on the frontier, names."""
-    _mark_names(points, axes)
+    # Names of the frontier where they have room: one upon another nobody reads any.
+    scales = []
+    for axis, pixels in zip(axes[:2], (WIDTH, HEIGHT), strict=True):
+        held = [p[axis.field] for p in points if not missing(p.get(axis.field))]
+        scales.append(pixels / ((max(held) - min(held)) or 1.0) if held else 0.0)
+    taken: list[tuple[float, float]] = []
+    for point in points:
+        place = [point.get(axis.field) for axis in axes[:2]]
+        point["named"] = False
+        if len(points) > MANY or not point["on"] or any(missing(end) for end in place):
+            continue
+        x, y = (float(end or 0) * pixels for end, pixels in zip(place, scales, strict=True))
+        point["named"] = all(abs(x - a) >= NAME[0] or abs(y - b) >= NAME[1] for a, b in taken)
+        if point["named"]:
+            taken.append((x, y))
     scale = {"zero": False, "nice": False, "padding": 24}
     at = {
         channel: quantitative(axis.field, title=axis.title, scale=scale)
@@ -267,25 +279,6 @@ def objective_plane(points: Values, axes: Sequence[Axis], color: Spec) -> Spec:
               dx=-9, dy=-9, limit=NAME[0]),
     ]  # fmt: skip
     return {"width": WIDTH, "height": HEIGHT, "data": {"values": points}, "layer": layers}
-
-
-def _mark_names(points: Values, axes: Sequence[Axis]) -> None:
-    """Mark those of the frontier whose names have room: one upon another nobody reads any."""
-    room = len(points) <= MANY
-    scales = []
-    for axis, pixels in zip(axes[:2], (WIDTH, HEIGHT), strict=True):
-        held = [p[axis.field] for p in points if not missing(p.get(axis.field))]
-        scales.append(pixels / ((max(held) - min(held)) or 1.0) if held else 0.0)
-    taken: list[tuple[float, float]] = []
-    for point in points:
-        at = [point.get(axis.field) for axis in axes[:2]]
-        point["named"] = False
-        if not room or not point["on"] or any(missing(place) for place in at):
-            continue
-        x, y = (float(place or 0) * pixels for place, pixels in zip(at, scales, strict=True))
-        point["named"] = all(abs(x - a) >= NAME[0] or abs(y - b) >= NAME[1] for a, b in taken)
-        if point["named"]:
-            taken.append((x, y))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fairweight.base.files import check_folder
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import ARRAYS, Columns, SourceRef, TableSpec, sources_of
@@ -263,6 +264,24 @@ def placed(result: AuditResult, directory: str | Path) -> AuditResult:
     """The result with the folder that it is saved in, for the commands that read it there."""
     request = {**result.provenance.request, "out": str(directory)}
     return replace(result, provenance=replace(result.provenance, request=request))
+
+
+def check_report(
+    directory: str | Path,
+    below: str = "",
+    *,
+    inputs: Sequence[str | None] = (),
+    overwrite: bool = False,
+    known: Sequence[str] = (),
+) -> None:
+    """Refuse, before a long audit, the folder that `Audit.save` would refuse after it.
+
+    The audit goes into the folder `below` the directory, which may hold files of `known` names.
+    """
+    from fairweight.report.html import names
+
+    files = (*known, *(Path(below, name).as_posix() for name in names()))
+    check_folder(str(directory), inputs=inputs, overwrite=overwrite, names=files)
 
 
 def audit(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from fairweight import api
+import fairweight as fw
+from fairweight.audits import check_report, checked_policy, load, stored_audit
 from fairweight.base.files import atomic_file, check_file
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, reader_may_leave, show_audit
@@ -76,14 +77,16 @@ def audit(
     when the audit was made, 2 on bad input; with `--policy` that of the gate.
     """
     read = [*tables.paths, *([policy] if policy else [])]
-    api.check_report(out, inputs=read, overwrite=overwrite)
+    check_report(out, inputs=read, overwrite=overwrite)
     if reference_shift is not None:
         options = replace(options, margin=reference_shift)
-    asked = api.checked_policy(policy) if policy is not None else None
+    asked = checked_policy(policy) if policy is not None else None
     if asked is not None:
         options = replace(options, confirmatory=asked.confirmatory())
     with bar() as progress:
-        made = api.audit_table(tables, options, command=o.shell_command(context), progress=progress)
+        made = fw.api.audit_table(
+            tables, options, command=o.shell_command(context), progress=progress
+        )
         if suppress_small:
             made = made.suppressed()
         # Before anything is written: a policy that does not fit these data is bad input.
@@ -166,7 +169,7 @@ def gate(
 
     Exit code 0 pass, 1 fail, 2 bad input, 3 cannot tell.
     """
-    stored = api.stored_audit(tables.paths)
+    stored = stored_audit(tables.paths)
     if stored is not None:
         for parameter in context.command.params:
             name = parameter.name or ""
@@ -196,12 +199,14 @@ def gate(
         if target is not None:
             check_file(target, inputs=read, overwrite=overwrite, option=option)
     check_looks(looks, log)
-    asked = api.checked_policy(policy)
+    asked = checked_policy(policy)
     with bar() as progress:
-        verdict = api.gate(
-            stored or tables, asked, options, require=require.value, looks=looks, log=log,
-            progress=progress,
-        )  # fmt: skip
+        if stored is None:
+            options = replace(options, confirmatory=asked.confirmatory())
+            made = fw.api.audit_table(tables, options, progress=progress)
+        else:
+            made = load(stored, lone=True)
+        verdict = made.gate(asked, require=require.value, looks=looks, log=log)
     written = {}
     if json_file is not None:
         written[json_file] = to_json(verdict, asked)
@@ -221,7 +226,7 @@ def _starter(context: typer.Context, tables: TableSpec, options: AuditOptions) -
 
     if not tables.sources:
         return starter_policy()
-    made = api.opened(tables, replace(options, n_boot=20))  # it needs no replicates
+    made = fw.api.opened(tables, replace(options, n_boot=20))  # it needs no replicates
     words = [word for word in shlex.split(o.shell_command(context)) if word != "--init"]
     return starter_policy(made.result, shlex.join([*words, "--policy", "policy.toml"]))
 
@@ -289,7 +294,7 @@ def count(
     """
     check_file(out, inputs=tables.paths, overwrite=overwrite)
     with bar() as progress:
-        cube = api.count(
+        cube = fw.api.count(
             tables,
             out,
             suppress_small=suppress_small,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fairweight import api
+import fairweight as fw
 from fairweight.base.files import check_folder
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, reader_may_leave
@@ -115,7 +115,7 @@ def choose(
         read = [*tables.paths, *([confirm] if confirm else [])]
         check_folder(out, inputs=read, overwrite=overwrite, names=("choice.json",))
     with bar() as progress:
-        found = api.choose(
+        found = fw.api.choose(
             tables,
             options,
             objectives=objective or (),

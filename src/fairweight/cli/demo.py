@@ -6,7 +6,8 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-from fairweight import api
+import fairweight as fw
+from fairweight.audits import check_report
 from fairweight.base.files import atomic_directory, check_folder
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, plain_console, show_audit
@@ -58,7 +59,7 @@ def demo(
     folder = Path(out)
     check_folder(out, overwrite=overwrite, names=[f"{name}.parquet" for name in TABLES])
     if folder.is_dir():
-        api.check_report(folder / "audit", overwrite=overwrite)
+        check_report(folder / "audit", overwrite=overwrite)
     with bar() as progress:
         with atomic_directory(folder, completion=(), overwrite=overwrite) as unfinished:
             if quick:
@@ -83,7 +84,7 @@ def demo(
         words |= {"--random-state": str(seed), "--out": str(folder / "audit")}
         flags = [word for pair in words.items() for word in pair]
         command = shlex.join(["fairweight", "audit", files["predictions"], *flags])
-        made = api.audit_table(
+        made = fw.api.audit_table(
             files["predictions"],
             examples=files["examples"],
             train=files["train"],

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairweight import api
+import fairweight as fw
+from fairweight.audits import check_report
 from fairweight.base.files import check_folder
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, listing, plain_console, reader_may_leave
@@ -82,9 +83,9 @@ def explain(
     """  # noqa: E501  an example is one line
     from fairweight.report.explanation_sentences import explanation_sentences
 
-    api.check_report(out, inputs=tables.paths, overwrite=overwrite)
+    check_report(out, inputs=tables.paths, overwrite=overwrite)
     with bar() as progress:
-        made = api.explain(
+        made = fw.api.explain(
             tables,
             options,
             parts=o.split_names(part, "--part"),
@@ -203,7 +204,7 @@ def exemplars(
         if Path(images).resolve() == Path(out).resolve():
             raise InputError(f"--images and --out are both '{out}'; give each its own folder.")
     with bar() as progress:
-        found = api.exemplars(
+        found = fw.api.exemplars(
             tables,
             options,
             variants=o.split_names(variant, "--variant"),
@@ -296,7 +297,7 @@ def preflight(
     """
     if out is not None:
         check_folder(out, inputs=tables.paths, overwrite=overwrite, names=("preflight.csv",))
-    found = api.preflight(tables, options)
+    found = fw.api.preflight(tables, options)
     if out is not None:
         found.save(out, overwrite=overwrite)
     if not quiet:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 import fairweight as fw
-from fairweight import api
+from fairweight.audits import check_report
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, plain_console, reader_may_leave, show_audit
 from fairweight.specs.audit import AuditOptions
@@ -216,7 +216,7 @@ def _run(
     from fairweight.report.explanation_sentences import mitigation_sentences
 
     read = [*tables.paths, *(validation or []), rule, own.get("labels")]
-    api.check_report(out, "audit", inputs=read, overwrite=overwrite, known=["predictions.parquet"])
+    check_report(out, "audit", inputs=read, overwrite=overwrite, known=["predictions.parquet"])
     with bar() as progress:
         made = make(
             tables,

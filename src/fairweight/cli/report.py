@@ -9,7 +9,7 @@ import typer
 import typer.core
 from rich.table import Table
 
-from fairweight import api
+from fairweight.audits import checked_policy, load
 from fairweight.base.files import atomic_file, check_file
 from fairweight.cli import options as o
 from fairweight.cli.screen import plain_console
@@ -97,8 +97,8 @@ def write(
         raise InputError("A page is too long to print; say where it goes (--out report.html).")
     if out is not None:
         _check(out, audit, policy, overwrite=overwrite)
-    made = api.load(audit)
-    verdict = None if policy is None else made.gate(api.checked_policy(policy))
+    made = load(audit)
+    verdict = None if policy is None else made.gate(checked_policy(policy))
     if form == "html":
         from fairweight.report.html import render
 
@@ -148,7 +148,7 @@ def figure(
 
     _check(out, audit, overwrite=overwrite)
     known = next((entry.id for entry in figures() if entry.id.lower() == id_.lower()), id_)
-    save_figure(api.load(audit).result, known, out, variant=variant, task=task)
+    save_figure(load(audit).result, known, out, variant=variant, task=task)
 
 
 @report.command()
@@ -161,7 +161,7 @@ def figures(audit: Audit, variant: Variant = None) -> None:
     from fairweight.report.figures import draw
     from fairweight.report.figures import figures as registered
 
-    result = api.load(audit).result
+    result = load(audit).result
     name = variant_of(result, variant)
     table = Table(box=None, pad_edge=False)
     for heading in ("id", "figure", "can be drawn"):

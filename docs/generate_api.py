@@ -24,7 +24,7 @@ MADE = "<!-- Made by docs/generate_api.py from the docstrings: do not edit. -->"
 
 def python_page() -> str:
     """What `import fairweight as fw` offers."""
-    found = definitions(SOURCE / "api.py")
+    found = definitions(SOURCE / "api.py") | definitions(SOURCE / "audits.py")
     names = [name for name in fairweight.__all__ if name in found]
     functions = [name for name in names if isinstance(found[name], ast.FunctionDef)]
     classes = [name for name in names if isinstance(found[name], ast.ClassDef)]

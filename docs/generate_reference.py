@@ -175,15 +175,12 @@ def _paragraphs(text: str) -> list[str]:
 
 def command_line_page() -> str:
     """Every command with its options, as `--help` shows them."""
-    import typer.main
-
     from fairweight.cli.app import app
 
-    group: Any = typer.main.get_command(app)
     lines = [
         MADE,
         "# Command line",
-        inspect.cleandoc(group.help),
+        inspect.cleandoc(app.info.help),
         "| exit code | meaning |\n|---|---|\n"
         "| 0 | done; of a gate: pass |\n"
         "| 1 | of a gate: fail; of a study: some stages failed or are left |\n"
@@ -195,7 +192,7 @@ def command_line_page() -> str:
         "no report that looks finished.",
         "`fairweight --version` shows the version, `fairweight COMMAND --help` the text below.",
     ]
-    for name, command in _commands(group):
+    for name, command in _commands():
         lines += [f"## fairweight {name}", _help(command.help)]
         panels: dict[str, list[Any]] = {}
         for parameter in command.params:
@@ -209,11 +206,14 @@ def command_line_page() -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def _commands(group: Any) -> Iterator[tuple[str, Any]]:
+def _commands() -> Iterator[tuple[str, Any]]:
     """Every command, those of a group after it."""
-    for name, command in group.commands.items():
-        yield name, command
-        for inner, own in getattr(command, "commands", {}).items():
+    from fairweight.cli.app import NAMES, parser
+
+    for name in NAMES:
+        held = parser(name)
+        yield name, held
+        for inner, own in getattr(held, "commands", {}).items():
             yield f"{name} {inner}", own
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
-import typer.main
 from tests.scripts import loaded
 
 import fairweight as fw
@@ -25,13 +24,13 @@ from fairweight import cli
 from fairweight.auditing.metrics import metrics
 from fairweight.auditing.metrics.registry import unregister
 from fairweight.auditing.schema import AUDIT_TABLES
-from fairweight.cli.app import app
+from fairweight.cli.app import NAMES, parser
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 README = ROOT / "README.md"
-COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS: dict[str, Any] = {name: parser(name) for name in NAMES}
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

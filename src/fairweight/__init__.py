@@ -5,14 +5,15 @@ Names are loaded when they are first used, so `import fairweight` costs next to 
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fairweight import api as api
     from fairweight import lab as lab
     from fairweight import metrics as metrics
     from fairweight import mitigate as mitigate
     from fairweight.api import (
-        Audit,
         audit,
         audit_table,
         choose,
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
         exemplars,
         explain,
         gate,
-        load,
         preflight,
         worst_group_shift,
     )
+    from fairweight.audits import Audit, load
     from fairweight.specs.audit import AuditOptions
     from fairweight.tables.spec import TableSpec
 
@@ -35,16 +36,15 @@ __all__ = [
     "worst_group_shift",
 ]  # fmt: skip
 
-_MODULES = ("lab", "metrics", "mitigate")
+_MODULES = ("api", "lab", "metrics", "mitigate")
 
 
 def __getattr__(name: str) -> object:
-    import importlib
-
     if name in _MODULES:
         value: object = importlib.import_module(f"fairweight.{name}")
     elif name in __all__:
-        value = getattr(importlib.import_module("fairweight.api"), name)
+        home = "audits" if name in ("Audit", "load") else "api"
+        value = getattr(importlib.import_module(f"fairweight.{home}"), name)
     else:
         raise AttributeError(f"module 'fairweight' has no attribute '{name}'")
     globals()[name] = value

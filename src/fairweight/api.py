@@ -2,268 +2,40 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fairweight.auditing.counts.cube_file import read_cubes, write_cube
+from fairweight.auditing.counts.group_by import count as count_view
+from fairweight.auditing.vocabulary import Vocabulary, joined, of_answers, of_cube
+from fairweight.audits import Audit as Audit
+from fairweight.audits import checked_policy, stored_audit
+from fairweight.audits import load as load
+from fairweight.base.fields import changed
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions
+from fairweight.tables.align import align
+from fairweight.tables.frames import digest_of_frame, wide_table
 from fairweight.tables.spec import ARRAYS, Columns, SourceRef, TableSpec, sources_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import ArrayLike
 
     from fairweight.auditing.choose.choice import Choice
     from fairweight.auditing.exemplars.exemplars import Exemplars
     from fairweight.auditing.explain.explanations import ExplainRequest
     from fairweight.auditing.gate.verdict import Require, Verdict
-    from fairweight.auditing.prediction_matrix import Answers
     from fairweight.auditing.preflight.preflight import Preflight
-    from fairweight.auditing.result import AuditResult
     from fairweight.base.types import Progress
     from fairweight.report.images import Shown
     from fairweight.specs.policy import Policy
 
+Request = TypeVar("Request", TableSpec, AuditOptions)
 EXEMPLAR_KINDS = ("modal", "unanimous", "taxicab", "surrogate")
-
-
-class Audit:
-    """The result of an audit: frames of numbers, and ways to show them.
-
-    `results` holds every number with its interval and test; `overall`, `by_class` and `by_group`
-    are filters of it with the same columns.
-    """
-
-    def __init__(self, result: AuditResult) -> None:
-        self.result = result
-
-    @property
-    def results(self) -> pd.DataFrame:
-        """One row per variant, metric, group, class and task: the results contract."""
-        return self.result.results
-
-    def _by(self, *levels: str) -> pd.DataFrame:
-        chosen = self.results["by"].isin(levels)
-        return self.results[chosen].reset_index(drop=True)
-
-    @property
-    def overall(self) -> pd.DataFrame:
-        return self._by("overall")
-
-    @property
-    def by_class(self) -> pd.DataFrame:
-        return self._by("class")
-
-    @property
-    def by_group(self) -> pd.DataFrame:
-        return self._by("group")
-
-    @property
-    def per_seed(self) -> pd.DataFrame:
-        """Accuracy and recall of every single member."""
-        return self.result.per_seed
-
-    @property
-    def confusion(self) -> pd.DataFrame:
-        return self.result.confusion
-
-    @property
-    def reliability(self) -> pd.DataFrame:
-        """Score against outcome in bins; the contributions of a group add up to its ECE."""
-        return self.result.reliability
-
-    @property
-    def data(self) -> pd.DataFrame:
-        """Examples per split, class and group."""
-        return self.result.data
-
-    @property
-    def power(self) -> pd.DataFrame:
-        """What each confirmatory row could find, the examples it takes, what is not ruled out."""
-        return self.result.power
-
-    @property
-    def concentration(self) -> pd.DataFrame:
-        """Who bears the lost answers."""
-        return self.result.concentration
-
-    @property
-    def group_error(self) -> pd.DataFrame:
-        """Excess shifts corrected for wrong group labels, if an error was declared."""
-        return self.result.group_error
-
-    @property
-    def lead(self) -> pd.DataFrame:
-        """Shifts and excesses with limits that hold for all families and variants at once."""
-        return self.result.lead
-
-    @property
-    def bounds(self) -> pd.DataFrame:
-        """One-sided limits of everything that a gate can ask for."""
-        return self.result.bounds
-
-    @property
-    def left_out(self) -> pd.DataFrame:
-        """Examples that some variant lacks, in the rows that they would be in."""
-        return self.result.left_out
-
-    @property
-    def variants(self) -> pd.DataFrame | None:
-        """The variants table that was given."""
-        return self.result.variants_table
-
-    @property
-    def exemplars(self) -> pd.DataFrame:
-        """The examples on which the populations differ most (`explain=["exemplars"]`)."""
-        return self._explanation("exemplars", "exemplars")
-
-    @property
-    def explanations(self) -> dict[str, pd.DataFrame]:
-        """Every table of exemplars and explanations that was asked for, by its name."""
-        return dict(self.result.explanations)
-
-    def _explanation(self, name: str, part: str) -> pd.DataFrame:
-        if name not in self.result.explanations:
-            raise InputError(
-                f"Nobody asked for {part} in this audit; say explain=[{part!r}] when it is made."
-            )
-        return self.result.explanations[name]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was dropped, assumed, unused or not estimable."""
-        return self.result.notes
-
-    def worst_group_shift(self, variant: str | None = None) -> float:
-        """The least shift of accuracy over all groups of all single columns."""
-        from fairweight.auditing.metrics.harm import WORST_GROUP_SHIFT
-
-        rows = self.results
-        columns = [name for name in self.result.groupings if name in self.result.single_columns]
-        chosen = rows[(rows["metric"] == WORST_GROUP_SHIFT) & rows["group"].isin(columns)]
-        chosen = chosen[chosen["task"].isna()]
-        if variant is not None:
-            chosen = chosen[chosen["variant"] == variant]
-        return float(chosen["compressed"].min())
-
-    def gate(
-        self,
-        policy: Policy | str | Path | Mapping[str, Any],
-        *,
-        require: Require = "all",
-        looks: int | None = None,
-        log: str | Path | None = None,
-    ) -> Verdict:
-        """Check the audit against a policy: pass, fail or cannot tell, with a reason per row.
-
-        Parameters
-        ----------
-        policy
-            The path of a TOML file, a dictionary with the same keys, or a Policy.
-        require
-            "all" variants must pass, or "any" one of them.
-        looks, log
-            How often these examples may be gated in all, and the file that counts: each look errs
-            with 5 % / looks.
-        """
-        from fairweight.auditing.gate.verdict import decide
-        from fairweight.specs.policy import read_policy
-
-        return decide(self.result, read_policy(policy), require, looks=looks, log=log)
-
-    def save_html(self, path: str | Path, *, verdict: Verdict | None = None) -> Path:
-        """Write the report as one page that needs no network, with a verdict of `gate` if given."""
-        from fairweight.base.files import atomic_file
-        from fairweight.report.html import render
-
-        target = Path(path)
-        page = render(self.result, verdict)
-        with atomic_file(target, "w") as file:
-            file.write(page)
-        return target
-
-    def to_markdown(self, *, verdict: Verdict | None = None) -> str:
-        """A summary for a pull request; a verdict of `gate` leads where one is given."""
-        from fairweight.report.markdown import to_markdown
-
-        return to_markdown(self.result, verdict)
-
-    def card(
-        self,
-        variant: str | None = None,
-        *,
-        base_model: str | None = None,
-        relation: str | None = None,
-    ) -> str:
-        """A Hugging Face model card of one variant, as Markdown with YAML metadata.
-
-        Parameters
-        ----------
-        variant
-            Whose card it is; needed where the audit has several.
-        base_model
-            The id of the dense model on the hub.
-        relation
-            "quantized", "finetune", "adapter" or "merge"; by default what the variants table says.
-        """
-        from fairweight.report.card import to_card
-
-        return to_card(self.result, variant, base_model=base_model, relation=relation)
-
-    def to_json(self) -> str:
-        """Everything as one JSON document: {"schema": 2, ..., "results": [every row]}.
-
-        `load` reads it back without any other file. The `audit.json` that `save` writes is small:
-        it leaves most rows to `tables/`.
-        """
-        from fairweight.auditing.archive import to_json
-        from fairweight.report.finding import findings
-        from fairweight.report.sentences import finding_document
-
-        return to_json(self.result, finding_document(findings(self.result)))
-
-    def save(
-        self, directory: str | Path, *, verdict: Verdict | None = None, overwrite: bool = False
-    ) -> Path:
-        """Write report.html, tables/ and audit.json; audit.json comes last and marks completion.
-
-        Parameters
-        ----------
-        overwrite
-            Replace files too that fairweight did not write, or that were changed since. Without
-            it they are an error, and nothing is written.
-        """
-        from fairweight.report.html import save
-
-        save(placed(self.result, directory), directory, verdict, overwrite=overwrite)
-        return Path(directory)
-
-    def suppressed(self, least: int = 10) -> Audit:
-        """The audit without numbers that rest on fewer than `least` examples, for publication."""
-        from fairweight.auditing.suppression import suppressed
-
-        return Audit(suppressed(self.result, least))
-
-    def _repr_html_(self) -> str:
-        from fairweight.report.notebook import fragment
-
-        return fragment(self.result)
-
-    def __repr__(self) -> str:
-        variants = ", ".join(self.result.variants)
-        return (
-            f"<Audit of {variants} against {self.result.baseline}: "
-            f"{self.result.n_examples:,} examples, {len(self.results):,} rows of results>"
-        )
-
-
-def placed(result: AuditResult, directory: str | Path) -> AuditResult:
-    """The result with the folder that it is saved in, for the commands that read it there."""
-    request = {**result.provenance.request, "out": str(directory)}
-    return replace(result, provenance=replace(result.provenance, request=request))
 
 
 def audit(
@@ -340,8 +112,7 @@ def audit(
     >>> float(row["shift"])
     -0.01
     """
-    from fairweight.tables.frames import digest_of_frame, wide_table
-
+    given = dict(locals())
     table, columns = wide_table(
         y_true,
         y_pred,
@@ -365,21 +136,7 @@ def audit(
         score_classes=score_classes,
         force=force,
     )
-    options = AuditOptions(
-        alpha=alpha,
-        members=members,
-        n_boot=n_boot,
-        correction=correction,
-        min_group=min_group,
-        random_state=0 if random_state is None else random_state,
-        exact=exact,
-        margin=margin if reference_shift is None else reference_shift,
-        group_error=group_error,
-        zero_baseline=zero_baseline,
-        fixed_side=fixed_side,
-        filters=filters,
-        confirmatory=tuple(confirmatory),
-    )
+    options = _statistics(given)
     return audit_table(tables, options, explain=explain, command=command, progress=progress)
 
 
@@ -487,60 +244,38 @@ def audit_table(
     >>> result.by_group.query("metric == 'accuracy'")[["group", "shift"]].values.tolist()
     [['site=x', 0.0], ['site=y', -0.05]]
     """
+    given = dict(locals())
     from fairweight.auditing.pipeline import audited
 
-    columns = TableSpec(
-        source.sources if isinstance(source, TableSpec) else sources_of(source),
-        baseline=baseline,
-        examples=examples,
-        train=train,
-        variants=variants,
-        missing=missing,
-        id=id,
-        label=label,
-        predictions=predictions,
-        scores=scores,
-        groups=groups,
-        task=task,
-        cluster=cluster,
-        weight=weight,
-        count=count,
-        variant=variant,
-        seed=seed,
-        prediction=prediction,
-        score=score,
-        positive=positive,
-        score_classes=score_classes,
-        force=force,
-    )
-    statistics = AuditOptions(
-        alpha=alpha,
-        members=members,
-        n_boot=n_boot,
-        correction=correction,
-        min_group=min_group,
-        random_state=0 if random_state is None else random_state,
-        exact=exact,
-        margin=margin if reference_shift is None else reference_shift,
-        group_error=group_error,
-        zero_baseline=zero_baseline,
-        fixed_side=fixed_side,
-        filters=filters,
-        confirmatory=tuple(confirmatory),
-    )
+    names = [field.name for field in fields(TableSpec) if field.name in given]
+    sources = source.sources if isinstance(source, TableSpec) else sources_of(source)
+    columns = TableSpec(sources, **{name: given[name] for name in names})
+    statistics = _statistics(given)
     tables = _once(source, columns, "TableSpec") if isinstance(source, TableSpec) else columns
     chosen = statistics if options is None else _once(options, statistics, "AuditOptions")
-    looked_for = _looked_for(explain, chosen)
-    return Audit(audited(tables, chosen, explain=looked_for, command=command, progress=progress))
+    if explain is not None:
+        from fairweight.auditing.explain.explanations import ExplainRequest
+
+        if not isinstance(explain, ExplainRequest):
+            parts = (explain,) if isinstance(explain, str) else tuple(explain)
+            explain = ExplainRequest(
+                parts=parts, alpha=chosen.alpha, random_state=chosen.random_state
+            )
+    return Audit(audited(tables, chosen, explain=explain, command=command, progress=progress))
 
 
-Given = TypeVar("Given", TableSpec, AuditOptions)
+def _statistics(given: Mapping[str, Any]) -> AuditOptions:
+    """The statistics among the arguments of a function, which have the names of the fields."""
+    values = {field.name: given[field.name] for field in fields(AuditOptions)}
+    if values["random_state"] is None:
+        values["random_state"] = 0
+    if given["reference_shift"] is not None:
+        values["margin"] = given["reference_shift"]
+    return AuditOptions(**{**values, "confirmatory": tuple(values["confirmatory"])})
 
 
-def _once(whole: Given, named: Given, kind: str) -> Given:
+def _once(whole: Request, named: Request, kind: str) -> Request:
     """A request that is given whole; what is named beside it would be lost."""
-    from fairweight.base.fields import changed
-
     for name in changed(named):
         raise InputError(
             f"{name}= was given beside a whole {kind}; say it there: "
@@ -549,38 +284,9 @@ def _once(whole: Given, named: Given, kind: str) -> Given:
     return whole
 
 
-def _looked_for(
-    explain: ExplainRequest | Sequence[str] | None, options: AuditOptions
-) -> ExplainRequest | None:
-    if explain is None:
-        return None
-    from fairweight.auditing.explain.explanations import ExplainRequest
-
-    if isinstance(explain, ExplainRequest):
-        return explain
-    parts = (explain,) if isinstance(explain, str) else tuple(explain)
-    return ExplainRequest(parts=parts, alpha=options.alpha, random_state=options.random_state)
-
-
 def tables_given(source: Any) -> TableSpec:
     """A TableSpec as it is, or tables whose columns have their usual names."""
     return source if isinstance(source, TableSpec) else TableSpec(sources_of(source))
-
-
-def load(folder: str | Path, *, lone: bool = False) -> Audit:
-    """The audit that `fairweight audit` or `Audit.save` wrote to a folder.
-
-    Parameters
-    ----------
-    folder
-        The folder, one that holds it under the name `audit`, or the `audit.json` itself with its
-        `tables/` beside it.
-    lone
-        Take an `audit.json` without its tables: enough for `gate`, as far as its rows reach.
-    """
-    from fairweight.auditing.archive import load
-
-    return Audit(load(folder, lone=lone))
 
 
 def opened(
@@ -594,21 +300,6 @@ def opened(
     if stored is not None:
         return load(stored, lone=True)
     return audit_table(tables, options or AuditOptions(), progress=progress)
-
-
-def stored_audit(paths: Sequence[str]) -> Path | None:
-    """The audit.json among these, itself or by its folder; None for predictions."""
-    from fairweight.auditing.archive import stored_at
-    from fairweight.base.files import settle
-
-    for name in paths:
-        settle(name)
-    stored = [path for name in paths if (path := stored_at(name)) is not None]
-    if stored and len(paths) > 1:
-        raise InputError(
-            f"'{stored[0]}' is an audit that was made; give it alone, or only predictions."
-        )
-    return stored[0] if stored else None
 
 
 def gate(
@@ -639,16 +330,6 @@ def gate(
     chosen = replace(options or AuditOptions(), confirmatory=asked.confirmatory())
     made = opened(source, chosen, progress)
     return made.gate(asked, require=require, looks=looks, log=log)
-
-
-def checked_policy(policy: Policy | str | Path | Mapping[str, Any]) -> Policy:
-    """The policy, refused now and not after a long audit if a metric cannot carry its rules."""
-    from fairweight.auditing.gate.endpoints import demands
-    from fairweight.specs.policy import read_policy
-
-    found = read_policy(policy)
-    demands(found)
-    return found
 
 
 @dataclass(frozen=True)
@@ -690,11 +371,6 @@ def count(
     parts, workers, ray
         Count a large Parquet data set in so many parts, by id, in processes or on a Ray cluster.
     """
-    from fairweight.auditing.counts.cube_file import read_cubes, write_cube
-    from fairweight.auditing.counts.group_by import count as count_view
-    from fairweight.auditing.vocabulary import of_cube
-    from fairweight.tables.align import align
-
     tables = tables_given(source)
     suppress = SUPPRESS if suppress_small else 0
     if parts == 1 and ray is None:
@@ -712,8 +388,6 @@ def count(
                 key=unit_key,
             )
         return CountedCube(Path(out), cube.n_examples, cube.n_cells - left_out, left_out)
-    import shutil
-
     from fairweight.runs.stages import count_in_parts
 
     if parts < 1:
@@ -839,9 +513,7 @@ def exemplars(
     """
     from fairweight.auditing.exemplars.exemplars import find, join
     from fairweight.auditing.prediction_matrix import from_aligned, tasks_of
-    from fairweight.auditing.vocabulary import Vocabulary, joined, of_answers
     from fairweight.report.images import images_of, shown_of, write_all_images
-    from fairweight.tables.align import align
 
     tables, chosen = tables_given(source), options or AuditOptions()
     if images is not None and most_images < 1:
@@ -859,7 +531,13 @@ def exemplars(
         for number, name in enumerate(names):  # one task in memory at a time
             if progress is not None:
                 progress("finding exemplars", number, len(names))
-            answers = _only(from_aligned(aligned, name, positive=positive), variants)
+            answers = from_aligned(aligned, name, positive=positive)
+            for variant in variants or ():
+                if variant not in answers.variants:
+                    raise UnknownNameError("Compressed variant", variant, answers.variants)
+            if variants is not None:
+                kept = tuple(variant for variant in answers.variants if variant in variants)
+                answers = replace(answers, variants=kept)
             spoken.append(of_answers(answers))
             parts.append(
                 find(
@@ -885,16 +563,6 @@ def exemplars(
             encoded = images_of(shown, aligned, tables.id, held)
             write_all_images(images, shown, encoded, overwrite=overwrite)
     return replace(found, images=tuple(shown))
-
-
-def _only(answers: Answers, names: Sequence[str] | None) -> Answers:
-    """The answers with these compressed variants alone."""
-    if names is None:
-        return answers
-    for name in names:
-        if name not in answers.variants:
-            raise UnknownNameError("Compressed variant", name, answers.variants)
-    return replace(answers, variants=tuple(v for v in answers.variants if v in names))
 
 
 def preflight(source: Any, options: AuditOptions | None = None) -> Preflight:

@@ -19,6 +19,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairweight.auditing import metrics
+from fairweight.auditing.metrics.functions import offered, plain
+from fairweight.errors import UnknownNameError
+
 _FROM_REGISTRY = ("register", "unregister")
 
 
@@ -28,20 +32,12 @@ def names() -> tuple[str, ...]:
     >>> "recall" in names()
     True
     """
-    from fairweight.auditing import metrics
-    from fairweight.auditing.metrics.functions import offered
-
     return tuple(entry.name for entry in metrics.metrics() if offered(entry))
 
 
 def __getattr__(name: str) -> Any:
-    # Python asks modules for names such as __path__: these must stay cheap and absent.
-    if name.startswith("__"):
+    if name.startswith("__"):  # Python asks modules for names such as __path__
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from fairweight.auditing import metrics
-    from fairweight.auditing.metrics.functions import offered, plain
-    from fairweight.errors import UnknownNameError
-
     if name in _FROM_REGISTRY:
         return getattr(metrics, name)
     try:

@@ -8,21 +8,67 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from fairweight.api import Audit, placed, tables_given
+import pandas as pd
+
+from fairweight.api import tables_given
+from fairweight.auditing.mitigate import apply_overrides
+from fairweight.auditing.mitigate import cascade as cascades
+from fairweight.auditing.mitigate import overrides as override_tables
+from fairweight.auditing.mitigate import thresholds as fits
+from fairweight.auditing.mitigate.cascade import (
+    Cascade,
+    apply_cascade,
+    cascade_curve,
+    cascade_name,
+    check_whole_inputs,
+    input_confidence,
+    recommended,
+    threshold_grid,
+)
+from fairweight.auditing.mitigate.mitigation import (
+    NewVariant,
+    RowsSeen,
+    chosen_variants,
+    item_latency,
+    prediction_table,
+    refuse_overlap,
+    rows_seen,
+    training_rows,
+    two_parts,
+    variants_with,
+)
+from fairweight.auditing.mitigate.override_curves import BUDGETS, override_curves
+from fairweight.auditing.mitigate.overrides import (
+    OverrideTable,
+    amplified_tasks,
+    apply_override_table,
+    check_overrides,
+    override_table,
+    people_notes,
+    read_labels,
+    to_annotate,
+)
+from fairweight.auditing.mitigate.reaudit import reaudit
+from fairweight.auditing.mitigate.thresholds import (
+    Thresholds,
+    apply_thresholds,
+    fit_thresholds,
+    left_alone,
+)
+from fairweight.auditing.prediction_matrix import Answers, answers_of
+from fairweight.auditing.table_files import write_frames
+from fairweight.auditing.vocabulary import joined, of_answers
+from fairweight.audits import Audit, placed
+from fairweight.base.files import atomic_directory
+from fairweight.base.types import Progress
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.audit import AuditOptions
+from fairweight.tables.align import align
 from fairweight.tables.spec import SourceRef, TableSpec, sources_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairweight.auditing.mitigate.cascade import Cascade
-    from fairweight.auditing.mitigate.mitigation import NewVariant
-    from fairweight.auditing.prediction_matrix import Answers
-    from fairweight.base.types import Progress
 
 T = TypeVar("T")
 FITTED = "The thresholds would be judged on rows on which they were fitted"
@@ -55,8 +101,6 @@ class Mitigation:
 
     def save(self, directory: str | Path, *, overwrite: bool = False) -> Path:
         """Write the rule, the tables, the predictions and the audit."""
-        from fairweight.auditing.table_files import write_frames
-        from fairweight.base.files import atomic_directory
         from fairweight.report.html import save
 
         complete = ("predictions.parquet",)
@@ -104,22 +148,13 @@ def thresholds(
     smooth
         A smoothed quantile instead of the k-th largest score: steadier on few rows.
     """
-    from fairweight.auditing.mitigate.mitigation import chosen_variants, refuse_overlap, rows_seen
-    from fairweight.auditing.mitigate.thresholds import (
-        KIND,
-        Thresholds,
-        apply_thresholds,
-        fit_thresholds,
-        left_alone,
-    )
-
     tables, chosen = tables_given(source), options or AuditOptions()
     if (validation is None) == (rule is None):
         raise InputError(
             "Thresholds are fitted on validation rows; give either --validation FILE, or --rule "
             "FILE.json with thresholds of an earlier run."
         )
-    held = None if rule is None else read_rule(rule, KIND, Thresholds.from_json)
+    held = None if rule is None else read_rule(rule, fits.KIND, Thresholds.from_json)
     tasks = _read(tables, progress)
     names = chosen_variants(tasks[0], variants)
     if held is None:
@@ -129,7 +164,7 @@ def thresholds(
     seen = held.fitted_on
     notes = refuse_overlap(seen, rows_seen(tasks, seen), FITTED)
     made = _Made(
-        KIND,
+        fits.KIND,
         held.as_json(),
         tasks,
         [[apply_thresholds(held, answers, name) for name in names] for answers in tasks],
@@ -172,26 +207,12 @@ def overrides(
     identity
         The column whose bias amplification chooses attributes; by default any.
     """
-    from fairweight.auditing.mitigate import apply_overrides
-    from fairweight.auditing.mitigate.mitigation import chosen_variants
-    from fairweight.auditing.mitigate.override_curves import BUDGETS, override_curves
-    from fairweight.auditing.mitigate.overrides import (
-        KIND,
-        OverrideTable,
-        apply_override_table,
-        check_overrides,
-        override_table,
-        people_notes,
-        read_labels,
-        to_annotate,
-    )
-
     tables, asked = tables_given(source), options or AuditOptions()
     if not 0 <= budget <= 1:
         raise InputError(f"--budget {budget:g} is no share of the examples; give 0 to 1.")
     if rule is not None and (labels is not None or validation is not None):
         raise InputError("--rule applies a table as it is; leave --labels and --validation out.")
-    table = None if rule is None else read_rule(rule, KIND, OverrideTable.from_json)
+    table = None if rule is None else read_rule(rule, override_tables.KIND, OverrideTable.from_json)
     tasks = _read(tables, progress)
     names = chosen_variants(tasks[0], variants)
     annotated = None if labels is None else read_labels(str(labels), tables.id, tasks)
@@ -223,7 +244,7 @@ def overrides(
     notes += check_overrides(table, tasks)
     files["apply_overrides.py"] = Path(apply_overrides.__file__).read_text(encoding="utf-8")
     made = _Made(
-        KIND,
+        override_tables.KIND,
         table.as_json(),
         tasks,
         [[apply_override_table(table, a, name) for name in names] for a in tasks],
@@ -242,9 +263,6 @@ def _overridden(
     min_group: int,
 ) -> tuple[list[Answers], list[str]]:
     """The tasks to be overridden, and sentences on how they were chosen."""
-    from fairweight.auditing.mitigate.mitigation import refuse_overlap, rows_seen
-    from fairweight.auditing.mitigate.overrides import amplified_tasks
-
     columns = [column.name for column in tasks[0].columns]
     if identity is not None and identity not in columns:
         raise UnknownNameError("--identity", identity, columns)
@@ -304,20 +322,6 @@ def cascade(
     margin
         Choose the least threshold at which no group may lose more than this.
     """
-    from fairweight.auditing.mitigate.cascade import (
-        KIND,
-        Cascade,
-        apply_cascade,
-        check_whole_inputs,
-    )
-    from fairweight.auditing.mitigate.mitigation import (
-        RowsSeen,
-        chosen_variants,
-        refuse_overlap,
-        rows_seen,
-        two_parts,
-    )
-
     tables, chosen = tables_given(source), options or AuditOptions()
     if threshold is not None and not 0 <= threshold <= 1:
         raise InputError(f"--threshold {threshold:g} cannot be used; give 0 to 1.")
@@ -325,7 +329,7 @@ def cascade(
         raise InputError(f"--margin {margin:g} cannot be used; give a loss between 0 and 1.")
     if sum(given is not None for given in (rule, threshold, validation)) > 1:
         raise InputError("Give one of --rule, --threshold and --validation, not several.")
-    held = None if rule is None else read_rule(rule, KIND, Cascade.from_json)
+    held = None if rule is None else read_rule(rule, cascades.KIND, Cascade.from_json)
     tasks: Sequence[Answers] = _read(tables, progress)
     check_whole_inputs(tasks)
     names = chosen_variants(tasks[0], variants)
@@ -349,15 +353,40 @@ def cascade(
         notes += refuse_overlap(seen, rows_seen(tasks, seen), FITTED)
     held, curve = _curves(choosing, tasks, names, held, margin, chosen, progress)
     by_variant = [apply_cascade(held.thresholds[name], tasks, name) for name in names]
-    halved = len(choosing) > 0 and validation is None
+    said, measured = [], {}
+    for name in names:
+        chosen_rows = curve["recommended"] & (curve["part"] == "judging")
+        own = curve[chosen_rows & (curve["variant"] == name)].iloc[0]
+        cost, at = float(own["cost_ms"]), held.thresholds[name]
+        told = "no latency was measured" if isnan(cost) else f"{cost:.3g} ms per item on average"
+        note = f"{name}: at the threshold {at:.4g}, {own['share_deferred']:.1%} "
+        note += f"of the inputs go to the dense model ({told})."
+        if held.margin is not None and at >= 1:
+            note += (
+                f" No threshold below 1 keeps every group within {100 * held.margin:g} points with "
+                "these examples: the dense model answers all, and the cascade does not help."
+            )
+        said.append(note)
+        models = tasks[0].variants_table
+        if models is not None and not isnan(cost):  # the latency of a batch, as of its origin
+            slower = cost / item_latency(models, name)
+            origin = models[models["variant"].astype(str) == name]
+            columns = {"latency_ms": float(origin["latency_ms"].mean()) * slower}
+            if "items_per_s" in origin:
+                columns["items_per_s"] = float(origin["items_per_s"].mean()) / slower
+            measured[cascade_name(name, at)] = columns
+    if choosing and validation is None:
+        said.append(
+            "Thresholds were chosen on half of the examples (clusters) and judged on the others."
+        )
     made = _Made(
-        KIND,
+        cascades.KIND,
         held.as_json(),
         tasks,
         [list(own) for own in zip(*by_variant, strict=True)],
         {"cascade_curve": curve},
-        [*_cascade_notes(held, curve, names, halved), *notes],
-        _measured(held, curve, names, tasks),
+        [*said, *notes],
+        measured,
     )
     return _judged(made, tables, chosen, command, progress)
 
@@ -372,16 +401,6 @@ def _curves(
     progress: Progress | None,
 ) -> tuple[Cascade, pd.DataFrame]:
     """The thresholds, chosen where they were not given, and curves on all rows that were used."""
-    import pandas as pd
-
-    from fairweight.auditing.mitigate.cascade import (
-        Cascade,
-        cascade_curve,
-        input_confidence,
-        recommended,
-        threshold_grid,
-    )
-    from fairweight.auditing.mitigate.mitigation import rows_seen
 
     def curve_of(rows: Sequence[Answers], part: str) -> pd.DataFrame:
         return cascade_curve(
@@ -412,65 +431,11 @@ def _curves(
     return held or Cascade(chosen, margin, rows_seen(choosing)), curve
 
 
-def _cascade_notes(
-    held: Cascade, curve: pd.DataFrame, names: Sequence[str], halved: bool
-) -> list[str]:
-    notes = []
-    for name in names:
-        rows = curve[(curve["variant"] == name) & (curve["part"] == "judging")]
-        own = rows[rows["recommended"]].iloc[0]
-        cost = (
-            "no latency was measured"
-            if own["cost_ms"] != own["cost_ms"]
-            else (f"{own['cost_ms']:.3g} ms per item on average")
-        )
-        said = f"{name}: at the threshold {held.thresholds[name]:.4g}, {own['share_deferred']:.1%} "
-        said += f"of the inputs go to the dense model ({cost})."
-        if held.margin is not None and held.thresholds[name] >= 1:
-            said += (
-                f" No threshold below 1 keeps every group within {100 * held.margin:g} points with "
-                "these examples: the dense model answers all, and the cascade does not help."
-            )
-        notes.append(said)
-    if halved:
-        notes.append(
-            "Thresholds were chosen on half of the examples (clusters) and judged on the others."
-        )
-    return notes
-
-
-def _measured(
-    held: Cascade, curve: pd.DataFrame, names: Sequence[str], tasks: Sequence[Answers]
-) -> dict[str, dict[str, float]]:
-    """The latency of a cascade, in the unit of its origin's row: of a batch."""
-    from fairweight.auditing.mitigate.cascade import cascade_name
-    from fairweight.auditing.mitigate.mitigation import item_latency
-
-    found = {}
-    table = tasks[0].variants_table
-    for name in names:
-        rows = curve[(curve["variant"] == name) & curve["recommended"]]
-        cost = float(rows[rows["part"] == "judging"]["cost_ms"].iloc[0])
-        if table is None or cost != cost:
-            continue
-        rises = cost / item_latency(table, name)
-        own = table[table["variant"].astype(str) == name]
-        columns = {"latency_ms": float(own["latency_ms"].mean()) * rises}
-        if "items_per_s" in own:
-            columns["items_per_s"] = float(own["items_per_s"].mean()) / rises
-        found[cascade_name(name, held.thresholds[name])] = columns
-    return found
-
-
 # What every mitigation begins and ends with: its tables, the rule, the audit again.
 
 
 def _read(tables: TableSpec, progress: Progress | None = None) -> list[Answers]:
     """The answers of every task of these tables."""
-    from fairweight.auditing.prediction_matrix import answers_of
-    from fairweight.auditing.vocabulary import joined, of_answers
-    from fairweight.tables.align import align
-
     if progress is not None:
         progress("reading", 0, 1)
     with align(tables) as aligned:
@@ -526,13 +491,6 @@ def _judged(
     progress: Progress | None,
 ) -> Mitigation:
     """Audit the new variants beside their origins."""
-    from fairweight.auditing.mitigate.mitigation import (
-        prediction_table,
-        training_rows,
-        variants_with,
-    )
-    from fairweight.auditing.mitigate.reaudit import reaudit
-
     first = made.tasks[0]
     pairs = [(new.name, new.origin) for new in made.variants[0]]
     table = prediction_table(made.tasks, made.variants)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import typer.main
 
 import fairweight as fw
 from fairweight import cli
@@ -47,14 +45,6 @@ class Outcome:
 
 
 Run = Callable[..., Outcome]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_parser() -> Iterator[None]:
-    """Build the parser of all commands once, which takes longer than many a command to run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
-        yield
 
 
 @pytest.fixture

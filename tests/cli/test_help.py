@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 import fairweight as fw
-from fairweight.cli.app import app
+from fairweight.cli.app import LISTED, NAMES, parser
 
 from .conftest import Run, process
 
-COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+COMMANDS: dict[str, Any] = {name: parser(name) for name in NAMES}
 
 
 def test_the_commands_of_the_design() -> None:
@@ -44,6 +45,24 @@ def test_every_option_has_help(name: str) -> None:
     for parameter in COMMANDS[name].params:
         assert parameter.help[0].isupper()
         assert parameter.help.rstrip().endswith((".", ")"))
+
+
+def test_the_list_says_what_the_help_of_each_command_begins_with() -> None:
+    for _, _, name, summary in LISTED:
+        first, _, _ = COMMANDS[name].help.partition("\n\n")
+        assert " ".join(first.split()) == summary
+
+
+def test_the_list_loads_no_command() -> None:
+    program = (
+        "import sys\n"
+        "from fairweight.cli import run\n"
+        "assert run(['--help']) == 0\n"
+        "held = {name for name in sys.modules if name.startswith('fairweight.cli.')}\n"
+        "assert held == {'fairweight.cli.app'}, held\n"
+    )
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert made.returncode == 0, made.stderr
 
 
 def test_the_front_page(run: Run) -> None:

@@ -8,17 +8,14 @@ import shlex
 from typing import Any
 
 import pytest
-import typer.main
 
-from fairweight.cli.app import app
+from fairweight.cli.app import parser
 from fairweight.cli.lists import FROM_SCRATCH
 from fairweight.lab.compression.registry import RECIPES, methods
 from fairweight.lab.distillation.registry import losses
 from fairweight.lab.models import architectures
 
 from .conftest import Run
-
-COMMANDS: Any = typer.main.get_command(app)
 
 
 def everything() -> list[str]:
@@ -97,7 +94,7 @@ def test_every_example_is_understood(run: Run) -> None:
     """Parsed by the commands themselves; recipes from random weights say how long they train."""
     for row in json.loads(run("methods", "--json").done().out):
         name, *options = shlex.split(row["example"])[1:]
-        context = COMMANDS.commands[name].make_context(name, options)
+        context = parser(name).make_context(name, options)
         if row["kind"] == "model":
             assert context.params["model"] == row["name"]
         elif row["kind"] == "loss":

@@ -8,22 +8,20 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
-import typer.main
 
 import fairweight as fw
 from fairweight import cli
 from fairweight.base.fields import options_of
-from fairweight.cli.app import app
+from fairweight.cli.app import parser
 from fairweight.specs.audit import AuditOptions
 from fairweight.specs.data import Data
 from fairweight.specs.similarity import Similarity
 from fairweight.specs.training import Model, Training
 from fairweight.tables.spec import TableSpec
 
-ROOT = typer.main.get_command(app)
 AUDIT = ("audit", "gate", "count", "explain", "exemplars", "preflight", "choose")
 ABSENT = {  # fields that a command has no option for
     "count": {"variants", "positive", "score_classes"},
@@ -32,19 +30,15 @@ ABSENT = {  # fields that a command has no option for
 }
 
 
-def command(name: str) -> Any:
-    return cast(Any, ROOT).commands[name]
-
-
 @pytest.mark.parametrize("name", AUDIT)
 def test_every_field_of_the_tables_is_an_option(name: str) -> None:
-    flags = {flag for parameter in command(name).params for flag in parameter.opts}
+    flags = {flag for parameter in parser(name).params for flag in parameter.opts}
     fields = {field for field, (_, about) in options_of(TableSpec).items() if about.flag in flags}
     assert fields == set(options_of(TableSpec)) - ABSENT.get(name, set())
 
 
 def test_audit_has_every_option_with_its_default_and_text() -> None:
-    by_flag = {parameter.opts[0]: parameter for parameter in command("audit").params}
+    by_flag = {parameter.opts[0]: parameter for parameter in parser("audit").params}
     for request in (TableSpec, AuditOptions):
         for field, about in options_of(request).values():
             parameter = by_flag[about.flag]
@@ -110,7 +104,7 @@ def test_the_shell_completes_choices(words: str, completed: list[str]) -> None:
 def test_options_of_the_lab_have_the_defaults_and_choices_of_the_specs(
     name: str, spec: type[Any], flags: dict[str, str]
 ) -> None:
-    by_flag = {parameter.opts[0]: parameter for parameter in command(name).params}
+    by_flag = {parameter.opts[0]: parameter for parameter in parser(name).params}
     held = {field.name: field for field in fields(spec)}
     kinds = get_type_hints(spec)
     for flag, field in flags.items():

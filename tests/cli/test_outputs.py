@@ -18,7 +18,6 @@ import pytest
 import fairweight as fw
 from fairweight import cli
 from fairweight.base import files
-from fairweight.cli.app import app
 
 from .conftest import FEW, PROGRAM, Run, document, wide_frame
 
@@ -375,11 +374,3 @@ def test_a_reader_that_goes_away(preds: str) -> None:
     made = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
     assert made.stdout == "["
     assert made.stderr == ""
-
-
-def test_every_command_has_a_file_of_its_own() -> None:
-    names = {command.callback.__name__ for command in app.registered_commands if command.callback}
-    audits = {"audit", "choose", "count", "demo", "gate", "metrics"}
-    lab = {"train", "compress", "predict", "similarity"}
-    explanations = {"explain", "exemplars", "preflight"}
-    assert names == audits | explanations | lab | {"datasets", "methods", "view"}

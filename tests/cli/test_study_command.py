@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import typer.main
 
 from fairweight import cli
-from fairweight.cli.app import app
+from fairweight.cli.app import parser
 
 from .conftest import Run
 
 pytest.importorskip("torch")
 
-COMMANDS = typer.main.get_command(app).commands["study"].commands  # type: ignore[attr-defined]
+COMMANDS = parser("study").commands
 
 STUDY = """
 name = "tiny"

@@ -41,20 +41,12 @@ COMMANDS: dict[Command, int] = {
 
 
 @cache
-def command_line_tree() -> Any:
-    """The command line as it parses: groups of commands with their parameters."""
-    import typer.main
-
-    from fairweight.cli.app import app
-
-    return typer.main.get_command(app)
-
-
-@cache
 def options_of(command: Command) -> dict[str, Any]:
     """Every option of a command by its long name, as the command line itself declares it."""
-    found = command_line_tree()
-    for word in command:
+    from fairweight.cli.app import parser
+
+    found = parser(command[0])
+    for word in command[1:]:
         found = found.commands[word]
     return {
         max(parameter.opts, key=len): parameter

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.fuzz.cases import ACCEPT, REFUSE, Case, Step, case, command_line_tree
+from tests.fuzz.cases import ACCEPT, REFUSE, Case, Step, case
 from tests.fuzz.files import write
 from tests.fuzz.judge import CHECKS
 from tests.fuzz.oracle import Expected, RefusedError, expected
@@ -231,18 +231,14 @@ def _limited() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quick(*, page: bool, tables: bool) -> Iterator[None]:
-    """The command line built once, few draws; no page, no CSV copies of tables, no figures."""
-    import typer.main
-
+    """Few draws; no page, no CSV copies of tables, no figures."""
     import fairweight.auditing.archive
     import fairweight.auditing.compare.signs
     import fairweight.auditing.compare.simultaneous
     import fairweight.report.figures.export
     import fairweight.report.html
 
-    built = command_line_tree()
     with contextlib.ExitStack() as held:
-        held.enter_context(patch.object(typer.main, "get_command", lambda _: built))
         held.enter_context(patch.object(os, "fsync", lambda _: None))
         compare = fairweight.auditing.compare
         for drawing in (compare.signs, compare.simultaneous):

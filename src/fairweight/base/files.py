@@ -71,7 +71,11 @@ def atomic_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
             os.chmod(temporary, 0o666 & ~_umask())
             os.replace(temporary, target)
             sync_folder(target.parent)
-            _list_again(target)
+            with suppress(OutputError):  # a listed file that is replaced alone stays listed
+                folder, _ = _owner(target)
+                if folder is not None:
+                    name = target.relative_to(folder).as_posix()
+                    _write_manifest(folder, {**manifest(folder), name: checksum(target)})
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
@@ -114,7 +118,8 @@ def atomic_directory(
         try:
             yield temporary
             files = {}
-            for name in _files_below(temporary):
+            below = [file for file in temporary.rglob("*") if file.is_file()]
+            for name in sorted(file.relative_to(temporary).as_posix() for file in below):
                 os.chmod(temporary / name, 0o666 & ~_umask())  # some writers make private files
                 sync(temporary / name)
                 files[name] = checksum(temporary / name)
@@ -293,15 +298,6 @@ def _owner(path: Path) -> tuple[Path | None, str | None]:
         if name in listed:
             return folder, listed[name]
     return None, None
-
-
-def _list_again(path: Path) -> None:
-    """A listed file that was replaced alone stays listed, with its new checksum."""
-    with suppress(OutputError):
-        folder, _ = _owner(path)
-        if folder is not None:
-            name = path.relative_to(folder).as_posix()
-            _write_manifest(folder, {**manifest(folder), name: checksum(path)})
 
 
 def _write_manifest(folder: Path, files: Mapping[str, str | None]) -> None:
@@ -533,12 +529,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _files_below(folder: Path) -> list[str]:
-    return sorted(
-        file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()
-    )
 
 
 def _umask() -> int:

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fairweight.base.files import writing
+from fairweight.base.scratch import is_at
 
 
 @contextmanager
@@ -39,7 +40,7 @@ def take(path: Path, *, wait: bool = False) -> int | None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             # The holder before us may have removed the file that we opened.
-            if _is_at(path, handle):
+            if is_at(path, handle):
                 return handle
         except BlockingIOError:
             os.close(handle)
@@ -79,10 +80,3 @@ def is_held(path: Path) -> bool:
     finally:
         os.close(handle)
     return False
-
-
-def _is_at(path: Path, handle: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(handle))
-    except FileNotFoundError:
-        return False

@@ -54,7 +54,7 @@ class Scratch:
                 continue  # somebody swept it before it was locked
             with suppress(OSError):  # some file systems have no locks; then the name tells
                 fcntl.flock(self._handle, fcntl.LOCK_EX)
-            if _is_at(self.folder, self._handle):
+            if is_at(self.folder, self._handle):
                 break
             os.close(self._handle)
 
@@ -73,8 +73,16 @@ def sweep(parent: str | Path, prefix: str = SPILL, suffix: str = "") -> None:
     with suppress(OSError), os.scandir(parent) as found:
         for entry in found:
             known = name.fullmatch(entry.name)
-            if known is not None and _is_left(entry, known):
-                _remove(Path(entry.path))
+            if known is None or not _is_left(entry, known):
+                continue
+            with suppress(OSError):
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                handle = os.open(entry.path, flags)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                finally:
+                    os.close(handle)
 
 
 def _is_left(entry: os.DirEntry[str], known: re.Match[str]) -> bool:
@@ -87,16 +95,6 @@ def _is_left(entry: os.DirEntry[str], known: re.Match[str]) -> bool:
             return time.time() - facts.st_mtime > PATIENCE
         return _start(int(known["process"])) != int(known["start"])
     return False
-
-
-def _remove(folder: Path) -> None:
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            os.close(handle)
 
 
 def _start(process: int) -> int | None:
@@ -121,7 +119,8 @@ def _machine() -> str:
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
 
 
-def _is_at(path: Path, handle: int) -> bool:
+def is_at(path: Path, handle: int) -> bool:
+    """Whether an open file or folder is still the one at the path."""
     with suppress(OSError):
         return os.path.samestat(os.stat(path), os.fstat(handle))
     return False

@@ -1,27 +1,98 @@
-"""The commands and the panels under which `fairweight --help` lists them."""
+"""The commands of `fairweight`, as `fairweight --help` lists them.
+
+The module of a command is loaded when the command is used, not for the list.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import functools
+import importlib
+from typing import Annotated, Any
 
 import typer
+import typer.core
+import typer.main
 
-from fairweight.cli.audit import audit, count, gate
-from fairweight.cli.choose import choose
-from fairweight.cli.demo import demo
-from fairweight.cli.explain import exemplars, explain, preflight
-from fairweight.cli.lab import compress, predict, train
-from fairweight.cli.lists import datasets, methods, metrics
-from fairweight.cli.mitigate import mitigate
-from fairweight.cli.report import report
-from fairweight.cli.similarity import similarity
-from fairweight.cli.study import claims, study
-from fairweight.cli.view import view
+from fairweight import __version__
 
-AUDIT, LAB, LOOK = "Audit", "Lab", "Look"
+# Panel, module, command, and the first paragraph of its help.
+LISTED = (
+    ("Audit", "audit", "audit",
+     "Compare compressed models with the dense one: who pays, and is it more than noise?"),
+    ("Audit", "audit", "gate",
+     "Check compressed models against a policy: pass, fail, or cannot tell."),
+    ("Audit", "audit", "count",
+     "Count predictions into a cube: how many examples share groups, label and predictions."),
+    ("Audit", "explain", "explain",
+     "Audit, and look for what goes along with the losses: exemplars, slices, properties."),
+    ("Audit", "explain", "exemplars",
+     "Find the examples on which compressed models answer otherwise than dense ones."),
+    ("Audit", "explain", "preflight",
+     "Before compressing: which classes, groups and examples are at risk?"),
+    ("Audit", "choose", "choose",
+     "Choose among variants: by one number, a frontier, or weights, with requirements."),
+    ("Audit", "mitigate", "mitigate",
+     "What helps: thresholds, overrides or a cascade, each audited again on rows that it was not "
+     "fitted on, with who got worse."),
+    ("Audit", "lists", "metrics",
+     "List every metric, or define one: formula, direction, range, source, undefined cases."),
+    ("Lab", "lab", "train",
+     "Train a network and write it as a folder: weights (safetensors), card (JSON), ONNX if "
+     "wanted."),
+    ("Lab", "lab", "compress",
+     "Compress a trained model: prune it (and finetune), remove its channels, or make it int8."),
+    ("Lab", "predict", "predict",
+     "Ask models about the examples held out, and write a prediction table for `audit`."),
+    ("Lab", "predict", "similarity",
+     "How far apart are the representations of two models, block by block?"),
+    ("Lab", "lists", "methods",
+     "List what compresses a model, and the models; or one of them with all its fields."),
+    ("Lab", "lists", "datasets",
+     "List every data set, or one in full: source, licence, files, groups, options."),
+    ("Lab", "study", "study",
+     "Populations and studies: dense models, their copies, predictions and audits, each made once "
+     "and kept."),
+    ("Look", "view", "view",
+     "Look at audits and single examples in a browser, and annotate them."),
+    ("Look", "report", "report",
+     "An audit that was made as a page, a summary for a pull request, a model card or tests; "
+     "single figures as files."),
+    ("Look", "demo", "demo",
+     "Train small classifiers of handwritten digits, prune and quantise them, audit the copies."),
+)  # fmt: skip
+NAMES = tuple(name for _, _, name, _ in LISTED)
+
+
+@functools.cache
+def parser(name: str) -> Any:
+    """The parser of a command, or of a group of commands, with everything that it needs to run."""
+    module = next(module for _, module, listed, _ in LISTED if listed == name)
+    held = getattr(importlib.import_module(f"fairweight.cli.{module}"), name)
+    if not isinstance(held, typer.Typer):
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        alone.command(name)(held)
+        return typer.main.get_command(alone)
+    return typer.main.get_group(held)
+
+
+class Commands(typer.core.TyperGroup):
+    """All commands: listed by what stands here, loaded when one is used."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for panel, _, name, summary in LISTED:
+            self.add_command(
+                typer.core.TyperCommand(name, help=summary, rich_help_panel=panel, callback=None)
+            )
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, None if listed is None else parser(listed.name or ""), rest
+
 
 app = typer.Typer(
     name="fairweight",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="rich",  # markdown would import a parser, a third of the start-up time
@@ -38,8 +109,6 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from fairweight import __version__
-
         typer.echo(f"fairweight {__version__}")
         raise typer.Exit
 
@@ -51,25 +120,3 @@ def fairweight(
     ] = False,
 ) -> None:
     """Options that stand before a command."""
-
-
-app.command(rich_help_panel=AUDIT)(audit)
-app.command(rich_help_panel=AUDIT)(gate)
-app.command(rich_help_panel=AUDIT)(count)
-app.command(rich_help_panel=AUDIT)(explain)
-app.command(rich_help_panel=AUDIT)(exemplars)
-app.command(rich_help_panel=AUDIT)(preflight)
-app.command(rich_help_panel=AUDIT)(choose)
-app.add_typer(mitigate, rich_help_panel=AUDIT)
-app.command(rich_help_panel=AUDIT)(metrics)
-app.command(rich_help_panel=LAB)(train)
-app.command(rich_help_panel=LAB)(compress)
-app.command(rich_help_panel=LAB)(predict)
-app.command(rich_help_panel=LAB)(similarity)
-app.command(rich_help_panel=LAB)(methods)
-app.command(rich_help_panel=LAB)(datasets)
-study.command("claims")(claims)
-app.add_typer(study, rich_help_panel=LAB)
-app.command(rich_help_panel=LOOK)(view)
-app.add_typer(report, rich_help_panel=LOOK)
-app.command(rich_help_panel=LOOK)(demo)

@@ -1,27 +1,29 @@
-"""`fairweight audit`: predictions in, report out."""
+"""`fairweight audit`, `gate` and `count`: predictions in; a report, a verdict or a cube out."""
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+from rich.console import Console
 
+import fairweight as fw
+from fairweight.audits import check_report, checked_policy, load, stored_audit
+from fairweight.base.files import atomic_file, check_file
 from fairweight.cli import options as o
+from fairweight.cli.screen import bar, reader_may_leave, show_audit
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import TableSpec
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
-    from fairweight.specs.policy import Policy
+
+POLICY, PARTS = map(o.panel, ("Policy", "Parts"))
 
 
 @o.takes
@@ -31,26 +33,18 @@ def audit(
     tables: o.Tables,
     options: Annotated[AuditOptions, o.without()],
     reference_shift: Annotated[
-        float | None, typer.Option(hidden=True, help="The older name of --margin.")
+        float | None, o.OPTION("The older name of --margin.", hidden=True)
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A policy (TOML): its verdict follows the summary and is the exit code.",
-            rich_help_panel=o.OUTPUT,
-        ),
+        o.OUTPUT("A policy (TOML): its verdict follows the summary and is the exit code.", "FILE"),
     ] = None,
-    out: Annotated[
-        str,
-        typer.Option(metavar="DIR", help="Where the report goes.", rich_help_panel=o.OUTPUT),
-    ] = "fairweight-audit",
+    out: Annotated[str, o.OUTPUT("Where the report goes.", "DIR")] = "fairweight-audit",
     suppress_small: Annotated[
         bool,
-        typer.Option(
-            "--suppress-small",
-            help="Leave numbers of fewer than 10 examples out of everything that is written.",
-            rich_help_panel=o.OUTPUT,
+        o.OUTPUT(
+            "Leave numbers of fewer than 10 examples out of everything that is written.",
+            flag="--suppress-small",
         ),
     ] = False,
     overwrite: o.Overwrite = False,
@@ -82,23 +76,17 @@ def audit(
     Writes `DIR/report.html`, `DIR/audit.json` and `DIR/tables/`. Exit code 0
     when the audit was made, 2 on bad input; with `--policy` that of the gate.
     """
-    from rich.console import Console
-
-    from fairweight.api import audit_table, checked_policy
-    from fairweight.base.files import check_folder
-    from fairweight.cli.progress import bar
-    from fairweight.report.html import names
-    from fairweight.report.terminal import show
-
     read = [*tables.paths, *([policy] if policy else [])]
-    check_folder(out, inputs=read, overwrite=overwrite, names=names())
+    check_report(out, inputs=read, overwrite=overwrite)
     if reference_shift is not None:
         options = replace(options, margin=reference_shift)
     asked = checked_policy(policy) if policy is not None else None
     if asked is not None:
         options = replace(options, confirmatory=asked.confirmatory())
     with bar() as progress:
-        made = audit_table(tables, options, command=o.shell_command(context), progress=progress)
+        made = fw.api.audit_table(
+            tables, options, command=o.shell_command(context), progress=progress
+        )
         if suppress_small:
             made = made.suppressed()
         # Before anything is written: a policy that does not fit these data is bad input.
@@ -107,14 +95,9 @@ def audit(
         made.save(out, verdict=verdict, overwrite=overwrite)
     if not quiet:
         with reader_may_leave():
-            show(made.result, Console(), report=str(Path(out, "report.html")))
+            show_audit(made.result, str(Path(out, "report.html")))
     if verdict:
-        leave(verdict, quiet=quiet)
-
-
-# `fairweight gate`: may this compressed model ship? An exit code for CI, with reasons.
-
-POLICY = "Policy"
+        _leave(verdict, quiet=quiet)
 
 
 class Require(StrEnum):
@@ -133,64 +116,33 @@ def gate(
             show_default=False,
         ),
     ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The policy (TOML).", rich_help_panel=POLICY),
-    ] = None,
+    policy: Annotated[str | None, POLICY("The policy (TOML).", "FILE")] = None,
     require: Annotated[
-        Require,
-        typer.Option(
-            metavar="all|any",
-            help="Whether all variants must pass, or any one of them.",
-            rich_help_panel=POLICY,
-        ),
+        Require, POLICY("Whether all variants must pass, or any one of them.", "all|any")
     ] = Require.ALL,
     init: Annotated[
         bool,
-        typer.Option(
-            "--init",
-            help="Print a policy to start from, and nothing else; with FILE, for the groups and "
+        POLICY(
+            "Print a policy to start from, and nothing else; with FILE, for the groups and "
             "sizes that are found there.",
-            rich_help_panel=POLICY,
+            flag="--init",
         ),
     ] = False,
     looks: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="How often these examples may be gated in all; each time errs with 5 % / N.",
-            rich_help_panel=POLICY,
-        ),
+        POLICY("How often these examples may be gated in all; each time errs with 5 % / N.", "N"),
     ] = None,
-    log: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Where looks are counted (JSON lines).", rich_help_panel=POLICY
-        ),
-    ] = None,
+    log: Annotated[str | None, POLICY("Where looks are counted (JSON lines).", "FILE")] = None,
     *,
     tables: o.Tables,
     options: o.OfAudit,
     json_file: Annotated[
-        str | None,
-        typer.Option(
-            "--json", metavar="FILE", help="Write the verdict as JSON.", rich_help_panel=o.OUTPUT
-        ),
+        str | None, o.OUTPUT("Write the verdict as JSON.", "FILE", flag="--json")
     ] = None,
     junit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write it as JUnit XML, one test per endpoint.",
-            rich_help_panel=o.OUTPUT,
-        ),
+        str | None, o.OUTPUT("Write it as JUnit XML, one test per endpoint.", "FILE")
     ] = None,
-    markdown: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Write it as a Markdown summary.", rich_help_panel=o.OUTPUT
-        ),
-    ] = None,
+    markdown: Annotated[str | None, o.OUTPUT("Write it as a Markdown summary.", "FILE")] = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -217,14 +169,19 @@ def gate(
 
     Exit code 0 pass, 1 fail, 2 bad input, 3 cannot tell.
     """
-    from fairweight.api import checked_policy, stored_audit
-    from fairweight.api import gate as decided
-
     stored = stored_audit(tables.paths)
     if stored is not None:
-        _refuse_table_options(context)
+        for parameter in context.command.params:
+            name = parameter.name or ""
+            source = context.get_parameter_source(name)
+            given = source is not None and source.name == "COMMANDLINE"
+            if name.startswith(("tables_", "options_")) and given:
+                raise InputError(
+                    f"{parameter.opts[0]} cannot change an audit that was made; give the "
+                    "predictions, or leave it out."
+                )
     if init:
-        _print_starter(context, tables, options)
+        typer.echo(_starter(context, tables, options), nl=False)
         return
     if policy is None:
         raise InputError("--policy is missing; fairweight gate --init > policy.toml writes one.")
@@ -233,8 +190,9 @@ def gate(
             "No FILE was given; give predictions as for fairweight audit, or audit.json."
         )
     from fairweight.auditing.gate.looks import check_looks
-    from fairweight.base.files import check_file
-    from fairweight.cli.progress import bar
+    from fairweight.report.gate import to_json
+    from fairweight.report.junit import verdict_to_junit
+    from fairweight.report.markdown import verdict_to_markdown
 
     read = [*tables.paths, policy, log, *(str(Path(name, "audit.json")) for name in files)]
     for option, target in (("--json", json_file), ("--junit", junit), ("--markdown", markdown)):
@@ -243,58 +201,15 @@ def gate(
     check_looks(looks, log)
     asked = checked_policy(policy)
     with bar() as progress:
-        verdict = decided(
-            stored or tables, asked, options, require=require.value, looks=looks, log=log,
-            progress=progress,
-        )  # fmt: skip
-    _write(verdict, asked, json_file=json_file, junit=junit, markdown=markdown)
-    leave(verdict, quiet=quiet)
-
-
-def _print_starter(context: typer.Context, tables: TableSpec, options: AuditOptions) -> None:
-    """A policy to start from: for any table, or for the one that is given."""
-    from fairweight.api import opened
-    from fairweight.auditing.gate.starter import starter_policy
-
-    if not tables.sources:
-        typer.echo(starter_policy(), nl=False)
-        return
-    made = opened(tables, replace(options, n_boot=20))  # it needs no replicates
-    words = [word for word in shlex.split(o.shell_command(context)) if word != "--init"]
-    typer.echo(
-        starter_policy(made.result, shlex.join([*words, "--policy", "policy.toml"])), nl=False
-    )
-
-
-def _refuse_table_options(context: typer.Context) -> None:
-    """What is said of tables cannot change an audit that was made."""
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        source = context.get_parameter_source(name)
-        given = source is not None and source.name == "COMMANDLINE"
-        if name.startswith(("tables_", "options_")) and given:
-            raise InputError(
-                f"{parameter.opts[0]} cannot change an audit that was made; give the predictions, "
-                "or leave it out."
-            )
-
-
-def _write(
-    verdict: Verdict,
-    policy: Policy,
-    *,
-    json_file: str | None,
-    junit: str | None,
-    markdown: str | None,
-) -> None:
-    from fairweight.base.files import atomic_file
-    from fairweight.report.gate import to_json
-    from fairweight.report.junit import verdict_to_junit
-    from fairweight.report.markdown import verdict_to_markdown
-
+        if stored is None:
+            options = replace(options, confirmatory=asked.confirmatory())
+            made = fw.api.audit_table(tables, options, progress=progress)
+        else:
+            made = load(stored, lone=True)
+        verdict = made.gate(asked, require=require.value, looks=looks, log=log)
     written = {}
     if json_file is not None:
-        written[json_file] = to_json(verdict, policy)
+        written[json_file] = to_json(verdict, asked)
     if junit is not None:
         written[junit] = verdict_to_junit(verdict)
     if markdown is not None:
@@ -302,57 +217,58 @@ def _write(
     for target, text in written.items():
         with atomic_file(target, "w") as file:
             file.write(text)
+    _leave(verdict, quiet=quiet)
 
 
-# `fairweight count`: predictions to a count cube, so that others can audit without row data.
+def _starter(context: typer.Context, tables: TableSpec, options: AuditOptions) -> str:
+    """A policy to start from: for any table, or for the one that is given."""
+    from fairweight.auditing.gate.starter import starter_policy
 
-PARTS = "Parts"
+    if not tables.sources:
+        return starter_policy()
+    made = fw.api.opened(tables, replace(options, n_boot=20))  # it needs no replicates
+    words = [word for word in shlex.split(o.shell_command(context)) if word != "--init"]
+    return starter_policy(made.result, shlex.join([*words, "--policy", "policy.toml"]))
+
+
+def _leave(verdict: Verdict, *, quiet: bool) -> NoReturn:
+    """Print the verdict and its reasons, and end with its exit code."""
+    if not quiet:
+        from fairweight.report.terminal import show_verdict
+
+        with reader_may_leave():
+            show_verdict(verdict, Console())
+    raise typer.Exit(verdict.exit_code)
 
 
 @o.takes
 def count(
     files: o.Files,
-    out: Annotated[
-        str, typer.Option(metavar="FILE", help="The cube, a Parquet file.", show_default=False)
-    ],
+    out: Annotated[str, o.OPTION("The cube, a Parquet file.", "FILE", show_default=False)],
     tables: Annotated[TableSpec, o.without("variants", "positive", "score_classes")],
     suppress_small: Annotated[
         bool,
-        typer.Option(
-            "--suppress-small",
-            help="Leave out cells with fewer than 10 examples (a changed data set: rates then "
+        o.OUTPUT(
+            "Leave out cells with fewer than 10 examples (a changed data set: rates then "
             "speak of the examples that remain).",
-            rich_help_panel=o.OUTPUT,
+            flag="--suppress-small",
         ),
     ] = False,
     unit_key: Annotated[
         str,
-        typer.Option(
-            metavar="TEXT",
-            help="Secret that keeps cluster names from being guessed; the same for all parts.",
-            rich_help_panel=o.OUTPUT,
+        o.OUTPUT(
+            "Secret that keeps cluster names from being guessed; the same for all parts.", "TEXT"
         ),
     ] = "",
     parts: Annotated[
-        int,
-        typer.Option(
-            help="Count a large Parquet data set in so many parts, by id; needs --groups.",
-            rich_help_panel=PARTS,
-        ),
+        int, PARTS("Count a large Parquet data set in so many parts, by id; needs --groups.")
     ] = 1,
     workers: Annotated[
-        int | None,
-        typer.Option(
-            help="Processes that count parts; by default one per core.", rich_help_panel=PARTS
-        ),
+        int | None, PARTS("Processes that count parts; by default one per core.")
     ] = None,
     ray: Annotated[
         str | None,
-        typer.Option(
-            metavar="local|ADDRESS",
-            help="Count parts on a Ray cluster that shares the folder of --out.",
-            rich_help_panel=PARTS,
-        ),
+        PARTS("Count parts on a Ray cluster that shares the folder of --out.", "local|ADDRESS"),
     ] = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
@@ -376,13 +292,9 @@ def count(
     Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
     or with several tasks, a column `unit` tells clusters or examples apart by digests.
     """
-    from fairweight.api import count as counted
-    from fairweight.base.files import check_file
-    from fairweight.cli.progress import bar
-
     check_file(out, inputs=tables.paths, overwrite=overwrite)
     with bar() as progress:
-        cube = counted(
+        cube = fw.api.count(
             tables,
             out,
             suppress_small=suppress_small,
@@ -395,31 +307,3 @@ def count(
     if not quiet:
         note = f", {cube.left_out:,} small cells left out" if cube.left_out else ""
         typer.echo(f"{cube.n_examples:,} examples in {cube.n_cells:,} cells{note}: {out}")
-
-
-# What the commands with a policy share: leaving with its code.
-
-
-@contextmanager
-def reader_may_leave() -> Iterator[None]:
-    """Print on although the reader (head, less) has gone: the exit code stays the verdict's.
-
-    Without it rich would end the program with 1, which here means `fail`.
-    """
-    try:
-        yield
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def leave(verdict: Verdict, *, quiet: bool) -> NoReturn:
-    """Print the verdict and its reasons, and end with its exit code."""
-    if not quiet:
-        from rich.console import Console
-
-        from fairweight.report.terminal import show_verdict
-
-        with reader_may_leave():
-            show_verdict(verdict, Console())
-    raise typer.Exit(verdict.exit_code)

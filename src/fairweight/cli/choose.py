@@ -6,12 +6,16 @@ import re
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
+import fairweight as fw
+from fairweight.base.files import check_folder
 from fairweight.cli import options as o
+from fairweight.cli.screen import bar, reader_may_leave
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 
-CHOICE = "Choice"
+CHOICE = o.panel("Choice")
 NONE_QUALIFIES = 3
 
 
@@ -21,75 +25,60 @@ def choose(
     files: o.Files,
     objective: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME[@PLACE][:min|max]",
-            help="What should be best: a metric (`accuracy`, `worst_group@sex`, `recall@class=3`) "
+        CHOICE(
+            "What should be best: a metric (`accuracy`, `worst_group@sex`, `recall@class=3`) "
             "or a column of the variants table (`size_bytes`); repeat it for several.",
-            rich_help_panel=CHOICE,
+            "NAME[@PLACE][:min|max]",
         ),
     ] = None,
     require: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="'NAME>=X'",
-            help="What a variant must keep to be chosen (`>=`, `<=`, `>`, `<`); repeat it for "
-            "several.",
-            rich_help_panel=CHOICE,
+        CHOICE(
+            "What a variant must keep to be chosen (`>=`, `<=`, `>`, `<`); repeat it for several.",
+            "'NAME>=X'",
         ),
     ] = None,
     worth: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=W",
-            help="What one unit of an objective is worth; unnamed ones are worth 1. Without any "
+        CHOICE(
+            "What one unit of an objective is worth; unnamed ones are worth 1. Without any "
             "worth several objectives give a frontier.",
-            rich_help_panel=CHOICE,
+            "NAME=W",
         ),
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A variant that cannot be chosen (the baseline can, unless it is named here).",
-            rich_help_panel=CHOICE,
+        CHOICE(
+            "A variant that cannot be chosen (the baseline can, unless it is named here).", "NAME"
         ),
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(
-            metavar="X",
-            help="How far below the best still counts as near it, in the unit of the objective or "
+        CHOICE(
+            "How far below the best still counts as near it, in the unit of the objective or "
             "of the value; 0.02 (2 points) where that is a share.",
-            rich_help_panel=CHOICE,
+            "X",
         ),
     ] = None,
     confirm: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Predictions of the same variants on other examples, to look at the choice again.",
-            rich_help_panel=CHOICE,
+        CHOICE(
+            "Predictions of the same variants on other examples, to look at the choice again.",
+            "FILE",
         ),
     ] = None,
     confirm_share: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Hold out this share of the examples (clusters) to look at the choice again.",
-            rich_help_panel=CHOICE,
+        CHOICE(
+            "Hold out this share of the examples (clusters) to look at the choice again.", "SHARE"
         ),
     ] = None,
-    weight_column: Annotated[str | None, typer.Option(hidden=True, help="Now --weight.")] = None,
+    weight_column: Annotated[str | None, o.OPTION("Now --weight.", hidden=True)] = None,
     *,
     tables: o.Tables,
     options: Annotated[AuditOptions, o.only("n_boot", "min_group", "random_state")],
     out: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write `choice.json`, tables and figures here.",
-            rich_help_panel=o.OUTPUT,
-        ),
+        str | None, o.OUTPUT("Write `choice.json`, tables and figures here.", "DIR")
     ] = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
@@ -112,13 +101,6 @@ def choose(
 
     Exit code 0 chosen, 2 bad input, 3 no variant qualifies.
     """  # noqa: E501  an example is one line
-    from rich.console import Console
-
-    from fairweight.api import choose as chosen
-    from fairweight.base.files import check_folder
-    from fairweight.cli.audit import reader_may_leave
-    from fairweight.cli.progress import bar
-
     if weight_column is not None:
         raise InputError(
             f"--weight-column is --weight now, as in every command: --weight {weight_column}."
@@ -133,7 +115,7 @@ def choose(
         read = [*tables.paths, *([confirm] if confirm else [])]
         check_folder(out, inputs=read, overwrite=overwrite, names=("choice.json",))
     with bar() as progress:
-        found = chosen(
+        found = fw.api.choose(
             tables,
             options,
             objectives=objective or (),

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
-
-from fairweight.cli.options import Overwrite
+import fairweight as fw
+from fairweight.audits import check_report
+from fairweight.base.files import atomic_directory, check_folder
+from fairweight.cli import options as o
+from fairweight.cli.screen import bar, plain_console, show_audit
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    from fairweight.base.types import Progress
-    from fairweight.studies.demo import DemoTables
 
 TABLES = ("predictions", "examples", "train", "variants")
 
@@ -21,15 +19,15 @@ TABLES = ("predictions", "examples", "train", "variants")
 def demo(
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick", help="One dense model and its copies, in seconds; nothing about retraining."
+        o.OPTION(
+            "One dense model and its copies, in seconds; nothing about retraining.", flag="--quick"
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Another seed gives other numbers.")] = 0,
+    seed: Annotated[int, o.OPTION("Another seed gives other numbers.")] = 0,
     out: Annotated[
-        str, typer.Option(metavar="DIR", help="Where models, predictions and report go.")
+        str, o.OPTION("Where models, predictions and report go.", "DIR")
     ] = "fairweight-demo",
-    overwrite: Overwrite = False,
+    overwrite: o.Overwrite = False,
 ) -> None:
     """Train small classifiers of handwritten digits, prune and quantise them, audit the copies.
 
@@ -46,31 +44,47 @@ def demo(
     Groups are measured on the strokes: how far a digit leans (slant) and how
     much ink it has. The models are in the folder as well.
     """
-    from rich.console import Console
-
-    from fairweight.api import audit_table
+    if not quick:
+        o.require(
+            "torch", "onnx", "onnxscript", "onnxruntime", "safetensors",
+            remedy="The demo needs {missing}, which is not installed: pip install "
+            "'fairweight[lab]'. Without the lab there is a smaller one: fairweight demo --quick.",
+        )  # fmt: skip
     from fairweight.auditing.explain.explanations import ExplainRequest
-    from fairweight.base.files import check_folder
-    from fairweight.cli.progress import bar
-    from fairweight.report.html import names
-    from fairweight.report.terminal import show
-    from fairweight.studies.demo import load
+    from fairweight.studies.demo import load, predictions
+    from fairweight.studies.population_demo import FamilyRecipe, populations
 
-    _check_installed(quick)
     if seed < 0:
         raise InputError(f"--seed {seed} cannot be used; give a whole number of at least 0.")
-    room = Path(out)
+    folder = Path(out)
     check_folder(out, overwrite=overwrite, names=[f"{name}.parquet" for name in TABLES])
-    if room.is_dir():
-        check_folder(str(room / "audit"), overwrite=overwrite, names=names())
-    console = Console()
+    if folder.is_dir():
+        check_report(folder / "audit", overwrite=overwrite)
     with bar() as progress:
-        files = _make(quick, seed, room, progress, overwrite)
+        with atomic_directory(folder, completion=(), overwrite=overwrite) as unfinished:
+            if quick:
+                progress("training and compressing", 0, 1)
+                tables = predictions(seed=seed)
+            else:
+                recipe = FamilyRecipe(seed)
+                what = f"training and compressing {recipe.models} models"
+                progress(what, 0, recipe.members)
+                tables = populations(
+                    recipe,
+                    unfinished / "models",
+                    progress=lambda done, total: progress(what, done, total),
+                )
+            files = {}
+            for name in TABLES:
+                table = getattr(tables, name)
+                if table is not None:
+                    table.to_parquet(unfinished / f"{name}.parquet")
+                    files[name] = str(folder / f"{name}.parquet")
         words = {f"--{name}": file for name, file in files.items() if name != "predictions"}
-        words |= {"--random-state": str(seed), "--out": str(room / "audit")}
+        words |= {"--random-state": str(seed), "--out": str(folder / "audit")}
         flags = [word for pair in words.items() for word in pair]
         command = shlex.join(["fairweight", "audit", files["predictions"], *flags])
-        made = audit_table(
+        made = fw.api.audit_table(
             files["predictions"],
             examples=files["examples"],
             train=files["train"],
@@ -81,50 +95,9 @@ def demo(
             progress=progress,
         )
         progress("writing the report", 0, 1)
-        made.save(room / "audit", overwrite=overwrite)
-    show(made.result, console, report=str(room / "audit" / "report.html"))
-    console.print(f"The same again, from the tables: {command}", markup=False, soft_wrap=True)
-    look = shlex.join(["fairweight", "view", str(room)])
-    console.print(f"Look at single examples: {look}", markup=False, soft_wrap=True)
-
-
-def _check_installed(quick: bool) -> None:
-    """What the demo needs beside the audit; nothing of it is imported here."""
-    from importlib.util import find_spec
-
-    lab = () if quick else ("torch", "onnx", "onnxscript", "onnxruntime", "safetensors")
-    missing = next((name for name in lab if find_spec(name) is None), None)
-    if missing is not None:
-        raise InputError(
-            f"The demo needs {missing}, which is not installed: pip install 'fairweight[lab]'. "
-            "Without the lab there is a smaller one: fairweight demo --quick."
-        )
-
-
-def _make(
-    quick: bool, seed: int, room: Path, progress: Progress, overwrite: bool
-) -> dict[str, str]:
-    """Write models and tables; the file of each table by the name of the option that reads it."""
-    from fairweight.base.files import atomic_directory
-
-    with atomic_directory(room, completion=(), overwrite=overwrite) as unfinished:
-        tables = _trained(quick, seed, unfinished / "models", progress)
-        held = {name: getattr(tables, name) for name in TABLES}
-        written = {name: table for name, table in held.items() if table is not None}
-        for name, table in written.items():
-            table.to_parquet(unfinished / f"{name}.parquet")
-    return {name: str(room / f"{name}.parquet") for name in written}
-
-
-def _trained(quick: bool, seed: int, models: Path, progress: Progress) -> DemoTables:
-    if quick:
-        from fairweight.studies.demo import predictions
-
-        progress("training and compressing", 0, 1)
-        return predictions(seed=seed)
-    from fairweight.studies.population_demo import FamilyRecipe, populations
-
-    recipe = FamilyRecipe(seed)
-    what = f"training and compressing {recipe.models} models"
-    progress(what, 0, recipe.members)
-    return populations(recipe, models, progress=lambda done, total: progress(what, done, total))
+        made.save(folder / "audit", overwrite=overwrite)
+    show_audit(made.result, str(folder / "audit" / "report.html"))
+    console = plain_console()
+    console.print(f"The same again, from the tables: {command}", soft_wrap=True)
+    look = shlex.join(["fairweight", "view", str(folder)])
+    console.print(f"Look at single examples: {look}", soft_wrap=True)

@@ -1,29 +1,38 @@
-"""`fairweight explain`: which examples pay, and what goes along with it?"""
+"""`fairweight explain`, `exemplars` and `preflight`: which examples pay, and who is at risk?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+import fairweight as fw
+from fairweight.audits import check_report
+from fairweight.base.files import check_folder
 from fairweight.cli import options as o
+from fairweight.cli.screen import bar, listing, plain_console, reader_may_leave
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import TableSpec, read_names
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from fairweight.auditing.exemplars.exemplars import Exemplars
     from fairweight.auditing.preflight.preflight import Preflight
-    from fairweight.report.images import Shown
 
-EXPLAIN = "Explanations"
-IMAGES = "Images"
+EXPLAIN, EXEMPLARS, IMAGES = map(o.panel, ("Explanations", "Exemplars", "Images"))
+SHOWN = 10
+TITLES = {
+    "attribute": "Attributes",
+    "class": "Classes",
+    "group": "Groups",
+    "example": "Examples",
+}
 
 
 @o.takes
@@ -33,44 +42,29 @@ def explain(
     tables: o.Tables,
     part: Annotated[
         str,
-        typer.Option(
-            metavar="a,b",
-            help=(
-                "What to look for: exemplars, slices, properties, individuals, classes, similarity."
-            ),
-            rich_help_panel=EXPLAIN,
+        EXPLAIN(
+            "What to look for: exemplars, slices, properties, individuals, classes, similarity.",
+            "a,b",
         ),
     ] = "exemplars,slices,properties,individuals,classes,similarity",
     individual: Annotated[
         str,
-        typer.Option(
-            metavar="COL",
-            help="Whose an example is (a writer, a person); by default what --cluster says.",
-            rich_help_panel=EXPLAIN,
-        ),
+        EXPLAIN("Whose an example is (a writer, a person); by default what --cluster says.", "COL"),
     ] = "cluster",
     individual_group: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COL", help="Compare individuals by this column.", rich_help_panel=EXPLAIN
-        ),
+        str | None, EXPLAIN("Compare individuals by this column.", "COL")
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The data set of the examples: its images are measured (tilt, ink, entropy …).",
-            rich_help_panel=IMAGES,
+        IMAGES(
+            "The data set of the examples: its images are measured (tilt, ink, entropy …).", "NAME"
         ),
     ] = None,
     data: o.DataFolder = None,
     dataset_option: o.DatasetOptions = None,
     *,
     options: o.OfAudit,
-    out: Annotated[
-        str,
-        typer.Option(metavar="DIR", help="Where the report goes.", rich_help_panel=o.OUTPUT),
-    ] = "fairweight-explanation",
+    out: Annotated[str, o.OUTPUT("Where the report goes.", "DIR")] = "fairweight-explanation",
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -87,18 +81,11 @@ def explain(
     Associations only: what is found may stand for something else. Writes the report
     and tables of `fairweight audit` with a section on which examples and why.
     """  # noqa: E501  an example is one line
-    from rich.console import Console
-
-    from fairweight.api import explain as explained
-    from fairweight.base.files import check_folder
-    from fairweight.cli.audit import reader_may_leave
-    from fairweight.cli.progress import bar
     from fairweight.report.explanation_sentences import explanation_sentences
-    from fairweight.report.html import names
 
-    check_folder(out, inputs=tables.paths, overwrite=overwrite, names=names())
+    check_report(out, inputs=tables.paths, overwrite=overwrite)
     with bar() as progress:
-        made = explained(
+        made = fw.api.explain(
             tables,
             options,
             parts=o.split_names(part, "--part"),
@@ -112,19 +99,12 @@ def explain(
         )
         progress("writing the report", 1, 1)
         made.save(out, overwrite=overwrite)
-    if quiet:
-        return
-    console = Console()
-    with reader_may_leave():
-        for sentence in explanation_sentences(made.result):
-            console.print(f"• {sentence}", markup=False, highlight=False)
-        told = f"Report: {Path(out, 'report.html')}"
-        console.print(told, markup=False, highlight=False, soft_wrap=True)
-
-
-# `fairweight exemplars`: on which examples does compression change the answer?
-
-EXEMPLARS = "Exemplars"
+    if not quiet:
+        console = plain_console()
+        with reader_may_leave():
+            for sentence in explanation_sentences(made.result):
+                console.print(f"• {sentence}")
+            console.print(f"Report: {Path(out, 'report.html')}", soft_wrap=True)
 
 
 class TieRule(StrEnum):
@@ -141,77 +121,53 @@ def exemplars(
     files: o.Files,
     tables: o.SingleExamples,
     variant: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,NAME",
-            help="Only these variants; by default all but the baseline.",
-            rich_help_panel=EXEMPLARS,
-        ),
+        str | None, EXEMPLARS("Only these variants; by default all but the baseline.", "NAME,NAME")
     ] = None,
     kind: Annotated[
         str,
-        typer.Option(
-            metavar="a,b",
-            help="Kinds: modal, unanimous, taxicab, jaccard, surrogate (single pairs).",
-            rich_help_panel=EXEMPLARS,
-        ),
+        EXEMPLARS("Kinds: modal, unanimous, taxicab, jaccard, surrogate (single pairs).", "a,b"),
     ] = "modal,unanimous,taxicab,surrogate",
     percentile: Annotated[
         str,
-        typer.Option(
-            metavar="a,b",
-            help="Cuts of the distance: 95 keeps the 5 % of examples that lie furthest apart.",
-            rich_help_panel=EXEMPLARS,
+        EXEMPLARS(
+            "Cuts of the distance: 95 keeps the 5 % of examples that lie furthest apart.", "a,b"
         ),
     ] = "90,95,99",
     tie_rule: Annotated[
         TieRule,
-        typer.Option(
-            metavar="NAME",
-            help="Who wins equally many votes: disjoint (no common answer), max, min, negative, "
+        EXEMPLARS(
+            "Who wins equally many votes: disjoint (no common answer), max, min, negative, "
             "random, baseline.",
-            rich_help_panel=EXEMPLARS,
+            "NAME",
         ),
     ] = TieRule.DISJOINT,
     fill: Annotated[
         Fill | None,
-        typer.Option(
-            metavar="random",
-            help="Fill a cut with examples on which nothing differs; by default there are fewer.",
-            rich_help_panel=EXEMPLARS,
+        EXEMPLARS(
+            "Fill a cut with examples on which nothing differs; by default there are fewer.",
+            "random",
         ),
     ] = None,
     *,
     options: Annotated[AuditOptions, o.only("alpha", "random_state")],
     images: Annotated[
         str | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write images of modal exemplars, and of as many others with the same labels.",
-            rich_help_panel=IMAGES,
+        IMAGES(
+            "Write images of modal exemplars, and of as many others with the same labels.", "DIR"
         ),
     ] = None,
     most_images: Annotated[
-        int,
-        typer.Option(
-            help="At most so many exemplars per variant, the furthest apart first.",
-            rich_help_panel=IMAGES,
-        ),
+        int, IMAGES("At most so many exemplars per variant, the furthest apart first.")
     ] = 500,
     dataset: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Take images from this data set, not from a column `image` or `image_path`.",
-            rich_help_panel=IMAGES,
+        IMAGES(
+            "Take images from this data set, not from a column `image` or `image_path`.", "NAME"
         ),
     ] = None,
     data: o.DataFolder = None,
     dataset_option: o.DatasetOptions = None,
-    out: Annotated[
-        str,
-        typer.Option(metavar="DIR", help="Where the tables go.", rich_help_panel=o.OUTPUT),
-    ] = "fairweight-exemplars",
+    out: Annotated[str, o.OUTPUT("Where the tables go.", "DIR")] = "fairweight-exemplars",
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -235,10 +191,12 @@ def exemplars(
     Writes `exemplars`, `exemplar_counts`, `exemplar_accuracy`, `exemplar_overlap`
     and `exemplar_surrogate` into DIR, as Parquet and CSV.
     """
-    from fairweight.api import exemplars as find
-    from fairweight.base.files import check_folder
-    from fairweight.cli.progress import bar
-
+    try:
+        percentiles = [float(word) for word in o.split_names(percentile, "--percentile") or []]
+    except ValueError:
+        raise InputError(
+            f"--percentile {percentile!r} cannot be used; give numbers with commas: 90,95,99"
+        ) from None
     known = ("exemplars.parquet", "exemplars.csv")
     check_folder(out, inputs=tables.paths, overwrite=overwrite, names=known)
     if images is not None:
@@ -246,12 +204,12 @@ def exemplars(
         if Path(images).resolve() == Path(out).resolve():
             raise InputError(f"--images and --out are both '{out}'; give each its own folder.")
     with bar() as progress:
-        found = find(
+        found = fw.api.exemplars(
             tables,
             options,
             variants=o.split_names(variant, "--variant"),
             kinds=read_names(kind, "--kind"),
-            percentiles=_percentiles(percentile),
+            percentiles=percentiles,
             tie_rule=tie_rule.value,
             fill=None if fill is None else fill.value,
             images=images,
@@ -264,83 +222,50 @@ def exemplars(
         )
         found.save(out, overwrite=overwrite)
     if not quiet:
-        _tell(found, out, images, most_images)
+        _show_exemplars(found, out, images, most_images)
 
 
-def _percentiles(text: str) -> list[float]:
-    try:
-        return [float(word) for word in o.split_names(text, "--percentile") or []]
-    except ValueError:
-        raise InputError(
-            f"--percentile {text!r} cannot be used; give numbers with commas: 90,95,99"
-        ) from None
-
-
-def _tell(found: Exemplars, out: str, images: str | None, most: int) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console()
-    table = Table(box=None, padding=(0, 2, 0, 0))
+def _show_exemplars(found: Exemplars, out: str, images: str | None, most: int) -> None:
+    """Print how many exemplars of each kind there are, and where they and their images are."""
+    formats = {
+        "exemplars": ("n_exemplars", ",.0f"),
+        "share": ("share", ".2%"),
+        "at floor's size": ("matched", ".2%"),
+        "floor": ("floor", ".2%"),
+        "p": ("p_retraining", ".3f"),
+    }
     several_tasks = found.counts["task"].nunique() > 1
-    heads = ("task",) if several_tasks else ()
-    for head in (*heads, "variant", "kind", "exemplars", "share", "at floor's size", "floor", "p"):
-        numeric = head not in ("task", "variant", "kind")
-        table.add_column(head, justify="right" if numeric else "left", no_wrap=True)
+    heads = ("task", "variant", "kind") if several_tasks else ("variant", "kind")
+    table = listing(*heads, *formats, numbers=formats)
     notes: dict[str, list[str]] = {}
     for row in found.counts.to_dict("records"):
-        kind = str(row["kind"]) + ("" if isnan(row["percentile"]) else f" {row['percentile']:g}")
-        names = [str(row["task"])] if several_tasks else []
-        names += [str(row["variant"]), kind]
+        if not isnan(row["percentile"]):
+            row["kind"] = f"{row['kind']} {row['percentile']:g}"
+        names = [str(row[head]) for head in heads]
         if row["status"] != "ok":
             notes.setdefault(str(row["status"]), []).append(" ".join(names))
-        cells = [
-            *names,
-            _number(row["n_exemplars"], ",.0f"),
-            _number(row["share"], ".2%"),
-            _number(row["matched"], ".2%"),
-            _number(row["floor"], ".2%"),
-            _number(row["p_retraining"], ".3f"),
-        ]
-        table.add_row(*(Text(cell) for cell in cells))
+        numbers = [(row[column], how) for column, how in formats.values()]
+        table.add_row(
+            *names, *("" if x is None or isnan(x) else format(x, how) for x, how in numbers)
+        )
+    console = plain_console()
     console.print(table)
     console.print(
         "floor: the share that two halves of the dense members give; at floor's size: the same "
         "with as many compressed members; p: relabelling of members.",
-        highlight=False,
         style="dim",
     )
     for note, rows in notes.items():
-        console.print(f"{', '.join(rows)}: {note}.", highlight=False, markup=False)
-    console.print(f"Written to {out}", highlight=False, markup=False)
+        console.print(f"{', '.join(rows)}: {note}.")
+    console.print(f"Written to {out}")
     if images is not None:
-        _tell_images(console, found.images, images, most)
-
-
-def _tell_images(console: Console, shown: Sequence[Shown], images: str, most: int) -> None:
-    number = sum(len(one.exemplars) + len(one.others) for one in shown)
-    told = f"{number:,} images in {images}"
-    if cut := sum(len(one.exemplars) == most for one in shown):
-        told += f"; at most {most:,} exemplars each (--most-images), reached by {cut}"
-    if missing := sum(one.missing for one in shown):
-        told += f"; {missing:,} fewer others: there are not enough with these labels"
-    console.print(told, highlight=False, markup=False)
-
-
-def _number(value: float | None, how: str) -> str:
-    return "" if value is None or isnan(value) else format(value, how)
-
-
-# `fairweight preflight`: from the dense model's predictions alone, who is at risk?
-
-SHOWN = 10
-TITLES = {
-    "attribute": "Attributes",
-    "class": "Classes",
-    "group": "Groups",
-    "example": "Examples",
-}
+        number = sum(len(one.exemplars) + len(one.others) for one in found.images)
+        told = f"{number:,} images in {images}"
+        if cut := sum(len(one.exemplars) == most for one in found.images):
+            told += f"; at most {most:,} exemplars each (--most-images), reached by {cut}"
+        if missing := sum(one.missing for one in found.images):
+            told += f"; {missing:,} fewer others: there are not enough with these labels"
+        console.print(told)
 
 
 @o.takes
@@ -350,11 +275,7 @@ def preflight(
     options: Annotated[AuditOptions, o.only("alpha", "min_group")],
     out: Annotated[
         str | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write `preflight.csv`, `preflight_examples.csv` and the evidence here.",
-            rich_help_panel=o.OUTPUT,
-        ),
+        o.OUTPUT("Write `preflight.csv`, `preflight_examples.csv` and the evidence here.", "DIR"),
     ] = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
@@ -374,25 +295,18 @@ def preflight(
     how well it did is printed beside them. Where no study supports a score, or
     the examples are too few, the answer is "cannot tell".
     """
-    from rich.console import Console
-
-    from fairweight.api import preflight as check
-    from fairweight.base.files import check_folder
-    from fairweight.cli.audit import reader_may_leave
-
     if out is not None:
         check_folder(out, inputs=tables.paths, overwrite=overwrite, names=("preflight.csv",))
-    found = check(tables, options)
+    found = fw.api.preflight(tables, options)
     if out is not None:
         found.save(out, overwrite=overwrite)
     if not quiet:
         with reader_may_leave():
-            _show(found, Console(highlight=False), out)
+            _show_risks(found, plain_console(), out)
 
 
-def _show(found: Preflight, console: Console, out: str | None) -> None:
-    from rich.text import Text
-
+def _show_risks(found: Preflight, console: Console, out: str | None) -> None:
+    """Print who is at risk, at each level, and what the score was worth in past studies."""
     members = "1 dense model" if found.n_members == 1 else f"{found.n_members} dense models"
     examples = "1 example" if found.n_examples == 1 else f"{found.n_examples:,} examples"
     console.print(f"{members}, {examples}: who is at risk when it is compressed")
@@ -402,34 +316,36 @@ def _show(found: Preflight, console: Console, out: str | None) -> None:
             continue
         console.print()
         console.print(Text(f"{title}, by {score.replace('_', ' ')}", style="bold"))
-        console.print(Text(_worth(found, level)))
-        console.print(_examples(found) if level == "example" else _parts(found, level, score))
+        held = found.support[level]
+        if held.n_studies:
+            what = "rank correlation with excess loss"
+            if level == "example":
+                what = "AUC for lost answers"
+            limits = "" if isnan(held.low) else f" ({held.low:.2f} to {held.high:.2f})"
+            studies = "1 study" if held.n_studies == 1 else f"{held.n_studies} studies"
+            end = f" Cannot tell: {held.reason}." if held.reason else ""
+            console.print(f"Evidence: {what} {held.value:.2f}{limits} in {studies}.{end}")
+        else:
+            console.print("Evidence: none, no study has tried this score. Cannot tell.")
+        if level == "example":
+            console.print(_examples_at_risk(found, score))
+        else:
+            console.print(_parts_at_risk(found, level, score))
     for note in found.notes:
-        console.print(Text(note))
+        console.print(note)
     if out is not None:
-        console.print(Text(f"Tables: {out}"))
+        console.print(f"Tables: {out}")
 
 
-def _worth(found: Preflight, level: str) -> str:
-    """What the score was worth in past studies, in a sentence."""
-    held = found.support[level]
-    if not held.n_studies:
-        return "Evidence: none, no study has tried this score. Cannot tell."
-    measure = "AUC for lost answers" if level == "example" else "rank correlation with excess loss"
-    limits = "" if held.low != held.low else f" ({held.low:.2f} to {held.high:.2f})"
-    end = f" Cannot tell: {held.reason}." if held.reason else ""
-    studies = "1 study" if held.n_studies == 1 else f"{held.n_studies} studies"
-    return f"Evidence: {measure} {held.value:.2f}{limits} in {studies}.{end}"
-
-
-def _parts(found: Preflight, level: str, score: str) -> Any:
+def _parts_at_risk(found: Preflight, level: str, score: str) -> Table:
+    """The attributes, classes or groups that lie furthest beyond the others."""
     parts = found.parts
     rows = parts[(parts["by"] == level) & (parts["score"] == score)].sort_values(
         "excess", ascending=False, kind="stable"
     )
     told = found.support[level].reason  # said once, above the table
     confidence = f"{100 * (1 - found.alpha):g} %"
-    table = _table(level, "n", "score", f"{confidence} interval", "beyond others", "verdict", "")
+    table = listing(level, "n", "score", f"{confidence} interval", "beyond others", "verdict", "")
     for row in rows.head(SHOWN).to_dict("records"):
         name = row["task"] if level == "attribute" else row[level]
         if level != "attribute" and row["task"] is not None:
@@ -437,9 +353,9 @@ def _parts(found: Preflight, level: str, score: str) -> Any:
         table.add_row(
             str(name),
             f"{row['n']:,}",
-            _three_digits(row["value"]),
-            _limits(row["low"], row["high"]),
-            _limits(row["excess_low"], row["excess_high"]),
+            _digits(row["value"]),
+            _digits(row["low"], row["high"]),
+            _digits(row["excess_low"], row["excess_high"]),
             row["verdict"],
             "" if row["status"] in ("ok", told) else row["status"],
         )
@@ -448,30 +364,15 @@ def _parts(found: Preflight, level: str, score: str) -> Any:
     return table
 
 
-def _examples(found: Preflight) -> Any:
-    score = found.chosen["example"]
-    table = _table("example", "label", "prediction", score.replace("_", " "))
+def _examples_at_risk(found: Preflight, score: str) -> Table:
+    table = listing("example", "label", "prediction", score.replace("_", " "))
     held = found.examples.dropna(subset=[score]).sort_values(score, ascending=False, kind="stable")
     for row in held.head(SHOWN).to_dict("records"):
         name = row["example_id"] if row["task"] is None else f"{row['example_id']} ({row['task']})"
-        table.add_row(
-            str(name), str(row["label"]), str(row["prediction"]), _three_digits(row[score])
-        )
+        table.add_row(str(name), str(row["label"]), str(row["prediction"]), _digits(row[score]))
     return table
 
 
-def _table(*titles: str) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in titles:
-        table.add_column(title)
-    return table
-
-
-def _three_digits(value: float) -> str:
-    return "—" if value != value else f"{value:.3f}"
-
-
-def _limits(low: float, high: float) -> str:
-    return "—" if low != low else f"{low:.3f} to {high:.3f}"
+def _digits(*numbers: float) -> str:
+    """A number, or the two ends of an interval, with three digits."""
+    return "—" if isnan(numbers[0]) else " to ".join(f"{number:.3f}" for number in numbers)

@@ -2,76 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
+import fairweight as fw
+from fairweight.audits import check_report
 from fairweight.cli import options as o
+from fairweight.cli.screen import bar, plain_console, reader_may_leave, show_audit
 from fairweight.specs.audit import AuditOptions
+from fairweight.tables.spec import TableSpec
 
-if TYPE_CHECKING:
-    from fairweight.mitigate import Mitigation
-
-MITIGATION = "Mitigation"
+MITIGATION = o.panel("Mitigation")
 
 Validation: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Predictions on validation rows, in the layout of FILE; repeat it for one file per "
+    MITIGATION(
+        "Predictions on validation rows, in the layout of FILE; repeat it for one file per "
         "model (`NAME=FILE`). No example or cluster may be in both, under whatever identity.",
-        rich_help_panel=MITIGATION,
+        "FILE",
     ),
 ]
 VariantNames: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME,NAME",
-        help="Only these variants; by default all but the baseline.",
-        rich_help_panel=MITIGATION,
-    ),
+    str | None, MITIGATION("Only these variants; by default all but the baseline.", "NAME,NAME")
 ]
 Rule: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE.json",
-        help="Apply and judge this rule of an earlier run instead of making one.",
-        rich_help_panel=MITIGATION,
-    ),
+    MITIGATION("Apply and judge this rule of an earlier run instead of making one.", "FILE.json"),
 ]
 OfMitigation: TypeAlias = Annotated[
     AuditOptions, o.only("alpha", "members", "n_boot", "min_group", "random_state")
 ]
 
 
-def _check_out(out: str, read: list[str | None], overwrite: bool) -> None:
-    """Before long work, whether the folder may be written."""
-    from fairweight.base.files import check_folder
-    from fairweight.report.html import names
-
-    known = ("predictions.parquet", *(f"audit/{name}" for name in names()))
-    check_folder(out, inputs=read, overwrite=overwrite, names=known)
-
-
-def _tell(made: Mitigation, out: str) -> None:
-    """Print whether it helped, who got worse, and the audit's own summary."""
-    from rich.console import Console
-
-    from fairweight.cli.audit import reader_may_leave
-    from fairweight.report.explanation_sentences import mitigation_sentences
-    from fairweight.report.terminal import show
-
-    console = Console()
-    folder = Path(out)
-    with reader_may_leave():
-        for sentence in (*mitigation_sentences(made.changes, made.kind), *made.notes):
-            console.print(f"• {sentence}", markup=False, highlight=False)
-        show(made.audit.result, console, report=str(folder / "audit" / "report.html"))
-        told = f"Rule: {folder / made.kind}.json; predictions: {folder / 'predictions.parquet'}"
-        console.print(told, markup=False, highlight=False, soft_wrap=True)
+Out: TypeAlias = Annotated[str, o.OUTPUT("Where everything goes.", "DIR")]
+mitigate = typer.Typer(
+    name="mitigate",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="What helps: thresholds, overrides or a cascade, each audited again on rows that it was "
+    "not fitted on, with who got worse.\n\nStart with "
+    "`fairweight mitigate thresholds test.parquet --validation val.parquet`.",
+)
 
 
+@mitigate.command()
 @o.takes
 def thresholds(
     context: typer.Context,
@@ -81,19 +58,15 @@ def thresholds(
     rule: Rule = None,
     smooth: Annotated[
         bool,
-        typer.Option(
-            "--smooth",
-            help="A smoothed quantile instead of the k-th largest score: steadier on few rows.",
-            rich_help_panel=MITIGATION,
+        MITIGATION(
+            "A smoothed quantile instead of the k-th largest score: steadier on few rows.",
+            flag="--smooth",
         ),
     ] = False,
     *,
     tables: o.SingleExamples,
     options: OfMitigation,
-    out: Annotated[
-        str,
-        typer.Option(metavar="DIR", help="Where everything goes.", rich_help_panel=o.OUTPUT),
-    ] = "fairweight-thresholds",
+    out: Out = "fairweight-thresholds",
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -112,27 +85,13 @@ def thresholds(
     Writes `thresholds.json`, `predictions.parquet` with the new variant
     (`int8+thresholds`), `mitigation.csv` and the audit into DIR.
     """
-    from fairweight import mitigate
-    from fairweight.cli.progress import bar
-
-    _check_out(out, [*tables.paths, *(validation or []), rule], overwrite)
-    with bar() as progress:
-        made = mitigate.thresholds(
-            tables,
-            options,
-            validation=validation,
-            variants=o.split_names(variant, "--variant"),
-            rule=rule,
-            smooth=smooth,
-            command=o.shell_command(context),
-            progress=progress,
-        )
-        progress("writing the report", 1, 1)
-        made.save(out, overwrite=overwrite)
-    if not quiet:
-        _tell(made, out)
+    _run(
+        fw.mitigate.thresholds, context, tables, options, validation, variant, rule, out,
+        overwrite=overwrite, quiet=quiet, smooth=smooth,
+    )  # fmt: skip
 
 
+@mitigate.command()
 @o.takes
 def overrides(
     context: typer.Context,
@@ -141,37 +100,27 @@ def overrides(
     variant: VariantNames = None,
     rule: Rule = None,
     budget: Annotated[
-        float,
-        typer.Option(
-            help="Share of the examples that the table overrides: 0.1 is 10 %.",
-            rich_help_panel=MITIGATION,
-        ),
+        float, MITIGATION("Share of the examples that the table overrides: 0.1 is 10 %.")
     ] = 0.1,
     labels: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Labels of people: annotations.csv of the report or the viewer, its .sqlite "
+        MITIGATION(
+            "Labels of people: annotations.csv of the report or the viewer, its .sqlite "
             "file, or a table (example_id, label, and task if there are any); by default the "
             "dense model's.",
-            rich_help_panel=MITIGATION,
+            "FILE",
         ),
     ] = None,
     identity: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL",
-            help="The column whose bias amplification chooses attributes; by default any.",
-            rich_help_panel=MITIGATION,
+        MITIGATION(
+            "The column whose bias amplification chooses attributes; by default any.", "COL"
         ),
     ] = None,
     *,
     tables: o.SingleExamples,
     options: OfMitigation,
-    out: Annotated[
-        str,
-        typer.Option(metavar="DIR", help="Where everything goes.", rich_help_panel=o.OUTPUT),
-    ] = "fairweight-overrides",
+    out: Out = "fairweight-overrides",
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -197,29 +146,13 @@ def overrides(
     `predictions.parquet` with the new variant (`int8+overrides-10`),
     `mitigation.csv` and the audit into DIR.
     """
-    from fairweight import mitigate
-    from fairweight.cli.progress import bar
-
-    _check_out(out, [*tables.paths, *(validation or []), rule, labels], overwrite)
-    with bar() as progress:
-        made = mitigate.overrides(
-            tables,
-            options,
-            validation=validation,
-            variants=o.split_names(variant, "--variant"),
-            rule=rule,
-            budget=budget,
-            labels=labels,
-            identity=identity,
-            command=o.shell_command(context),
-            progress=progress,
-        )
-        progress("writing the report", 1, 1)
-        made.save(out, overwrite=overwrite)
-    if not quiet:
-        _tell(made, out)
+    _run(
+        fw.mitigate.overrides, context, tables, options, validation, variant, rule, out,
+        overwrite=overwrite, quiet=quiet, budget=budget, labels=labels, identity=identity,
+    )  # fmt: skip
 
 
+@mitigate.command()
 @o.takes
 def cascade(
     context: typer.Context,
@@ -229,26 +162,18 @@ def cascade(
     rule: Rule = None,
     threshold: Annotated[
         float | None,
-        typer.Option(
-            help="Confidence below which an input goes to the dense model, 0 to 1; by default "
-            "chosen with --margin.",
-            rich_help_panel=MITIGATION,
+        MITIGATION(
+            "Confidence below which an input goes to the dense model, 0 to 1; by default "
+            "chosen with --margin."
         ),
     ] = None,
     margin: Annotated[
-        float,
-        typer.Option(
-            help="Choose the least threshold at which no group may lose more than this.",
-            rich_help_panel=MITIGATION,
-        ),
+        float, MITIGATION("Choose the least threshold at which no group may lose more than this.")
     ] = 0.02,
     *,
     tables: o.SingleExamples,
     options: OfMitigation,
-    out: Annotated[
-        str,
-        typer.Option(metavar="DIR", help="Where everything goes.", rich_help_panel=o.OUTPUT),
-    ] = "fairweight-cascade",
+    out: Out = "fairweight-cascade",
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -267,36 +192,52 @@ def cascade(
     Writes `cascade.json`, `cascade_curve.csv`, `predictions.parquet` with the new
     variant (`int8+cascade-0.35`), `mitigation.csv` and the audit into DIR.
     """
-    from fairweight import mitigate
-    from fairweight.cli.progress import bar
+    _run(
+        fw.mitigate.cascade, context, tables, options, validation, variant, rule, out,
+        overwrite=overwrite, quiet=quiet, threshold=threshold, margin=margin,
+    )  # fmt: skip
 
-    _check_out(out, [*tables.paths, *(validation or []), rule], overwrite)
+
+def _run(
+    make: Callable[..., fw.mitigate.Mitigation],
+    context: typer.Context,
+    tables: TableSpec,
+    options: AuditOptions,
+    validation: list[str] | None,
+    variant: str | None,
+    rule: str | None,
+    out: str,
+    *,
+    overwrite: bool,
+    quiet: bool,
+    **own: Any,
+) -> None:
+    """Mitigate, write everything, and print whether it helped and who got worse."""
+    from fairweight.report.explanation_sentences import mitigation_sentences
+
+    read = [*tables.paths, *(validation or []), rule, own.get("labels")]
+    check_report(out, "audit", inputs=read, overwrite=overwrite, known=["predictions.parquet"])
     with bar() as progress:
-        made = mitigate.cascade(
+        made = make(
             tables,
             options,
             validation=validation,
             variants=o.split_names(variant, "--variant"),
             rule=rule,
-            threshold=threshold,
-            margin=margin,
             command=o.shell_command(context),
             progress=progress,
+            **own,
         )
         progress("writing the report", 1, 1)
         made.save(out, overwrite=overwrite)
-    if not quiet:
-        _tell(made, out)
-
-
-mitigate = typer.Typer(
-    name="mitigate",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    help="What helps: thresholds, overrides or a cascade, each audited again on rows that it was "
-    "not fitted on, with who got worse.\n\nStart with "
-    "`fairweight mitigate thresholds test.parquet --validation val.parquet`.",
-)
-mitigate.command()(thresholds)
-mitigate.command()(overrides)
-mitigate.command()(cascade)
+    if quiet:
+        return
+    console, folder = plain_console(), Path(out)
+    with reader_may_leave():
+        for sentence in (*mitigation_sentences(made.changes, made.kind), *made.notes):
+            console.print(f"• {sentence}")
+        show_audit(made.audit.result, str(folder / "audit" / "report.html"))
+        console.print(
+            f"Rule: {folder / made.kind}.json; predictions: {folder / 'predictions.parquet'}",
+            soft_wrap=True,
+        )

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 import typer.core
+from rich.table import Table
 
+from fairweight.audits import checked_policy, load
+from fairweight.base.files import atomic_file, check_file
+from fairweight.cli import options as o
+from fairweight.cli.screen import plain_console
 from fairweight.errors import InputError
-
-if TYPE_CHECKING:
-    from fairweight.auditing.gate.verdict import Verdict
-    from fairweight.auditing.result import AuditResult
 
 WRITE = "write"
 FORMATS = ("html", "md", "json", "card", "junit")
-CARD = "Model card"
+CARD = o.panel("Model card")
 
 
 class _WithDefault(typer.core.TyperGroup):
@@ -40,9 +41,9 @@ report = typer.Typer(
 Audit = Annotated[
     str, typer.Argument(metavar="DIR", help="The folder of an audit, or its audit.json.")
 ]
-Variant = Annotated[str | None, typer.Option(metavar="NAME", help="Of which variant.")]
+Variant = Annotated[str | None, o.OPTION("Of which variant.", "NAME")]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace a file that fairweight did not write.")
+    bool, o.OPTION("Replace a file that fairweight did not write.", flag="--overwrite")
 ]
 
 
@@ -50,37 +51,22 @@ Overwrite = Annotated[
 def write(
     audit: Audit,
     form: Annotated[
-        str, typer.Option("--format", metavar="html|md|json|card|junit", help="What to write.")
+        str, o.OPTION("What to write.", "html|md|json|card|junit", flag="--format")
     ] = "html",
-    out: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Where it goes; by default it is printed."),
-    ] = None,
+    out: Annotated[str | None, o.OPTION("Where it goes; by default it is printed.", "FILE")] = None,
     overwrite: Overwrite = False,
     policy: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="A policy (TOML) whose verdict leads (html, md, junit)."),
+        str | None, o.OPTION("A policy (TOML) whose verdict leads (html, md, junit).", "FILE")
     ] = None,
     variant: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Of which variant the card is; needed where there are several.",
-            rich_help_panel=CARD,
-        ),
+        str | None, CARD("Of which variant the card is; needed where there are several.", "NAME")
     ] = None,
-    base_model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="OWNER/NAME", help="The dense model on the hub.", rich_help_panel=CARD
-        ),
-    ] = None,
+    base_model: Annotated[str | None, CARD("The dense model on the hub.", "OWNER/NAME")] = None,
     relation: Annotated[
         str | None,
-        typer.Option(
-            metavar="quantized|finetune|adapter|merge",
-            help="How the model was made from it; by default what the variants table says.",
-            rich_help_panel=CARD,
+        CARD(
+            "How the model was made from it; by default what the variants table says.",
+            "quantized|finetune|adapter|merge",
         ),
     ] = None,
 ) -> None:
@@ -109,61 +95,35 @@ def write(
         raise InputError(f"--policy cannot go with --format {form}; use html, md or junit.")
     if form == "html" and out is None:
         raise InputError("A page is too long to print; say where it goes (--out report.html).")
-    from fairweight.api import load
-
     if out is not None:
         _check(out, audit, policy, overwrite=overwrite)
-    result = load(audit).result
-    verdict = None if policy is None else _verdict(result, policy)
-    if form == "card":
-        from fairweight.report.card import to_card
+    made = load(audit)
+    verdict = None if policy is None else made.gate(checked_policy(policy))
+    if form == "html":
+        from fairweight.report.html import render
 
-        text = to_card(result, variant, base_model=base_model, relation=relation)
+        text = render(made.result, verdict)
+    elif form == "md":
+        text = made.to_markdown(verdict=verdict)
+    elif form == "json":
+        text = made.to_json() + "\n"
+    elif form == "card":
+        text = made.card(variant, base_model=base_model, relation=relation)
     else:
-        text = _text(result, form, verdict)
+        from fairweight.report.junit import to_junit, verdict_to_junit
+
+        text = to_junit(made.result) if verdict is None else verdict_to_junit(verdict)
     if out is None:
         typer.echo(text, nl=False)
         return
-    from fairweight.base.files import atomic_file
-
     with atomic_file(out, "w") as file:
         file.write(text)
 
 
 def _check(out: str, audit: str, policy: str | None = None, *, overwrite: bool) -> None:
-    from fairweight.base.files import check_file
-
+    """Refuse a file that must not be replaced, before the audit is read."""
     held = Path(audit, "audit.json") if Path(audit).is_dir() else Path(audit)
     check_file(out, inputs=[str(held), policy], overwrite=overwrite)
-
-
-def _verdict(result: AuditResult, policy: str) -> Verdict:
-    from fairweight.api import checked_policy
-    from fairweight.auditing.gate.verdict import decide
-
-    return decide(result, checked_policy(policy), "all")
-
-
-def _text(result: AuditResult, form: str, verdict: Verdict | None) -> str:
-    if form == "html":
-        from fairweight.report.html import render
-
-        return render(result, verdict)
-    if form == "md":
-        from fairweight.report.markdown import to_markdown
-
-        return to_markdown(result, verdict)
-    if form == "json":
-        from fairweight.api import Audit
-
-        return Audit(result).to_json() + "\n"
-    if verdict is not None:
-        from fairweight.report.junit import verdict_to_junit as verdict_as_junit
-
-        return verdict_as_junit(verdict)
-    from fairweight.report.junit import to_junit
-
-    return to_junit(result)
 
 
 @report.command()
@@ -172,11 +132,9 @@ def figure(
         str, typer.Argument(metavar="ID", help="Which figure; `report figures DIR` lists them.")
     ],
     audit: Audit,
-    out: Annotated[
-        str, typer.Option(metavar="FILE", help="Ends in .svg, .png, .csv (its data) or .json.")
-    ],
+    out: Annotated[str, o.OPTION("Ends in .svg, .png, .csv (its data) or .json.", "FILE")],
     variant: Variant = None,
-    task: Annotated[str | None, typer.Option(metavar="NAME", help="Of which task.")] = None,
+    task: Annotated[str | None, o.OPTION("Of which task.", "NAME")] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write one figure of an audit as a file.
@@ -186,22 +144,11 @@ def figure(
     The suffix says as what: SVG, PNG, the numbers as CSV, or the Vega-Lite
     specification as JSON. Without --variant the first variant is drawn.
     """
-    from fairweight.api import load
-    from fairweight.report.figures import save_figure
+    from fairweight.report.figures import figures, save_figure
 
     _check(out, audit, overwrite=overwrite)
-    save_figure(load(audit).result, _known(id_), out, variant=variant, task=task)
-
-
-def _known(id_: str) -> str:
-    """The id as it is registered, however it was typed.
-
-    >>> _known("fw-1")
-    'FW-1'
-    """
-    from fairweight.report.figures import figures
-
-    return next((f.id for f in figures() if f.id.lower() == id_.lower()), id_)
+    known = next((entry.id for entry in figures() if entry.id.lower() == id_.lower()), id_)
+    save_figure(load(audit).result, known, out, variant=variant, task=task)
 
 
 @report.command()
@@ -210,11 +157,6 @@ def figures(audit: Audit, variant: Variant = None) -> None:
 
     fairweight report figures fairweight-audit
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from fairweight.api import load
     from fairweight.auditing.result import variant_of
     from fairweight.report.figures import draw
     from fairweight.report.figures import figures as registered
@@ -226,6 +168,5 @@ def figures(audit: Audit, variant: Variant = None) -> None:
         table.add_column(heading, overflow="fold")
     for entry in registered():
         reason = draw(entry.id, result, None if entry.once else name).reason
-        told = "yes" if reason is None else f"no: {reason}"
-        table.add_row(entry.id, Text(entry.title), Text(told))
-    Console().print(table)
+        table.add_row(entry.id, entry.title, "yes" if reason is None else f"no: {reason}")
+    plain_console().print(table)

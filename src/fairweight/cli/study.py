@@ -1,27 +1,36 @@
-"""`fairweight study`: populations of runs that survive anything."""
+"""`fairweight study`: populations of runs that survive anything, and what papers claim of them."""
 
 from __future__ import annotations
 
+import functools
+import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
+from rich.text import Text
 
-from fairweight.cli.options import Overwrite, TrustModule
+from fairweight.auditing.table_files import plain_records
+from fairweight.base.files import atomic_file, check_file
+from fairweight.cli import options as o
+from fairweight.cli.screen import bar, listing, plain_console, study_bars
 from fairweight.errors import InputError
+from fairweight.runs.runner import cores
+from fairweight.runs.runner import run as run_stages
+from fairweight.runs.store import Store
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fairweight.runs.plan import Listed, Plan
-    from fairweight.runs.stage import Stage
-    from fairweight.runs.store import Store
-    from fairweight.specs.claims import Claims
+    from fairweight.runs import plan as plans
     from fairweight.studies.claims import Judged
 
 ALONE = 30.0  # seconds of work below which loading torch in other processes takes longer
 STORE = "fairweight-runs"
+FORMATS = (".md", ".csv", ".json")  # of judged claims
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 study = typer.Typer(
     name="study",
@@ -41,21 +50,12 @@ Which: TypeAlias = Annotated[
     ),
 ]
 Preset: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="smoke|laptop|paper", help="Which size of a study of ours; by default laptop."
-    ),
+    str | None, o.OPTION("Which size of a study of ours; by default laptop.", "smoke|laptop|paper")
 ]
-StoreFolder: TypeAlias = Annotated[
-    str, typer.Option("--store", metavar="DIR", help="Where finished stages are kept.")
-]
+StoreFolder: TypeAlias = Annotated[str, o.OPTION("Where finished stages are kept.", "DIR")]
 DataFolder: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--data",
-        metavar="DIR",
-        help="The folder with data sets; by default the variable FAIRWEIGHT_DATA.",
-    ),
+    o.OPTION("The folder with data sets; by default the variable FAIRWEIGHT_DATA.", "DIR"),
 ]
 
 
@@ -69,28 +69,20 @@ def list_studies() -> None:
 
         fairweight study new --from resource-efficient > mine.toml
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from fairweight.studies import library
 
-    from fairweight.studies.library import names, presets
-    from fairweight.studies.library import study as read
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("study", "presets", "what it is"):
-        table.add_column(column, style="bold" if column == "study" else None)
-    for name in names():
-        held = presets(name)
-        title = read(name, "laptop" if "laptop" in held else held[0]).title
-        table.add_row(Text(name), ", ".join(held), Text(title))
-    Console().print(table)
+    table = listing("study", "presets", "what it is")
+    for name in library.names():
+        held = library.presets(name)
+        title = library.study(name, "laptop" if "laptop" in held else held[0]).title
+        table.add_row(name, ", ".join(held), title)
+    plain_console().print(table)
 
 
 @study.command("new")
 def new(
     origin: Annotated[
-        str,
-        typer.Option("--from", metavar="NAME", help="The study to start from."),
+        str, o.OPTION("The study to start from.", "NAME", flag="--from")
     ] = "mnist-lenet",
     preset: Preset = None,
 ) -> None:
@@ -104,9 +96,9 @@ def new(
 
         fairweight study run mine.toml --data DIR
     """
-    from fairweight.studies.library import DEFAULT, text
+    from fairweight.studies import library
 
-    typer.echo(text(origin, preset or DEFAULT), nl=False)
+    typer.echo(library.text(origin, preset or library.DEFAULT), nl=False)
 
 
 @study.command("run")
@@ -117,28 +109,24 @@ def run(
     store: StoreFolder = STORE,
     workers: Annotated[
         int | None,
-        typer.Option(
-            help="Processes of one thread each, 0 for none; by default one per core, and none for "
+        o.OPTION(
+            "Processes of one thread each, 0 for none; by default one per core, and none for "
             "half a minute of work."
         ),
     ] = None,
     ray: Annotated[
         str | None,
-        typer.Option(
-            metavar="local|ADDRESS",
-            help="Run on a Ray cluster; its nodes must share the store's folder.",
-        ),
+        o.OPTION("Run on a Ray cluster; its nodes must share the store's folder.", "local|ADDRESS"),
     ] = None,
-    gpus: Annotated[float, typer.Option(help="GPUs per stage, on Ray.")] = 0.0,
+    gpus: Annotated[float, o.OPTION("GPUs per stage, on Ray.")] = 0.0,
     budget: Annotated[
-        str | None,
-        typer.Option(metavar="60m", help="Stop cleanly after this time: 90s, 60m, 8h."),
+        str | None, o.OPTION("Stop cleanly after this time: 90s, 60m, 8h.", "60m")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what is there and what the rest will take.")
+        bool, o.OPTION("Only say what is there and what the rest will take.", flag="--dry-run")
     ] = False,
-    trust_module: TrustModule = None,
-    overwrite: Overwrite = False,
+    trust_module: o.TrustModule = None,
+    overwrite: o.Overwrite = False,
 ) -> None:
     """Do what a study asks for and is not there yet; interrupted, it goes on where it stopped.
 
@@ -155,34 +143,47 @@ def run(
     Reports and tables are in STORE/results/NAME when it ends; models, predictions and
     audits are shared by all studies of a store.
     """
-    from rich.console import Console
-
-    from fairweight.cli.options import require_lab
-    from fairweight.cli.progress import study_bars
-
-    require_lab()
-    from fairweight.runs.plan import save
-    from fairweight.runs.runner import cores
-    from fairweight.runs.runner import run as run_stages
-    from fairweight.studies.library import require_data
+    o.require_lab()
+    from fairweight.runs import plan as plans
+    from fairweight.runs.cost import ASSUMED, Cost, costs
+    from fairweight.studies import library
 
     limit = None if budget is None else seconds_of(budget, "--budget")
-    folder = _data(data)
-    console = Console()
-    plan, room = _planned(which, preset, store, data, console)
+    if data is not None and not Path(data).is_dir():
+        raise InputError(f"The data folder '{data}' does not exist; give one that does.")
+    given = data if data is not None else os.environ.get("FAIRWEIGHT_DATA")
+    folder = None if given is None else Path(given)
+    console = plain_console()
+    plan, place = _planned(which, preset, store, data, console)
     if not dry_run:
-        require_data(plan.experiments.values(), data)
-    room.register(plan.study.name, list(plan.stages))
-    stages, seconds = _announce(plan, room, data, workers or cores(), console, dry_run=dry_run)
-    save(plan.study, stages, room.root)
+        library.require_data(plan.experiments.values(), data)
+    place.register(plan.study.name, list(plan.stages))
+    processes = workers or cores()
+    done = place.done() & plan.stages.keys()
+    with bar() as progress:
+        each = costs(
+            plan, folder, cache=place.root / "costs", measure=not dry_run, progress=progress
+        )
+    total = sum((each[key] for key in plan.stages if key not in done), Cost(0.0, 0.0))
+    console.print(
+        f"{plan.study.name}: {len(plan.models)} models, {len(plan.stages)} stages, "
+        f"{len(done)} of them done; about {time_text(total.seconds)} of one core are left "
+        f"({time_text(total.seconds / max(processes, 1))} with {processes}), "
+        f"{total.bytes / 1e6:,.0f} MB."
+    )
+    stages = plans.with_work(plan, {key: cost.seconds for key, cost in each.items()})
+    plans.save(plan.study, stages, place.root)
     if dry_run:
+        hours = total.gpu_seconds / 3600
+        about = f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
+        console.print(f"On GPUs about {about} GPU hours (assumed: {ASSUMED}).")
         return
-    if workers is None and ray is None and seconds < ALONE:
+    if workers is None and ray is None and total.seconds < ALONE:
         workers = 0
     with study_bars(plan.study.name) as progress:
         outcome = run_stages(
             stages,
-            room,
+            place,
             workers=workers,
             ray=ray,
             gpus=gpus,
@@ -190,20 +191,18 @@ def run(
             budget=limit,
             progress=progress,
         )
-    _publish(plan, room, console, overwrite=overwrite)
+    _publish(plan, place, console, overwrite=overwrite)
     told = f"{len(outcome.done)} stages made, {len(outcome.cached)} were there"
     told += f", {len(outcome.failed)} failed" if outcome.failed else ""
     told += f", {len(outcome.left)} left" if outcome.left else ""
-    console.print(f"{told}.", highlight=False)
+    console.print(f"{told}.")
     if outcome.failed:
         console.print(
-            "See why: fairweight study status NAME; try them again: fairweight study retry NAME",
-            markup=False,
-            highlight=False,
+            "See why: fairweight study status NAME; try them again: fairweight study retry NAME"
         )
     if outcome.stopped:
         why = "the budget was used up" if outcome.stopped == "budget" else "interrupted"
-        console.print(f"Stopped: {why}. The same command goes on.", highlight=False)
+        console.print(f"Stopped: {why}. The same command goes on.")
     if not outcome.complete:
         raise typer.Exit(130 if outcome.stopped == "interrupt" else 1)
 
@@ -214,7 +213,7 @@ def status(
     preset: Preset = None,
     data: DataFolder = None,
     store: StoreFolder = STORE,
-    trust_module: TrustModule = None,
+    trust_module: o.TrustModule = None,
 ) -> None:
     """Say how far a study is: what is done, running, failed and left, and why stages failed.
 
@@ -222,34 +221,26 @@ def status(
 
         fairweight study status resource-efficient --preset smoke
     """
-    from rich.console import Console
-    from rich.table import Table
+    from fairweight.runs import catalogue
 
-    from fairweight.runs.catalogue import status as look
-
-    console = Console()
-    stages, room = _listed(which, preset, store, data)
-    found = look(stages, room)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("stages", style="bold")
+    stages, place = _listed(which, preset, store, data)
+    found = catalogue.status(stages, place)
     columns = ("done", "running", "failed", "left")
-    for column in columns:
-        table.add_column(column, justify="right")
+    table = listing("stages", *columns, numbers=columns)
     for kind in dict.fromkeys(stage.kind for stage in stages.values()):
         table.add_row(kind, *(str(getattr(found, column)[kind]) for column in columns))
     table.add_row("all", *(str(getattr(found, column).total()) for column in columns))
+    console = plain_console()
     console.print(table)
     if found.seconds_left:
         console.print(
             f"About {time_text(found.seconds_left)} of one core are left, counting running "
-            "stages in full.",
-            highlight=False,
+            "stages in full."
         )
-    failed = room.failed()
+    failed = place.failed()
     for key in sorted(stages.keys() & failed.keys()):
-        record = failed[key]
-        last = str(record["traceback"]).strip().splitlines()[-1]
-        console.print(f"{stages[key].label}: {last} ({key[:12]})", markup=False, highlight=False)
+        last = str(failed[key]["traceback"]).strip().splitlines()[-1]
+        console.print(f"{stages[key].label}: {last} ({key[:12]})")
 
 
 @study.command("retry")
@@ -258,7 +249,7 @@ def retry(
     preset: Preset = None,
     data: DataFolder = None,
     store: StoreFolder = STORE,
-    trust_module: TrustModule = None,
+    trust_module: o.TrustModule = None,
 ) -> None:
     """Forget why stages failed, so that the next `study run` tries them again.
 
@@ -266,9 +257,9 @@ def retry(
 
         fairweight study retry mine.toml
     """
-    stages, room = _listed(which, preset, store, data)
-    failed = [key for key in room.failed() if key in stages]
-    room.forget_failures(failed)
+    stages, place = _listed(which, preset, store, data)
+    failed = [key for key in place.failed() if key in stages]
+    place.forget_failures(failed)
     typer.echo(f"{len(failed)} failed stages will be tried again by: fairweight study run {which}")
 
 
@@ -278,8 +269,8 @@ def report(
     preset: Preset = None,
     data: DataFolder = None,
     store: StoreFolder = STORE,
-    trust_module: TrustModule = None,
-    overwrite: Overwrite = False,
+    trust_module: o.TrustModule = None,
+    overwrite: o.Overwrite = False,
 ) -> None:
     """Write the tables and reports of what is finished, also while a study runs.
 
@@ -287,11 +278,9 @@ def report(
 
         fairweight study report resource-efficient --preset smoke
     """
-    from rich.console import Console
-
-    console = Console()
-    plan, room = _planned(which, preset, store, data, console)
-    _publish(plan, room, console, overwrite=overwrite)
+    console = plain_console()
+    plan, place = _planned(which, preset, store, data, console)
+    _publish(plan, place, console, overwrite=overwrite)
 
 
 @study.command("export")
@@ -300,7 +289,7 @@ def export(
         str, typer.Argument(metavar="FILE", help="A .parquet or .csv file.")
     ] = "runs.parquet",
     store: StoreFolder = STORE,
-    overwrite: Overwrite = False,
+    overwrite: o.Overwrite = False,
 ) -> None:
     """Write one row per finished stage: what it was, how long it took, what it weighs.
 
@@ -308,11 +297,10 @@ def export(
 
         fairweight study export runs.csv
     """
-    from fairweight.base.files import check_file
-    from fairweight.runs.catalogue import export as write
+    from fairweight.runs import catalogue
 
     check_file(out, inputs=[store], overwrite=overwrite, option="FILE")
-    write(_store(store), out)
+    catalogue.export(Store(store), out)
     typer.echo(f"Written to {out}")
 
 
@@ -320,7 +308,7 @@ def export(
 def gc(
     store: StoreFolder = STORE,
     delete: Annotated[
-        bool, typer.Option("--delete", help="Really remove it; without this it is only shown.")
+        bool, o.OPTION("Really remove it; without this it is only shown.", flag="--delete")
     ] = False,
 ) -> None:
     """Show what no study of the store refers to and half-done work, and remove it with --delete.
@@ -331,8 +319,8 @@ def gc(
 
         fairweight study gc --delete
     """
-    room = _store(store)
-    found, leftovers = room.garbage(), room.leftovers()
+    place = Store(store)
+    found, leftovers = place.garbage(), place.leftovers()
     for name, size in (*found, *leftovers):
         typer.echo(f"{name}  {size / 1e6:,.1f} MB")
     if not found and not leftovers:
@@ -344,8 +332,8 @@ def gc(
         f"damaged work, {total / 1e6:,.1f} MB"
     )
     if delete:
-        room.remove([key for key, _ in found])
-        room.clear([folder for folder, _ in leftovers])
+        place.remove([key for key, _ in found])
+        place.clear([folder for folder, _ in leftovers])
         typer.echo("Removed.")
     else:
         typer.echo("Nothing was removed; `fairweight study gc --delete` does it.")
@@ -353,105 +341,49 @@ def gc(
 
 def _planned(
     which: str, preset: str | None, store: str, data: str | None, console: Console
-) -> tuple[Plan, Store]:
-    from fairweight.runs.plan import plan
-    from fairweight.studies.library import available
-    from fairweight.studies.library import study as read
+) -> tuple[plans.Plan, Store]:
+    """The plan of a study, without experiments whose data are not there, and its store."""
+    from fairweight.runs import plan as plans
+    from fairweight.studies import library
 
-    kept, absent = available(read(which, preset), data)
+    present, absent = library.available(library.study(which, preset), data)
     for name in absent:
-        told = f"The experiment '{name}' is left out: its data are not there (--data)."
-        console.print(told, markup=False, highlight=False)
-    return plan(kept), _store(store)
+        console.print(f"The experiment '{name}' is left out: its data are not there (--data).")
+    return plans.plan(present), Store(store)
 
 
-def _listed(which: str, preset: str | None, store: str, data: str | None) -> tuple[Listed, Store]:
-    from fairweight.runs.plan import listed
-    from fairweight.studies.library import available
-    from fairweight.studies.library import study as read
+def _listed(
+    which: str, preset: str | None, store: str, data: str | None
+) -> tuple[plans.Listed, Store]:
+    """The stages of a study as its last run listed them, and its store."""
+    from fairweight.runs import plan as plans
+    from fairweight.studies import library
 
-    room = _store(store)
-    kept, _ = available(read(which, preset), data)
-    return listed(kept, room.root), room
-
-
-def _store(folder: str) -> Store:
-    from fairweight.runs.store import Store
-
-    return Store(folder)
+    place = Store(store)
+    present, _ = library.available(library.study(which, preset), data)
+    return plans.listed(present, place.root), place
 
 
-def _data(folder: str | None) -> Path | None:
-    import os
-
-    given = folder if folder is not None else os.environ.get("FAIRWEIGHT_DATA")
-    if folder is not None and not Path(folder).is_dir():
-        raise InputError(f"The data folder '{folder}' does not exist; give one that does.")
-    return None if given is None else Path(given)
-
-
-def _announce(
-    plan: Plan, store: Store, data: str | None, workers: int, console: Console, *, dry_run: bool
-) -> tuple[list[Stage], float]:
-    """Say what is there and what the rest will take; stages with their times, and the sum."""
-    from fairweight.cli.progress import bar
-    from fairweight.runs.cost import ASSUMED, Cost, costs
-    from fairweight.runs.plan import with_work
-
-    done = store.done() & plan.stages.keys()
-    left = [key for key in plan.stages if key not in done]
-    with bar() as progress:
-        folder = store.root / "costs"
-        each = costs(plan, _data(data), cache=folder, measure=not dry_run, progress=progress)
-    total = sum((each[key] for key in left), Cost(0.0, 0.0))
-    console.print(
-        f"{plan.study.name}: {len(plan.models)} models, {len(plan.stages)} stages, "
-        f"{len(done)} of them done; about {time_text(total.seconds)} of one core are left "
-        f"({time_text(total.seconds / max(workers, 1))} with {workers}), "
-        f"{total.bytes / 1e6:,.0f} MB.",
-        markup=False,
-        highlight=False,
-    )
-    if dry_run:
-        hours = total.gpu_seconds / 3600
-        about = f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
-        told = f"On GPUs about {about} GPU hours (assumed: {ASSUMED})."
-        console.print(told, markup=False, highlight=False)
-    return with_work(plan, {key: cost.seconds for key, cost in each.items()}), total.seconds
-
-
-def _publish(plan: Plan, store: Store, console: Console, *, overwrite: bool) -> None:
+def _publish(plan: plans.Plan, store: Store, console: Console, *, overwrite: bool) -> None:
+    """Write what is finished into the store's results, and say where."""
     from fairweight.studies.publication import publish
 
-    def tell(sentence: str) -> None:
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
-
     out = store.root / "results" / plan.study.name
+    tell = functools.partial(console.print, soft_wrap=True)
     for folder in publish(plan, store, out, overwrite=overwrite, tell=tell):
         report = folder / "audit" / "report.html"
-        shown = report if report.is_file() else folder
-        console.print(f"{folder.name}: {shown}", markup=False, highlight=False, soft_wrap=True)
+        tell(f"{folder.name}: {report if report.is_file() else folder}")
 
 
-# `fairweight study claims`: what a paper claims, judged from the results of its study.
-
-FORMATS = (".md", ".csv", ".json")
-
-
+@study.command("claims")
 def claims(
     which: Which,
     preset: Preset = None,
     results: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help=f"What the study published; by default {STORE}/results/NAME.",
-        ),
+        str | None, o.OPTION(f"What the study published; by default {STORE}/results/NAME.", "DIR")
     ] = None,
-    out: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A .md, .csv or .json file.")
-    ] = None,
-    overwrite: Overwrite = False,
+    out: Annotated[str | None, o.OPTION("A .md, .csv or .json file.", "FILE")] = None,
+    overwrite: o.Overwrite = False,
 ) -> None:
     """Judge the claims of a study's paper from its results.
 
@@ -465,78 +397,55 @@ def claims(
 
     A study of your own, mine.toml, has its claims in mine.claims.toml.
     """
-    from fairweight.base.files import check_file
-    from fairweight.studies.claims import judged
-    from fairweight.studies.library import claims as written
-    from fairweight.studies.library import study as read
+    from fairweight.studies import claims_page, library
+    from fairweight.studies.claims import frame, judged
 
     if out is not None and Path(out).suffix not in FORMATS:
         raise InputError(f"--out '{out}' must end in {', '.join(FORMATS)}.")
-    asked = written(which)
-    folder = Path(results or f"{STORE}/results/{read(which, preset).name}")
+    asked = library.claims(which)
+    folder = Path(results or f"{STORE}/results/{library.study(which, preset).name}")
     if out is not None:
         own = Path(which).with_suffix(".claims.toml") if which.endswith(".toml") else None
         given = [which, str(folder), None if own is None else str(own)]
         check_file(out, inputs=given, overwrite=overwrite)
     found = judged(asked, folder)
     if out is None:
-        _show(found)
+        _show_claims(found)
         return
-    _write(asked, found, Path(out))
-    typer.echo(f"Written to {out}")
-
-
-def _write(asked: Claims, found: list[Judged], path: Path) -> None:
-    import json
-
-    from fairweight.auditing.table_files import plain_records
-    from fairweight.base.files import atomic_file
-    from fairweight.studies.claims import frame
-    from fairweight.studies.claims_page import markdown, summary
-
-    with atomic_file(path) as file:
-        if path.suffix == ".md":
-            file.write(markdown(asked, found))
-        elif path.suffix == ".csv":
+    with atomic_file(out) as file:
+        if out.endswith(".md"):
+            file.write(claims_page.markdown(asked, found))
+        elif out.endswith(".csv"):
             frame(found).to_csv(file, index=False, lineterminator="\n")
         else:
             document = {
                 "schema": 1,
                 "paper": asked.paper,
                 "written": asked.written,
-                "summary": summary(found),
+                "summary": claims_page.summary(found),
                 "lines": plain_records(frame(found)),
             }
             json.dump(document, file, ensure_ascii=False, allow_nan=False, indent=2)
+    typer.echo(f"Written to {out}")
 
 
-def _show(found: list[Judged]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _show_claims(found: list[Judged]) -> None:
+    """Print every claim with what it would take, what this run found, and the verdict."""
+    from fairweight.studies import claims_page
 
-    from fairweight.studies.claims_page import needed, summary, told
-
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("claim", "it would take", "this run", "verdict"):
-        table.add_column(column, style="bold" if column == "claim" else None)
+    table = listing("claim", "it would take", "this run", "verdict")
     for one in found:
-        takes = Text(needed(one.claim))
+        takes = claims_page.needed(one.claim)
         if one.lines[0][0]:
-            table.add_row(Text(one.claim.id), takes, "", Text(one.verdict, style="bold"))
+            table.add_row(one.claim.id, takes, "", Text(one.verdict, style="bold"))
         for line, estimate, verdict in one.lines:
             reason = f": {estimate.reason}" if estimate.reason else ""
-            name, needs = (f"  {line}", Text("")) if line else (one.claim.id, takes)
-            table.add_row(Text(name), needs, Text(told(estimate)), Text(verdict + reason))
-    console = Console(highlight=False)
+            name, needs = (f"  {line}", "") if line else (one.claim.id, takes)
+            table.add_row(name, needs, claims_page.told(estimate), verdict + reason)
+    console = plain_console()
     console.print(table)
     console.print()
-    console.print(Text(summary(found)))
-
-
-# Times as people write and read them.
-
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+    console.print(claims_page.summary(found))
 
 
 def seconds_of(text: str, option: str) -> float:
@@ -548,7 +457,7 @@ def seconds_of(text: str, option: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text.strip())
     if match is None or float(match[1]) == 0:
         raise InputError(f"{option} {text!r} is no time; write 90s, 60m, 8h or 2d.")
-    return float(match[1]) * _UNITS[match[2]]
+    return float(match[1]) * UNITS[match[2]]
 
 
 def time_text(seconds: float) -> str:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
+import webbrowser
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairweight.cli import options
+from fairweight.cli import options as o
+from fairweight.cli.screen import bar, plain_console
 from fairweight.errors import InputError
+from fairweight.tables.annotation_store import move_out, place_for
 
 if TYPE_CHECKING:
     from fairweight.base.types import Progress
     from fairweight.web.items import Item
     from fairweight.web.site import Settings
 
-
-SERVER = "Server"
+SERVER = o.panel("Server")
 
 
 def view(
@@ -31,60 +35,38 @@ def view(
     ],
     dataset: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Take images from this data set, where the folder does not say."
-        ),
+        o.OPTION("Take images from this data set, where the folder does not say.", "NAME"),
     ] = None,
-    data: options.DataFolder = None,
-    dataset_option: options.DatasetOptions = None,
+    data: o.DataFolder = None,
+    dataset_option: o.DatasetOptions = None,
     annotations: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where verdicts go; by default NAME.annotations.sqlite beside the results NAME.",
+        o.OPTION(
+            "Where verdicts go; by default NAME.annotations.sqlite beside the results NAME.", "FILE"
         ),
     ] = None,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Look only: nothing can be annotated.")
+        bool, o.OPTION("Look only: nothing can be annotated.", flag="--read-only")
     ] = False,
     host: Annotated[
-        str,
-        typer.Option(
-            help="The address to listen on; by default only this machine's own.",
-            rich_help_panel=SERVER,
-        ),
+        str, SERVER("The address to listen on; by default only this machine's own.")
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(help="The port; 0 takes any that is free.", rich_help_panel=SERVER)
-    ] = 8000,
+    port: Annotated[int, SERVER("The port; 0 takes any that is free.")] = 8000,
     token: Annotated[
         str | None,
-        typer.Option(
-            help="What opens the pages, instead of one that is made anew. Other users of this "
-            "machine see it in the list of processes: better FAIRWEIGHT_TOKEN or --token-file.",
-            rich_help_panel=SERVER,
+        SERVER(
+            "What opens the pages, instead of one that is made anew. Other users of this "
+            "machine see it in the list of processes: better FAIRWEIGHT_TOKEN or --token-file."
         ),
     ] = None,
     token_file: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A file with the token; made, with a new token, where there is none.",
-            rich_help_panel=SERVER,
-        ),
+        SERVER("A file with the token; made, with a new token, where there is none.", "FILE"),
     ] = None,
     no_token: Annotated[
-        bool,
-        typer.Option(
-            "--no-token",
-            help="Everybody on this machine may look and annotate.",
-            rich_help_panel=SERVER,
-        ),
+        bool, SERVER("Everybody on this machine may look and annotate.", flag="--no-token")
     ] = False,
-    no_browser: Annotated[
-        bool,
-        typer.Option("--no-browser", help="Do not open a browser.", rich_help_panel=SERVER),
-    ] = False,
+    no_browser: Annotated[bool, SERVER("Do not open a browser.", flag="--no-browser")] = False,
 ) -> None:
     """Look at audits and single examples in a browser, and annotate them.
 
@@ -104,17 +86,16 @@ def view(
     Ctrl-C ends it. Verdicts are in NAME.annotations.sqlite beside the folder NAME, and as a
     file in the page; `fairweight mitigate overrides --labels` takes both.
     """
-    _check_installed()
-    import tempfile
-    from dataclasses import replace
-
-    from fairweight.cli.options import assignments
-    from fairweight.cli.progress import bar
-    from fairweight.web.application import listening, run
+    o.require(
+        "fastapi",
+        "uvicorn",
+        remedy="The viewer needs {missing}, which is not installed: pip install 'fairweight[web]'.",
+    )
+    from fairweight.web.application import create_app, listening, run
     from fairweight.web.items import find_items
     from fairweight.web.site import Settings
 
-    options = assignments(dataset_option, "--dataset-option")
+    options = o.assignments(dataset_option, "--dataset-option")
     items = find_items(path, dataset=dataset, options=options, data=data)
     secret = _token(token, token_file, no_token)
     settings = Settings(host, port, secret, read_only, _annotations(path, annotations, read_only))
@@ -122,22 +103,10 @@ def view(
         settings = replace(settings, port=listener.getsockname()[1])
         with bar() as progress:
             _prepare(items, progress)
-        from fairweight.web.application import create_app
-
         app = create_app(items, settings=settings)
         with tempfile.TemporaryDirectory(prefix="fairweight-view-") as private:
             browse = None if no_browser else Path(private)
             run(app, listener, lambda: _ready(settings, len(items), browse))
-
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    for name in ("fastapi", "uvicorn"):
-        if find_spec(name) is None:
-            raise InputError(
-                f"The viewer needs {name}, which is not installed: pip install 'fairweight[web]'."
-            )
 
 
 def _token(given: str | None, file: str | None, none: bool) -> str | None:
@@ -157,8 +126,6 @@ def _token(given: str | None, file: str | None, none: bool) -> str | None:
 
 def _annotations(path: str, given: str | None, read_only: bool) -> Path | None:
     """Where verdicts are kept; told before the work where they cannot be."""
-    from fairweight.tables.annotation_store import move_out, place_for
-
     if given is not None:
         file = Path(given)
     else:
@@ -205,20 +172,15 @@ def _prepare(items: list[Item], progress: Progress) -> None:
 
 def _ready(settings: Settings, n: int, browse: Path | None) -> None:
     """Say where the pages and verdicts are; a browser is opened on a file in `browse`."""
-    import webbrowser
-
-    from rich.console import Console
-
     from fairweight.web.application import address
     from fairweight.web.security import onwards
 
     url = address(settings)
     studies = "1 study" if n == 1 else f"{n} studies"
-    told = [f"fairweight shows {studies} at {url} (Ctrl-C ends it)"]
+    console = plain_console()
+    console.print(f"fairweight shows {studies} at {url} (Ctrl-C ends it)", soft_wrap=True)
     if settings.writable:
-        told.append(f"Verdicts go to {settings.annotations}")
-    for line in told:
-        Console(stderr=False).print(line, markup=False, soft_wrap=True, highlight=False)
+        console.print(f"Verdicts go to {settings.annotations}", soft_wrap=True)
     if browse is not None and _has_display():
         page = browse / "open.html"  # what a browser is started with, everybody can read
         page.write_text(onwards(url), encoding="utf-8")

@@ -10,7 +10,7 @@ text with few values may be an ENUM, whole numbers may be narrower than in the f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +172,7 @@ def _aligned(
     notes = list(layout.notes)
     parts, baseline = order_members(layout, request.tables.baseline, notes, alone=request.alone)
     examples = beside["examples"]
-    tables = _distinct(part.source for part in parts)
+    tables = list({part.source.view: part.source for part in parts}.values())
     everywhere = [*tables, examples] if examples is not None else tables
     identity = find_identity(request, layout, tables, examples, notes)
     columns = {
@@ -183,7 +183,14 @@ def _aligned(
         "count": request.names.count,
     }
     choice = choose_groups(request, layout, identity, tables, examples, columns)
-    _require_plain(everywhere, parts, columns, choice)
+    roles = [(column, role) for role, column in columns.items() if column]
+    roles += [(column, "group") for column in choice.columns]
+    for table in everywhere:
+        for column, role in roles:
+            if column in table.columns:
+                require_plain(table, column, role)
+    for part in parts:
+        require_plain(part.source, part.prediction, "prediction")
     attributes = [Attribute(role, column) for role, column in columns.items() if column]
     attributes += [Attribute(f"c{i}", column) for i, column in enumerate(choice.columns)]
     further: tuple[str, ...] = ()
@@ -207,18 +214,42 @@ def _aligned(
     choice = without_varying(choice, varying, request.tables.groups is not None)
     further = tuple(c for i, c in enumerate(further) if f"x{i}" not in varying)
     view, kinds = _role_view(request, rows, kinds, identity, parts, choice, further, attributes)
+    shown = {role: column for role, column in columns.items() if column}
+    for number, part in enumerate(parts):
+        shown |= {f"{short}{number}": column for short, column in _values(part)}
     checked = check_values(
         request.connection,
         view,
         kinds=kinds,
         numbers=range(len(parts)),
         label=request.names.label,
-        columns=_shown_columns(parts, columns),
+        columns=shown,
     )
-    members = _members(parts, checked, notes)
-    taken = taken_columns(layout, identity, columns) | {*choice.columns}
-    free = [c for table in everywhere for c in table.columns if c not in taken]
-    _say_groups(request, choice, free, notes)
+    members = []
+    for number, part in enumerate(parts):
+        if f"s{number}" in checked.empty:
+            notes.append(f"The score column '{part.score}' is empty for '{part.variant}'.")
+        if f"v{number}" in checked.empty:
+            notes.append(f"The column '{part.scores}' is empty for '{part.variant}'.")
+        held = {short: f"{short}{number}" for short, _ in _values(part)}
+        members.append(
+            Member(
+                part.variant,
+                part.seed,
+                prediction=held["p"],
+                score=None if held.get("s") in checked.empty else held.get("s"),
+                scores=None if held.get("v") in checked.empty else held.get("v"),
+                label_rank=held.get("r"),
+            )
+        )
+    notes.extend(choice.notes)
+    unused = unused_note(choice.unused)
+    notes.extend([unused] if unused is not None else [])
+    if request.tables.cluster is None:
+        taken = taken_columns(layout, identity, columns) | {*choice.columns}
+        free = [c for table in everywhere for c in table.columns if c not in taken]
+        suggestion = cluster_suggestion(free)
+        notes.extend([suggestion] if suggestion is not None else [])
     has_task = identity.task is not None
     training, models = beside["train"], beside["variants"]
     described = (
@@ -233,8 +264,25 @@ def _aligned(
     )
     stray = stray_note(parents(described_models), ((m.variant, str(m.seed)) for m in members))
     notes.extend([stray] if stray is not None else [])
-    n_named = _count_examples(request, view) if has_task else checked.rows
-    _say_tables(examples, tables, choice, described, n_named, notes)
+    n_named = checked.rows
+    if has_task:
+        distinct = f"SELECT count(DISTINCT example_id) FROM {quote(view)}"
+        n_named = int(one_row(request.connection, distinct)[0])
+    if described is not None and described.n_unlabelled:
+        notes.append(f"{described.n_unlabelled:,} training rows without a label were not counted.")
+    if examples is not None and examples.rows > n_named:
+        notes.append(
+            f"{examples.rows - n_named:,} examples of the examples table {examples.shown} "
+            "have no predictions and were not used."
+        )
+    if examples is not None:
+        first = {column for table in tables for column in table.columns}
+        both = [c for c in choice.columns if c in first and c in examples.columns]
+        if both:
+            named = ", ".join(f"'{column}'" for column in both)
+            notes.append(
+                f"In the predictions and the examples table, taken from the first: {named}."
+            )
     if columns["count"] is not None:
         notes.append(
             f"Each row stands for as many examples as '{columns['count']}' says: "
@@ -244,7 +292,7 @@ def _aligned(
     return Aligned(
         connection=request.connection,
         view=view,
-        members=members,
+        members=tuple(members),
         baseline=baseline,
         variants=tuple(dict.fromkeys(p.variant for p in parts if p.variant != baseline)),
         group_columns=choice.columns,
@@ -266,10 +314,6 @@ def _aligned(
         left_out=left_out,
         identified=None if identity.column is None else everyone,
     )
-
-
-def _distinct(tables: Any) -> list[Source]:
-    return list({table.view: table for table in tables}.values())
 
 
 def _wide(
@@ -394,9 +438,6 @@ def _role_view(
             if short == "s":
                 _require_numbers(kind, column, "score")
                 selected.append(f"{probability(name, kind)} AS {name}")
-            elif short == "r":
-                _require_numbers(kind, column, "label rank")
-                selected.append(name)
             elif short == "v":
                 if not is_list(kind) and kind != "VARCHAR":
                     raise InputError(
@@ -406,7 +447,7 @@ def _role_view(
                 selected.append(f"CAST({name} AS DOUBLE[]) AS {name}")
             else:
                 if short == "r":
-                    _require_numbers(kind, column, "label_rank")
+                    _require_numbers(kind, column, "label rank")
                 selected.append(name)
     view = request.workspace.name("aligned")
     request.connection.execute(
@@ -422,92 +463,6 @@ def _require_numbers(kind: str, column: str, role: str) -> None:
             f"The {role} column '{column}' must hold numbers; it holds "
             f"{'text' if kind == 'VARCHAR' else kind.lower()}."
         )
-
-
-def _require_plain(
-    tables: Sequence[Source],
-    parts: Sequence[MemberColumns],
-    columns: Mapping[str, str | None],
-    choice: GroupChoice,
-) -> None:
-    roles = [(column, role) for role, column in columns.items() if column]
-    roles += [(column, "group") for column in choice.columns]
-    for table in tables:
-        for column, role in roles:
-            if column in table.columns:
-                require_plain(table, column, role)
-    for part in parts:
-        require_plain(part.source, part.prediction, "prediction")
-
-
-def _shown_columns(
-    parts: Sequence[MemberColumns], columns: Mapping[str, str | None]
-) -> dict[str, str]:
-    shown = {role: column for role, column in columns.items() if column}
-    for number, part in enumerate(parts):
-        shown.update({f"{short}{number}": column for short, column in _values(part)})
-    return shown
-
-
-def _members(
-    parts: Sequence[MemberColumns], checked: Checked, notes: list[str]
-) -> tuple[Member, ...]:
-    members = []
-    for number, part in enumerate(parts):
-        member = Member(
-            part.variant,
-            part.seed,
-            prediction=f"p{number}",
-            score=f"s{number}" if part.score else None,
-            scores=f"v{number}" if part.scores else None,
-            label_rank=f"r{number}" if part.label_rank else None,
-        )
-        if member.score in checked.empty:
-            notes.append(f"The score column '{part.score}' is empty for '{part.variant}'.")
-            member = replace(member, score=None)
-        if member.scores in checked.empty:
-            notes.append(f"The column '{part.scores}' is empty for '{part.variant}'.")
-            member = replace(member, scores=None)
-        members.append(member)
-    return tuple(members)
-
-
-def _say_groups(
-    request: Alignment, choice: GroupChoice, free: Sequence[str], notes: list[str]
-) -> None:
-    notes.extend(choice.notes)
-    unused = unused_note(choice.unused)
-    if unused is not None:
-        notes.append(unused)
-    if request.tables.cluster is None:
-        suggestion = cluster_suggestion(free)
-        if suggestion is not None:
-            notes.append(suggestion)
-
-
-def _say_tables(
-    examples: Source | None,
-    tables: Sequence[Source],
-    choice: GroupChoice,
-    training: TrainingTable | None,
-    n_named: int,
-    notes: list[str],
-) -> None:
-    """What of the tables beside the predictions was not used."""
-    if training is not None and training.n_unlabelled:
-        notes.append(f"{training.n_unlabelled:,} training rows without a label were not counted.")
-    if examples is None:
-        return
-    if examples.rows > n_named:
-        notes.append(
-            f"{examples.rows - n_named:,} examples of the examples table {examples.shown} "
-            "have no predictions and were not used."
-        )
-    held = {column for table in tables for column in table.columns}
-    both = [column for column in choice.columns if column in held and column in examples.columns]
-    if both:
-        shown = ", ".join(f"'{column}'" for column in both)
-        notes.append(f"In the predictions and the examples table, taken from the first: {shown}.")
 
 
 def _score_classes(
@@ -529,8 +484,3 @@ def _score_classes(
             f"{len(classes)} classes are named for them (score_classes=)."
         )
     return classes
-
-
-def _count_examples(request: Alignment, view: str) -> int:
-    sql = f"SELECT count(DISTINCT example_id) FROM {quote(view)}"
-    return int(one_row(request.connection, sql)[0])

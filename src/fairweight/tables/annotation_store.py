@@ -6,6 +6,7 @@ It lies beside results and not inside them: results are made again, annotations 
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import time
 from collections import Counter
@@ -14,14 +15,11 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairweight.base.files import MANIFEST
 from fairweight.errors import InputError, OutputError
 from fairweight.tables.annotations import Annotation, check_text, moment, now
-
-if TYPE_CHECKING:
-    import sqlite3
 
 NAME = "annotations.sqlite"
 # A folder with one of these is results: fairweight writes it, and may write it again.
@@ -68,8 +66,6 @@ def move_out(earlier: Path, place: Path) -> tuple[Path, str | None]:
 
     They stay where they are while another process has them open, and where there are newer ones.
     """
-    import sqlite3
-
     if earlier == place or earlier.is_symlink() or not earlier.is_file():
         return place, None
     if place.exists() and os.path.samefile(earlier, place):  # stopped between the two names
@@ -100,8 +96,6 @@ def move_out(earlier: Path, place: Path) -> tuple[Path, str | None]:
 
 def connect(path: Path, read_only: bool) -> sqlite3.Connection:
     """An open database of annotations, made if it is to be written and does not exist."""
-    import sqlite3
-
     if read_only and not path.is_file():
         raise InputError(f"The annotations '{path}' do not exist; check the path.")
     try:
@@ -143,8 +137,6 @@ def _acting(connection: sqlite3.Connection) -> set[tuple[str, str]]:
 
 @cache
 def _our_triggers() -> set[tuple[str, str]]:
-    import sqlite3
-
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(SCHEMA)
         return _acting(connection)
@@ -169,8 +161,6 @@ def _prepare(connection: sqlite3.Connection, path: Path, read_only: bool) -> Non
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
     """Readers do not stop writers. SQLite does not wait for others in this one statement."""
-    import sqlite3
-
     until = time.monotonic() + PATIENCE
     while True:
         try:
@@ -185,10 +175,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 # Annotations on disk: a log that several people may write to at once.
 #
 # `add` returns when the annotation is on the disk, in the file that is at the path: whatever
-# happens
-# to the process afterwards, it is kept. Nothing is changed or removed; an undo is one more row,
-# and
-# brings back what the same person had said before.
+# happens to the process afterwards, it is kept. Nothing is changed or removed; an undo is one more
+# row, and brings back what the same person had said before.
 
 _FIELDS = tuple(field.name for field in fields(Annotation))
 _INSERT = (
@@ -341,8 +329,6 @@ class AnnotationStore:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """What SQLite, or a row that nobody can have given, says about a damaged file."""
-        import sqlite3
-
         with self._lock:
             try:
                 yield
@@ -380,8 +366,6 @@ class AnnotationStore:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it is on the disk at the end, or nothing."""
-        import sqlite3
-
         with self._lock:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")

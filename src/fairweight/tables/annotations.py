@@ -1,4 +1,4 @@
-"""One person's verdict on one example."""
+"""Annotations: what people say about examples, in a file and taken together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -127,9 +127,8 @@ def check_text(value: object, name: str) -> None:
 # `annotations.csv`: the one format of the report's page, the viewer and `mitigate overrides`.
 #
 # A spreadsheet runs cells that begin with =, +, - or @. They are written behind an apostrophe,
-# which
-# is taken away again on reading; a cell that has apostrophes before such a sign gets one more, so
-# that every text comes back as it was.
+# which is taken away again on reading; a cell that has apostrophes before such a sign gets one
+# more, so that every text comes back as it was.
 
 COLUMNS = ("example_id", "task", "verdict", "label", "note", "annotator", "time")
 NEEDED = ("example_id", "verdict")
@@ -150,7 +149,8 @@ def to_csv(rows: Iterable[Annotation]) -> str:
     writer = csv.writer(stream)
     writer.writerow(COLUMNS)
     for row in rows:
-        writer.writerow([_guarded(getattr(row, name)) for name in COLUMNS])
+        cells = [getattr(row, name) for name in COLUMNS]
+        writer.writerow([f"'{cell}" if _RUNS.match(cell) else cell for cell in cells])
     return stream.getvalue()
 
 
@@ -165,13 +165,29 @@ def read_csv(source: Path | str, shown: str | None = None) -> list[Annotation]:
         How errors name it.
     """
     if isinstance(source, Path):
-        return read_csv(_text(source), shown or source.name)
+        try:
+            text = source.read_bytes().decode("utf-8")
+        except OSError as error:
+            raise InputError(
+                f"The annotations '{source}' cannot be read ({error.strerror}); check the path."
+            ) from error
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"The annotations '{source}' are not UTF-8 (byte {error.start}); save them as "
+                "UTF-8."
+            ) from error
+        return read_csv(text, shown or source.name)
     shown = shown or "annotations.csv"
-    lines = _lines(source.removeprefix("\ufeff"), shown)
+    text = source.removeprefix("\ufeff")
+    # Spreadsheets of some countries write semicolons.
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
     try:
-        header = [cell.strip() for cell in next(lines)]
-    except StopIteration:
-        raise InputError(f"{shown} is empty; its first line names the columns.") from None
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise InputError(f"{shown} is no CSV file ({error}); export it once more.") from error
+    if not lines:
+        raise InputError(f"{shown} is empty; its first line names the columns.")
+    header = [cell.strip() for cell in lines[0]]
     for name in NEEDED:
         if name not in header:
             raise InputError(
@@ -180,52 +196,23 @@ def read_csv(source: Path | str, shown: str | None = None) -> list[Annotation]:
             )
     if len(set(header)) < len(header):
         raise InputError(f"{shown} has two columns of one name; leave one of them out.")
-    return [_row(header, cells, f"{shown}, row {n}") for n, cells in enumerate(lines, 1) if cells]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise InputError(
-            f"The annotations '{path}' cannot be read ({error.strerror}); check the path."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"The annotations '{path}' are not UTF-8 (byte {error.start}); save them as UTF-8."
-        ) from error
-
-
-def _lines(text: str, shown: str) -> Iterator[list[str]]:
-    first = text.partition("\n")[0]
-    delimiter = max(",;\t", key=first.count)  # spreadsheets of some countries write semicolons
-    try:
-        yield from csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    except csv.Error as error:
-        raise InputError(f"{shown} is no CSV file ({error}); export it once more.") from error
-
-
-def _row(header: list[str], cells: list[str], place: str) -> Annotation:
-    if len(cells) > len(header) and any(cells[len(header) :]):
-        raise InputError(
-            f"{place} has {len(cells)} cells, more than the {len(header)} columns; put texts with "
-            "commas between quotes."
-        )
-    known = {
-        name: _unguarded(cell) for name, cell in zip(header, cells, strict=False) if name in COLUMNS
-    }
-    try:
-        return Annotation(**{name: known.get(name, "") for name in COLUMNS})
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from error
-
-
-def _guarded(cell: str) -> str:
-    return f"'{cell}" if _RUNS.match(cell) else cell
-
-
-def _unguarded(cell: str) -> str:
-    return cell[1:] if _GUARDED.match(cell) else cell
+    rows = []
+    for number, cells in enumerate(lines[1:], 1):
+        if not cells:
+            continue
+        place = f"{shown}, row {number}"
+        if len(cells) > len(header) and any(cells[len(header) :]):
+            raise InputError(
+                f"{place} has {len(cells)} cells, more than the {len(header)} columns; put texts "
+                "with commas between quotes."
+            )
+        plain = [cell[1:] if _GUARDED.match(cell) else cell for cell in cells]
+        known = dict(zip(header, plain, strict=False))
+        try:
+            rows.append(Annotation(**{name: known.get(name, "") for name in COLUMNS}))
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from error
+    return rows
 
 
 # Of everything that somebody said about an example, what was said last.
@@ -297,7 +284,6 @@ def human_labels(rows: Iterable[Annotation]) -> HumanLabels:
 # How far annotators agree, and how far beyond chance.
 
 Of = Literal["verdict", "label"]
-Ratings = dict[tuple[str, str], dict[str, str]]  # (task, example) → annotator → answer
 
 
 @dataclass(frozen=True)
@@ -340,42 +326,31 @@ def agreement(rows: Iterable[Annotation], of: Of = "verdict") -> AnnotatorAgreem
     >>> found.raw, found.kappa
     (0.75, 0.5)
     """
-    shared = {key: own for key, own in _ratings(rows, of).items() if len(own) > 1}
+    given: dict[tuple[str, str], dict[str, str]] = {}  # (task, example) → annotator → answer
+    for row in latest(rows):
+        said = "" if row.verdict == "skip" else row.verdict
+        answer = canonical(row.label) if of == "label" else said
+        if answer:
+            given.setdefault((row.task, row.example_id), {})[row.annotator] = answer
+    shared = {key: own for key, own in given.items() if len(own) > 1}
     people = sorted({who for own in shared.values() for who in own})
     method: Literal["Cohen", "Fleiss"] = "Fleiss" if len(people) > 2 else "Cohen"
     if not shared:
         reason = f"no example has a {of} from two annotators"
         return AnnotatorAgreement(of, method, 0, 0, math.nan, math.nan, reason)
-    raw = sum(_pairs_agreeing(own) for own in shared.values()) / len(shared)
-    chance = _cohen(shared, people) if method == "Cohen" else _fleiss(shared)
+    pairs = [
+        sum(k * (k - 1) for k in Counter(own.values()).values()) / (len(own) * (len(own) - 1))
+        for own in shared.values()
+    ]
+    raw = sum(pairs) / len(shared)
+    if method == "Cohen":
+        first, second = (Counter(own[who] for own in shared.values()) for who in people)
+        chance = sum(first[answer] * second[answer] for answer in first) / len(shared) ** 2
+    else:
+        pooled = Counter(answer for own in shared.values() for answer in own.values())
+        chance = sum((k / pooled.total()) ** 2 for k in pooled.values())
     if chance > 1 - 1e-12:
         reason = f"everybody gave the same {of} everywhere, so chance would agree as well"
         return AnnotatorAgreement(of, method, len(people), len(shared), raw, math.nan, reason)
     kappa = (raw - chance) / (1 - chance)
     return AnnotatorAgreement(of, method, len(people), len(shared), raw, kappa, "")
-
-
-def _ratings(rows: Iterable[Annotation], of: Of) -> Ratings:
-    found: Ratings = {}
-    for row in latest(rows):
-        said = "" if row.verdict == "skip" else row.verdict
-        answer = canonical(row.label) if of == "label" else said
-        if answer:
-            found.setdefault((row.task, row.example_id), {})[row.annotator] = answer
-    return found
-
-
-def _pairs_agreeing(own: Mapping[str, str]) -> float:
-    n = len(own)
-    return sum(k * (k - 1) for k in Counter(own.values()).values()) / (n * (n - 1))
-
-
-def _cohen(shared: Ratings, people: list[str]) -> float:
-    first, second = (Counter(own[who] for own in shared.values()) for who in people)
-    return sum(first[answer] * second[answer] for answer in first) / len(shared) ** 2
-
-
-def _fleiss(shared: Ratings) -> float:
-    pooled = Counter(answer for own in shared.values() for answer in own.values())
-    total = pooled.total()
-    return sum((k / total) ** 2 for k in pooled.values())

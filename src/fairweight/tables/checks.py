@@ -102,7 +102,24 @@ def check_values(
             f"{counted(result['label'], 'row')} {have(result['label'])} no label ('{label}'), "
             f"such as {examples}; fill the labels or leave those examples out."
         )
-    _check_weights(result, columns, some, bad)
+    if "weight" in bad:
+        if result["weight"]:
+            raise InputError(
+                f"The weight column '{columns['weight']}' is negative, infinite or missing in "
+                f"{counted(result['weight'], 'row')}, such as {some(bad['weight'])}; "
+                "correct them: weights are numbers of at least 0."
+            )
+        least, most = result["least_weight"], result["most_weight"]
+        if most is None:
+            raise InputError(
+                f"The weight column '{columns['weight']}' is zero everywhere; give weights above "
+                "0, or leave the column out."
+            )
+        if least < LEAST_WEIGHT or most > MOST_WEIGHT:
+            raise InputError(
+                f"The weight column '{columns['weight']}' has weights from {least:g} to {most:g}, "
+                "whose squares cannot be computed with; divide all weights by their mean."
+            )
     empty: set[str] = set()
     lengths: set[int] = set()
     for number in numbers:
@@ -150,30 +167,6 @@ def check_values(
         empty=frozenset(empty),
         list_length=lengths.pop() if lengths else None,
     )
-
-
-def _check_weights(
-    result: Mapping[str, Any], columns: Mapping[str, str], some: Any, bad: Mapping[str, str]
-) -> None:
-    if "weight" not in bad:
-        return
-    if result["weight"]:
-        raise InputError(
-            f"The weight column '{columns['weight']}' is negative, infinite or missing in "
-            f"{counted(result['weight'], 'row')}, such as {some(bad['weight'])}; "
-            "correct them: weights are numbers of at least 0."
-        )
-    least, most = result["least_weight"], result["most_weight"]
-    if most is None:
-        raise InputError(
-            f"The weight column '{columns['weight']}' is zero everywhere; give weights above 0, "
-            "or leave the column out."
-        )
-    if least < LEAST_WEIGHT or most > MOST_WEIGHT:
-        raise InputError(
-            f"The weight column '{columns['weight']}' has weights from {least:g} to {most:g}, "
-            "whose squares cannot be computed with; divide all weights by their mean."
-        )
 
 
 def refuse_too_many(examples: int) -> None:

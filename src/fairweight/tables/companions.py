@@ -1,4 +1,4 @@
-"""The training table: how often each label (and group, and task) occurs in the training data."""
+"""Tables beside the predictions: of training labels, and of variants with parents and leaks."""
 
 from __future__ import annotations
 
@@ -129,7 +129,20 @@ def parents(variants_table: pd.DataFrame | None) -> dict[Member, Member]:
     for (variant, seed), parent in zip(members, named, strict=True):
         if parent is not None:
             found[variant, seed] = (parent[0], seed if parent[1] is None else parent[1])
-    _refuse_circles(found)
+    settled: set[Member] = set()
+    for start in found:
+        path: dict[Member, None] = {}
+        member = start
+        while member in found and member not in settled:
+            if member in path:
+                circle = [*list(path)[list(path).index(member) :], member]
+                raise InputError(
+                    "The variants table goes in a circle: "
+                    f"{' descends from '.join(shown(m) for m in circle)}; correct the parents."
+                )
+            path[member] = None
+            member = found[member]
+        settled.update(path)
     return found
 
 
@@ -202,7 +215,17 @@ def _named_parents(table: pd.DataFrame, variants: set[str]) -> list[tuple[str, s
             "it in one way: 'parent' (dense:3), or 'parent_variant' and 'parent_seed'."
         )
     seeds = table["parent_seed"] if "parent_seed" in held else [None] * len(table)
-    return [_beside(*pair) for pair in zip(table["parent_variant"], seeds, strict=True)]
+    found: list[tuple[str, str | None] | None] = []
+    for given, seed in zip(table["parent_variant"], seeds, strict=True):
+        variant, number = canonical(given), canonical(seed)
+        if variant is None and number is not None:
+            raise InputError(
+                f"The variants table has the parent_seed {number!r} without a parent_variant; "
+                "name both, or neither for a model trained afresh."
+            )
+        same = None if number is None else str(seed_of(seed))
+        found.append(None if variant is None else (variant, same))
+    return found
 
 
 def _split(value: Any, variants: set[str]) -> tuple[str, str | None] | None:
@@ -219,36 +242,6 @@ def _split(value: Any, variants: set[str]) -> tuple[str, str | None] | None:
             f"The variants table has the parent {text!r}, which names no member; {HOW}."
         )
     return variant, str(seed_of(seed))
-
-
-def _beside(variant: Any, seed: Any) -> tuple[str, str | None] | None:
-    name, number = canonical(variant), canonical(seed)
-    if name is not None:
-        return name, None if number is None else str(seed_of(seed))
-    if number is not None:
-        raise InputError(
-            f"The variants table has the parent_seed {number!r} without a parent_variant; "
-            "name both, or neither for a model trained afresh."
-        )
-    return None
-
-
-def _refuse_circles(parents: Mapping[Member, Member]) -> None:
-    """Nobody descends from himself."""
-    settled: set[Member] = set()
-    for start in parents:
-        path: dict[Member, None] = {}
-        member = start
-        while member in parents and member not in settled:
-            if member in path:
-                circle = [*list(path)[list(path).index(member) :], member]
-                raise InputError(
-                    "The variants table goes in a circle: "
-                    f"{' descends from '.join(shown(m) for m in circle)}; correct the parents."
-                )
-            path[member] = None
-            member = parents[member]
-        settled.update(path)
 
 
 def shown(member: Member) -> str:

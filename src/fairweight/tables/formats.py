@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as url_quote
 
+import pyarrow as pa
+
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.connection import Workspace, encoding_sentence, literal, one_row, quote
 from fairweight.tables.frames import check_names
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
-
 DELIMITERS = (",", "\t", ";", "|")
 HEADER_BYTES = 1 << 21  # as long as a line may be for DuckDB
 MOST_AGGREGATES = 64  # in one query
@@ -163,8 +163,6 @@ def delimiter_of(head: str) -> str:
 
 
 def _head(file: Path) -> str:
-    import pyarrow as pa
-
     with pa.input_stream(str(file), compression="detect") as stream:
         # The separators are plain ASCII, whatever the encoding of the names around them.
         return bytes(stream.read(HEADER_BYTES)).decode("latin-1")
@@ -188,8 +186,6 @@ def _refuse_repeated_names(file: Path, delimiter: str) -> None:
 
 def _refuse_ragged(file: Path, delimiter: str, error: Exception) -> None:
     """Raise with the first line that has more or fewer columns than the header."""
-    import pyarrow as pa
-
     with pa.input_stream(str(file), compression="detect") as stream:
         try:
             rows = csv.reader(io.TextIOWrapper(stream, "utf-8", newline=""), delimiter=delimiter)
@@ -246,7 +242,7 @@ def open_duckdb(workspace: Workspace, path: Path, query: str | None) -> str:
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise InputError(f"The query on '{path}' must be one SELECT; given was: {query}")
             rows = held.sql(query.rstrip().rstrip(";"))
-            return _copied(workspace, rows.to_arrow_reader(BATCH_ROWS))
+            return copied(workspace, rows.to_arrow_reader(BATCH_ROWS))
     except duckdb.Error as error:
         raise _bad_query(path, query, error) from error
 
@@ -272,7 +268,8 @@ def _alone(workspace: Workspace, path: Path) -> Iterator[duckdb.DuckDBPyConnecti
             yield held
 
 
-def _copied(workspace: Workspace, rows: pa.RecordBatchReader) -> str:
+def copied(workspace: Workspace, rows: Any) -> str:
+    """A temporary table with the rows of a stream of Arrow batches."""
     table, stream = workspace.name("source"), workspace.name("stream")
     workspace.connection.register(stream, rows)
     try:
@@ -284,8 +281,6 @@ def _copied(workspace: Workspace, rows: pa.RecordBatchReader) -> str:
 
 def open_sqlite(workspace: Workspace, path: Path, query: str | None) -> str:
     """A temporary table with the rows of a SQLite table or query, copied in batches."""
-    import pyarrow as pa
-
     # DuckDB pulls the batches from a thread of its own.
     address = f"file:{url_quote(str(path))}?mode=ro"
     file = sqlite3.connect(address, uri=True, check_same_thread=False)
@@ -304,7 +299,7 @@ def open_sqlite(workspace: Workspace, path: Path, query: str | None) -> str:
         schema = _sqlite_schema(file, query)
         cursor = file.execute(query)
         reader = pa.RecordBatchReader.from_batches(schema, _batches(cursor, schema))
-        return _copied(workspace, reader)
+        return copied(workspace, reader)
     except sqlite3.Error as error:
         raise _bad_query(path, query or "", error) from error
     finally:
@@ -335,8 +330,6 @@ def _bad_query(path: Path, query: str, error: Exception) -> InputError:
 
 def _sqlite_schema(file: sqlite3.Connection, query: str) -> pa.Schema:
     """Types by looking at every value: SQLite columns hold whatever was put into them."""
-    import pyarrow as pa
-
     names = [item[0] for item in file.execute(f"SELECT * FROM ({query}) LIMIT 0").description]
     kinds = ("integer", "real", "text", "blob", "large")
     conditions = [*(f"typeof({{0}}) = '{kind}'" for kind in kinds[:4]), LARGE]
@@ -346,35 +339,24 @@ def _sqlite_schema(file: sqlite3.Connection, query: str) -> pa.Schema:
     for position, name in enumerate(names):
         flags = found[position * len(kinds) : (position + 1) * len(kinds)]
         present = {kind for kind, there in zip(kinds, flags, strict=True) if there}
-        fields.append(pa.field(name, _arrow_type(present)))
+        if present and present <= {"integer", "large"}:
+            kind = pa.int64()
+        elif present and present <= {"integer", "real"}:  # beside fractions large ones are text
+            kind = pa.float64()
+        else:
+            kind = pa.binary() if present == {"blob"} else pa.string()
+        fields.append(pa.field(name, kind))
     return pa.schema(fields)
 
 
-def _arrow_type(present: set[str]) -> pa.DataType:
-    import pyarrow as pa
-
-    if not present:
-        return pa.string()
-    if present <= {"integer", "large"}:
-        return pa.int64()
-    if present <= {"integer", "real"}:  # with large ones beside fractions it is text
-        return pa.float64()
-    return pa.binary() if present == {"blob"} else pa.string()
-
-
 def _batches(cursor: sqlite3.Cursor, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    texts = [pa.types.is_string(field.type) for field in schema]
+    """The rows of a query in batches; in a column of text, whatever is there as text."""
     while rows := cursor.fetchmany(BATCH_ROWS):
         arrays = []
-        for values, is_text, field in zip(zip(*rows, strict=True), texts, schema, strict=True):
-            held = [_text(value) for value in values] if is_text else list(values)
+        for values, field in zip(zip(*rows, strict=True), schema, strict=True):
+            held: list[Any] = list(values)
+            if pa.types.is_string(field.type):
+                plain = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in held]
+                held = [None if value is None else str(value) for value in plain]
             arrays.append(pa.array(held, type=field.type))
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", errors="replace")
-    return None if value is None else str(value)

@@ -2,56 +2,56 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical
+from fairweight.tables.spec import kind_of_frame
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
-
-
-def kind_of_frame(given: Any) -> str | None:
-    """What sort of in-memory table this is; None if it is none. Imports nothing to find out."""
-    for base in type(given).__mro__:
-        module = base.__module__.partition(".")[0]
-        found = _KINDS.get((module, base.__name__))
-        if found is not None:
-            return found
-    return "mapping" if isinstance(given, Mapping) else None
-
-
-_KINDS: dict[tuple[str, str], str] = {
-    ("pandas", "DataFrame"): "pandas DataFrame",
-    ("polars", "DataFrame"): "polars DataFrame",
-    ("polars", "LazyFrame"): "polars LazyFrame",
-    ("pyarrow", "Table"): "pyarrow Table",
-    ("pyarrow", "RecordBatch"): "pyarrow RecordBatch",
-    ("pyarrow", "RecordBatchReader"): "pyarrow RecordBatchReader",
-    ("pyarrow", "Dataset"): "pyarrow Dataset",
-    ("duckdb", "DuckDBPyRelation"): "DuckDB relation",
-    ("_duckdb", "DuckDBPyRelation"): "DuckDB relation",
-}
 
 
 def to_arrow(given: Any, kind: str, name: str) -> pa.Table:
     """An in-memory frame as an Arrow table. Streams and data sets are not for this function."""
-    import pyarrow as pa
-
+    columns: list[tuple[str, Any]] = []
     if kind == "pandas DataFrame":
-        return _table(_pandas_columns(given), name)
-    if kind == "polars LazyFrame":
-        given = given.collect()
-    if kind.startswith("polars"):
-        return _table(_polars_columns(given), name)
-    if kind == "pyarrow RecordBatch":
-        return _plain(pa.Table.from_batches([given]), name)
-    if kind == "pyarrow Table":
-        return _plain(given, name)
-    return _table(((str(key), value) for key, value in given.items()), name)
+        # A named index often is the example's identity; an unnamed one is a row number.
+        if any(label is not None for label in given.index.names):
+            given = given.reset_index()
+        for position, label in enumerate(given.columns):
+            columns.append((str(label), given.iloc[:, position]))
+    elif kind.startswith("polars"):
+        for column in (given.collect() if kind == "polars LazyFrame" else given).get_columns():
+            held = str(column.dtype)
+            if held in ("Int128", "UInt128"):  # Arrow has no such type; the text is the same number
+                from polars import String
+
+                column = column.cast(String)
+            values = column.to_list() if held == "Object" else column.to_arrow()
+            columns.append((str(column.name), values))
+    elif kind.startswith("pyarrow"):
+        plain = pa.Table.from_batches([given]) if kind == "pyarrow RecordBatch" else given
+        check_names(plain.column_names, name)
+        return plain
+    else:
+        columns = [(str(key), value) for key, value in given.items()]
+    check_names((label for label, _ in columns), name)
+    arrays = {
+        label: column_to_arrow(values, f"column '{label}' of {name}") for label, values in columns
+    }
+    lengths = {label: len(array) for label, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"'{label}' has {length:,}" for label, length in lengths.items())
+        raise InputError(f"The columns of {name} have different lengths: {shown}.")
+    table: pa.Table = pa.table(arrays)
+    return table
 
 
 DIGEST_ROWS = 10_000
@@ -63,8 +63,6 @@ def digest_of_frame(given: Any) -> str | None:
     None for streams and queries, which can be read only once, and for what is no table: the reader
     says what is wrong with it.
     """
-    import hashlib
-
     kind = kind_of_frame(given)
     try:
         if kind in ("pandas DataFrame", "polars DataFrame"):
@@ -76,8 +74,6 @@ def digest_of_frame(given: Any) -> str | None:
             head = {name: values[:DIGEST_ROWS] for name, values in given.items()}
         else:
             return None
-        import pyarrow as pa
-
         table = to_arrow(head, kind, "frame").combine_chunks()
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as writer:
@@ -85,45 +81,6 @@ def digest_of_frame(given: Any) -> str | None:
     except Exception:
         return None
     return hashlib.sha256(str(rows).encode() + sink.getvalue()).hexdigest()
-
-
-def _pandas_columns(frame: Any) -> Iterable[tuple[str, Any]]:
-    # A named index often is the example's identity; an unnamed one is a row number.
-    if any(label is not None for label in frame.index.names):
-        frame = frame.reset_index()
-    for position, label in enumerate(frame.columns):
-        yield str(label), frame.iloc[:, position]
-
-
-def _polars_columns(frame: Any) -> Iterable[tuple[str, Any]]:
-    for column in frame.get_columns():
-        kind = str(column.dtype)
-        if kind in ("Int128", "UInt128"):  # Arrow has no such type; the text is the same number
-            from polars import String
-
-            column = column.cast(String)
-        yield str(column.name), column.to_list() if kind == "Object" else column.to_arrow()
-
-
-def _plain(table: pa.Table, name: str) -> pa.Table:
-    check_names(table.column_names, name)
-    return table
-
-
-def _table(columns: Iterable[tuple[str, Any]], name: str) -> pa.Table:
-    import pyarrow as pa
-
-    held = list(columns)
-    check_names((label for label, _ in held), name)
-    arrays = {
-        label: column_to_arrow(values, f"column '{label}' of {name}") for label, values in held
-    }
-    lengths = {label: len(array) for label, array in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"'{label}' has {length:,}" for label, length in lengths.items())
-        raise InputError(f"The columns of {name} have different lengths: {shown}.")
-    table: pa.Table = pa.table(arrays)
-    return table
 
 
 def check_names(names: Iterable[str], name: str) -> None:
@@ -156,9 +113,6 @@ def column_to_arrow(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
     >>> column_to_arrow([1, 2], "x").type
     DataType(int64)
     """
-    import numpy as np
-    import pyarrow as pa
-
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
@@ -174,12 +128,7 @@ def column_to_arrow(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        return _mixed(values, name)
-
-
-def _mixed(values: Any, name: str) -> pa.Array:
-    import pyarrow as pa
-
+        pass  # values of mixed types are told apart by their texts
     texts: list[str | None] = []
     for value in values:
         if hasattr(value, "__len__") and not isinstance(value, str | bytes):
@@ -307,8 +256,6 @@ def as_array(values: Any) -> NDArray[Any]:
     >>> as_array([12345678901234567890, -1]).tolist(), as_array([1, 2.5]).tolist()
     ([12345678901234567890, -1], [1.0, 2.5])
     """
-    import numpy as np
-
     array = np.asarray(values)
     if not isinstance(values, list | tuple):
         return array
@@ -319,20 +266,15 @@ def as_array(values: Any) -> NDArray[Any]:
 
 
 def _one_dimensional(given: Any, name: str) -> Any:
-    import numpy as np
-
     if hasattr(given, "to_numpy") and getattr(given, "ndim", 1) == 1:
         return given  # a Series keeps its dtype: categories, nullable integers
-    array = np.asarray(given, dtype=object) if _has_none(given) else as_array(given)
+    missing = isinstance(given, list | tuple) and any(value is None for value in given)
+    array = np.asarray(given, dtype=object) if missing else as_array(given)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise InputError(f"{name} has the shape {array.shape}; give one value per example.")
     return array
-
-
-def _has_none(given: Any) -> bool:
-    return isinstance(given, list | tuple) and any(value is None for value in given)
 
 
 def _of_length(values: Any, n: int, name: str) -> Any:
@@ -343,8 +285,6 @@ def _of_length(values: Any, n: int, name: str) -> Any:
 
 def _members(given: Any, name: str, n: int) -> list[Any]:
     """One column per seed."""
-    import numpy as np
-
     listed = isinstance(given, list | tuple) and bool(given) and np.ndim(given[0]) == 1
     if not listed and getattr(given, "ndim", 1) < 2:
         return [_of_length(_one_dimensional(given, name), n, name)]
@@ -366,8 +306,6 @@ def _members(given: Any, name: str, n: int) -> list[Any]:
 
 def _scores(given: Any, name: object, n: int, seeds: int) -> list[Any]:
     """Scores per seed: single numbers, or lists with one number per class."""
-    import numpy as np
-
     array = np.asarray(given, dtype=float)
     if array.shape == (n,) and seeds == 1:
         return [array]

@@ -74,13 +74,19 @@ def read_counts(workspace: Workspace, table: Source, column: str) -> Source:
             workspace.connection, f"SELECT {', '.join(asked)} FROM {quote(table.view)}"
         )
     for (what, fault), values in zip(faults.items(), found, strict=True):
-        if values:
-            raise InputError(
-                f"The count column '{column}' of {table.shown} cannot be used: "
-                f"{counted(values, 'value')} {are(values)} {what}"
-                f"{_such_as(workspace, table, column, fault)}. Each row must say how many examples "
-                "it stands for (0 or more); sampling weights are named with --weight (weight=)."
-            )
+        if not values:
+            continue
+        some = workspace.connection.execute(
+            f"SELECT DISTINCT CAST({name} AS VARCHAR) AS held FROM {quote(table.view)} "
+            f"WHERE {fault} ORDER BY 1 LIMIT {SHOWN_VALUES}"
+        ).fetchall()
+        shown = ", ".join(f"'{row[0]}'" for row in some if row[0] is not None)
+        raise InputError(
+            f"The count column '{column}' of {table.shown} cannot be used: "
+            f"{counted(values, 'value')} {are(values)} {what}"
+            f"{f' (such as {shown})' if shown else ''}. Each row must say how many examples "
+            "it stands for (0 or more); sampling weights are named with --weight (weight=)."
+        )
     if not rows:
         raise InputError(
             f"The count column '{column}' of {table.shown} is 0 in every row; there is no example."
@@ -109,8 +115,11 @@ def refuse_counts(
     """
     table = tables[0]
     for column in likely_counts(workspace.connection, table, declared):
-        # Parts that were counted apart (one per site, say) may repeat each other's rows.
-        parts = [part for whole in tables for part in _parts(workspace, whole)]
+        # Parts that were counted apart (`sites/*.csv`, say) may repeat each other's rows.
+        parts = []
+        for whole in tables:
+            several = len(whole.files) > 1
+            parts += [open_source(workspace, f) for f in whole.files] if several else [whole]
         if not all(_all_different(workspace.connection, part, without=column) for part in parts):
             continue
         said = (
@@ -125,7 +134,14 @@ def refuse_counts(
             else f"If '{column}' is something else, name the id of the examples (--id COLUMN), "
             f"name '{column}' as a group (--groups), or leave it out of the table."
         )
-        raise InputError(said + _lost_cube(table))
+        if {"count", "label", "prediction:0"} <= set(table.columns):
+            unit = " and --cluster unit" if "unit" in table.columns else ""
+            said += (
+                " It looks like a cube that another program wrote again, without its metadata: "
+                "give the file of fairweight count itself, or name the variants (--prediction "
+                f"NAME=prediction:0){unit}."
+            )
+        raise InputError(said)
 
 
 def likely_counts(
@@ -157,13 +173,6 @@ def _number(column: str, kind: str) -> str:
     return name if is_number(kind) else f"TRY_CAST(CAST({name} AS VARCHAR) AS DOUBLE)"
 
 
-def _parts(workspace: Workspace, table: Source) -> list[Source]:
-    """The files of a table that was read from several (`sites/*.csv`), each by itself."""
-    if len(table.files) < 2:
-        return [table]
-    return [open_source(workspace, file) for file in table.files]
-
-
 def _all_different(connection: duckdb.DuckDBPyConnection, table: Source, *, without: str) -> bool:
     """Whether no two rows agree in all other columns; the first rows often tell."""
     others = ", ".join(quote(name) for name in table.columns if name != without)
@@ -178,24 +187,3 @@ def _all_different(connection: duckdb.DuckDBPyConnection, table: Source, *, with
         if distinct < held:
             return False
     return True
-
-
-def _such_as(workspace: Workspace, table: Source, column: str, fault: str) -> str:
-    rows = workspace.connection.execute(
-        f"SELECT DISTINCT CAST({quote(column)} AS VARCHAR) AS held FROM {quote(table.view)} "
-        f"WHERE {fault} ORDER BY 1 LIMIT {SHOWN_VALUES}"
-    ).fetchall()
-    shown = [f"'{row[0]}'" for row in rows if row[0] is not None]
-    return f" (such as {', '.join(shown)})" if shown else ""
-
-
-def _lost_cube(table: Source) -> str:
-    """What else to do about a file that `fairweight count` wrote and another program rewrote."""
-    if not {"count", "label", "prediction:0"} <= set(table.columns):
-        return ""
-    unit = " and --cluster unit" if "unit" in table.columns else ""
-    return (
-        " It looks like a cube that another program wrote again, without its metadata: give the "
-        f"file of fairweight count itself, or name the variants (--prediction NAME=prediction:0)"
-        f"{unit}."
-    )

@@ -188,16 +188,6 @@ class Assembly:
                 found.owners[attribute.role] = table
                 found.kinds[attribute.role] = self._kind(source, attribute)
 
-    def _same_order(self, base: str, table: str, keys: Sequence[str]) -> bool:
-        counts = [self._count(f"SELECT count(*) FROM {quote(t)}") for t in (base, table)]
-        if counts[0] != counts[1]:
-            return False
-        differs = " OR ".join(f"a.{key} IS DISTINCT FROM b.{key}" for key in keys)
-        return not self._count(
-            f"SELECT count(*) FROM {quote(base)} AS a POSITIONAL JOIN {quote(table)} AS b "
-            f"WHERE {differs}"
-        )
-
     def _beside(
         self,
         found: Assembled,
@@ -208,17 +198,25 @@ class Assembly:
     ) -> str:
         """The member's table in the order of the first member."""
         part, base, keys = parts[number], found.tables[0], self.identity.keys
-        if self._same_order(base, table, keys):
-            return table
+        rows = [self._count(f"SELECT count(*) FROM {quote(t)}") for t in (base, table)]
+        differs = " OR ".join(f"a.{key} IS DISTINCT FROM b.{key}" for key in keys)
+        if rows[0] == rows[1] and not self._count(
+            f"SELECT count(*) FROM {quote(base)} AS a POSITIONAL JOIN {quote(table)} AS b "
+            f"WHERE {differs}"
+        ):
+            return table  # in the same order
         self._check_unique(table, part, parts)
         placed = self._ordered(base, table, keys)
-        rows = [self._count(f"SELECT count(*) FROM {quote(t)}") for t in (base, table)]
         matched = self._count(f"SELECT count(*) FROM {quote(placed)} WHERE present")
         if [matched, matched] == rows:
             # Both have every identity once, so as many matches as rows leave nothing out.
             self._execute(f"ALTER TABLE {quote(placed)} DROP COLUMN present")
         elif self.drop_missing:
-            extras[number] = self._beyond(table, base)
+            extras[number] = self.workspace.name("extra")  # rows that the base does not have
+            self._execute(
+                f"CREATE TEMP TABLE {quote(extras[number])} AS SELECT * FROM {quote(table)} "
+                f"ANTI JOIN {quote(base)} USING ({', '.join(keys)})"
+            )
         else:
             self._refuse_missing(base, table, _shown(parts[0], parts), _shown(part, parts))
         self._execute(f"DROP TABLE {quote(table)}")
@@ -234,16 +232,6 @@ class Assembly:
             f"{quote(table)} AS m ON {matched} ORDER BY b.rowid"
         )
         return placed
-
-    def _beyond(self, table: str, base: str) -> str:
-        """The rows of a table that the base does not have."""
-        extra = self.workspace.name("extra")
-        key = ", ".join(self.identity.keys)
-        self._execute(
-            f"CREATE TEMP TABLE {quote(extra)} AS SELECT * FROM {quote(table)} "
-            f"ANTI JOIN {quote(base)} USING ({key})"
-        )
-        return extra
 
     def _refuse_missing(self, base: str, table: str, first: str, other: str) -> None:
         key = ", ".join(self.identity.keys)

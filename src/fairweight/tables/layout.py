@@ -92,9 +92,10 @@ def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) 
         opened = [(name, read_counts(workspace, table, names.count)) for name, table in opened]
     if len(opened) == 1:
         name, table = opened[0]
-        if alone and predictions is None and _one_model(table, names):
+        one_model = names.prediction in table.columns and names.variant not in table.columns
+        if alone and predictions is None and one_model:
             return _files(workspace, [(name or ALONE, table)], names)
-        return _single(workspace, opened[0][1], opened[0][0], names, predictions, scores)
+        return _single(workspace, table, names, predictions, scores)
     explicit = [name is not None for name, _ in opened]
     tables = [table for _, table in opened]
     long = all({names.variant, names.prediction} <= set(table.columns) for table in tables)
@@ -116,10 +117,6 @@ def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) 
 
 
 # --- one table ---------------------------------------------------------------------------------
-
-
-def _one_model(table: Source, names: Names) -> bool:
-    return names.prediction in table.columns and names.variant not in table.columns
 
 
 def _union(workspace: Workspace, tables: Sequence[Source]) -> Source:
@@ -179,11 +176,11 @@ def require(source: Source, column: str, option: str) -> str:
 def _single(
     workspace: Workspace,
     table: Source,
-    name: str | None,
     names: Names,
     predictions: Columns | None,
     scores: Columns | None,
 ) -> Layout:
+    """The layout of one table, by its columns."""
     if predictions is not None:
         return _wide(table, (table,), names, predictions, scores)
     has_variant = names.variant in table.columns
@@ -238,7 +235,9 @@ def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names
             )
         where = f"{quote(names.variant)} IS NOT DISTINCT FROM {literal(variant)}"
         if has_seed:
-            where += f" AND {quote(names.seed)} IS NOT DISTINCT FROM {_seed_literal(seed_value)}"
+            plain = isinstance(seed_value, str | int | float | None)
+            seed_text = literal(seed_value if plain else str(seed_value))
+            where += f" AND {quote(names.seed)} IS NOT DISTINCT FROM {seed_text}"
         conditions.setdefault((name, seed_of(member)), []).append(f"({where})")
     parts = tuple(
         MemberColumns(
@@ -253,10 +252,6 @@ def _long(workspace: Workspace, table: Source, inputs: tuple[Source, ...], names
     )
     used = {names.variant, names.seed, names.prediction, names.score, names.scores}
     return Layout("long", parts, inputs, frozenset(used | {names.label_rank}))
-
-
-def _seed_literal(value: Any) -> str:
-    return literal(value if isinstance(value, str | int | float | None) else str(value))
 
 
 def seed_of(value: Any) -> str | int:
@@ -373,7 +368,8 @@ def _wide(
         )
         for (variant, seed), column in found.items()
     )
-    used = {c for part in parts for c in _columns_of(part)}
+    held = {c for p in parts for c in (p.prediction, p.score, p.scores, p.label_rank)}
+    used = {column for column in held if column is not None}
     # Predictions and scores of models that are not compared are no groups either.
     spare = {c for role in _STEMS for c in table.columns if _match(c, role) is not None} - used
     notes: tuple[str, ...] = ()
@@ -384,11 +380,6 @@ def _wide(
 
 
 # --- files -------------------------------------------------------------------------------------
-
-
-def _columns_of(part: MemberColumns) -> list[str]:
-    held = (part.prediction, part.score, part.scores, part.label_rank)
-    return [column for column in held if column is not None]
 
 
 def _files(
@@ -409,7 +400,15 @@ def _files(
             stems[variant] = table
         columns = _score_columns(table, names)
         if names.seed in table.columns:
-            found = _long(workspace, _as_variant(workspace, table, variant, names), (), names)
+            view = workspace.name("named")
+            others = ", ".join(quote(c) for c in table.columns if c != names.variant)
+            workspace.connection.execute(
+                f"CREATE TEMP VIEW {quote(view)} AS SELECT {others}, {literal(variant)} AS "
+                f"{quote(names.variant)} FROM {quote(table.view)}"
+            )
+            kinds = {**table.columns, names.variant: "VARCHAR"}
+            renamed = replace(table, view=view, columns=kinds, row_number=None)
+            found = _long(workspace, renamed, (), names)
             parts.extend(
                 MemberColumns(variant, p.seed, p.source, p.prediction, where=p.where, **columns)
                 for p in found.parts
@@ -452,18 +451,6 @@ def _refuse_repeated_members(parts: Sequence[MemberColumns], names: Names) -> No
 def _place(table: Source) -> tuple[tuple[Path, ...], str]:
     """Where a table comes from, however it was written: its files, and the query asked of them."""
     return tuple(file.resolve() for file in table.files), table.name.partition("::")[2]
-
-
-def _as_variant(workspace: Workspace, table: Source, variant: str, names: Names) -> Source:
-    """The table with its given name in the variant column."""
-    view = workspace.name("named")
-    others = ", ".join(quote(c) for c in table.columns if c != names.variant)
-    workspace.connection.execute(
-        f"CREATE TEMP VIEW {quote(view)} AS SELECT {others}, {literal(variant)} AS "
-        f"{quote(names.variant)} FROM {quote(table.view)}"
-    )
-    columns = {**table.columns, names.variant: "VARCHAR"}
-    return replace(table, view=view, columns=columns, row_number=None)
 
 
 def _stem(table: Source) -> str:

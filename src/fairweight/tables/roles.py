@@ -147,7 +147,17 @@ def find_identity(
                 )
             return Identity(None)
     if layout.kind != "wide" and not all(column in table.columns for table in tables):
-        _refuse_unpaired_counts(request, layout, first)
+        # Counts of each variant alone do not say what the others predicted on those examples.
+        declared = {*layout.used, *request.named_columns}
+        likely = [count] if count else likely_counts(request.connection, first, declared)
+        for counting in likely[:1]:
+            raise InputError(
+                f"{first.shown} has no '{column}', and each row is of one variant, so predictions "
+                f"of two variants cannot be paired. If '{counting}' counts examples, count the "
+                "pairs instead: one prediction column per variant (SELECT label, pred_dense, "
+                "pred_int8, count(*) AS n ... GROUP BY ALL), and --count n (count='n'). If it does "
+                "not, name the id of the examples with --id COLUMN."
+            )
     joined = [*tables, examples] if examples is not None else list(tables)
     for table in joined:
         if column not in table.columns and len(joined) > 1:
@@ -160,21 +170,6 @@ def find_identity(
         as_text=not all(is_integer(table.columns[column]) for table in joined),
         task_as_text=task is not None and not all(is_integer(t.columns[task]) for t in tables),
     )
-
-
-def _refuse_unpaired_counts(request: Alignment, layout: Layout, table: Source) -> None:
-    """Counts of each variant alone do not say what the others predicted on those examples."""
-    declared = {*layout.used, *request.named_columns}
-    given = request.names.count
-    likely = [given] if given else likely_counts(request.connection, table, declared)
-    for column in likely[:1]:
-        raise InputError(
-            f"{table.shown} has no '{request.names.id}', and each row is of one variant, so "
-            "predictions of two variants cannot be paired. If "
-            f"'{column}' counts examples, count the pairs instead: one prediction column per "
-            "variant (SELECT label, pred_dense, pred_int8, count(*) AS n ... GROUP BY ALL), and "
-            "--count n (count='n'). If it does not, name the id of the examples with --id COLUMN."
-        )
 
 
 def choose_groups(

@@ -10,11 +10,14 @@ from __future__ import annotations
 import difflib
 import glob
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from fairweight.errors import InputError
 from fairweight.tables.connection import (
@@ -29,11 +32,9 @@ from fairweight.tables.connection import (
     quote,
     reading,
 )
-from fairweight.tables.formats import empty_nan, read_delimited
-from fairweight.tables.frames import check_names, kind_of_frame, to_arrow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from fairweight.tables.formats import copied, empty_nan, open_duckdb, open_sqlite, read_delimited
+from fairweight.tables.frames import check_names, to_arrow
+from fairweight.tables.spec import kind_of_frame
 
 # Paths as users write them: files, globs, folders of Parquet, `file.duckdb::SELECT ...`.
 
@@ -94,16 +95,12 @@ def find_files(text: str) -> Place:
                     "narrow the pattern."
                 )
             return Place(text, tuple(found), asked, "=" in path, kinds.pop())
-    raise InputError(_missing_file(given, path))
-
-
-def _missing_file(given: Path, text: str) -> str:
-    folder = given.parent
+    told, folder = f"The file '{path}' does not exist", given.parent
     if not folder.is_dir():
-        return f"The file '{text}' does not exist: there is no folder '{folder}'; check the path."
+        raise InputError(f"{told}: there is no folder '{folder}'; check the path.")
     near = difflib.get_close_matches(given.name, [f.name for f in folder.iterdir()], 1, 0.6)
     hint = f". Did you mean '{folder / near[0]}'?" if near else "; check the path."
-    return f"The file '{text}' does not exist{hint}"
+    raise InputError(told + hint)
 
 
 def _suffix(path: Path) -> str:
@@ -230,12 +227,9 @@ def open_source(workspace: Workspace, given: Any, *, name: str | None = None) ->
         else _open_frame(workspace, given, name)
     )
     if source.rows == 0:
-        raise InputError(f"{_capital(source.shown)} has no rows; give a table with examples.")
+        shown = source.shown[:1].upper() + source.shown[1:]
+        raise InputError(f"{shown} has no rows; give a table with examples.")
     return source
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def provenance(sources: Iterable[Source]) -> tuple[dict[str, Any], ...]:
@@ -268,8 +262,6 @@ def is_cube(path: Any) -> bool:
 
 def _parquet_schema(path: Path) -> Any:
     """The schema of a Parquet file, with its metadata; None where the file is none."""
-    import pyarrow as pa
-
     try:
         with path.open("rb") as stream:
             if stream.read(4) != b"PAR1":
@@ -287,8 +279,6 @@ def _parquet_metadata(path: Path) -> Mapping[bytes, bytes]:
 
 
 def _classes_in(metadata: Mapping[bytes, bytes] | None) -> tuple[str, ...] | None:
-    import json
-
     for key in CLASSES_KEYS:
         if metadata and key in metadata:
             try:
@@ -315,7 +305,8 @@ def _open_frame(workspace: Workspace, given: Any, name: str | None) -> Source:
             # A stream can be read once, and a relation belongs to another connection: both are
             # copied, batch by batch, to a table of ours, which spills to disk if it must.
             stream = given.to_arrow_reader() if kind == "DuckDB relation" else given
-            return _stored(workspace, stream, shown, ())
+            table = copied(workspace, stream)
+            return _described(workspace, table, shown, ())
     if kind == "pyarrow Dataset":
         return _registered(workspace, given, shown, (), _classes_in(given.schema.metadata))
     with reading(f"the {shown}"):
@@ -327,16 +318,6 @@ def _open_frame(workspace: Workspace, given: Any, name: str | None) -> Source:
     if table.num_columns == 0:
         raise InputError(f"The {shown} has no columns; give a table with examples.")
     return _registered(workspace, table, shown, (), classes)
-
-
-def _stored(workspace: Workspace, stream: Any, name: str, files: tuple[Path, ...]) -> Source:
-    connection = workspace.connection
-    temporary = workspace.name("stream")
-    connection.register(temporary, stream)
-    table = workspace.name("source")
-    connection.execute(f"CREATE TEMP TABLE {quote(table)} AS FROM {quote(temporary)}")
-    connection.unregister(temporary)
-    return _described(workspace, table, name, files)
 
 
 def _registered(
@@ -396,8 +377,6 @@ def _open_csv(workspace: Workspace, place: Place, name: str) -> Source:
 
 
 def _open_database(workspace: Workspace, place: Place, name: str) -> Source:
-    from fairweight.tables.formats import open_duckdb, open_sqlite
-
     with place.files[0].open("rb") as stream:
         sqlite = stream.read(6) == b"SQLite"
     opened = open_sqlite if sqlite else open_duckdb
@@ -475,8 +454,6 @@ def _read_arrow(file: Path) -> pa.Table:
     Not as a data set of Arrow, which reads ahead in threads of its own: where DuckDB leaves a scan
     early (`LIMIT 1`), such a thread may go on in a file that is closed, and the process dies.
     """
-    import pyarrow as pa
-
     mapped = pa.memory_map(str(file))
     opened = pa.ipc.open_file if mapped.read(6) == b"ARROW1" else pa.ipc.open_stream
     mapped.seek(0)
@@ -485,8 +462,6 @@ def _read_arrow(file: Path) -> pa.Table:
 
 def _open_arrow_tables(workspace: Workspace, place: Place, name: str, found: TableFormat) -> Source:
     """Files that are read one by one as Arrow tables."""
-    import pyarrow as pa
-
     assert found.read is not None
     tables = []
     try:

@@ -6,6 +6,7 @@ stored with the audit. Every default stands here and nowhere else.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -14,7 +15,6 @@ from typing import Any, TypeAlias
 
 from fairweight.base.fields import choice, option, options_of, plain, refuse, words
 from fairweight.errors import InputError
-from fairweight.tables.frames import digest_of_frame, kind_of_frame
 from fairweight.tables.names import quoted, split_list, split_names, split_pair, written_list
 
 TABLES, COLUMNS = "Tables", "Columns"
@@ -23,8 +23,6 @@ Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column 
 AnyTable: TypeAlias = Any
 AnyTables: TypeAlias = Any
 ARRAYS = "arrays"  # what `fairweight.audit` makes a table of: its columns are ours
-
-
 STORED = ("path", "variant", "frame", "digest")  # of a source
 TEXTS = ("id", "label", "task", "cluster", "weight", "count", "variant", "seed", "prediction",
          "score")  # fmt: skip
@@ -54,6 +52,8 @@ class SourceRef:
             return given
         if isinstance(given, str | Path):
             return cls(str(given), variant)
+        from fairweight.tables.frames import digest_of_frame
+
         kind = kind_of_frame(given) or type(given).__name__
         return cls(None, variant, kind, digest_of_frame(given), given)
 
@@ -83,6 +83,29 @@ class SourceRef:
         if not named or not all(isinstance(value, str) for value in known.values()):
             raise InputError("A stored table has neither a path nor a frame's name; make it again.")
         return cls(**known)
+
+
+# Tables in memory, by the package and the name of their class.
+FRAMES = {
+    ("pandas", "DataFrame"): "pandas DataFrame",
+    ("polars", "DataFrame"): "polars DataFrame",
+    ("polars", "LazyFrame"): "polars LazyFrame",
+    ("pyarrow", "Table"): "pyarrow Table",
+    ("pyarrow", "RecordBatch"): "pyarrow RecordBatch",
+    ("pyarrow", "RecordBatchReader"): "pyarrow RecordBatchReader",
+    ("pyarrow", "Dataset"): "pyarrow Dataset",
+    ("duckdb", "DuckDBPyRelation"): "DuckDB relation",
+    ("_duckdb", "DuckDBPyRelation"): "DuckDB relation",
+}
+
+
+def kind_of_frame(given: Any) -> str | None:
+    """What sort of in-memory table this is; None if it is none. Imports nothing to find out."""
+    for base in type(given).__mro__:
+        found = FRAMES.get((base.__module__.partition(".")[0], base.__name__))
+        if found is not None:
+            return found
+    return "mapping" if isinstance(given, Mapping) else None
 
 
 def split_name(text: str) -> tuple[str | None, str]:
@@ -131,23 +154,14 @@ def _names_tables(source: Mapping[Any, Any]) -> bool:
     Lists of text may be either: they are files if one of them is there.
     """
 
-    def is_table(item: Any) -> bool:
-        return isinstance(item, str | Path) or kind_of_frame(item) is not None
-
-    def is_list(held: Any) -> bool:
-        return isinstance(held, list | tuple) and bool(held) and all(map(is_table, held))
-
-    def is_evident(held: Any) -> bool:
-        if not isinstance(held, list | tuple):
-            return True
-        return not isinstance(held[0], str) or Path(held[0]).is_file()
-
-    values = list(source.values())
-    return (
-        bool(values)
-        and all(is_table(held) or is_list(held) for held in values)
-        and any(is_evident(held) for held in values)
-    )
+    tables = (str, Path)
+    evident = False
+    for held in source.values():
+        listed = list(held) if isinstance(held, list | tuple) and held else [held]
+        if not all(isinstance(item, tables) or kind_of_frame(item) is not None for item in listed):
+            return False
+        evident |= listed[0] is held or not isinstance(listed[0], str) or Path(listed[0]).is_file()
+    return evident
 
 
 # How the fields that are more than one word are read from options, and written again.
@@ -331,9 +345,7 @@ class TableSpec:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        def becomes(name: str, value: Any) -> None:
-            object.__setattr__(self, name, value)
-
+        becomes = functools.partial(object.__setattr__, self)
         given = self.sources
         if not isinstance(given, tuple) or not all(isinstance(one, SourceRef) for one in given):
             becomes("sources", sources_of(given))

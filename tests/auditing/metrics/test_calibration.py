@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fairweight.auditing.metrics import scores
 from fairweight.auditing.metrics.rates import is_uncertain
 from fairweight.auditing.metrics.scores import (
-    CALIBRATION_ERRORS,
     Definition,
     ScoreColumn,
     auc,
@@ -27,6 +26,7 @@ from fairweight.auditing.metrics.scores import (
 )
 
 DEFINITIONS: tuple[Definition, ...] = ("ece", "ece_top_label")
+CALIBRATION_ERRORS = {"ece": ece, "ece_top_label": ece_top_label}
 
 
 def one_slice(score: list[float], outcome: list[float]) -> ScoreColumn:

@@ -45,7 +45,6 @@ class Pairs:
     gained: Floats
     fp_lost: Floats
     fp_gained: Floats
-    changed: Floats  # predictions differ, by label
     abstained: tuple[Floats, Floats]  # (S,)
     abstained_lost: Floats  # (S,): the baseline alone abstains
     abstained_gained: Floats  # (S,)
@@ -82,7 +81,6 @@ def pairs(cube: Cube, grouping: Grouping, baseline: int, compressed: int) -> Pai
         gained=by_class(label, ~right[0] & right[1]),
         fp_lost=by_class(first, ~right[0] & (first != second)),
         fp_gained=by_class(second, ~right[1] & (first != second)),
-        changed=by_class(label, first != second),
         abstained=(by_slice(silent[0]), by_slice(silent[1])),
         abstained_lost=by_slice(silent[0] & ~silent[1]),
         abstained_gained=by_slice(~silent[0] & silent[1]),

@@ -105,18 +105,6 @@ def context(found: Retraining, statistic: Statistic, *, signed: bool = True) -> 
     return columns
 
 
-def least_p(found: Retraining, pairing: Pairing) -> float:
-    """The smallest p that relabelling can give; 1 where members are too few to relabel.
-
-    Where the two sides can be exchanged as a whole, that relabelling has the same size as the
-    data, so the least p is twice what the number of relabellings suggests.
-    """
-    if found.relabelled is None:
-        return 1.0
-    mirrored = pairing.paired or len(pairing.first) == len(pairing.second)
-    return (2.0 if mirrored else 1.0) / (1 + len(found.relabelled[0]))
-
-
 def difference(members: Floats) -> Statistic:
     """The difference of means over members, from each member's own value, (members, rows)."""
     undefined = np.isnan(members)

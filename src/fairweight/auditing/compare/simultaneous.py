@@ -99,7 +99,6 @@ class Signs:
 
     families: dict[Key, FamilyDraws]
     lead: Floats  # (draws,): the largest deviation of all families and variants together
-    n_tests: int  # rows of shifts and excesses that `lead` is the maximum of
     means: dict[tuple[str, str], MeanFamily]  # over tasks, by variant and kind
 
     def lead_z_star(self, alpha: float) -> float:
@@ -158,7 +157,6 @@ def draw_signs(
     return Signs(
         {(variants[f.v], f.task, f.kind): f.collected() for f in everyone},
         largest,
-        sum(int(f.inside.sum()) * (1 if f.kind == "overall" else 2) for f in everyone),
         {(variants[mean.v], mean.kind): mean for mean in means},
     )
 

@@ -12,10 +12,8 @@ from fairweight.base.types import Floats
 _RESOLVED = 5
 
 
-def percentile(
-    replicates: ArrayLike, alpha: ArrayLike = 0.05, axis: int = 0
-) -> tuple[Floats, Floats]:
-    """Quantiles alpha/2 and 1 − alpha/2 of the defined replicates along `axis`.
+def percentile(replicates: ArrayLike, alpha: ArrayLike = 0.05) -> tuple[Floats, Floats]:
+    """Quantiles alpha/2 and 1 − alpha/2 of the defined replicates, the first axis.
 
     `alpha` may be an array that broadcasts against the remaining axes. Undefined (NaN) replicates
     are left out: see `share_undefined`. NaN where none is defined.
@@ -24,7 +22,7 @@ def percentile(
     >>> float(low), float(high)
     (5.0, 95.0)
     """
-    draws = np.moveaxis(np.asarray(replicates, dtype=np.float64), axis, -1)
+    draws = np.moveaxis(np.asarray(replicates, dtype=np.float64), 0, -1)
     ordered = np.moveaxis(np.sort(np.ascontiguousarray(draws), axis=-1), -1, 0)  # sorts fastest
     defined = np.asarray(np.count_nonzero(~np.isnan(ordered), axis=0), dtype=np.intp)
     tail = np.asarray(alpha, dtype=np.float64) / 2
@@ -36,7 +34,6 @@ def basic(
     replicates: ArrayLike,
     alpha: ArrayLike = 0.05,
     floor: float | None = None,
-    axis: int = 0,
 ) -> tuple[Floats, Floats]:
     """The basic (reflected) interval [2T − q_high, 2T − q_low], cut at `floor` if one is given.
 
@@ -48,7 +45,7 @@ def basic(
     (0.0, 15.0)
     """
     twice = 2 * np.asarray(estimate, dtype=np.float64)
-    q_low, q_high = percentile(replicates, alpha, axis)
+    q_low, q_high = percentile(replicates, alpha)
     low, high = twice - q_high, twice - q_low
     if floor is None:
         return low, high
@@ -56,7 +53,7 @@ def basic(
 
 
 def bias_corrected(
-    estimate: ArrayLike, replicates: ArrayLike, *, drop_negative: bool = False, axis: int = 0
+    estimate: ArrayLike, replicates: ArrayLike, *, drop_negative: bool = False
 ) -> Floats:
     """2T − mean of the replicates: the estimate less its bootstrap bias.
 
@@ -69,18 +66,18 @@ def bias_corrected(
     draws = np.asarray(replicates, dtype=np.float64)
     defined = ~np.isnan(draws)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(defined, draws, 0.0).sum(axis=axis) / defined.sum(axis=axis)
+        mean = np.where(defined, draws, 0.0).sum(axis=0) / defined.sum(axis=0)
         corrected: Floats = 2 * np.asarray(estimate, dtype=np.float64) - mean
         return np.where(drop_negative & (corrected < 0), np.nan, corrected)
 
 
-def share_undefined(replicates: ArrayLike, axis: int = 0) -> Floats:
+def share_undefined(replicates: ArrayLike) -> Floats:
     """Share of the replicates that are NaN; over 5 % a result is called unstable.
 
     >>> float(share_undefined([1.0, float("nan"), 2.0, 3.0]))
     0.25
     """
-    share: Floats = np.isnan(np.asarray(replicates, dtype=np.float64)).mean(axis=axis)
+    share: Floats = np.isnan(np.asarray(replicates, dtype=np.float64)).mean(axis=0)
     return share
 
 
@@ -89,7 +86,6 @@ def simultaneous(
     replicates: ArrayLike,
     alpha: ArrayLike,
     m: ArrayLike,
-    axis: int = 0,
 ) -> tuple[Floats, Floats]:
     """Percentile limits at alpha / m, m the size of the family.
 
@@ -102,7 +98,7 @@ def simultaneous(
     >>> float(low), float(high)
     (25.0, 975.0)
     """
-    draws = np.moveaxis(np.asarray(replicates, dtype=np.float64), axis, 0)
+    draws = np.asarray(replicates, dtype=np.float64)
     value = np.asarray(estimate, dtype=np.float64)
     level = np.asarray(alpha, dtype=np.float64) / np.asarray(m, dtype=np.float64)
     low, high = percentile(draws, level)
@@ -121,9 +117,7 @@ def simultaneous(
     return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
-def exceedance_p(
-    observed: ArrayLike, null: ArrayLike, two_sided: bool = True, axis: int = 0
-) -> Floats:
+def exceedance_p(observed: ArrayLike, null: ArrayLike, two_sided: bool = True) -> Floats:
     """(1 + number of null draws at least as extreme) / (1 + number of defined null draws).
 
     Two-sided: extreme in absolute value, for statistics whose null is symmetric about 0 (every
@@ -133,7 +127,7 @@ def exceedance_p(
     >>> float(exceedance_p(2.0, [-3.0, 1.0, 0.0, float("nan")]))
     0.5
     """
-    draws = np.moveaxis(np.asarray(null, dtype=np.float64), axis, 0)
+    draws = np.asarray(null, dtype=np.float64)
     value = np.asarray(observed, dtype=np.float64)
     if two_sided:
         draws, value = np.abs(draws), np.abs(value)

@@ -80,10 +80,10 @@ def _relative_changes(
     return np.stack(changes), kept
 
 
-def _point_changes(base: Counts, compressed: Counts, kept: Kept | None) -> tuple[Floats, Kept]:
+def _point_changes(base: Counts, compressed: Counts) -> tuple[Floats, Kept]:
     """Changes in percentage points of (FPR, FNR), and the classes that take part."""
     changes = np.stack([fpr(compressed) - fpr(base), fnr(compressed) - fnr(base)])
-    return 100 * changes, estimable_classes(base) if kept is None else kept
+    return 100 * changes, estimable_classes(base)
 
 
 def _mean_over(values: Floats, used: Kept) -> Floats:
@@ -195,7 +195,7 @@ def sde(
     source="fairweight, after Blakeney et al. 2021",
     undefined="fewer than two classes have examples",
 )
-def cev_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Floats:
+def cev_pp(base: Counts, compressed: Counts) -> Floats:
     """CEV with changes in percentage points: defined whatever the baseline's errors.
 
     >>> def counts(predicted, correct):
@@ -206,7 +206,7 @@ def cev_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Flo
     >>> round(float(cev_pp(perfect, after)), 9)  # both variances 10^2
     100.0
     """
-    return _combined_error_variance(*_point_changes(base, compressed, kept))
+    return _combined_error_variance(*_point_changes(base, compressed))
 
 
 @comparison(
@@ -218,7 +218,7 @@ def cev_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Flo
     undefined="fewer than two classes have examples",
     inflation="absolute",
 )
-def sde_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Floats:
+def sde_pp(base: Counts, compressed: Counts) -> Floats:
     """SDE with changes in percentage points: defined whatever the baseline's errors.
 
     >>> def counts(predicted, correct):
@@ -229,7 +229,7 @@ def sde_pp(base: Counts, compressed: Counts, *, kept: Kept | None = None) -> Flo
     >>> round(float(sde_pp(perfect, after)), 3)  # |20 - 0| / sqrt(2), |0 - 20| / sqrt(2)
     14.142
     """
-    return _symmetric_distance_error(*_point_changes(base, compressed, kept))
+    return _symmetric_distance_error(*_point_changes(base, compressed))
 
 
 def normalized_change(before: Floats, after: Floats) -> Floats:

@@ -395,12 +395,6 @@ def calibration_gap(column: ScoreColumn, weights: Floats) -> Floats:
     return _mean_in_slices(column, weights, column.score - column.outcome)
 
 
-CALIBRATION_ERRORS: dict[str, Callable[[ScoreColumn, Floats], Floats]] = {
-    "ece": ece,
-    "ece_top_label": ece_top_label,
-}
-
-
 def reliability(
     column: ScoreColumn, definition: Definition, weights: Floats | None = None
 ) -> dict[str, Floats]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,7 +92,7 @@ def audit_of_classes() -> AuditResult:
         n_boot=N_BOOT,
         explain=ExplainRequest(
             parts=("exemplars", "individuals", "classes", "similarity"), group="hand",
-            measure=partial(measure, halves.test, halves.train), images=halves.test,
+            measure=measure(halves.test, halves.train), images=halves.test,
             covariates={"digits": covariates},
         ),
     )  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -450,8 +449,7 @@ def explain(
         from fairweight.data import load as load_data
 
         images = load_data(dataset, data, **dict(dataset_options or {}))
-        measure = partial(measure_dataset, images)
-        covariates = partial(training_covariates, images)
+        measure, covariates = measure_dataset(images), training_covariates(images)
     asked = ExplainRequest(
         parts=PARTS if parts is None else tuple(parts),
         by=individual,

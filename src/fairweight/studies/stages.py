@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +114,7 @@ def _looked_for(spec: Mapping[str, Any], context: StageContext) -> ExplainReques
     return ExplainRequest(
         parts=parts,
         group=spec["individual_group"],
-        measure=partial(measure, prepared.test, prepared.train) if measured else None,
+        measure=measure(prepared.test, prepared.train) if measured else None,
         images=prepared.test,
     )
 

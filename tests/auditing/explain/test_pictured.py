@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import sys
-from functools import partial
 
 import numpy as np
 import pytest
@@ -41,7 +40,7 @@ def images() -> Images:
 def test_properties_are_joined_by_identity(images: Images) -> None:
     answers = from_arrays([0, 1, 0], {"dense": [0, 1, 0]}, ids=["e2", "e5", "e4"])
     assert places(answers, images).tolist() == [5, 2, 3]
-    found = measure_dataset(images, answers)
+    found = measure_dataset(images)(answers)
     np.testing.assert_allclose(found["ink"], [120 / 4, 150 / 4, 140 / 4])
     # Training images are e0 and e1: pixels of 100 and 110; four pixels differ by 20 or 40.
     np.testing.assert_allclose(found["distance"], [40.0, 80.0, 80.0])
@@ -52,17 +51,17 @@ def test_properties_are_joined_by_identity(images: Images) -> None:
 
 def test_training_images_are_those_that_nobody_was_asked_about(images: Images) -> None:
     answers = from_arrays([0, 1, 0], {"dense": [0, 1, 0]}, ids=["e2", "e5", "e4"])
-    covariates = training_covariates(images, answers)["made"].set_index("class")
+    covariates = training_covariates(images)(answers)["made"].set_index("class")
     assert covariates["imbalance"].tolist() == [0.0, 0.0]  # e0 and e1, one of each class
     # Without parts of its own, everything else is the training: e1, e3, e7 against e0 and e6.
     undivided = Images(**{**images.__dict__, "split": np.array([ALL] * N)})
-    covariates = training_covariates(undivided, answers)["made"].set_index("class")
+    covariates = training_covariates(undivided)(answers)["made"].set_index("class")
     assert covariates["imbalance"].tolist() == pytest.approx([2 / 5 - 1 / 2, 3 / 5 - 1 / 2])
     everything = from_arrays(
         np.arange(N) % 2, {"dense": np.arange(N) % 2}, ids=[f"e{i}" for i in range(N)]
     )
     with pytest.raises(InputError, match="'made' has no training images beside those"):
-        training_covariates(undivided, everything)
+        training_covariates(undivided)(everything)
 
 
 def test_exemplars_are_shown_beside_others_of_their_class(images: Images) -> None:
@@ -106,9 +105,7 @@ def test_a_tilted_image_with_its_line(images: Images) -> None:
         "example_id": [f"e{i}" for i in range(N)], "label": [0, 1] * 4, "pred_dense": [0, 1] * 4,
         "pred_a": [0, 0] * 4, "who": ["p", "q"] * 4,
     }  # fmt: skip
-    asked = ExplainRequest(
-        parts=("individuals",), images=slashes, measure=partial(measure_dataset, slashes)
-    )
+    asked = ExplainRequest(parts=("individuals",), images=slashes, measure=measure_dataset(slashes))
     made = fw.audit_table(table, explain=asked, cluster="who", n_boot=20)
     row = made.explanations["tilt_example"].iloc[0]
     assert (row["slope"], row["intercept"]) == (-1.0, 3.0)
@@ -137,7 +134,7 @@ def test_without_pillow_everything_is_there(
         "pred_a": changed, "who": np.arange(N) // 2,
     }  # fmt: skip
     asked = ExplainRequest(
-        parts=("exemplars", "individuals"), images=images, measure=partial(measure_dataset, images)
+        parts=("exemplars", "individuals"), images=images, measure=measure_dataset(images)
     )
     made = fw.audit_table(table, cluster="who", explain=asked, n_boot=20)
     assert len(made.result.explanations["exemplars"]) == 1

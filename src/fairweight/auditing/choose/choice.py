@@ -88,6 +88,7 @@ def _counted(
     training: TrainingCounts | None = None,
     notes: Sequence[str] = (),
 ) -> ChoiceData:
+    """The cube with how it is to be measured; classes and positives are checked."""
     said = [*notes, *cube.notes, *of_cube(cube).check(baseline, force=tables.force)]
     setting = Setting(
         baseline=baseline,
@@ -100,6 +101,7 @@ def _counted(
 
 
 def _wants_scores(request: ChoiceRequest, *, there: bool, where: str) -> bool:
+    """Whether a term needs scores; an error where it does and there are none."""
     wanted = [term.name for term in request.terms if needs_scores([term])]
     if wanted and not there:
         raise InputError(

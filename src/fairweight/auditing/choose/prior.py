@@ -179,6 +179,7 @@ def _places(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _density(together: Floats, apart: Floats, below: float, above: float) -> Floats:
+    """The density of estimates where some variants lie below the others and some above."""
     found: Floats = (1 - below - above) * together + below * apart[0] + above * apart[1]
     return np.maximum(found, 1e-300)
 

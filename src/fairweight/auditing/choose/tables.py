@@ -95,6 +95,7 @@ def _ranked(
 
 
 def _values(request: ChoiceRequest, known: TermValues) -> list[dict[str, Any]]:
+    """Every term of every candidate with its interval over examples."""
     aims = {objective.term: objective.aim for objective in request.objectives}
     weights = np.full(len(aims), np.nan) if request.weights is None else request.weights
     weight_of = dict(zip((o.term for o in request.objectives), weights, strict=True))
@@ -121,6 +122,7 @@ def _limits(known: TermValues, term: Term) -> Floats:
 
 
 def _requirements(request: ChoiceRequest, known: TermValues) -> list[dict[str, Any]]:
+    """How every candidate stands to every requirement."""
     rows = []
     for requirement in request.requirements:
         values, replicates = known.of(requirement.term)

@@ -232,6 +232,7 @@ def _part_rows(
     alpha: float,
     min_group: int,
 ) -> list[dict[str, Any]]:
+    """A row for every level of a partition that has examples."""
     levels = len(part.levels)
     n = np.bincount(part.code, minlength=levels).astype(float)
     chosen = np.bincount(part.code[mask], minlength=levels).astype(float)
@@ -320,6 +321,7 @@ def _against_retraining(
     alpha: float,
     untested: Any,
 ) -> dict[str, float]:
+    """Odds ratios at matched sizes, beside those of retraining, and their ratio with its limits."""
     found = odds_ratios(rates, place, inside, sampled)
     values = {
         "matched_odds_ratio": float(np.exp(np.dot(MATCHED, found.value))),

@@ -198,6 +198,7 @@ def _limits(
     bounds: tuple[float, float],
     alpha: float,
 ) -> tuple[float, float]:
+    """Limits of a mean over examples or clusters; NaN with few clusters."""
     n = len(value)
     if unit is None and single and bounds[0] == 0:
         low, high = wilson(value.sum(), n, alpha, modified=True)

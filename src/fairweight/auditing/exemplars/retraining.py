@@ -347,6 +347,7 @@ def relabellings(
 
 
 def _sets(members: list[tuple[int, ...]], size: int) -> NDArray[np.bool_]:
+    """Sets of members as rows of truth values."""
     made = np.zeros((len(members), size), dtype=bool)
     for row, chosen in zip(made, members, strict=True):
         row[list(chosen)] = True

@@ -184,6 +184,7 @@ def risk(
 
 
 def _auc(answers: Answers, score: Floats, mask: Mask, alpha: float) -> dict[str, Any]:
+    """How well a score finds the exemplars: AUC, limits and status."""
     known = ~np.isnan(score)
     chosen = mask[known]
     row: dict[str, Any] = {"n": int(known.sum()), "n_exemplars": int(chosen.sum()), "status": "ok"}

@@ -188,6 +188,7 @@ def _differs(
     leaders: list[NDArray[np.uint8]],
     rng: np.random.Generator,
 ) -> Mask:
+    """Whether the two sides answer differently where votes are tied, by the rule."""
     sides = (votes.first, votes.second)
     if rule.name == "random":
         one, other = (_drawn(votes, *side, rng) for side in zip(sides, top, leaders, strict=True))

@@ -94,17 +94,17 @@ class _Tables:
 
 
 def explained(
-    result: AuditResult, tasks: Sequence[Answers], request: ExplainRequest, progress: Progress
+    result: AuditResult, tasks: Sequence[Answers], asked: ExplainRequest, progress: Progress
 ) -> AuditResult:
-    """The result with the tables of what was request for, and their notes."""
+    """The result with the requested tables and their notes."""
     made = _Tables()
-    parts = [part for part in _LOOK if part in request.parts]
+    parts = [part for part in _LOOK if part in asked.parts]
     steps = len(parts) * len(tasks)
-    per_task = replace(request, gallery=max(1, request.gallery // max(1, len(tasks))))
+    per_task = replace(asked, gallery=max(1, asked.gallery // max(1, len(tasks))))
     for number, answers in enumerate(tasks):
         properties: Mapping[str, Any] = {}
-        if request.measure is not None and {"properties", "individuals", "slices"} & set(parts):
-            properties = request.measure(answers)
+        if asked.measure is not None and {"properties", "individuals", "slices"} & set(parts):
+            properties = asked.measure(answers)
         for place, part in enumerate(parts):
             progress(f"looking for {part}", number * len(parts) + place, steps)
             _LOOK[part](answers, per_task, properties, made)
@@ -118,11 +118,11 @@ def explained(
         except InputError as error:
             made.notes.append(f"Label interrelation is undefined: {error}")
         made.add("attributes", attribute_values(result, interrelation))
-    if "classes" in request.parts:
+    if "classes" in asked.parts:
         progress("looking at classes", steps, steps)
-        _classes(result, tasks[0], request, made)
-    if "similarity" in request.parts:
-        _similarity(result, request, made)
+        _classes(result, tasks[0], asked, made)
+    if "similarity" in asked.parts:
+        _similarity(result, asked, made)
     tables = {name: stacked(found) for name, found in made.parts.items()}
     for table in tables.values():
         table.attrs.clear()  # notes stand in the result, and attrs are not written anywhere
@@ -134,13 +134,13 @@ def explained(
 
 
 def _exemplars(
-    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
     found = find(
         answers,
-        percentiles=request.percentiles,
-        random_state=request.random_state,
-        alpha=request.alpha,
+        percentiles=asked.percentiles,
+        random_state=asked.random_state,
+        alpha=asked.alpha,
     )
     made.add("exemplar_counts", found.counts)
     made.add("exemplar_accuracy", found.accuracy)
@@ -150,25 +150,25 @@ def _exemplars(
     made.notes += found.notes
     made.add(
         "enrichment",
-        enrichment(answers, found.masks, alpha=request.alpha, random_state=request.random_state),
+        enrichment(answers, found.masks, alpha=asked.alpha, random_state=asked.random_state),
     )
-    made.add("risk", risk(answers, found.masks, alpha=request.alpha))
-    if request.images is not None:
+    made.add("risk", risk(answers, found.masks, alpha=asked.alpha))
+    if asked.images is not None:
         modal = {v: found.masks[v, "modal", None] for v in answers.variants}
-        rows, seed = places(answers, request.images), request.random_state
+        rows, seed = places(answers, asked.images), asked.random_state
         images = exemplar_images(
-            answers, found.rows, modal, request.images, rows, seed, request.gallery
+            answers, found.rows, modal, asked.images, rows, seed, asked.gallery
         )
         made.add("exemplar_images", images)
 
 
 def _slices(
-    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
     with_images = replace(answers, numbers={**answers.numbers, **properties})
     for variant in answers.variants:
         table = find_slices(
-            with_images, variant, alpha=request.alpha, random_state=request.random_state
+            with_images, variant, alpha=asked.alpha, random_state=asked.random_state
         )
         named = [f"{variant}: {note}" for note in table.attrs.get("notes", ())]
         made.notes += named
@@ -177,7 +177,7 @@ def _slices(
 
 
 def _properties(
-    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
     if not (properties or answers.numbers or answers.columns):
         made.notes.append(
@@ -187,14 +187,14 @@ def _properties(
     for variant in answers.variants:
         made.add(
             "example_properties",
-            example_properties(answers, variant, properties, alpha=request.alpha),
+            example_properties(answers, variant, properties, alpha=asked.alpha),
         )
 
 
 def _individuals(
-    answers: Answers, request: ExplainRequest, properties: Mapping[str, Any], made: _Tables
+    answers: Answers, asked: ExplainRequest, properties: Mapping[str, Any], made: _Tables
 ) -> None:
-    if request.by == "cluster" and answers.cluster is None:
+    if asked.by == "cluster" and answers.cluster is None:
         made.notes.append(
             "Individuals were not looked at: no column says whose an example is (--cluster)."
         )
@@ -203,30 +203,30 @@ def _individuals(
         table = individuals(
             answers,
             variant,
-            by=request.by,
-            group=request.group,
+            by=asked.by,
+            group=asked.group,
             properties=properties,
-            alpha=request.alpha,
+            alpha=asked.alpha,
         )
         made.add("individuals", table)
         if properties or answers.numbers:
             made.add("individual_fits", individual_fits(table))
-    if request.images is not None and "tilt" in properties:
-        rows = places(answers, request.images)
-        made.add("tilt_example", tilt_example(answers, properties["tilt"], request.images, rows))
+    if asked.images is not None and "tilt" in properties:
+        rows = places(answers, asked.images)
+        made.add("tilt_example", tilt_example(answers, properties["tilt"], asked.images, rows))
 
 
-def _classes(result: AuditResult, answers: Answers, request: ExplainRequest, made: _Tables) -> None:
-    if request.covariates is None:
+def _classes(result: AuditResult, answers: Answers, asked: ExplainRequest, made: _Tables) -> None:
+    if asked.covariates is None:
         made.notes.append(
             "Classes were not explained: their imbalance and entropy are measured on the training "
             "images (--dataset)."
         )
         return
-    known = request.covariates
+    known = asked.covariates
     try:
         rows = class_rows([result], known(answers) if callable(known) else known)
-        found = explain_classes(rows, alpha=request.alpha, random_state=request.random_state)
+        found = explain_classes(rows, alpha=asked.alpha, random_state=asked.random_state)
     except InputError as error:
         made.notes.append(f"Classes were not explained: {error}")
         return
@@ -236,7 +236,7 @@ def _classes(result: AuditResult, answers: Answers, request: ExplainRequest, mad
     made.add("class_residuals", found.residuals)
 
 
-def _similarity(result: AuditResult, request: ExplainRequest, made: _Tables) -> None:
+def _similarity(result: AuditResult, asked: ExplainRequest, made: _Tables) -> None:
     points = similarity_points(result)
     if points.empty:
         made.notes.append(
@@ -245,7 +245,7 @@ def _similarity(result: AuditResult, request: ExplainRequest, made: _Tables) -> 
         )
         return
     made.add("similarity_points", points)
-    made.add("similarity", similarity(points, alpha=request.alpha))
+    made.add("similarity", similarity(points, alpha=asked.alpha))
 
 
 _LOOK: dict[str, Callable[[Answers, ExplainRequest, Mapping[str, Any], _Tables], None]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,36 +22,40 @@ from fairweight.data.image_properties import class_means, image_properties, tilt
 from fairweight.errors import InputError
 from fairweight.tables.canonical import canonical
 
+Measure = Callable[[Answers], Mapping[str, NDArray[np.float64]]]
 
-def measure(
-    images: Images, training: Images | None, answers: Answers
-) -> Mapping[str, NDArray[np.float64]]:
-    """The properties of the images of these answers, in their order.
+
+def measure(asked: Images, training: Images | None = None) -> Measure:
+    """From answers to the properties of their images, in their order.
 
     Parameters
     ----------
-    images
-        Those that models were asked about, at least.
+    asked
+        The images that models were asked about, at least.
     training
         Those of the training, whose class means the distance is measured from; none: no distance.
     """
-    rows = places(answers, images)
-    means = labels = None
-    if training is not None and not training.multi_label and not images.multi_label:
-        means = class_means(training.images, training.labels, len(training.classes))
-        labels = images.labels[rows]
-    return image_properties(np.asarray(images.images)[rows], labels, means)
+
+    def measured(answers: Answers) -> dict[str, NDArray[np.float64]]:
+        rows = places(answers, asked)
+        means = labels = None
+        if training is not None and not training.multi_label and not asked.multi_label:
+            means = class_means(training.images, training.labels, len(training.classes))
+            labels = asked.labels[rows]
+        return image_properties(np.asarray(asked.images)[rows], labels, means)
+
+    return measured
 
 
-def measure_dataset(images: Images, answers: Answers) -> Mapping[str, NDArray[np.float64]]:
+def measure_dataset(images: Images) -> Measure:
     """The same of a whole data set: what no model was asked about is the training."""
-    rest = _unasked(images, answers)
-    return measure(images, rest if len(rest) else None, answers)
-
-
-def _unasked(images: Images, answers: Answers) -> Images:
     train = np.flatnonzero(np.isin(images.split, ("train", ALL)))
-    return images.select(np.setdiff1d(train, places(answers, images)))
+
+    def measured(answers: Answers) -> Mapping[str, NDArray[np.float64]]:
+        rest = np.setdiff1d(train, places(answers, images))
+        return measure(images, images.select(rest) if len(rest) else None)(answers)
+
+    return measured
 
 
 def places(answers: Answers, images: Images) -> NDArray[Any]:
@@ -73,24 +77,29 @@ def places(answers: Answers, images: Images) -> NDArray[Any]:
     return np.array([place[name] for name in wanted])
 
 
-def training_covariates(images: Images, answers: Answers) -> dict[str, pd.DataFrame]:
-    """The covariates of a data set's classes, measured on its training images.
+def training_covariates(images: Images) -> Callable[[Answers], dict[str, pd.DataFrame]]:
+    """From answers to the covariates of a data set's classes, measured on its training images.
 
     Those are what no model was asked about, as in `measure_dataset`.
     """
-    if images.multi_label:
-        raise InputError(
-            f"The data set '{images.name}' has several labels per image, so its images belong "
-            "to no single class."
-        )
-    rest = _unasked(images, answers)
-    if not len(rest):
-        raise InputError(
-            f"The data set '{images.name}' has no training images beside those that the models "
-            "were asked about."
-        )
-    made = class_covariates(np.asarray(rest.images), rest.labels, rest.classes)
-    return {images.name: made}
+
+    def measured(answers: Answers) -> dict[str, pd.DataFrame]:
+        if images.multi_label:
+            raise InputError(
+                f"The data set '{images.name}' has several labels per image, so its images belong "
+                "to no single class."
+            )
+        train = np.flatnonzero(np.isin(images.split, ("train", ALL)))
+        rest = images.select(np.setdiff1d(train, places(answers, images)))
+        if not len(rest):
+            raise InputError(
+                f"The data set '{images.name}' has no training images beside those that the models "
+                "were asked about."
+            )
+        made = class_covariates(np.asarray(rest.images), rest.labels, rest.classes)
+        return {images.name: made}
+
+    return measured
 
 
 # A few images to look at: exemplars beside others of their class, and the tilt of a digit.

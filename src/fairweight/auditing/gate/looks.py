@@ -154,16 +154,6 @@ def check_looks(looks: int | None, log: str | Path | None) -> None:
         )
 
 
-def test_set_of(result: AuditResult) -> str:
-    """The fingerprint of the examples; an error where the audit has none."""
-    if result.test_set is None:
-        raise InputError(
-            "The audit does not say which test set it is of, so its looks cannot be counted; make "
-            "it again with --policy, or give the predictions themselves."
-        )
-    return result.test_set
-
-
 def look_key(result: AuditResult, policy: Policy) -> str:
     """What makes two runs one look: the same files, asked the same under the same policy."""
     digests = [given.get("sha256") for given in result.provenance.inputs]

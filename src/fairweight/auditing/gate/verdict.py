@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.gate.endpoints import demands, endpoints, unjudged_levels
-from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened, test_set_of
+from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened
 from fairweight.auditing.result import DIVISORS, AuditResult
 from fairweight.auditing.schema import BOUND, NOT_ESTIMABLE, Status, column_names, typed
 from fairweight.base.types import Floats
@@ -309,6 +309,7 @@ class Limits:
 
 
 def why_pass(of: Limits) -> str:
+    """Why an endpoint passes."""
     if of.criterion in ("margin", "recovery"):
         most = f"it is at most {plain(-of.low)}" if of.low < 0 else "there is none"
         return f"a loss of {of.asked} is excluded: {most}"
@@ -318,6 +319,7 @@ def why_pass(of: Limits) -> str:
 
 
 def why_fail(of: Limits, endpoints: int) -> str:
+    """Why an endpoint fails."""
     corrected = f" (Holm, {endpoints:,} endpoints)" if endpoints > 1 else ""
     if of.criterion in ("margin", "recovery"):
         return f"a loss of more than {of.asked} is shown: at least {plain(-of.high)}{corrected}"
@@ -434,7 +436,12 @@ def decide(
     check_looks(looks, log)
     if looks is None or log is None:
         return _decided(result, policy, require, None)
-    test_set, key = test_set_of(result), look_key(result, policy)
+    test_set, key = result.test_set, look_key(result, policy)
+    if test_set is None:
+        raise InputError(
+            "The audit does not say which test set it is of, so its looks cannot be counted; make "
+            "it again with --policy, or give the predictions themselves."
+        )
     with opened(log) as book:
         look = book.look(test_set, key, looks)
         verdict = _decided(result, policy, require, look)
@@ -444,6 +451,7 @@ def decide(
 
 
 def _decided(result: AuditResult, policy: Policy, require: Require, look: Look | None) -> Verdict:
+    """The verdict on every endpoint, every variant and all of them."""
     declared = endpoints(result, policy, demands(policy))
     closed = None
     if look is not None and look.spent:
@@ -471,6 +479,7 @@ def _all(decisions: Iterable[str]) -> Outcome:
 def _notes(
     result: AuditResult, policy: Policy, declared: pd.DataFrame, look: Look | None
 ) -> tuple[str, ...]:
+    """What a reader of the verdict must know beside it."""
     notes = []
     tried = len(result.variants)
     if tried > 1:

@@ -75,6 +75,7 @@ def _vectors(answers: Answers, variant: str) -> NDArray[np.float32]:
 
 
 def _complete(found: NDArray[np.float32], answers: Answers, variant: str) -> NDArray[np.float32]:
+    """The scores, if every example has one; else an error."""
     lacking = np.isnan(found).reshape(found.shape[0], answers.n_examples, -1).any(axis=(0, 2))
     if lacking.all():
         raise _missing(answers, variant)
@@ -87,6 +88,7 @@ def _complete(found: NDArray[np.float32], answers: Answers, variant: str) -> NDA
 
 
 def _missing(answers: Answers, variant: str) -> InputError:
+    """The error where there are no scores."""
     need = (
         "a column `score` with the probability of the positive class"
         if answers.n_label_classes == 2

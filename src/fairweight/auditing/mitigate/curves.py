@@ -102,6 +102,7 @@ def _sides(answers: Answers, column: GroupColumn) -> Sides | None:
 
 
 def _labels(label: Floats, answers: Answers) -> Counts:
+    """Counts of labels alone, which sides are chosen by."""
     zero = np.zeros_like(label)
     classes = answers.classes[: answers.n_label_classes]
     return Counts(label, zero, zero, zero[:, 0], classes, answers.positive)
@@ -217,6 +218,7 @@ class _Sums:
 
 
 def _kinds(answers: Answers, own: Answer, reference: Answer, others: Sequence[Answer]) -> _Kinds:
+    """Group examples by what is true of their answers."""
     label, positive = answers.label, answers.positive
     given = [own, *others]
     facts = [reference == label, *(answer == label for answer in given)]
@@ -303,6 +305,7 @@ def _sums(tally: Floats, kinds: _Kinds, number: int, n_steps: int, shares: Float
 
 
 def _curve(answers: Answers, columns: Sequence[CurveLevels], sums: Sequence[_Sums]) -> Curve:
+    """Accuracy, amplification and shifts at every step from the sums of all columns."""
     whole = sums[0]
     amplification, shifts = {}, {}
     start = 1 if len(columns) > 1 else 0  # without columns, everybody is the one group

@@ -158,6 +158,7 @@ def _steps(order: NDArray[np.intp], budgets: Sequence[float]) -> NDArray[np.int6
 
 
 def _mean(pairs: Sequence[_Pair]) -> _Pair:
+    """The mean of curves over members or tasks."""
     if len(pairs) == 1:
         return pairs[0]
     return _Pair(

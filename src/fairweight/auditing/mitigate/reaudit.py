@@ -134,6 +134,7 @@ def verdict(
 
 
 def _changes(result: AuditResult, variant: str, against: str) -> pd.DataFrame:
+    """Rows of one new variant against what it is compared with, each with its verdict."""
     rows = result.results
     kept = rows[
         (rows["variant"] == variant)

@@ -85,6 +85,7 @@ def with_offsets(
 
 
 def _counted(logs: Floats, wanted: Floats) -> Floats:
+    """Offsets with which every class is chosen as often as it is true; the best of many rounds."""
     n, classes = logs.shape
     offsets = np.zeros(classes)
     best, least = offsets, _distance(logs, offsets, wanted)
@@ -104,11 +105,13 @@ def _counted(logs: Floats, wanted: Floats) -> Floats:
 
 
 def _distance(logs: Floats, offsets: Floats, wanted: Floats) -> float:
+    """By how many answers the numbers of classes are off."""
     answer = np.argmax(logs + offsets, axis=1)
     return float(np.abs(np.bincount(answer, minlength=len(wanted)) - wanted).sum())
 
 
 def _smoothed(logs: Floats, wanted: Floats) -> Floats:
+    """Offsets that lean on many margins, until they no longer move."""
     n, classes = logs.shape
     weights = [quantile_weights(n, k / n) for k in wanted]
     offsets = np.zeros(classes)

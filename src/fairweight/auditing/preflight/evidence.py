@@ -256,6 +256,7 @@ def hindsight(study: str, tasks: Sequence[Answers], *, random_state: int = 0) ->
 def _values(
     tasks: Sequence[Answers], rng: np.random.Generator
 ) -> Iterator[tuple[tuple[str, str, str], float]]:
+    """(level, score, measure) and its value, for every task, variant and score."""
     halves = []
     for answers in tasks:  # a random half of the examples, clusters whole
         unit = np.arange(answers.n_examples) if answers.cluster is None else answers.cluster
@@ -290,6 +291,7 @@ def _loss(answers: Answers, variant: str) -> Floats:
 def _parts(
     answers: Answers, chosen: Sequence[Partition], loss: Floats, half: NDArray[np.bool_]
 ) -> Iterator[tuple[str, float]]:
+    """How well each score ranks the parts by their loss, over both halves."""
     scores = scores_of_examples(answers)
     for name in [*scores, RARITY]:
         both = [
@@ -333,6 +335,7 @@ def _pairs(
 def _attributes(
     tasks: Sequence[Answers], halves: Sequence[NDArray[np.bool_]]
 ) -> Iterator[tuple[str, float]]:
+    """How well each score ranks whole tasks by their loss, over both halves."""
     for variant in tasks[0].variants:
         losses = [_loss(answers, variant) for answers in tasks]
         if sum((loss > 0).sum() for loss in losses) < FEWEST_LOST:

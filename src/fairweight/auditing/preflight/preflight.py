@@ -190,6 +190,7 @@ def _attributes(tasks: Sequence[Answers], alpha: float) -> Iterator[dict[str, An
 
 
 def _mean_of_means(found: Sequence[Limited]) -> Limited:
+    """The mean of several means with its limits, taken as independent."""
     k = len(found)
     value = sum(one.value for one in found) / k
     down = np.sqrt(sum((one.value - one.low) ** 2 for one in found)) / k
@@ -200,6 +201,7 @@ def _mean_of_means(found: Sequence[Limited]) -> Limited:
 def _parts(
     answers: Answers, partition: Partition, alpha: float, min_group: int
 ) -> Iterator[dict[str, Any]]:
+    """Rows of the levels of a partition, for every score."""
     levels = len(partition.levels)
     n = np.bincount(partition.code, minlength=levels)
     train = training_sizes(answers, partition)
@@ -251,6 +253,7 @@ def _columns(mean: Limited, excess: Limited) -> dict[str, float]:
 
 
 def _examples(tasks: Sequence[Answers], score: str | None) -> pd.DataFrame:
+    """Every example with its scores, the riskiest first in each task."""
     frames = []
     for answers in tasks:
         found = risk_scores(answers)

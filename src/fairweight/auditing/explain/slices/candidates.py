@@ -205,8 +205,11 @@ def candidates(
         shape = (columns[place[0]].width, columns[place[1]].width if len(place) == 2 else 1)
         here, there = (_cells([codes[i][side] for i in place], shape) for side in (0, 1))
         against = list(cell_contrasts(half, here, shape, within=len(place) == 2))
-        n = _counted(here, shape) if half.weight is not None else against[0].inside.size
-        n = (n + _counted(there, shape)).astype(np.int64)
+        n = np.bincount(there, minlength=shape[0] * shape[1]).reshape(shape)
+        if half.weight is None:
+            n = (n + against[0].inside.size).astype(np.int64)
+        else:
+            n = n + np.bincount(here, minlength=shape[0] * shape[1]).reshape(shape)
         keep: NDArray[np.bool_] = (n >= min_size) & (n.sum() - n >= min_size)
         keep[-1, :] = False  # everyone whose level is too small: no level of its own
         if len(place) == 2:
@@ -239,7 +242,3 @@ def _cells(codes: list[NDArray[Any]], shape: tuple[int, int]) -> NDArray[Any]:
     flat *= kind.type(shape[1])
     flat += codes[1].astype(kind, copy=False)
     return flat
-
-
-def _counted(cell: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
-    return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)

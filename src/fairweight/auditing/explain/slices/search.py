@@ -216,6 +216,7 @@ def other_slices(kept: Listing, top: int) -> list[str]:
 
 
 def nothing_found(tested: Candidates, half: Half, alpha: float) -> list[str]:
+    """How many slices were tested, and what excess would have been found."""
     number = len(tested.slices)
     pairs = number - tested.n_single
     kinds = f"{tested.n_single:,} levels" + (f" and {pairs:,} pairs" if pairs else "")

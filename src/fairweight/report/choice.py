@@ -159,6 +159,7 @@ def chance(share: float) -> str:
 
 
 def _listed(rows: list[dict[str, Any]]) -> str:
+    """The names of the first variants, and how many more there are."""
     names = [shown(row["variant"]) for row in rows[:NAMED]]
     more = f" and {count(len(rows) - NAMED)} more" if len(rows) > NAMED else ""
     return ", ".join(names) + more

@@ -245,11 +245,11 @@ class Gallery:
 
 def gallery(result: AuditResult) -> Gallery | None:
     """The gallery, or None for an audit without exemplars."""
-    from fairweight.auditing.exemplars.table import in_turn  # which most audits do not need
-
     table = result.explanations.get("exemplars")
     if table is None or table.empty:
         return None
+    from fairweight.auditing.exemplars.table import in_turn  # which most audits do not need
+
     images: dict[Key, str] = {}
     pictures = result.explanations.get("exemplar_images")
     if pictures is not None:
@@ -347,4 +347,5 @@ def audit_digest(result: AuditResult) -> str:
 
 
 def _key(row: Row) -> Key:
+    """The task and the example that a row is about."""
     return ("" if missing(row["task"]) else str(row["task"]), str(row["example_id"]))

@@ -144,6 +144,7 @@ def _tasks(frame: pd.DataFrame | None) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _limits(low: Any, high: Any) -> str:
+    """Limits in brackets, with a space before them; nothing where one is missing."""
     if missing(low) or missing(high):
         return ""
     return f" [{number(real(low))}, {number(real(high))}]"
@@ -328,6 +329,7 @@ def _about_classes(result: AuditResult) -> Iterator[str]:
 
 
 def _more(total: int, table: str) -> Iterator[str]:
+    """How many rows a sentence did not name, and where they are."""
     if total > SOME:
         yield f"… and {count(total - SOME)} more in the table {table}."
 

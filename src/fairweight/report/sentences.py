@@ -232,6 +232,7 @@ def shift_and_n(change: Change) -> str:
 
 
 def _and_more(total: int, limit: int) -> list[str]:
+    """How many a list leaves out; nothing where it leaves out none."""
     return [f"… and {count(total - limit)} more."] if total > limit else []
 
 
@@ -345,6 +346,7 @@ def retraining(finding: Finding, limit: int = 5) -> list[str]:
 
 
 def _moved(item: Change) -> str:
+    """How far retraining moves somebody, and how far this compression did."""
     floor, matched = item.noise_floor, item.matched
     return f"up to {size_in_points(floor)} (this compression: typically {size_in_points(matched)})"
 
@@ -489,6 +491,7 @@ def facts(result: AuditResult, found: Sequence[Finding]) -> str:
 
 
 def _headline(standings: Sequence[Standing], n_variants: int) -> str:
+    """What happened to whom, then in how many variants, or which loss is ruled out."""
     first = standings[0]
     verdict, change = first.verdict, first.verdict.overall
     where = f" in {shown(first.finding.variant, NAME)}"

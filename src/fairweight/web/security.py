@@ -316,6 +316,7 @@ def known_host(header: str, served: str) -> bool:
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a name is; None where it is no number."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

@@ -10,8 +10,8 @@ from fairweight.auditing.result import at_task, records, select
 from fairweight.auditing.schema import SMALL_GROUP, Status
 from fairweight.base.wording import NOTHING, missing, real, shown
 from fairweight.report.figures.forms import intervals
+from fairweight.report.figures.forms.bars import share_bars
 from fairweight.report.figures.forms.encoding import layer, names, numbers, quantitative
-from fairweight.report.figures.forms.histogram import share_bars
 from fairweight.report.figures.forms.images import Tile, tiles
 from fairweight.report.figures.forms.scatter import share_plane
 from fairweight.report.figures.forms.tables import (
@@ -421,6 +421,7 @@ def subgroup_errors(result: AuditResult, name: str, task: Name) -> Drawn:
 
 
 def _written(number: float | None, form: str) -> str:
+    """A number in a format, with a true minus; a dash where there is none."""
     return NOTHING if number is None else format(number, form).replace("-", MINUS)
 
 

@@ -167,6 +167,7 @@ def _tables(part: Any) -> Iterator[list[dict[str, Any]]]:
 
 
 def _cell(value: Any) -> str:
+    """A value as a cell of a CSV file."""
     if value is None:
         return ""
     if isinstance(value, str):

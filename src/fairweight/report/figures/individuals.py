@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fairweight.auditing.result import records
 from fairweight.base.wording import missing, real, shown, text
 from fairweight.report.figures.forms import scatter
+from fairweight.report.figures.forms.bars import bar_panel, edges, histogram
 from fairweight.report.figures.forms.encoding import Values, names, numbers, quantitative
-from fairweight.report.figures.forms.histogram import bar_panel, edges, histogram
 from fairweight.report.figures.forms.images import tilted_image
 from fairweight.report.figures.forms.tables import TextCell, text_table
 from fairweight.report.figures.inputs import (

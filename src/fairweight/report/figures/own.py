@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from fairweight.auditing.result import at_task, is_ok, records, select
 from fairweight.base.wording import missing, real, shown, text
-from fairweight.report.figures.forms.boxes import member_panel
+from fairweight.report.figures.forms.bars import IN, OUT, member_panel, probability_bars
 from fairweight.report.figures.forms.encoding import colors, layer, names, numbers, quantitative
-from fairweight.report.figures.forms.histogram import IN, OUT, probability_bars
 from fairweight.report.figures.forms.intervals import cut_domain, scope_rows, shift_rows
 from fairweight.report.figures.forms.lines import band_panel, reliability_panel
 from fairweight.report.figures.forms.tables import change_map

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.result import at_task, records
 from fairweight.base.wording import counted, missing, real, shown, text
+from fairweight.report.figures.forms.bars import bar_panel, class_bars, edges, histogram
 from fairweight.report.figures.forms.encoding import DASHED, colors, diagonal, layer, quantitative
-from fairweight.report.figures.forms.histogram import bar_panel, class_bars, edges, histogram
 from fairweight.report.figures.forms.lines import class_panel, sparsity_panel
 from fairweight.report.figures.forms.scatter import Axis, objective_plane
 from fairweight.report.figures.forms.tables import TextCell, share_map, text_table

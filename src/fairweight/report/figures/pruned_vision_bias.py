@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairweight.auditing.result import records
 from fairweight.base.wording import NOTHING, counted, missing, real, text
-from fairweight.report.figures.forms.boxes import Box, box_panel
+from fairweight.report.figures.forms.bars import Box, box_panel
 from fairweight.report.figures.forms.encoding import layer, names, nominal, numbers, quantitative
 from fairweight.report.figures.forms.lines import band_panel, setting_panel
 from fairweight.report.figures.forms.tables import BETTER, NONE, WORSE, TextCell, text_table

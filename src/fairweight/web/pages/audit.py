@@ -133,6 +133,7 @@ def variant(
 
 
 def _variant_page(site: Site, item: Item, name: str) -> VariantPage:
+    """The page of a variant, made once per audit."""
     result = site.audit(item)
     finding, members = find(result, name), members_of(result)
     tables = list(number_tables(result, finding).values())

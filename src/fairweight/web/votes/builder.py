@@ -75,6 +75,7 @@ def index_folder(item: Item) -> Path:
 
 
 def _digest(held: Any) -> str:
+    """A short name of anything that JSON can say."""
     text = json.dumps(held, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -140,7 +141,10 @@ class NotReadyError(Exception):
     """An index that is still being built."""
 
     def __init__(self, job: _Job) -> None:
-        super().__init__(job.sentence())
+        super().__init__(
+            f"The answers of '{job.item.title}' are opened for the first time and are being "
+            f"indexed ({job.at}); this page comes back by itself, and later openings are quick."
+        )
         self._job = job
 
     def wait(self, seconds: float) -> bool:
@@ -159,16 +163,7 @@ class _Job:
         self.item = item
         self.finished = threading.Event()
         self.error: Exception | None = None
-        self._at = "waiting for others"
-
-    def told(self, what: str, done: int, total: int) -> None:
-        self._at = f"{what}, {done} of {total}" if total > 1 else what
-
-    def sentence(self) -> str:
-        return (
-            f"The answers of '{self.item.title}' are opened for the first time and are being "
-            f"indexed ({self._at}); this page comes back by itself, and later openings are quick."
-        )
+        self.at = "waiting for others"  # how far it is, in words
 
 
 class Builder:
@@ -195,7 +190,11 @@ class Builder:
                 folder = index_folder(item)
                 if (folder / INDEX).is_file():
                     return folder
-                job = self._begin(item)
+                job = self._jobs[item.key] = _Job(item)
+                self._waiting.append(job)
+                if self._worker is None:
+                    self._worker = threading.Thread(target=self._work, name="indexes", daemon=True)
+                    self._worker.start()
         raise NotReadyError(job)
 
     def close(self) -> None:
@@ -207,15 +206,8 @@ class Builder:
         if worker is not None:
             worker.join(LEAVING)
 
-    def _begin(self, item: Item) -> _Job:
-        job = self._jobs[item.key] = _Job(item)
-        self._waiting.append(job)
-        if self._worker is None:
-            self._worker = threading.Thread(target=self._work, name="indexes", daemon=True)
-            self._worker.start()
-        return job
-
     def _work(self) -> None:
+        """Build one index after the other, until none is waiting."""
         while True:
             with self._lock:
                 if not self._waiting:
@@ -230,6 +222,7 @@ class Builder:
                 job.finished.set()
 
     def _tell(self, job: _Job, what: str, done: int, total: int) -> None:
+        """Note how far a job is; stop it where the server ends."""
         if self._ends:
             raise _StoppedError
-        job.told(what, done, total)
+        job.at = f"{what}, {done} of {total}" if total > 1 else what

@@ -311,6 +311,7 @@ def select(
 
 @lru_cache(maxsize=8)
 def _random_order(n: int, random_state: int) -> Array:
+    """All places in an order that depends on `random_state` alone."""
     if random_state < 0:
         raise InputError(f"random_state = {random_state} is below 0; give a number from 0.")
     return stream(random_state, "view").permutation(n).astype(np.uint32)

@@ -345,4 +345,5 @@ def _write_task(
 
 
 def _save(folder: Path, name: str, values: NDArray[Any]) -> None:
+    """Write an array as a file that can be mapped."""
     np.save(folder / f"{name}.npy", np.ascontiguousarray(values), allow_pickle=False)

@@ -713,7 +713,7 @@ def count(
         return CountedCube(Path(out), cube.n_examples, cube.n_cells - left_out, left_out)
     import shutil
 
-    from fairweight.runs.stages import count_in_parts
+    from fairweight.runs.parts import count_in_parts
 
     if parts < 1:
         raise InputError(f"--parts {parts} cannot be used; give at least 1.")

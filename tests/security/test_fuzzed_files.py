@@ -127,7 +127,7 @@ def test_studies(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch, 
     from fairweight.base.trust import NAME
     from fairweight.runs import cost
     from fairweight.runs.plan import plan
-    from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
+    from fairweight.studies import library as _library  # noqa: F401  registers those of audits
 
     pattern = re.compile(NAME)
     few = Expected(train=10, test=10, size=8, channels=1, classes=10)

@@ -14,7 +14,7 @@ from fairweight.specs.compression import Int8Dynamic, Int8Static
 from fairweight.specs.fields import recorded
 from fairweight.specs.toml import read_spec, read_study
 from fairweight.specs.training import Model, Training
-from fairweight.studies import stages as _stages  # noqa: F401  plans with audits need them
+from fairweight.studies import library as _library  # noqa: F401  plans with audits need them
 
 
 def test_what_a_key_holds() -> None:

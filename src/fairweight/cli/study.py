@@ -14,7 +14,8 @@ from fairweight.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fairweight.runs.plan import Listed, Plan
+    from fairweight.runs.listing import Listed
+    from fairweight.runs.plan import Plan
     from fairweight.runs.stage import Stage
     from fairweight.runs.store import Store
     from fairweight.specs.claims import Claims
@@ -161,7 +162,7 @@ def run(
     from fairweight.cli.progress import study_bars
 
     require_lab()
-    from fairweight.runs.plan import save
+    from fairweight.runs.listing import save
     from fairweight.runs.runner import cores
     from fairweight.runs.runner import run as run_stages
     from fairweight.studies.library import require_data
@@ -225,7 +226,7 @@ def status(
     from rich.console import Console
     from rich.table import Table
 
-    from fairweight.runs.catalogue import status as look
+    from fairweight.runs.listing import status as look
 
     console = Console()
     stages, room = _listed(which, preset, store, data)
@@ -366,7 +367,7 @@ def _planned(
 
 
 def _listed(which: str, preset: str | None, store: str, data: str | None) -> tuple[Listed, Store]:
-    from fairweight.runs.plan import listed
+    from fairweight.runs.listing import listed
     from fairweight.studies.library import available
     from fairweight.studies.library import study as read
 
@@ -395,8 +396,9 @@ def _announce(
 ) -> tuple[list[Stage], float]:
     """Say what is there and what the rest will take; stages with their times, and the sum."""
     from fairweight.cli.progress import bar
-    from fairweight.runs.cost import ASSUMED, Cost, costs
+    from fairweight.runs.cost import ASSUMED, costs
     from fairweight.runs.plan import with_work
+    from fairweight.runs.stage import Cost
 
     done = store.done() & plan.stages.keys()
     left = [key for key in plan.stages if key not in done]

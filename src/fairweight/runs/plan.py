@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
-from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
-from fairweight.base.files import atomic_file
 from fairweight.base.trust import plain_name, require_module
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.runs import stages as _stages  # noqa: F401  registers what a plan is made of
-from fairweight.runs.stage import FORMAT, STAGES, Stage, canonical, digest, key_of
+from fairweight.lab.compression.registry import base_method, fields_of, spec_of
+from fairweight.runs import cost as _cost  # noqa: F401  registers what a plan is made of
+from fairweight.runs.stage import STAGES, Stage, canonical, key_of
 from fairweight.specs.fields import recorded
 from fairweight.specs.study import Copy, Experiment, Grid, Study
 from fairweight.specs.toml import read_spec
@@ -51,7 +50,16 @@ def experiments_of(experiment: Experiment) -> list[Experiment]:
     for chosen in combinations(experiment.grid):
         fields = asdict(replace(experiment, grid={}))
         for path, value in chosen.items():
-            _put(fields, path, value, experiment.name)
+            *tables, last = path.split(".")
+            place: Any = fields
+            for table in tables:
+                place = place.get(table) if isinstance(place, Mapping) else None
+            if not isinstance(place, dict) or (last not in place and tables[-1:] != ["options"]):
+                raise InputError(
+                    f"The experiment '{experiment.name}': the grid names '{path}', which it has "
+                    "not; use a dotted field, such as model.width or training.lr."
+                )
+            place[last] = value
         words = [_plain(value) for value in chosen.values()]
         fields["name"] = "-".join([experiment.name, *words])
         made.append(read_spec(Experiment, fields, f"The experiment '{fields['name']}'"))
@@ -70,42 +78,16 @@ def spread(copy: Copy) -> Iterator[Copy]:
                 name = name.replace(f"{{{field}}}", _plain(value))
         fields = {**asdict(copy), **chosen, "grid": rest, "name": name}
         if "distill" in chosen:
-            fields["distill"] = _distillation(copy, str(chosen["distill"]))
+            fields["distill"] = None
+            if (losses := str(chosen["distill"])) != PLAIN:
+                # The copy's own distillation, with the weights and options of these losses.
+                own: dict[str, Any] = {} if copy.distill is None else asdict(copy.distill)
+                named = {"ce", *(part.strip() for part in losses.split("+"))}
+                for table in ("weights", "options"):
+                    given = own.get(table, {})
+                    own[table] = {loss: held for loss, held in given.items() if loss in named}
+                fields["distill"] = {**own, "losses": losses}
         yield read_spec(Copy, fields, "The copies") if chosen else copy
-
-
-def _distillation(copy: Copy, losses: str) -> dict[str, Any] | None:
-    """The copy's own distillation with other losses; none for `plain`.
-
-    Of its weights and options those stay that belong to these losses.
-    """
-    if losses == PLAIN:
-        return None
-    fields = {} if copy.distill is None else asdict(copy.distill)
-    named = {"ce", *(name.strip() for name in losses.split("+"))}
-    for table in ("weights", "options"):
-        given = fields.get(table, {})
-        fields[table] = {name: value for name, value in given.items() if name in named}
-    return {**fields, "losses": losses}
-
-
-def copies_of(copy: Copy) -> Iterator[dict[str, Any]]:
-    """The method's fields for each variant."""
-    for chosen in combinations(copy.grid):
-        yield {**copy.fields, **chosen}
-
-
-def _put(fields: dict[str, Any], path: str, value: Any, name: str) -> None:
-    *tables, last = path.split(".")
-    place: Any = fields
-    for table in tables:
-        place = place.get(table) if isinstance(place, Mapping) else None
-    if not isinstance(place, dict) or (last not in place and tables[-1:] != ["options"]):
-        raise InputError(
-            f"The experiment '{name}': the grid names '{path}', which it has not; use a dotted "
-            "field, such as model.width or training.lr."
-        )
-    place[last] = value
 
 
 def _plain(value: Any) -> str:
@@ -161,12 +143,16 @@ class Plan:
             for one in inputs:
                 if self.stages[one].kind not in found.reads:
                     raise ValueError(f"A stage '{kind}' cannot read a '{self.stages[one].kind}'.")
-            self.stages[key] = Stage(key, kind, found.address, spec, inputs, label)
+            self.stages[key] = Stage(key, kind, found.function, spec, inputs, label)
         return key
 
     def of(self, experiment: str) -> list[PlannedModel]:
         """The models of one experiment."""
         return [model for model in self.models if model.experiment == experiment]
+
+    def on_own_data(self, model: PlannedModel) -> bool:
+        """Whether a model was trained on its experiment's data: teachers were on another's."""
+        return (model.variant == DENSE) == (self.experiments[model.experiment].teachers is None)
 
 
 def plan(study: Study) -> Plan:
@@ -183,13 +169,20 @@ def plan(study: Study) -> Plan:
             _plan_experiment(made, experiment)
     if study.classes:
         _plan_classes(made)
-    _plan_settings(made)
+    # Experiments with a setting, as far as they are audited, side by side.
+    settings = [
+        [name, made.experiments[name].setting]
+        for name in made.audits
+        if made.experiments[name].setting is not None
+    ]
+    if len(settings) > 1:
+        inputs = tuple(made.audits[str(name)] for name, _ in settings)
+        spec = {"settings": settings}
+        made.settings = made.add("settings", spec, inputs, "settings side by side")
     return made
 
 
 def _plan_experiment(made: Plan, experiment: Experiment) -> None:
-    from fairweight.lab.compression.registry import base_method
-
     training = recorded(experiment.training)
     data = recorded(experiment.data)
     base: dict[str, Any] = {"data": data, "model": recorded(experiment.model)}
@@ -237,7 +230,10 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                 "(finetune)."
             )
         for variant, method in _variants(copy):
-            names = _rounds(copy, plain_name(variant, f"In '{experiment.name}', a copy's name"))
+            plain_name(variant, f"In '{experiment.name}', a copy's name")
+            names = [variant]
+            if copy.rounds is not None:
+                names = [f"{variant}-r{number}" for number in range(1, copy.rounds + 1)]
             if taken & set(names):
                 raise InputError(
                     f"The experiment '{experiment.name}' has two variants named '{names[0]}'; give "
@@ -255,7 +251,15 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                     teacher = (dense[source],) if lesson else ()
                     asked(variant, seed, made.add("train", spec, teacher, label), None, near)
                     continue
-                spec = {**_treatment(copy, seed), "method": method, **lesson}
+                spec = {
+                    "finetune": None,
+                    "rewind": copy.rewind,
+                    "remove_channels": copy.remove_channels,
+                    "method": method,
+                    **lesson,
+                }
+                if copy.finetune is not None:
+                    spec["finetune"] = {**recorded(copy.finetune), "seed": seed}
                 if experiment.teachers is not None:
                     spec["data"] = data
                 key, parent = dense[source], f"{DENSE}:{source}"
@@ -305,41 +309,28 @@ def _seeds(experiment: Experiment, copy: Copy) -> range:
     return range(first, first + (copy.members or dense))
 
 
-def _treatment(copy: Copy, seed: int) -> dict[str, Any]:
-    return {
-        "finetune": None if copy.finetune is None else {**recorded(copy.finetune), "seed": seed},
-        "rewind": copy.rewind,
-        "remove_channels": copy.remove_channels,
-    }
-
-
-def _rounds(copy: Copy, variant: str) -> list[str]:
-    """The variants of a copy: one, or one for each round."""
-    if copy.rounds is None:
-        return [variant]
-    return [f"{variant}-r{number}" for number in range(1, copy.rounds + 1)]
-
-
 def _variants(copy: Copy) -> Iterator[tuple[str, dict[str, Any]]]:
     """Names and full specs of what a copy's grid asks for; defaults are written out."""
-    from fairweight.lab.compression.registry import fields_of, spec_of
-
-    for fields in copies_of(copy):
+    for chosen in combinations(copy.grid):
+        fields = {**copy.fields, **chosen}
         given = {**fields, "schedule": {"kind": "one-shot", "of": "remaining"}}
         spec = spec_of(copy.method, **(fields if copy.rounds is None else given))
-        name = spec.variant(copy.method) if copy.name is None else _filled(copy.name, fields)
+        name = spec.variant(copy.method) if copy.name is None else filled_name(copy.name, fields)
         yield name, json.loads(json.dumps(fields_of(spec)))
 
 
-def _filled(name: str, fields: Mapping[str, Any]) -> str:
+def filled_name(name: str, fields: Mapping[str, Any]) -> str:
     """A name with fields in braces; sparsities in per cent.
 
-    >>> _filled("pruned-{sparsity}", {"sparsity": 0.9})
+    >>> filled_name("pruned-{sparsity}", {"sparsity": 0.9})
     'pruned-90'
     """
     try:
+        shown = dict(fields)
+        if "{sparsity}" in name:
+            shown["sparsity"] = f"{100 * fields['sparsity']:.6g}"
         # Not `str.format`: a field such as {x.__class__} or {x:>999999999} is no name.
-        filled = re.sub(r"\{([^{}]*)\}", lambda part: _shown(part[1], fields[part[1]]), name)
+        filled = re.sub(r"\{([^{}]*)\}", lambda part: str(shown[part[1]]), name)
     except (KeyError, TypeError, ValueError):
         filled = "{"
     if "{" in filled or "}" in filled:
@@ -350,13 +341,26 @@ def _filled(name: str, fields: Mapping[str, Any]) -> str:
     return filled
 
 
-def _shown(field: str, value: Any) -> str:
-    return f"{100 * value:.6g}" if field == "sparsity" else str(value)
-
-
 def _plan_audit(made: Plan, experiment: Experiment) -> None:
-    models = _audited(made, experiment)
-    parents = _audited_parents(models, made.of(experiment.name))
+    all_models = made.of(experiment.name)
+    models = all_models
+    if experiment.audited is not None:
+        known = dict.fromkeys(one.variant for one in all_models if one.variant != DENSE)
+        for name in experiment.audited:
+            if name not in known:
+                raise UnknownNameError(
+                    f"In `audited` of the experiment '{experiment.name}', the variant", name, known
+                )
+        models = [one for one in all_models if one.variant in (DENSE, *experiment.audited)]
+    # The nearest ancestor that is audited too: rounds in between are not in its tables.
+    parent_of = {f"{one.variant}:{one.seed}": one.parent for one in all_models}
+    audited = {f"{one.variant}:{one.seed}" for one in models}
+    rows: list[list[Any]] = []
+    for one in models:
+        parent = one.parent
+        while parent in parent_of and parent not in audited:
+            parent = parent_of[parent]
+        rows.append([one.variant, one.seed, parent])
     spec: dict[str, Any] = {
         "groups": experiment.groups,
         "cluster": experiment.cluster,
@@ -368,50 +372,17 @@ def _plan_audit(made: Plan, experiment: Experiment) -> None:
         "individual_group": experiment.individual_group,
         "data": recorded(experiment.data),
         "figures": experiment.figures,
-        "models": [[one.variant, one.seed, parents[one]] for one in models],
+        "models": rows,
     }
     if experiment.fixed_side is not None:
         spec["fixed_side"] = experiment.fixed_side
-    trained = next(one for one in models if on_own_data(experiment, one))
+    trained = next(one for one in models if made.on_own_data(one))
     inputs = (trained.made_by, *(one.asked_by for one in models))
     distances = [one.compared_by for one in models]
     if any(distances):
         spec["compared"] = [distance is not None for distance in distances]
         inputs = (*inputs, *(distance for distance in distances if distance is not None))
     made.audits[experiment.name] = made.add("audit", spec, inputs, f"{experiment.name}: audit")
-
-
-def on_own_data(experiment: Experiment, model: PlannedModel) -> bool:
-    """Whether a model was trained on its experiment's data: teachers were on those of another."""
-    return (model.variant == DENSE) == (experiment.teachers is None)
-
-
-def _audited(made: Plan, experiment: Experiment) -> list[PlannedModel]:
-    models = made.of(experiment.name)
-    if experiment.audited is None:
-        return models
-    known = dict.fromkeys(one.variant for one in models if one.variant != DENSE)
-    for name in experiment.audited:
-        if name not in known:
-            raise UnknownNameError(
-                f"In `audited` of the experiment '{experiment.name}', the variant", name, known
-            )
-    return [one for one in models if one.variant in (DENSE, *experiment.audited)]
-
-
-def _audited_parents(
-    audited: list[PlannedModel], all_models: list[PlannedModel]
-) -> dict[PlannedModel, str | None]:
-    """The nearest ancestor that is audited too: rounds in between are not in its tables."""
-    parent_of = {f"{one.variant}:{one.seed}": one.parent for one in all_models}
-    names = {f"{one.variant}:{one.seed}" for one in audited}
-    found: dict[PlannedModel, str | None] = {}
-    for one in audited:
-        parent = one.parent
-        while parent in parent_of and parent not in names:
-            parent = parent_of[parent]
-        found[one] = parent
-    return found
 
 
 def _plan_classes(made: Plan) -> None:
@@ -433,60 +404,6 @@ def _plan_classes(made: Plan) -> None:
     made.classes = made.add("classes", {"experiments": experiments}, tuple(inputs), "classes")
 
 
-def _plan_settings(made: Plan) -> None:
-    """Experiments with a setting, as far as they are audited, side by side."""
-    settings = {
-        name: made.experiments[name].setting
-        for name in made.audits
-        if made.experiments[name].setting is not None
-    }
-    if len(settings) > 1:
-        inputs = tuple(made.audits[name] for name in settings)
-        spec = {"settings": [list(pair) for pair in settings.items()]}
-        made.settings = made.add("settings", spec, inputs, "settings side by side")
-
-
 def with_work(made: Plan, seconds: Mapping[str, float]) -> list[Stage]:
     """The stages with what each is expected to take."""
     return [replace(stage, work=seconds.get(key, 0.0)) for key, stage in made.stages.items()]
-
-
-# The list of a study's stages on disk: looking at it needs neither torch nor the planner.
-
-
-class StageListing(NamedTuple):
-    """What is known of a stage without its spec; 0 seconds where no run has estimated them."""
-
-    kind: str
-    label: str
-    seconds: float
-
-
-Listed: TypeAlias = dict[str, StageListing]  # by key
-
-
-def listed(study: Study, root: Path) -> Listed:
-    """Every stage of a study, from the file if the study was planned."""
-    try:
-        rows = json.loads(_file(study, root).read_text("utf-8"))
-        return {key: StageListing(kind, label, seconds) for key, kind, label, seconds in rows}
-    except (OSError, ValueError):
-        pass
-    stages = plan(study).stages.values()
-    save(study, stages, root)
-    return {stage.key: StageListing(stage.kind, stage.label, stage.work) for stage in stages}
-
-
-def save(study: Study, stages: Iterable[Stage], root: Path) -> None:
-    """Write the list."""
-    rows = [[stage.key, stage.kind, stage.label, stage.work] for stage in stages]
-    with atomic_file(_file(study, root)) as stream:
-        stream.write(json.dumps(rows))
-
-
-def _file(study: Study, root: Path) -> Path:
-    from fairweight import __version__
-
-    # A default of a method may change with the version, and then the keys do.
-    name = digest(f"{FORMAT}\n{__version__}\n{canonical(asdict(study))}")
-    return root / "plans" / f"{name}.json"

@@ -56,7 +56,15 @@ class Schedule:
             key: State.DONE if key in done else State.FAILED if key in failed else State.WAITING
             for key in self._stages
         }
-        self._urgency = self._longest_paths()
+        self._urgency: dict[str, float] = {}  # its work and the longest chain that needs it
+        for key in reversed(self._topological()):
+            after = (
+                self._urgency[dependant]
+                for dependant in self._dependants[key]
+                if self._state[dependant] is not State.DONE
+            )
+            work = max(self._stages[key].work, LEAST_WORK)
+            self._urgency[key] = work + max(after, default=0.0)
         self._missing: dict[str, int] = {}  # of waiting stages: inputs that are not done
         self._heap: list[tuple[float, int, str]] = []
         for key in self.keys(State.WAITING):
@@ -125,18 +133,6 @@ class Schedule:
     def _make_ready(self, key: str) -> None:
         self._state[key] = State.READY
         heapq.heappush(self._heap, (-self._urgency[key], self._place[key], key))
-
-    def _longest_paths(self) -> dict[str, float]:
-        """Of each stage: its work and that of the longest chain of stages that need it."""
-        paths: dict[str, float] = {}
-        for key in reversed(self._topological()):
-            after = (
-                paths[dependant]
-                for dependant in self._dependants[key]
-                if self._state[dependant] is not State.DONE
-            )
-            paths[key] = max(self._stages[key].work, LEAST_WORK) + max(after, default=0.0)
-        return paths
 
     def _topological(self) -> list[str]:
         missing = {

@@ -153,7 +153,11 @@ def cifar10(root: Path, *, cache: Path | None = None, progress: Progress | None 
         return read_parquet_images(
             "cifar10", files, label="label", classes=CIFAR10, cache=cache, progress=progress
         )
-    return _whole("cifar10", {"train": _chain(train), "test": test}, CIFAR10, ())
+    whole = _Batch(
+        np.concatenate([batch.pixels for batch in train]),
+        np.concatenate([batch.label for batch in train]),
+    )
+    return _whole("cifar10", {"train": whole, "test": test}, CIFAR10, ())
 
 
 @register(
@@ -225,21 +229,14 @@ def _numbers(given: object, path: Path) -> Whole:
     return np.array(given, dtype=np.int64)
 
 
-def _chain(batches: list[_Batch]) -> _Batch:
-    return _Batch(
-        np.concatenate([batch.pixels for batch in batches]),
-        np.concatenate([batch.label for batch in batches]),
-    )
-
-
 def _whole(
     name: str, parts: Mapping[str, _Batch], classes: tuple[str, ...], coarse: tuple[str, ...]
 ) -> Images:
-    images = joined(
-        name,
-        {split: (_upright(batch.pixels), batch.label) for split, batch in parts.items()},
-        classes,
-    )
+    upright = {
+        split: np.ascontiguousarray(batch.pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+        for split, batch in parts.items()
+    }
+    images = joined(name, {split: (upright[split], parts[split].label) for split in parts}, classes)
     if not coarse:
         return images
     above = np.concatenate([b.superclass for b in parts.values() if b.superclass is not None])
@@ -249,7 +246,3 @@ def _whole(
             f"{above.max()}; {AGAIN}."
         )
     return replace(images, groups={"superclass": np.array(coarse)[above]})
-
-
-def _upright(planes: Pixels) -> Pixels:
-    return np.ascontiguousarray(planes.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))

@@ -158,22 +158,22 @@ def found(needs: Sequence[Needs], root: Path) -> tuple[Found, tuple[str, ...]]:
     """
     if not needs:
         return "unknown", ()
-    answers = [_found(one, root) for one in needs]
+    answers: list[tuple[Found, tuple[str, ...]]] = []
+    for one in needs:
+        folder = find_folder(root, *one.folders)
+        missing = tuple(file.split("|")[0] for file in one.files if not _is_in(folder, file))
+        if len(missing) == len(one.files):
+            answers.append(("no", missing))
+        elif folder == root and not one.telling:
+            answers.append(("no" if missing else "unknown", missing))
+        else:
+            answers.append(("in part" if missing else "yes", missing))
     order: tuple[Found, ...] = ("yes", "in part", "unknown", "no")
     return min(answers, key=lambda answer: order.index(answer[0]))
 
 
-def _found(needs: Needs, root: Path) -> tuple[Found, tuple[str, ...]]:
-    folder = find_folder(root, *needs.folders)
-    missing = tuple(file.split("|")[0] for file in needs.files if not _is_in(folder, file))
-    if len(missing) == len(needs.files):
-        return "no", missing
-    if folder == root and not needs.telling:
-        return ("no" if missing else "unknown"), missing
-    return ("in part" if missing else "yes"), missing
-
-
 def _is_in(folder: Path, file: str) -> bool:
+    """Whether one of the patterns of a needed file is there."""
     for pattern in file.split("|"):
         if pattern.endswith("/"):
             if any(path.is_dir() for path in folder.glob(pattern.removesuffix("/"))):

@@ -55,10 +55,8 @@ def write_model(
     """Measure a model and write it; an ONNX file of an earlier model does not stay behind."""
     card = replace(card, measured=plain_row(measure(model, example, card=card)))
 
-    def exported(room: Path, written: Card) -> None:
-        to_onnx(model, example, room / ONNX, card=written)
-
-    return save(model, folder, card, beside=exported if onnx else None, overwrite=overwrite)
+    export = lambda place, written: to_onnx(model, example, place / ONNX, card=written)  # noqa: E731
+    return save(model, folder, card, beside=export if onnx else None, overwrite=overwrite)
 
 
 def plain_row(row: dict[str, Any]) -> dict[str, Any]:

@@ -81,12 +81,12 @@ def spread(copy: Copy) -> Iterator[Copy]:
             fields["distill"] = None
             if (losses := str(chosen["distill"])) != PLAIN:
                 # The copy's own distillation, with the weights and options of these losses.
-                own: dict[str, Any] = {} if copy.distill is None else asdict(copy.distill)
+                lesson: dict[str, Any] = {} if copy.distill is None else asdict(copy.distill)
                 named = {"ce", *(part.strip() for part in losses.split("+"))}
                 for table in ("weights", "options"):
-                    given = own.get(table, {})
-                    own[table] = {loss: held for loss, held in given.items() if loss in named}
-                fields["distill"] = {**own, "losses": losses}
+                    given: dict[str, Any] = lesson.get(table, {})
+                    lesson[table] = {loss: held for loss, held in given.items() if loss in named}
+                fields["distill"] = {**lesson, "losses": losses}
         yield read_spec(Copy, fields, "The copies") if chosen else copy
 
 
@@ -229,6 +229,14 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                 f"The experiment '{experiment.name}': {copy.method} trains models further; say how "
                 "(finetune)."
             )
+        members = min(copy.members or len(seeds), len(seeds))
+        if copy.from_seed is not None:
+            members = copy.members or len(seeds)
+            if copy.from_seed not in seeds:
+                raise InputError(
+                    f"The experiment '{experiment.name}': from_seed = {copy.from_seed} is no dense "
+                    f"member's seed; those are {seeds[0]} to {seeds[-1]}."
+                )
         for variant, method in _variants(copy):
             plain_name(variant, f"In '{experiment.name}', a copy's name")
             names = [variant]
@@ -240,7 +248,7 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                     'them names of their own, with the fields that differ: name = "x-{sparsity}".'
                 )
             taken |= set(names)
-            for seed in _seeds(experiment, copy):
+            for seed in range(seeds.start, seeds.start + members):
                 source = seed if copy.from_seed is None else copy.from_seed
                 label = f"{experiment.name}: {variant}, seed {seed}"
                 near = None if found.acts_on == "file" else dense[source]
@@ -294,19 +302,6 @@ def _dense(made: Plan, experiment: Experiment, seeds: range) -> dict[int, str]:
         )
         for seed in seeds
     }
-
-
-def _seeds(experiment: Experiment, copy: Copy) -> range:
-    """The seeds of a copy's members."""
-    first, dense = experiment.first_seed, experiment.members
-    if copy.from_seed is None:
-        return range(first, first + min(copy.members or dense, dense))
-    if copy.from_seed not in range(first, first + dense):
-        raise InputError(
-            f"The experiment '{experiment.name}': from_seed = {copy.from_seed} is no dense "
-            f"member's seed; those are {first} to {first + dense - 1}."
-        )
-    return range(first, first + (copy.members or dense))
 
 
 def _variants(copy: Copy) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 from fairweight.base.trust import plain_name, require_module
+from fairweight.base.wording import shown
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.compression.registry import base_method, fields_of, spec_of
 from fairweight.runs import cost as _cost  # noqa: F401  registers what a plan is made of
@@ -56,12 +57,13 @@ def experiments_of(experiment: Experiment) -> list[Experiment]:
                 place = place.get(table) if isinstance(place, Mapping) else None
             if not isinstance(place, dict) or (last not in place and tables[-1:] != ["options"]):
                 raise InputError(
-                    f"The experiment '{experiment.name}': the grid names '{path}', which it has "
-                    "not; use a dotted field, such as model.width or training.lr."
+                    f"The experiment '{experiment.name}': the grid names '{shown(path, 60)}', "
+                    "which it has not; use a dotted field, such as model.width or training.lr."
                 )
             place[last] = value
         words = [_plain(value) for value in chosen.values()]
-        fields["name"] = "-".join([experiment.name, *words])
+        named = "-".join([experiment.name, *words])
+        fields["name"] = plain_name(named, f"An experiment of the grid of '{experiment.name}'")
         made.append(read_spec(Experiment, fields, f"The experiment '{fields['name']}'"))
     return made
 

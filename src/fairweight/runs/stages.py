@@ -15,10 +15,12 @@ from fairweight.lab.models.registry import check_named
 from fairweight.lab.partition import prepare_once
 from fairweight.lab.prediction import asked, data_of, training_table, variants_table, write_table
 from fairweight.lab.representations import similarity_row
+from fairweight.lab.weights import pretrained_file
 from fairweight.runs.executor import StageContext
 from fairweight.runs.stage import MODEL, ONNX, PREDICTIONS, SIMILARITY, TRAINING, VARIANT
 from fairweight.specs.data import Data
 from fairweight.specs.toml import read_spec
+from fairweight.specs.training import Model
 
 
 def train(
@@ -27,15 +29,18 @@ def train(
     """A model from its first weights, dense or pruned while it trains; the input teaches it."""
     check_named(spec["model"]["architecture"], "The study")
     data = read_spec(Data, spec["data"], "The data")
+    model = read_spec(Model, spec["model"], "The network")
     prepared = prepare_once(data, context.data)
+    pretrained = model.init == "imagenet"
     lab.train(
         data,
-        spec["model"],
+        model,
         spec["training"],
         folder / MODEL,
         pruning=spec["pruning"],
         distillation=spec.get("distill"),
         teacher=next((path / MODEL for path in inputs.values()), None),
+        weights=pretrained_file(model, context.weights).path if pretrained else None,
         root=context.data,
         prepared=prepared,
         checkpoint=context.work / "training",

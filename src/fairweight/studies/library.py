@@ -10,7 +10,7 @@ from typing import Any
 
 from fairweight.data.registry import dataset
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.runs.stage import MODELS, STAGES, Cost, StageKind, Unit
+from fairweight.runs.stage import STAGES, Cost, StageKind, Unit
 from fairweight.specs.claims import Claims
 from fairweight.specs.study import Experiment, Study
 from fairweight.specs.toml import read_spec, read_study, read_toml
@@ -103,6 +103,25 @@ def require_data(experiments: Iterable[Experiment], data: str | None) -> None:
             )
 
 
+def require_weights(experiments: Iterable[Experiment], files: Iterable[str]) -> None:
+    """Before anything is made: the pretrained weights of all experiments must be there.
+
+    A study says which weights they are, since they decide what its models become.
+    """
+    from fairweight.lab.weights import pretrained_file
+
+    given = tuple(files)
+    for one in experiments:
+        if one.model.init != "imagenet":
+            continue
+        found = pretrained_file(one.model, given)
+        if one.model.weights is None:
+            raise InputError(
+                f"The experiment '{one.name}' does not say which ImageNet weights it starts from; "
+                f"write weights = \"{found.sha256}\" into its model, for '{found.path}'."
+            )
+
+
 def _there(experiment: Experiment, data: str | None) -> bool:
     root = data if data is not None else os.environ.get("FAIRWEIGHT_DATA")
     known = dataset(experiment.data.name)
@@ -133,8 +152,8 @@ def classes_cost(spec: Mapping[str, Any], unit: Unit | None) -> Cost:
 
 
 for _name, _reads, _cost in (
-    ("audit", (*MODELS, "predict", "similarity"), audit_cost),
-    ("classes", (*MODELS, "predict"), classes_cost),
+    ("audit", ("predict", "similarity"), audit_cost),
+    ("classes", ("predict",), classes_cost),
     ("settings", ("audit",), lambda spec, unit: Cost(AUDIT, 1e6)),
 ):
     STAGES.add(_name, StageKind(f"fairweight.studies.stages:{_name}", _reads, _cost))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fairweight.auditing.archive import load
@@ -24,16 +27,18 @@ from fairweight.auditing.sweep import tabulated
 from fairweight.auditing.table_files import write_frames
 from fairweight.base.files import atomic_file
 from fairweight.base.trust import inside
+from fairweight.errors import UnknownNameError
 from fairweight.report.figures import draw, figures
 from fairweight.report.figures.export import rendered
 from fairweight.report.html import save
 from fairweight.runs.executor import StageContext
-from fairweight.runs.stage import PREDICTIONS, TRAINING
+from fairweight.runs.stage import TRAINING
 from fairweight.specs.audit import AuditOptions
 from fairweight.specs.data import Data
 from fairweight.specs.toml import read_spec
 from fairweight.studies.publication import VARIANTS, distances_in, gather
 from fairweight.tables.align import align
+from fairweight.tables.sources import CLASSES_KEYS
 from fairweight.tables.spec import SourceRef, TableSpec, sources_of
 
 if TYPE_CHECKING:
@@ -67,9 +72,9 @@ def draw_all(
 
 def _prepared(data: Mapping[str, Any], context: StageContext) -> Prepared:
     """The held-out parts of an experiment's data."""
-    from fairweight.lab.partition import prepare  # with torch
+    from fairweight.lab.partition import prepare_once  # with torch
 
-    return prepare(read_spec(Data, data, "The data"), context.data)
+    return prepare_once(read_spec(Data, data, "The data"), context.data)
 
 
 def audit(
@@ -77,24 +82,26 @@ def audit(
 ) -> None:
     """Audit what the inputs' models answered; the report goes into the folder."""
     place = context.work / "tables"
-    trained, *others = inputs.values()
-    models = spec["models"]
+    models, folders = spec["models"], list(inputs.values())
     # Columns that compare a model with its dense member; none where it was not compared.
-    compared = iter(others[len(models) :])
+    compared = iter(folders[len(models) :])
     distances = [
         distances_in(next(compared)) if is_compared else {}
         for is_compared in spec.get("compared", [False] * len(models))
     ]
-    gather(models, others[: len(models)], place, distances)
-    # A model may answer several attributes also where all of a data set are selected.
-    has_tasks = spec["tasks"] or "task" in pq.read_schema(others[0] / PREDICTIONS).names
+    gather(models, folders[: len(models)], place, distances)
+    trained = write_training(spec["data"], context, place)
+    wanted = spec.get("audited_tasks")
+    if wanted is not None:
+        for path in (trained, *place.glob("predictions/*/*.parquet")):
+            keep_tasks(path, wanted)
     tables = TableSpec(
         sources_of(str(place / "predictions" / "*" / "*.parquet")),
         baseline=BASELINE,
         groups=spec["groups"],
         cluster=spec["cluster"],
-        task="task" if has_tasks else None,
-        train=SourceRef(str(trained / TRAINING)),
+        task="task" if "task" in pq.read_schema(trained).names else None,
+        train=SourceRef(str(trained)),
         variants=SourceRef(str(place / VARIANTS)),
         positive=spec["positive"],
         # The lab's own predictions are classes, whatever a model that has not learned says.
@@ -124,6 +131,32 @@ def audit(
     draw_all(result, spec["figures"], result.variants, folder / "figures")
 
 
+def write_training(data: Mapping[str, Any], context: StageContext, place: Path) -> Path:
+    """The labels and groups of the training examples as a table."""
+    from fairweight.lab.prediction import training_table, write_table  # with torch
+
+    return Path(write_table(training_table(_prepared(data, context).train), place / TRAINING))
+
+
+def keep_tasks(path: Path, tasks: Sequence[str]) -> None:
+    """Leave only these attributes in a table; one alone becomes its label, with no and yes."""
+    table = pq.read_table(path)
+    held = set(table["task"].to_pylist()) if "task" in table.column_names else set()
+    for task in tasks:
+        if task not in held:
+            raise UnknownNameError("In `audited_tasks` of an experiment, the task", task, held)
+    table = table.filter(pc.is_in(table["task"], pa.array(tasks)))
+    if len(tasks) == 1:
+        table = table.drop_columns(["task"])
+        for name in {"label", "prediction"} & set(table.column_names):
+            values = pa.array(["no", "yes"]).take(table[name])
+            table = table.set_column(table.column_names.index(name), name, values)
+        order = {CLASSES_KEYS[0]: json.dumps(["no", "yes"])}
+        table = table.replace_schema_metadata(order if "scores" in table.column_names else None)
+    with atomic_file(path, "wb") as file:
+        pq.write_table(table, file)
+
+
 def classes(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], folder: Path, context: StageContext
 ) -> None:
@@ -139,7 +172,7 @@ def classes(
             sources_of(str(place / "predictions" / "*" / "*.parquet")),
             baseline=BASELINE,
             groups=(),
-            train=SourceRef(str(inputs[one["dense"]] / TRAINING)),
+            train=SourceRef(str(write_training(one["data"], context, place))),
             variants=SourceRef(str(place / VARIANTS)),
         )
         with align(spec_of_tables) as aligned:

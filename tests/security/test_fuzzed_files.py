@@ -33,7 +33,7 @@ def test_cards(tmp_path: Path, canary: Path, cases: int) -> None:
     from fairweight.lab.artifacts import Card, load, save
     from fairweight.lab.batches import Scaling
     from fairweight.lab.models.registry import build
-    from fairweight.lab.prediction import asked, data_of
+    from fairweight.lab.prediction import data_of, model_files
 
     shape = {"classes": 3, "channels": 1, "size": 8}
     cards = []
@@ -63,7 +63,7 @@ def test_cards(tmp_path: Path, canary: Path, cases: int) -> None:
         name, content = case
         (tmp_path / name / "model.json").write_bytes(content)
         load(tmp_path / name)
-        data_of(asked([str(tmp_path / name)]))
+        data_of(model_files([str(tmp_path / name)]))
 
     tally = fuzz(attempt, made, cases)
     assert tally["refused"] > cases / 10

@@ -556,8 +556,8 @@ def predict(
     from fairweight.data import load
     from fairweight.lab.partition import prepare
     from fairweight.lab.prediction import (
-        asked,
         data_of,
+        model_files,
         training_table,
         variants_table,
         write_table,
@@ -569,7 +569,7 @@ def predict(
     if batch_size < 1:
         raise InputError(f"--batch-size {batch_size} cannot be used; give at least 1.")
     scaling = _scaling(mean, std)
-    members = asked(models)
+    members = model_files(models)
     options = assignments(dataset_option, "--dataset-option")
     if dataset is None and (options or all_examples):
         raise InputError("--dataset-option and --all-examples need --dataset NAME.")

@@ -130,8 +130,8 @@ def iwildcam(
     rows = read_csv(path, _COLUMNS)
     unknown = {row["split"] for row in rows} - set(SPLITS)
     if unknown or not rows:
-        told = f"the split '{min(unknown)}'" if unknown else "no rows"
-        raise InputError(f"'{path}' has {told}; take the file of WILDS 2.0.")
+        wrong = f"the split '{min(unknown)}'" if unknown else "no rows"
+        raise InputError(f"'{path}' has {wrong}; take the file of WILDS 2.0.")
     labels = np.array([whole_number(row["y"], path) for row in rows], dtype=np.int64)
     names = [row["filename"] for row in rows]
     base = need_folder(folder, "train", dataset="iwildcam")

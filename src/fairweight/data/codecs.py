@@ -1,4 +1,4 @@
-"""One encoded image (JPEG, PNG, WebP …) to pixels of a given size."""
+"""Encoded images (JPEG, PNG, WebP …) to pixels of a given size, and pixels to PNG or JPEG."""
 
 from __future__ import annotations
 

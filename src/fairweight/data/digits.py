@@ -1,4 +1,4 @@
-"""The handwritten digits that scikit-learn has, bundled: nothing has to be downloaded."""
+"""The handwritten digits of scikit-learn, which come with the package."""
 
 from __future__ import annotations
 

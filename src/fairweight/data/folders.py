@@ -1,4 +1,4 @@
-"""One folder per class: Imagenette, Imagewoof, and any tree of that shape."""
+"""Imagenette, Imagewoof, and images of your own in folders or Parquet files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties of single images that a loss may go with: tilt, ink, contrast, distance to the class.
+"""Properties of single images that a loss may go with: tilt, ink, contrast, distance to its class.
 
 Everything is measured on raw values from 0 to 255, in chunks, so that images may be larger than
 memory. The foreground is bright, as in handwriting on black: invert images (255 − image) of dark

@@ -81,7 +81,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of text without their ends; empty ones are left out."""
+    """Lines of text without their ends; empty ones are skipped."""
     try:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -201,7 +201,7 @@ class Dataset:
     source: str  # who made it, and the licence
     layout: tuple[str, ...]  # files and folders that are looked for; empty: nothing is needed
     groups: tuple[str, ...]
-    needs: tuple[Needs, ...]  # alternatives; empty: whether it is there cannot be told by names
+    needs: tuple[Needs, ...]  # alternatives; empty: names do not say whether it is there
     packaged: str | None  # a folder in which the system's own package has it
 
     @property

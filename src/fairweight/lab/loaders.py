@@ -1,4 +1,4 @@
-"""Folders that `save` wrote: weights as safetensors and a card."""
+"""Models of every kind that can be run: modules, functions, folders, ONNX, exported and TFLite."""
 
 from __future__ import annotations
 

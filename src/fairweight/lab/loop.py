@@ -1,4 +1,4 @@
-"""The training loop: one function that reads from top to bottom."""
+"""The training loop, with its learning rate, weights of classes and checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a data set that a model is trained on, kept by, and judged on."""
+"""The parts of a data set: examples to train on, to choose the epoch by, and to judge on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask models for predictions, and write them as a prediction table: what the audit reads."""
+"""Run models on examples and write a prediction table, which is what the audit reads."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def predict(
     the one called 1, true or yes, else the second.
     """
     if not isinstance(models, Mapping):
-        listed = asked(models)
+        listed = model_files(models)
         if batches is None:
             batches = prepare(data_of(listed), root).part(part)
         if isinstance(batches, Images) and not any((one.card or Card()).classes for one in listed):
@@ -256,7 +256,7 @@ class ModelFile:
     card: Card | None  # None where the file carries none
 
 
-def asked(given: Sequence[str | Path | ModelFile] | str | Path) -> list[ModelFile]:
+def model_files(given: Sequence[str | Path | ModelFile] | str | Path) -> list[ModelFile]:
     """Models from `PATH` or `NAME=PATH`; those that were read before stay as they are.
 
     Variant and seed are those of a model's card; a name that is given replaces the variant. The

@@ -17,8 +17,8 @@ from fairweight.errors import InputError
 from fairweight.lab.artifacts import Card, load, plain
 from fairweight.lab.batches import as_array, batches_of, model_input
 from fairweight.lab.compression.channels import remove_channels as channels_removed
-from fairweight.lab.compression.int8 import Int8Model
 from fairweight.lab.compression.pruner import Pruner, prune
+from fairweight.lab.compression.quantisation import Int8Model
 from fairweight.lab.compression.registry import Method as Registered
 from fairweight.lab.compression.registry import method_of
 from fairweight.lab.distillation.distiller import Teacher

@@ -59,7 +59,7 @@ def catalogue(store: Store) -> pd.DataFrame:
 
     Stages with one input have its `dataset`, `model`, `method`, `sparsity` and `seed` where they
     have none of their own. `finished` is in UTC; `inputs` are keys with commas between them;
-    `spec` and `versions` are JSON. Stages whose manifest cannot be read are left out.
+    `spec` and `versions` are JSON. Stages whose manifest cannot be read are skipped.
     """
     file = store.root / store_layout.CATALOGUE
     rows = _rows([])
@@ -99,7 +99,7 @@ def catalogue(store: Store) -> pd.DataFrame:
 
 
 def _rows(lines: list[dict[str, Any]]) -> pa.Table:
-    """The columns of manifests; lines that are not what was written are left out."""
+    """The columns of manifests; lines that are not what was written are skipped."""
     columns = ", ".join(
         f"TRY_CAST({sql} AS {kind}) AS {name}" for name, (kind, sql) in _READ.items()
     )

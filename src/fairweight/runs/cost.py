@@ -1,4 +1,4 @@
-"""What stages will take: steps of the very networks, measured or counted, times those planned."""
+"""What stages will cost: steps of their networks, measured or counted, times the number planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runner asks of those that run stages, be it this process, others, or a cluster."""
+"""Whoever runs stages for the runner: this process, other processes, or a cluster."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A study's stages as a list on disk, and how far they are: neither torch nor the planner.
+"""A study's stages as a list on disk, and how far they are.
 
-The list is made when the study is planned.
+The list is written when the study is planned, so that looking at it loads no torch.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Manifest:
     files
         Bytes and SHA-256 of every file by its name within the stage.
     seconds
-        How long it was worked on, interruptions left out.
+        How long it was worked on, without interruptions.
     finished
         When, in UTC (ISO 8601).
     versions

@@ -15,7 +15,7 @@ from fairweight.base.wording import shown
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.compression.registry import base_method, fields_of, spec_of
 from fairweight.runs import cost as _cost  # noqa: F401  registers what a plan is made of
-from fairweight.runs.stage import STAGES, Stage, canonical, key_of
+from fairweight.runs.stage import DENSE, STAGES, Stage, canonical, key_of
 from fairweight.specs.fields import recorded
 from fairweight.specs.study import Copy, Experiment, Grid, Study
 from fairweight.specs.toml import read_spec
@@ -97,7 +97,6 @@ def _plain(value: Any) -> str:
     return re.sub(r"[^A-Za-z0-9._]+", "-", str(value)).strip("-") or "x"
 
 
-DENSE = "dense"
 ALL_MEMBERS = 10**9  # stages of all members come after those of each
 MOST_STAGES = 500_000  # the largest paper has 120,000
 
@@ -202,7 +201,7 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
     dense = _dense(made, experiment, seeds)
     compared = None if experiment.similarity is None else recorded(experiment.similarity)
 
-    def asked(variant: str, seed: int, key: str, parent: str | None, near: str | None) -> None:
+    def add_model(variant: str, seed: int, key: str, parent: str | None, near: str | None) -> None:
         def answered(part: str) -> str:
             question = questions.setdefault(
                 (variant, part), {"part": part, "scores": experiment.scores, "variant": variant}
@@ -233,7 +232,7 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
     for seed, following in zip(seeds, [*seeds[1:], seeds[0]], strict=True):
         # Dense against dense is how far apart retraining alone puts two models.
         near = dense[following] if following != seed else None
-        asked(DENSE, seed, dense[seed], None, near)
+        add_model(DENSE, seed, dense[seed], None, near)
     taken = {DENSE}
     for copy in (one for given in experiment.copies for one in spread(given)):
         found = base_method(copy.method)
@@ -271,7 +270,7 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                     spec = {**base, "training": {**own, "seed": seed}, "pruning": method, **lesson}
                     teacher = (dense[source],) if lesson else ()
                     key = made.add("train", spec, teacher, label, member=seed - seeds[0])
-                    asked(variant, seed, key, None, near)
+                    add_model(variant, seed, key, None, near)
                     continue
                 spec = {
                     "finetune": None,
@@ -288,7 +287,7 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                 for name in names:
                     teacher = (dense[source],) if lesson and key != dense[source] else ()
                     key = made.add("compress", spec, (key, *teacher), label, member=seed - seeds[0])
-                    asked(name, seed, key, parent, near)
+                    add_model(name, seed, key, parent, near)
                     parent = f"{name}:{seed}"
     if experiment.audit and experiment.copies:
         _plan_audit(made, experiment)

@@ -85,7 +85,7 @@ COUNT_EVERY = 5.0  # seconds: cores come and go with their nodes
 class RayPool:
     """Stages as tasks of a cluster.
 
-    A lost task is not repeated by Ray but told to the runner, which counts attempts.
+    A lost task is not repeated by Ray but reported to the runner, which counts attempts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Run the stages of a study, here or on a cluster, and come back with what became of them."""
+"""Run the stages of a study, here or on a cluster, and say what became of them."""
 
 from __future__ import annotations
 

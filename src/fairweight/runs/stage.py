@@ -15,6 +15,7 @@ MODEL, ONNX = "model", "model.onnx"
 PREDICTIONS, VARIANT, TRAINING = "predictions.parquet", "variant.json", "train.parquet"
 SIMILARITY = "similarity.json"
 MODELS = ("train", "compress")  # kinds that write a model
+DENSE = "dense"  # the variant of models that were not compressed
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,13 @@ from fairweight.lab.artifacts import read_card
 from fairweight.lab.compression.registry import base_method
 from fairweight.lab.models.registry import check_named
 from fairweight.lab.partition import prepare_once
-from fairweight.lab.prediction import asked, data_of, training_table, variants_table, write_table
+from fairweight.lab.prediction import (
+    data_of,
+    model_files,
+    training_table,
+    variants_table,
+    write_table,
+)
 from fairweight.lab.representations import similarity_row
 from fairweight.lab.weights import pretrained_file
 from fairweight.runs.executor import StageContext
@@ -81,7 +87,7 @@ def predict(
     """What the one input's model answers, and of held-out ones its row of the variants table."""
     (made,) = inputs.values()
     path = made / MODEL if (made / MODEL).is_dir() else made / ONNX
-    members = asked([f"{spec['variant']}={path}"])
+    members = model_files([f"{spec['variant']}={path}"])
     prepared = prepare_once(data_of(members), context.data)
     part = prepared.part(spec["part"])
     lab.predict(

@@ -1,4 +1,4 @@
-"""A spec from plain values; what cannot be used gets one sentence."""
+"""Specs from TOML files and dictionaries, with one sentence about what cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real populations in a minute: small CNNs of digits trained with several seeds, and children.
+"""Real populations in a minute: small CNNs of digits with several seeds, and compressed copies.
 
 Every dense member has pruned children and an int8 one, each written as `fairweight train` and
 `fairweight compress` write models. The files are then asked: int8 runs in ONNX Runtime. All members
@@ -193,7 +193,7 @@ def populations(
         The variants table names the parents.
     """
     check_whole("members", recipe.members, least=1)
-    halves = load(recipe.seed)  # before any process is started: a wrong seed is told at once
+    halves = load(recipe.seed)  # before any process is started: a wrong seed is refused at once
     # Not seed + member: members of neighbouring seeds would be the same models.
     seeds = range(recipe.seed * recipe.members, (recipe.seed + 1) * recipe.members)
     jobs = [partial(family, recipe, seed, models) for seed in seeds]

@@ -1,4 +1,4 @@
-"""What a study has found so far, where people look: tables that `audit` reads, and reports.
+"""What a study has found so far, as folders: tables that `audit` reads, and reports.
 
 Publishing replaces what was published before and nothing else: other people's files stay, and so
 does a file of ours that somebody changed, unless it is asked for. A process that is killed leaves

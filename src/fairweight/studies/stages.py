@@ -1,4 +1,4 @@
-"""Stages of a study that audit: an experiment, classes of all, settings side by side."""
+"""The audits of a study as stages: of an experiment, of all classes, of settings side by side."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fairweight.report.figures import draw, figures
 from fairweight.report.figures.export import rendered
 from fairweight.report.html import save
 from fairweight.runs.executor import StageContext
-from fairweight.runs.stage import TRAINING
+from fairweight.runs.stage import DENSE, TRAINING
 from fairweight.specs.audit import AuditOptions
 from fairweight.specs.data import Data
 from fairweight.specs.toml import read_spec
@@ -44,7 +44,7 @@ from fairweight.tables.spec import SourceRef, TableSpec, sources_of
 if TYPE_CHECKING:
     from fairweight.lab.partition import Prepared
 
-BASELINE = "dense"
+BASELINE = DENSE
 # Figures of the stages that put experiments together.
 OF_SWEEPS = ("PA-F3a", "PA-F3b", "PA-F3c", "PA-F6")
 OF_REGRESSIONS = ("PA-T2", "PA-F14", "PA-F15")
@@ -56,7 +56,7 @@ def draw_all(
 ) -> None:
     """Draw figures of variants into `ID-VARIANT.svg`, those of all variants together into `ID.svg`.
 
-    A figure that this result has no numbers for is left out.
+    A figure that this result has no numbers for is skipped.
     """
     together = {figure.id for figure in figures() if figure.once}
     for id in ids:

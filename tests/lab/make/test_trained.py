@@ -124,7 +124,7 @@ def test_attributes_one_by_itself_and_a_pair(tmp_path: Path) -> None:
     from fairweight.data import load as load_data
     from fairweight.data import register, unregister
     from fairweight.lab.partition import prepare
-    from fairweight.lab.prediction import asked, data_of, predict
+    from fairweight.lab.prediction import data_of, model_files, predict
 
     digits = load_data("digits")
     both = np.stack([digits.labels % 2, digits.labels > 4], axis=1).astype(np.int64)
@@ -141,7 +141,7 @@ def test_attributes_one_by_itself_and_a_pair(tmp_path: Path) -> None:
             assert made.card.tasks
             assert made.card.classes == names
             assert made.test_accuracy > 0.6
-            members = asked([f"{name}={made.path}" for name in ("dense", "copy")])
+            members = model_files([f"{name}={made.path}" for name in ("dense", "copy")])
             part = prepare(data_of(members)).test
             out = predict(members, part, out=tmp_path / f"{len(names)}.parquet", scores=True)
             table = pd.read_parquet(out)

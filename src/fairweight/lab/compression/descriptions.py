@@ -1,4 +1,4 @@
-"""What can be done to a model, for people: methods, the papers' recipes and int8, in full."""
+"""Methods, the papers' recipes and int8, described in full for `fairweight methods`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CRD: an example's own representation told from those of other classes, in both networks."""
+"""CRD: tell an example's own representation from those of other classes, in both networks."""
 
 from __future__ import annotations
 

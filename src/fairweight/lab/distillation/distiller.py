@@ -163,7 +163,7 @@ class Distiller:
     The training loop calls `begin` before its first step, `loss` in every step, and trains what
     `parameters` gives beside the student's own.
 
-    Losses that relate the examples of a batch (SP, PKT) are left out where it has less than half of
+    Losses that relate the examples of a batch (SP, PKT) are skipped where it has less than half of
     the usual number: their published weights are for a batch of 64, and on the last four examples
     of an epoch such a loss is thirty times as large, which undoes the training.
 

@@ -196,7 +196,8 @@ def compare_features(
     done = 0
     with _asked(a), _asked(b), torch.inference_mode():
         if isinstance(batches, Tensor | np.ndarray):
-            batches = (batches[part] for part in batch_slices(len(batches), BATCH))
+            whole = batches
+            batches = (whole[part] for part in batch_slices(len(whole), BATCH))
         for number, batch in enumerate(batches):
             inputs = batch[0] if isinstance(batch, tuple | list) else batch
             if isinstance(batch, Mapping):
@@ -235,14 +236,6 @@ def compare_features(
     return {name: held.compared() for name, held in sums.items()}
 
 
-def compare_models(
-    a: nn.Module, b: nn.Module, batches: Iterable[Any], **options: Any
-) -> dict[str, float]:
-    """Only the distances of `compare_features`, which has the options."""
-    found = compare_features(a, b, batches, **options)
-    return {name: compared.distance for name, compared in found.items()}
-
-
 def similarity_row(found: Mapping[str, BlockDistance], measure: str = "svcca") -> dict[str, Any]:
     """Columns of the variants table: `svcca.block1`, …, and `svcca_status`.
 
@@ -253,12 +246,12 @@ def similarity_row(found: Mapping[str, BlockDistance], measure: str = "svcca") -
         f"{measure}.{name}": None if isnan(compared.distance) else compared.distance
         for name, compared in found.items()
     }
-    told = [
+    reasons = [
         f"{name}: {compared.status}"
         for name, compared in found.items()
         if compared.status != DEFINED
     ]
-    return {**row, f"{measure}_status": "; ".join(told) or None}
+    return {**row, f"{measure}_status": "; ".join(reasons) or None}
 
 
 def _features(

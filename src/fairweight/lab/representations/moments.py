@@ -135,7 +135,7 @@ def _add_product(sums: Tensor, x: Tensor, y: Tensor) -> None:
         return
     left = x.numpy()
     right = left if y is x else y.numpy()
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is told at the end
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is reported at the end
         sums += torch.from_numpy(left.transpose(0, 2, 1) @ right)
 
 
@@ -205,15 +205,16 @@ def undefined(
 
 def mean_and_status(distances: Tensor, reasons: Sequence[str | None]) -> tuple[float, str]:
     """The mean over locations that have no reason to be undefined, and what to say of the rest."""
-    told = [reason for reason in reasons if reason is not None]
+    undefined_for = [reason for reason in reasons if reason is not None]
     values = [
         float(value)
         for value, reason in zip(distances.tolist(), reasons, strict=True)
         if reason is None
     ]
     mean = min(1.0, max(0.0, sum(values) / len(values))) if values else nan
-    if not told:
+    if not undefined_for:
         return mean, DEFINED
     if isnan(mean):
-        return nan, told[0]
-    return mean, f"{len(told)} of {len(reasons)} locations are left out: {told[0]}"
+        return nan, undefined_for[0]
+    n = len(undefined_for)
+    return mean, f"{n} of {len(reasons)} locations are left out: {undefined_for[0]}"

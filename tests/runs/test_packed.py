@@ -19,7 +19,6 @@ from fairweight.runs.packed import Packed, needed, pack, restore
 from fairweight.runs.plan import Plan, plan
 from fairweight.runs.runner import run
 from fairweight.runs.stage import Stage
-from fairweight.runs.stages import PREDICTIONS
 from fairweight.runs.store import Store
 from fairweight.specs.toml import read_study
 from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits

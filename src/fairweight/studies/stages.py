@@ -118,6 +118,8 @@ def audit(
         explain = ExplainRequest(
             parts=tuple(spec["explain"]),
             group=spec["individual_group"],
+            tie_rule=spec.get("tie_rule", "disjoint"),
+            fill=spec.get("fill"),
             measure=measure(prepared.test, prepared.train) if measured else None,
             images=prepared.test,
         )

@@ -21,7 +21,7 @@ from fairweight.runs.runner import run
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
 from fairweight.specs.toml import read_study
-from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
+from fairweight.studies import library as _library  # noqa: F401  registers those of audits
 
 ALIKE = ["example_id", "variant", "seed", "label", "prediction"]
 

@@ -96,8 +96,8 @@ def _jobs(network: Network) -> dict[str, Callable[[], object]]:
 
 def _write(files: Mapping[str, Path], variant: str, model: nn.Module, images: Tensor) -> None:
     from fairweight.lab.compression.channels import remove_channels
-    from fairweight.lab.compression.int8 import quantize_static
     from fairweight.lab.compression.pruner import prune
+    from fairweight.lab.compression.quantisation import quantize_static
     from fairweight.lab.compression.registry import spec_of
     from fairweight.lab.onnx_models import to_onnx
 

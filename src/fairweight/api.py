@@ -387,7 +387,7 @@ def count(
                 key=unit_key,
             )
         return CountedCube(Path(out), cube.n_examples, cube.n_cells - left_out, left_out)
-    from fairweight.runs.stages import count_in_parts
+    from fairweight.runs.parts import count_in_parts
 
     if parts < 1:
         raise InputError(f"--parts {parts} cannot be used; give at least 1.")

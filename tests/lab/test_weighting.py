@@ -12,7 +12,7 @@ from torch import nn
 
 from fairweight.errors import InputError
 from fairweight.lab.batches import Examples, examples
-from fairweight.lab.loop import STEP, Weighting, loss_of, train, weighting_of
+from fairweight.lab.loop import STEP, Weighting, loss_of, train
 from fairweight.specs.fields import recorded
 from fairweight.specs.training import Training
 
@@ -141,7 +141,6 @@ def test_an_interrupted_run_goes_on_with_its_weights(at: int, tmp_path: Path) ->
 
 
 def test_none_is_as_if_there_were_no_weighting() -> None:
-    assert weighting_of(spec("none"), LABELS) is None
     assert "weighting" not in recorded(spec("none"))
     assert recorded(spec("worst-class"))["weighting"] == "worst-class"
 

@@ -117,7 +117,7 @@ def test_a_stage_done_again_is_read_again(store: Store) -> None:
 def test_the_kept_part_can_be_rebuilt(store: Store) -> None:
     study(store)
     before = catalogue(store)
-    kept = store_layout.catalogue(store.root)
+    kept = store.root / store_layout.CATALOGUE
     changes = (
         kept.unlink,
         lambda: kept.write_bytes(kept.read_bytes()[:100]),
@@ -148,7 +148,7 @@ def test_a_store_that_cannot_be_written_is_read(
 
     monkeypatch.setattr("fairweight.base.files.tempfile.mkstemp", refuse)
     assert set(catalogue(store)["key"]) == store.done()
-    assert not store_layout.catalogue(store.root).exists()
+    assert not (store.root / store_layout.CATALOGUE).exists()
 
 
 @pytest.mark.parametrize("name", ["runs.parquet", "runs.csv"])

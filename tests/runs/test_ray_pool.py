@@ -19,7 +19,6 @@ from made_stages import diamond, outputs_of, runs_of, stage, study
 from fairweight.errors import InputError
 from fairweight.runs import ray_pool
 from fairweight.runs.executor import Ending, Job
-from fairweight.runs.ray_pool import Sign
 from fairweight.runs.runner import News, run
 from fairweight.runs.store import Store
 
@@ -57,7 +56,7 @@ def test_an_address_where_nobody_is_is_told_at_once(store: Store) -> None:
 
 
 def test_a_node_that_does_not_see_the_store_says_so(store: Store, tmp_path: Path) -> None:
-    elsewhere = Sign(tmp_path / "elsewhere" / "sign")
+    elsewhere = tmp_path / "elsewhere" / "sign"
     found = ray_pool._on_a_node(stage("a"), Job(store), elsewhere, board=None)
     assert found.status is Ending.UNSHARED
     assert f"'{socket.gethostname()}' does not see the store '{store.root}'" in found.words

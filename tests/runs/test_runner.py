@@ -288,4 +288,4 @@ def test_arguments_are_checked(store: Store) -> None:
     with pytest.raises(InputError, match="budget is 0"):
         run([], store, budget=0)
     assert run([], store).complete
-    assert not store_layout.about(store.root).exists()
+    assert not (store.root / store_layout.ABOUT).exists()

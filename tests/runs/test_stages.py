@@ -19,7 +19,7 @@ from fairweight.runs.stages import train
 from fairweight.specs.data import Data
 from fairweight.specs.toml import read_study
 from fairweight.specs.training import Model, Training
-from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
+from fairweight.studies import library as _library  # noqa: F401  registers those of audits
 
 SPEC = {
     "data": asdict(Data(name="digits")),
@@ -47,12 +47,12 @@ def stopped_after(calls: int, room: Path, work: Path) -> tuple[int, int]:
 def test_a_stopped_training_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rooms are thrown away; the checkpoint must lie in the stage's work."""
+    """Folders of half-done stages are thrown away; the checkpoint must lie in the stage's work."""
     monkeypatch.setattr("fairweight.lab.training.SAVE_EVERY", 0.0)
     work = tmp_path / "work"
     work.mkdir()
-    first = stopped_after(3, tmp_path / "room", work)
-    second = stopped_after(3, tmp_path / "another room", work)
+    first = stopped_after(3, tmp_path / "folder", work)
+    second = stopped_after(3, tmp_path / "another folder", work)
     assert (0, 0) < first < second
 
 
@@ -62,13 +62,12 @@ def test_kinds_say_what_they_do_and_read() -> None:
         "compress": ("train", "compress"),
         "predict": ("train", "compress"),
         "similarity": ("train", "compress"),
-        "count": (),
-        "audit": ("train", "compress", "predict", "similarity"),
-        "classes": ("train", "compress", "predict"),
+        "audit": ("predict", "similarity"),
+        "classes": ("predict",),
         "settings": ("audit",),
     }
-    assert STAGES["train"].address == "fairweight.runs.stages:train"
-    assert STAGES["audit"].address == "fairweight.studies.stages:audit"
+    assert STAGES["train"].function == "fairweight.runs.stages:train"
+    assert STAGES["audit"].function == "fairweight.studies.stages:audit"
 
 
 def test_a_stage_reads_only_what_it_can() -> None:

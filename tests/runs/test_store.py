@@ -49,7 +49,7 @@ def test_a_stage_is_kept_with_its_description(tmp_path: Path) -> None:
     assert told["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
     assert "numpy" in told["versions"]
     assert store.manifest(stage.key).files["small.bin"] == (size, digest)
-    assert os.listdir(store_layout.rooms(store.root)) == []
+    assert os.listdir(store.root / store_layout.ROOMS) == []
 
 
 def test_what_is_there_is_not_done_again(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_of_two_writers_the_first_one_stays(tmp_path: Path) -> None:
 
     assert not store.write(stage, overtaken)
     assert is_whole(store.read(stage.key), stage.key)
-    assert os.listdir(store_layout.rooms(store.root)) == []
+    assert os.listdir(store.root / store_layout.ROOMS) == []
 
 
 def test_nothing_is_seen_of_a_stage_before_its_end(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_errors_of_a_stage_pass_and_leave_nothing(tmp_path: Path, error: BaseExc
         store.write(stage, failing)
     assert seen.value is error
     assert store.done() == set()
-    assert os.listdir(store_layout.rooms(store.root)) == []
+    assert os.listdir(store.root / store_layout.ROOMS) == []
 
 
 def test_links_and_the_name_of_the_manifest_are_refused(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_half_done_work_survives_errors_and_goes_with_success(tmp_path: Path) ->
             store.write(stage, interrupted)
     assert (store.work(stage.key) / "checkpoint").exists()
     store.write(stage, lambda room: time.sleep(0.03))
-    assert not store_layout.work(store.root, stage.key).exists()
+    assert not (store.root / store_layout.WORK / stage.key).exists()
     assert store.manifest(stage.key).seconds >= 0.09  # all three parts
 
 
@@ -175,7 +175,7 @@ def test_failures_are_recorded_until_forgotten_or_done(tmp_path: Path) -> None:
     assert set(store.failed()) == {two.key}
     store.write(two, writer(two.key))
     assert store.failed() == {}
-    assert os.listdir(store_layout.failures(store.root)) == []
+    assert os.listdir(store.root / store_layout.FAILED) == []
     store.fail(two.key, "Traceback")  # as if killed before the record was removed
     assert store.failed() == {}
 
@@ -183,7 +183,7 @@ def test_failures_are_recorded_until_forgotten_or_done(tmp_path: Path) -> None:
 def test_a_broken_record_of_a_failure_is_still_a_failure(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.fail("ab", "Traceback")
-    store_layout.failure(store.root, "ab").write_text("{")
+    (store.root / store_layout.FAILED / "ab.json").write_text("{")
     assert store.failed()["ab"]["traceback"] == "(the record cannot be read)"
 
 
@@ -200,7 +200,7 @@ def test_looking_makes_nothing(tmp_path: Path) -> None:
 def test_rooms_of_the_dead_are_cleared_and_those_of_the_living_stay(tmp_path: Path) -> None:
     store, stage = Store(tmp_path), numbered(1)
     store.work("ab")
-    with store_layout.empty_room(store.root, "ab") as living:
+    with store_layout.empty_folder(store.root, "ab") as living:
         here = living.name.split(".")[1]
         dead, copied, early, far = (
             f"cd.{here}.1.0",
@@ -209,19 +209,19 @@ def test_rooms_of_the_dead_are_cleared_and_those_of_the_living_stay(tmp_path: Pa
             "ef.far.1.0",
         )
         for name in (dead, copied, far):
-            store_layout.room(store.root, name).mkdir()
+            (store.root / store_layout.ROOMS / name).mkdir()
         for name in (dead, early, far):  # a copy of a store may lack its locks
-            store_layout.room_lock(store.root, name).touch()
+            (store.root / store_layout.ROOMS / f"{name}.lock").touch()
         store.write(stage, writer(stage.key))
         left = {
-            path.name.removesuffix(".lock") for path in store_layout.rooms(store.root).iterdir()
+            path.name.removesuffix(".lock") for path in (store.root / store_layout.ROOMS).iterdir()
         }
         assert left == {living.name, far}
         # Of another machine: only after a day.
         old = time.time() - store_layout.PATIENCE - 60
-        os.utime(store_layout.room_lock(store.root, far), (old, old))
+        os.utime((store.root / store_layout.ROOMS / f"{far}.lock"), (old, old))
         assert store_layout.abandoned(store.root) == []
-        os.utime(store_layout.room(store.root, far), (old, old))
+        os.utime((store.root / store_layout.ROOMS / far), (old, old))
         assert store_layout.abandoned(store.root) == [far]
 
 

@@ -56,14 +56,14 @@ def test_damage_is_found_set_aside_and_repaired(store: Store, name: str) -> None
     assert found.value.key == stage.key
     assert not store.is_done(stage.key)
     assert store.done() == set()
-    aside = store_layout.damage(store.root, stage.key, 1)
+    aside = store.root / store_layout.DAMAGED / f"{stage.key}.1"
     assert json.loads((aside / "damage.json").read_text())["reason"] == found.value.reason
     assert store.write(stage, writer(stage.key))
     assert is_whole(store.read(stage.key), stage.key)
     flip(store.folder(stage.key) / "stage.json", -20)
     with pytest.raises(Damaged):
         store.read(stage.key)
-    assert store_layout.damage(store.root, stage.key, 2).is_dir()
+    assert (store.root / store_layout.DAMAGED / f"{stage.key}.2").is_dir()
 
 
 def test_every_flipped_byte_of_a_manifest_is_found(store: Store) -> None:
@@ -74,7 +74,7 @@ def test_every_flipped_byte_of_a_manifest_is_found(store: Store) -> None:
         flip(path, position)
         with pytest.raises(Damaged):
             store.manifest(key)
-        os.rename(store_layout.damage(store.root, key, 1), store.folder(key))
+        os.rename((store.root / store_layout.DAMAGED / f"{key}.1"), store.folder(key))
         (store.folder(key) / "damage.json").unlink()
         path.write_bytes(whole)
     assert store.manifest(key).key == key
@@ -151,7 +151,7 @@ def test_a_stage_done_again_meanwhile_is_not_set_aside(
 
     def overtaken(path: Path) -> str:
         monkeypatch.undo()
-        os.rename(store.folder(key), store_layout.damage(store.root, key, 1))
+        os.rename(store.folder(key), (store.root / store_layout.DAMAGED / f"{key}.1"))
         store.write(numbered(1), writer(key))
         return "another"
 
@@ -168,4 +168,4 @@ def test_a_folder_without_manifest_does_not_stand_in_the_way(tmp_path: Path, res
     (store.folder(stage.key) / rest).touch()
     assert store.write(stage, writer(stage.key))
     assert is_whole(store.read(stage.key), stage.key)
-    assert (store_layout.damage(store.root, stage.key, 1) / rest).exists()
+    assert ((store.root / store_layout.DAMAGED / f"{stage.key}.1") / rest).exists()

@@ -84,8 +84,8 @@ def test_full_at_every_call(tmp_path: Path, action: str, new: bool) -> None:
         if told is not None:
             assert "no space left on that disk; free some or choose another place" in told
             assert store.done() == before
-        if store_layout.rooms(root).exists():
-            assert os.listdir(store_layout.rooms(root)) == []
+        if (root / store_layout.ROOMS).exists():
+            assert os.listdir(root / store_layout.ROOMS) == []
         ACTIONS[action](store)  # there is room again
         if not disk.failed:
             break

@@ -47,7 +47,7 @@ def test_what_is_referred_to_is_not_removed(tmp_path: Path) -> None:
     store.remove([third.key, "ab" * 16, "../../studies"])
     assert store.done() == {first.key, second.key}
     assert store.registered() == {"mine": [second.key]}
-    assert os.listdir(store_layout.rooms(store.root)) == []
+    assert os.listdir(store.root / store_layout.ROOMS) == []
 
 
 def test_a_study_replaces_what_it_said_and_can_be_forgotten(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_unreadable_study_makes_nothing_garbage(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (stage,) = chain(store, 1)
     store.register("mine", [stage.key])
-    store_layout.study(store.root, "mine").write_text('{"keys":')
+    (store.root / store_layout.STUDIES / "mine.json").write_text('{"keys":')
     with pytest.raises(InputError, match=r"mine\.json' cannot be read"):
         store.garbage()
     with pytest.raises(InputError, match=r"mine\.json' cannot be read"):
@@ -90,32 +90,36 @@ def test_leftovers_are_what_nobody_works_on(tmp_path: Path) -> None:
     store.register("mine", [wanted.key])
     for stage in (done, wanted, dropped, busy):
         (store.work(stage.key) / "checkpoint").write_bytes(b"12345")
-    with store_layout.empty_room(store.root, "cd") as living:
+    with store_layout.empty_folder(store.root, "cd") as living:
         room = living.with_name(living.name + "1")  # of this machine, and nobody holds its lock
     room.mkdir()
     (room / "half").write_bytes(b"123")
     manifest.set_aside(store.root, done.key, "it was")
     with store.claim(busy.key):
         listed = dict(store.leftovers())
-        aside = store_layout.damage(store.root, done.key, 1)
+        aside = store.root / store_layout.DAMAGED / f"{done.key}.1"
         assert set(listed) == {
-            store_layout.work(store.root, dropped.key),
-            store_layout.work(store.root, done.key),
+            (store.root / store_layout.WORK / dropped.key),
+            (store.root / store_layout.WORK / done.key),
             room,
             aside,
         }
-        assert listed[store_layout.work(store.root, dropped.key)] == 5
+        assert listed[(store.root / store_layout.WORK / dropped.key)] == 5
         assert listed[room] == 3
         store.register("second", [dropped.key])  # in use by now
         store.clear(
-            [*listed, store_layout.work(store.root, busy.key), store_layout.studies(store.root)]
+            [
+                *listed,
+                (store.root / store_layout.WORK / busy.key),
+                store.root / store_layout.STUDIES,
+            ]
         )
-    assert sorted(os.listdir(store_layout.works(store.root))) == sorted(
+    assert sorted(os.listdir(store.root / store_layout.WORK)) == sorted(
         [wanted.key, dropped.key, busy.key]
     )
     assert (
-        os.listdir(store_layout.damages(store.root))
-        == os.listdir(store_layout.rooms(store.root))
+        os.listdir(store.root / store_layout.DAMAGED)
+        == os.listdir(store.root / store_layout.ROOMS)
         == []
     )
     assert set(store.registered()) == {"mine", "second"}

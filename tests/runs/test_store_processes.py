@@ -97,7 +97,7 @@ def test_killed_at_any_moment_nothing_half_is_seen_and_nothing_is_done_again(
     assert all(is_whole(store.read(key), key) for key in store.done())
     assert store.running() == set()
     store.write(numbered(-1), writer(numbered(-1).key))
-    assert os.listdir(store_layout.rooms(store.root)) == []
+    assert os.listdir(store.root / store_layout.ROOMS) == []
 
 
 def test_two_runners_do_each_stage_once(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_claim_is_for_one_within_a_process_too(tmp_path: Path) -> None:
         raise OSError("of the block")
     with store.claim("ab") as again:
         assert again
-    assert os.listdir(store_layout.lock_folder(store.root)) == []
+    assert os.listdir(store.root / store_layout.LOCKS) == []
 
 
 def test_locks_hold_while_their_files_come_and_go(tmp_path: Path) -> None:

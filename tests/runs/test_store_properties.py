@@ -66,7 +66,7 @@ def _happen(store: Store, what: str, number: int, whole: set[str]) -> None:
                 store.write(stage, interrupted)
     elif what == "kill":
         store.work(key)
-        with store_layout.empty_room(store.root, key) as room:
+        with store_layout.empty_folder(store.root, key) as room:
             pass
         room.with_name(f"{room.name}.lock").touch()
         room.mkdir()
@@ -115,4 +115,4 @@ def test_any_sequence_keeps_the_store_valid(happenings: list[tuple[str, int]]) -
                 assert store.write(stage, writer(stage.key))
             assert is_whole(store.read(stage.key), stage.key)
         store.write(numbered(9), writer(numbered(9).key))
-        assert os.listdir(store_layout.rooms(store.root)) == []
+        assert os.listdir(store.root / store_layout.ROOMS) == []

@@ -240,14 +240,14 @@ def test_an_exported_program_is_opened_by_name_only(
 @pytest.mark.parametrize("option", ["cache", "progress"])
 def test_a_card_names_no_folder_that_is_written(tmp_path: Path, option: str) -> None:
     """Decoded images are kept in a folder that Python may choose, and no file."""
-    from fairweight.lab.prediction import asked, data_of
+    from fairweight.lab.prediction import data_of, model_files
 
     data = {"name": "folders", "options": {option: str(tmp_path / "x")}}
     evil = evil_model(tmp_path / "evil", "lenet")
     held = json.loads(card_json(Card(variant="v", data=data)))
     (evil / "model.json").write_text(json.dumps(held))
     with pytest.raises(InputError, match=f"'{option}' of a data set is for Python only"):
-        data_of(asked([str(evil)]))
+        data_of(model_files([str(evil)]))
 
 
 def test_sizes_that_nothing_could_hold_are_refused(

@@ -16,7 +16,7 @@ from fairweight.base.files import MANIFEST, check_folder
 from fairweight.errors import InputError
 from fairweight.runs.plan import plan
 from fairweight.specs.toml import read_study
-from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
+from fairweight.studies import library as _library  # noqa: F401  registers those of audits
 
 from .mutations import below
 

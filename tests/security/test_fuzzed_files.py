@@ -33,7 +33,7 @@ def test_cards(tmp_path: Path, canary: Path, cases: int) -> None:
     from fairweight.lab.artifacts import Card, load, save
     from fairweight.lab.batches import Scaling
     from fairweight.lab.models.registry import build
-    from fairweight.lab.prediction import asked, data_of
+    from fairweight.lab.prediction import data_of, model_files
 
     shape = {"classes": 3, "channels": 1, "size": 8}
     cards = []
@@ -63,7 +63,7 @@ def test_cards(tmp_path: Path, canary: Path, cases: int) -> None:
         name, content = case
         (tmp_path / name / "model.json").write_bytes(content)
         load(tmp_path / name)
-        data_of(asked([str(tmp_path / name)]))
+        data_of(model_files([str(tmp_path / name)]))
 
     tally = fuzz(attempt, made, cases)
     assert tally["refused"] > cases / 10
@@ -128,7 +128,7 @@ def test_studies(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch, 
     from fairweight.base.trust import NAME
     from fairweight.runs import cost
     from fairweight.runs.plan import plan
-    from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
+    from fairweight.studies import library as _library  # noqa: F401  registers those of audits
 
     pattern = re.compile(NAME)
     few = Expected(train=10, test=10, size=8, channels=1, classes=10)

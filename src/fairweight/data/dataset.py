@@ -43,24 +43,19 @@ class Images:
     split: Texts
 
     def __post_init__(self) -> None:
-        told = f"Data set '{self.name}'"
+        named = f"Data set '{self.name}'"
         if self.images.dtype != np.uint8 or self.images.ndim != 4:
             raise InputError(
-                f"{told}: images are {self.images.dtype} of shape {self.images.shape}; they must "
+                f"{named}: images are {self.images.dtype} of shape {self.images.shape}; they must "
                 "be uint8 of shape (examples, height, width, channels)."
             )
         columns = {"labels": self.labels, "example_id": self.example_id, "split": self.split}
         for column, values in (columns | dict(self.groups)).items():
             if len(values) != len(self.images):
                 raise InputError(
-                    f"{told}: '{column}' has {len(values)} values for {len(self.images)} images; "
+                    f"{named}: '{column}' has {len(values)} values for {len(self.images)} images; "
                     "give one per image."
                 )
-        self._check_labels(told)
-        if len(set(self.example_id.tolist())) != len(self.example_id):
-            raise InputError(f"{told}: values of example_id repeat; give every image its own.")
-
-    def _check_labels(self, told: str) -> None:
         if self.labels.ndim == 2:
             fit = self.labels.shape[1] == len(self.classes)
             fit = fit and bool(np.isin(self.labels, (0, 1)).all())
@@ -70,7 +65,9 @@ class Images:
             fit = fit and bool(((self.labels >= 0) & (self.labels < len(self.classes))).all())
             wanted = f"from 0 to {len(self.classes) - 1}, places in the list of classes"
         if not fit:
-            raise InputError(f"{told}: labels must be {wanted}.")
+            raise InputError(f"{named}: labels must be {wanted}.")
+        if len(set(self.example_id.tolist())) != len(self.example_id):
+            raise InputError(f"{named}: values of example_id repeat; give every image its own.")
 
     def __len__(self) -> int:
         return len(self.images)
@@ -107,7 +104,10 @@ class Images:
                     "give one value per example."
                 )
             rows = np.flatnonzero(rows)
-        place = _as_slice(rows)
+        # Rows one after another as a slice, which costs no memory.
+        place: Any = rows if len(rows) else slice(0, 0)
+        if len(rows) and rows[0] >= 0 and bool((np.diff(rows) == 1).all()):
+            place = slice(int(rows[0]), int(rows[-1]) + 1)
         return replace(
             self,
             images=self.images[place],
@@ -116,15 +116,6 @@ class Images:
             example_id=self.example_id[place],
             split=self.split[place],
         )
-
-
-def _as_slice(rows: NDArray[Any]) -> Any:
-    """Rows one after another as a slice, which costs no memory; else the rows as they are."""
-    if not len(rows):
-        return slice(0, 0)
-    first, last = int(rows[0]), int(rows[-1])
-    run = first >= 0 and last - first + 1 == len(rows) and bool((np.diff(rows) == 1).all())
-    return slice(first, last + 1) if run else rows
 
 
 # Data sets that come as one array per split.
@@ -177,14 +168,10 @@ def stratified_split(
 ) -> Images:
     """The same examples with another split that divides every cell of label × columns alike.
 
-    Small cells, such as 30 of 10,000 examples, then have their share in each part.
+    Small cells, such as 30 of 10,000 examples, then have their share in each part. Of several
+    attributes those count that are among the columns.
     """
-    if images.multi_label:
-        raise InputError(
-            f"Data set '{images.name}' has several labels, so its cells cannot be divided alike; "
-            "read one label (its option label)."
-        )
-    cells = [images.labels.astype(str)]
+    cells = [] if images.multi_label else [images.labels.astype(str)]
     for column in columns:
         if column not in images.groups:
             raise UnknownNameError("Group column", column, images.groups)

@@ -1,4 +1,4 @@
-"""The handwritten digits that scikit-learn has, bundled: nothing has to be downloaded."""
+"""The handwritten digits of scikit-learn, which come with the package."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fairweight.base.types import Floats
-from fairweight.data.dataset import ALL, DIGITS, MISSING, Images, Pixels, Texts, Whole
+from fairweight.data.dataset import ALL, DIGITS, MISSING, Images, Pixels, Texts
 from fairweight.data.image_properties import INKS, SLANTS, levels, terciles, tilt
 from fairweight.data.registry import register
 
@@ -31,13 +31,21 @@ def digits(*, attributes: bool = False, coloured: bool = False) -> Images:
     coloured
         Blue ink in three channels: backdoors need colours.
     """
-    pixels, labels = _bundled()
-    shares: Floats = pixels / 16.0  # pixels are 0 to 16
-    grey: Pixels = np.rint(255 * shares).astype(np.uint8)[..., None]
+    # The file beside this one is scikit-learn's, byte for byte; pixels are 0 to 16.
+    rows = np.loadtxt(Path(__file__).with_name("digits.csv.gz"), delimiter=",")
+    shares: Floats = rows[:, :-1].reshape(-1, 8, 8) / 16.0
+    labels = rows[:, -1].astype(np.int64)
+    if attributes:
+        columns = [np.isin(labels, digits) for digits in ATTRIBUTES.values()]
+        labels = np.stack(columns, axis=1).astype(np.int64)
+    images: Pixels = np.rint(255 * shares).astype(np.uint8)[..., None]
+    if coloured:
+        black = np.zeros_like(images)
+        images = np.concatenate([black, black, images], axis=-1)
     return Images(
         name="digits",
-        images=_in_blue(grey) if coloured else grey,
-        labels=_attributes(labels) if attributes else labels,
+        images=images,
+        labels=labels,
         classes=tuple(ATTRIBUTES) if attributes else DIGITS,
         groups={
             "slant": _in_terciles(tilt(shares), SLANTS),
@@ -46,21 +54,6 @@ def digits(*, attributes: bool = False, coloured: bool = False) -> Images:
         example_id=np.array([f"digit-{row:04d}" for row in range(len(shares))]),
         split=np.full(len(shares), ALL),
     )
-
-
-def _bundled() -> tuple[Floats, Whole]:
-    """Pixels (n, 8, 8) and labels, from the file beside this one: scikit-learn's, byte for byte."""
-    rows = np.loadtxt(Path(__file__).with_name("digits.csv.gz"), delimiter=",")
-    return rows[:, :-1].reshape(-1, 8, 8), rows[:, -1].astype(np.int64)
-
-
-def _attributes(labels: Whole) -> Whole:
-    columns = [np.isin(labels, digits) for digits in ATTRIBUTES.values()]
-    return np.stack(columns, axis=1).astype(np.int64)
-
-
-def _in_blue(grey: Pixels) -> Pixels:
-    return np.concatenate([np.zeros_like(grey), np.zeros_like(grey), grey], axis=-1)
 
 
 def _in_terciles(values: Floats, names: tuple[str, ...]) -> Texts:

@@ -1,4 +1,4 @@
-"""FairFace: faces with age, gender and race as raters saw them."""
+"""Faces with age, gender and race: FairFace and UTKFace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One folder per class: Imagenette, Imagewoof, and any tree of that shape."""
+"""Imagenette, Imagewoof, and images of your own in folders or Parquet files."""
 
 from __future__ import annotations
 
@@ -114,7 +114,14 @@ def read_tree(
     Ids are paths below `folder`. Every split must have all classes that another has.
     """
     splits = [split for split in _SPLITS if (folder / split).is_dir()] or [ALL]
-    found = {split: _per_class(folder if split == ALL else folder / split) for split in splits}
+    found: dict[str, dict[str, list[Path]]] = {}
+    for split in splits:
+        per_class = {
+            place.name: sorted(f for f in place.rglob("*") if f.suffix.lower() in SUFFIXES)
+            for place in entries(folder if split == ALL else folder / split)
+            if place.is_dir()
+        }
+        found[split] = {title: files for title, files in per_class.items() if files}
     classes = sorted(found[splits[0]])
     for held in found.values():
         lacking = set(classes) ^ set(held)
@@ -145,16 +152,6 @@ def read_tree(
         example_id=np.array(names),
         split=np.array([row[2] for row in rows]),
     )
-
-
-def _per_class(folder: Path) -> dict[str, list[Path]]:
-    """Folders that hold images, with the images."""
-    held = {
-        place.name: sorted(f for f in place.rglob("*") if f.suffix.lower() in SUFFIXES)
-        for place in entries(folder)
-        if place.is_dir()
-    }
-    return {name: files for name, files in held.items() if files}
 
 
 # Images of your own in Parquet files.

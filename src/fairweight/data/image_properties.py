@@ -1,4 +1,4 @@
-"""Properties of single images that a loss may go with: tilt, ink, contrast, distance to the class.
+"""Properties of single images that a loss may go with: tilt, ink, contrast, distance to its class.
 
 Everything is measured on raw values from 0 to 255, in chunks, so that images may be larger than
 memory. The foreground is bright, as in handwriting on black: invert images (255 − image) of dark
@@ -142,7 +142,12 @@ def image_properties(
     names = ["tilt", "abs_tilt", "ink", "contrast", "entropy", "foreground"]
     found = {name: np.full(n, np.nan) for name in names}
     if labels is not None and class_means is not None:
-        _check_classes(images, labels, class_means)
+        _check_labels(images, labels, len(class_means))
+        if class_means.shape[1:] != images.shape[1:]:
+            raise InputError(
+                f"class_means are of images of shape {class_means.shape[1:]}, images have "
+                f"{images.shape[1:]}; compute them from training images of the same size."
+            )
         found["distance"] = np.full(n, np.nan)
     for part in _chunks(images):
         pixels = np.asarray(images[part])
@@ -288,13 +293,4 @@ def _check_labels(images: Pixels, labels: NDArray[np.integer], n_classes: int) -
         raise InputError(
             f"labels run from {labels.min()} to {labels.max()} for {n_classes} classes; give "
             "places in the list of classes."
-        )
-
-
-def _check_classes(images: Pixels, labels: NDArray[np.integer], means: Floats) -> None:
-    _check_labels(images, labels, len(means))
-    if means.shape[1:] != images.shape[1:]:
-        raise InputError(
-            f"class_means are of images of shape {means.shape[1:]}, images have "
-            f"{images.shape[1:]}; compute them from training images of the same size."
         )

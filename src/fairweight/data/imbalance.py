@@ -84,7 +84,10 @@ def least_changed(by_class: pd.DataFrame, shares: Sequence[float] = STEPS) -> di
         if metric == "recall":
             rise.setdefault(str(name), []).append(after - before)
         elif metric in ("fpr", "fnr"):
-            change.setdefault(str(name), []).append(_relative(before, after))
+            relative = 0.0 if before == after else math.inf
+            if before != after and before > 0:
+                relative = abs(after - before) / before
+            change.setdefault(str(name), []).append(relative)
     if len(rise) < len(shares) or set(rise) != set(change):
         raise InputError(
             f"by_class has recall, fpr and fnr of {len(set(rise) & set(change))} classes, for "
@@ -92,9 +95,3 @@ def least_changed(by_class: pd.DataFrame, shares: Sequence[float] = STEPS) -> di
         )
     ranked = sorted(rise, key=lambda c: (np.mean(rise[c]) <= 0, np.mean(change[c]), c))
     return dict(zip(ranked, shares, strict=False))
-
-
-def _relative(before: float, after: float) -> float:
-    if before == after:
-        return 0.0
-    return abs(after - before) / before if before > 0 else math.inf

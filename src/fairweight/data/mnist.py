@@ -1,4 +1,4 @@
-"""MNIST, Fashion-MNIST and KMNIST: 28 × 28 grey images in four idx files."""
+"""MNIST, Fashion-MNIST, KMNIST, EMNIST and QMNIST: 28 × 28 grey images in idx files."""
 
 from __future__ import annotations
 
@@ -235,10 +235,25 @@ def qmnist(root: Path, *, pixels: Literal["qmnist", "mnist"] = "qmnist") -> Imag
     extended = {split: read_extended(folder, split) for split in SPLITS}
     if pixels == "mnist":
         images = mnist(root)
-        extended["test"] = _first(extended["test"], int((images.split == "test").sum()))
-        _check_same(images, extended)
+        n, test = int((images.split == "test").sum()), extended["test"]
+        extended["test"] = Extended(test.label[:n], test.series[:n], test.writer[:n])
+        for split, held in extended.items():
+            label = images.labels[images.split == split]
+            if len(label) != len(held.label) or (label != held.label).any():
+                raise InputError(
+                    f"The {split} labels of QMNIST are not those of MNIST beside it; one of the "
+                    "two downloads is not the official one."
+                )
     elif pixels == "qmnist":
-        parts = {split: (_pixels(folder, split), held.label) for split, held in extended.items()}
+        parts = {}
+        for split, held in extended.items():
+            path = need_file(
+                folder,
+                f"qmnist-{split}-images-idx3-ubyte",
+                dataset="qmnist",
+                remedy="take the images of MNIST (pixels='mnist')",
+            )
+            parts[split] = (read_idx(path, ndim=3)[..., None], held.label)
         images = joined("qmnist", parts, DIGITS)
     else:
         raise InputError(f"pixels is '{pixels}'; give 'qmnist' or 'mnist'.")
@@ -259,28 +274,3 @@ def read_extended(folder: Path, split: str) -> Extended:
     if table.shape[1] != _COLUMNS:
         raise InputError(f"'{path}' has {table.shape[1]} columns instead of {_COLUMNS}; {AGAIN}.")
     return Extended(table[:, 0].astype(np.int64), table[:, 1].astype(str), table[:, 2].astype(str))
-
-
-def _pixels(folder: Path, split: str) -> Pixels:
-    path = need_file(
-        folder,
-        f"qmnist-{split}-images-idx3-ubyte",
-        dataset="qmnist",
-        remedy="take the images of MNIST (pixels='mnist')",
-    )
-    pixels: Pixels = read_idx(path, ndim=3)[..., None]
-    return pixels
-
-
-def _first(extended: Extended, n: int) -> Extended:
-    return Extended(extended.label[:n], extended.series[:n], extended.writer[:n])
-
-
-def _check_same(images: Images, extended: dict[str, Extended]) -> None:
-    for split, held in extended.items():
-        label = images.labels[images.split == split]
-        if len(label) != len(held.label) or (label != held.label).any():
-            raise InputError(
-                f"The {split} labels of QMNIST are not those of MNIST beside it; one of the two "
-                "downloads is not the official one."
-            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,17 +16,15 @@ from fairweight.data.photographs import Progress, Size, filled, target_of
 from fairweight.data.registry import AGAIN
 from fairweight.errors import InputError, UnknownNameError
 
-# One Parquet file of encoded images, asked through DuckDB.
-
 
 class ParquetTable:
-    """The columns and rows of a file; every failure names the file."""
+    """A Parquet file of encoded images, read by DuckDB; every failure names the file."""
 
     def __init__(self, path: Path) -> None:
-        import duckdb
+        import duckdb  # not by whoever only lists data sets
 
         self.path = path
-        self._connection = duckdb.connect()
+        self._connection, self._error = duckdb.connect(), duckdb.Error
         described = self._ask("DESCRIBE SELECT * FROM read_parquet(?)")
         self.columns: list[str] = [row[0] for row in described]
         self.n: int = self._ask("SELECT count(*) FROM read_parquet(?)")[0][0]
@@ -56,11 +55,9 @@ class ParquetTable:
         return f"{self.path}, row {row}"
 
     def _ask(self, query: str, *values: Any) -> list[Any]:
-        import duckdb
-
         try:
             return self._connection.execute(query, [str(self.path), *values]).fetchall()
-        except duckdb.Error as error:
+        except self._error as error:
             reason = str(error).splitlines()[0]
             raise InputError(
                 f"'{self.path}' cannot be read as Parquet ({reason}); {AGAIN}."
@@ -110,7 +107,12 @@ def read_parquet_images(
     """
     tables = [ParquetTable(path) for path in files]
     tasks = (label,) if isinstance(label, str) else tuple(label)
-    text = _columns(tables, list(dict.fromkeys((id, *groups, *tasks))))
+    columns = list(dict.fromkeys((id, *groups, *tasks)))
+    rows = [row for table in tables for row in table.texts(columns)]
+    text: dict[str, Texts] = {
+        column: np.array([row[i] or MISSING for row in rows], dtype=str)
+        for i, column in enumerate(columns)
+    }
     if isinstance(label, str):
         labels, names = _places(label, text[label], classes)
     else:
@@ -127,15 +129,6 @@ def read_parquet_images(
     )
 
 
-def _columns(tables: Sequence[ParquetTable], columns: Sequence[str]) -> dict[str, Texts]:
-    """Values of all files, by column."""
-    rows = [row for table in tables for row in table.texts(columns)]
-    return {
-        column: np.array([row[i] or MISSING for row in rows], dtype=str)
-        for i, column in enumerate(columns)
-    }
-
-
 def _places(
     column: str, given: Texts, classes: tuple[str, ...] | None
 ) -> tuple[Whole, tuple[str, ...]]:
@@ -143,18 +136,17 @@ def _places(
     if empty:
         raise InputError(f"Column '{column}' has {empty} empty labels; remove those rows.")
     if classes is None:
-        classes = tuple(sorted(set(given.tolist()), key=_by_size))
+        # Whole numbers by size, then text by alphabet.
+        number = re.compile(r"-?\d+")
+        values = set(given.tolist())
+        whole = sorted(filter(number.fullmatch, values), key=lambda value: (int(value), value))
+        classes = (*whole, *sorted(values - set(whole)))
     places = {name: i for i, name in enumerate(classes)}
     places |= {str(i): i for i in range(len(classes)) if str(i) not in places}
     unknown = sorted(set(given.tolist()) - set(places))
     if unknown:
         raise UnknownNameError(f"Class in the column '{column}'", unknown[0], classes)
     return np.array([places[value] for value in given.tolist()], dtype=np.int64), classes
-
-
-def _by_size(text: str) -> tuple[int, int, str]:
-    """Whole numbers by size, then text by alphabet."""
-    return (0, int(text), "") if text.removeprefix("-").isdecimal() else (1, 0, text)
 
 
 def _pixels(

@@ -1,4 +1,4 @@
-"""Folders of encoded images, decoded to one size."""
+"""Folders of encoded images, decoded to one size and cached on disk."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -20,7 +19,7 @@ from fairweight.data.codecs import FITS, Fit, Target, decode_all, shape_of
 from fairweight.data.dataset import Pixels
 from fairweight.errors import InputError, UnknownNameError
 
-# Decoded images, kept on disk: made once, memory-mapped from then on.
+# Decoded images, cached on disk: made once, memory-mapped from then on.
 #
 # An array is written block by block into a file of another name, and gets its own name when it is
 # whole. The length of that other file says how far it is, so a run that was killed goes on there.
@@ -59,7 +58,9 @@ def filled(
     unfinished = finished.with_suffix(".partial")
     with writing(finished):
         finished.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(unfinished) as file:
+        # The file is for this process only; the system frees it even when the process is killed.
+        with open(os.open(unfinished, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
+            locks.hold(file.fileno())
             # Another process may have made it while this one waited.
             if _opened(finished, shape) is None:
                 _fill(file, shape, rows, progress)
@@ -90,9 +91,23 @@ def _fill(
     rows: Callable[[int, int], Pixels],
     progress: Progress | None,
 ) -> None:
+    """Write the rows that are missing after the last whole one."""
     # Written, not memory-mapped: a full disk is then an error and not the end of the process.
-    start = _resume(file, shape)
-    block = max(1, min(1024, _BLOCK_BYTES // max(1, math.prod(shape[1:]))))
+    stream = io.BytesIO()
+    described = {"descr": "|u1", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, described)
+    header = stream.getvalue()
+    row, start = math.prod(shape[1:]), 0
+    file.seek(0)
+    if file.read(len(header)) == header:
+        start = (file.seek(0, os.SEEK_END) - len(header)) // row if row else 0
+        file.truncate(len(header) + start * row)
+        file.seek(0, os.SEEK_END)
+    else:
+        file.truncate(0)
+        file.seek(0)
+        file.write(header)
+    block = max(1, min(1024, _BLOCK_BYTES // max(1, row)))
     while start < shape[0]:
         stop = min(start + block, shape[0])
         file.write(np.ascontiguousarray(rows(start, stop)).tobytes())
@@ -101,38 +116,6 @@ def _fill(
         if progress is not None:
             progress(start, shape[0])
     os.fsync(file.fileno())
-
-
-def _resume(file: IO[bytes], shape: tuple[int, ...]) -> int:
-    """Go to the end of the last whole row and say how many there are."""
-    header = _header(shape)
-    file.seek(0)
-    begun = file.read(len(header)) == header
-    if not begun:
-        file.truncate(0)
-        file.seek(0)
-        file.write(header)
-        return 0
-    row = math.prod(shape[1:])
-    done = (file.seek(0, os.SEEK_END) - len(header)) // row if row else 0
-    file.truncate(len(header) + done * row)
-    file.seek(0, os.SEEK_END)
-    return done
-
-
-def _header(shape: tuple[int, ...]) -> bytes:
-    stream = io.BytesIO()
-    described = {"descr": "|u1", "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(stream, described)
-    return stream.getvalue()
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[IO[bytes]]:
-    """The file, for this process only; the system frees it even when the process is killed."""
-    with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-        locks.hold(file.fileno())
-        yield file
 
 
 __all__ = ["SUFFIXES", "Progress", "Size", "photographs", "target_of"]
@@ -163,8 +146,18 @@ def photographs(
     def rows(start: int, stop: int) -> Pixels:
         return decode_all(((base / n, str(base / n)) for n in names[start:stop]), target)
 
+    facts: list[list[str | int]] = []
+    for name in names:
+        try:
+            held = (base / name).stat()
+        except OSError:
+            raise InputError(
+                f"'{base / name}' does not exist although the data set lists it; unpack the "
+                "official download again."
+            ) from None
+        facts.append([name, held.st_size, held.st_mtime_ns])
     return filled(
-        [target.fit, [_facts(base, name) for name in names]],
+        [target.fit, facts],
         (len(names), *target.shape),
         rows,
         folder=cache,
@@ -183,14 +176,3 @@ def target_of(size: Size, fit: Fit, first: tuple[int, int, int]) -> Target:
     if height < 1 or width < 1:
         raise InputError(f"size is {size}; give whole numbers from 1.")
     return Target(height, width, channels, fit)
-
-
-def _facts(base: Path, name: str) -> list[str | int]:
-    try:
-        held = (base / name).stat()
-    except OSError:
-        raise InputError(
-            f"'{base / name}' does not exist although the data set lists it; unpack the official "
-            "download again."
-        ) from None
-    return [name, held.st_size, held.st_mtime_ns]

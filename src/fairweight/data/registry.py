@@ -81,7 +81,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of text without their ends; empty ones are left out."""
+    """Lines of text without their ends; empty ones are skipped."""
     try:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -158,22 +158,22 @@ def found(needs: Sequence[Needs], root: Path) -> tuple[Found, tuple[str, ...]]:
     """
     if not needs:
         return "unknown", ()
-    answers = [_found(one, root) for one in needs]
+    answers: list[tuple[Found, tuple[str, ...]]] = []
+    for one in needs:
+        folder = find_folder(root, *one.folders)
+        missing = tuple(file.split("|")[0] for file in one.files if not _is_in(folder, file))
+        if len(missing) == len(one.files):
+            answers.append(("no", missing))
+        elif folder == root and not one.telling:
+            answers.append(("no" if missing else "unknown", missing))
+        else:
+            answers.append(("in part" if missing else "yes", missing))
     order: tuple[Found, ...] = ("yes", "in part", "unknown", "no")
     return min(answers, key=lambda answer: order.index(answer[0]))
 
 
-def _found(needs: Needs, root: Path) -> tuple[Found, tuple[str, ...]]:
-    folder = find_folder(root, *needs.folders)
-    missing = tuple(file.split("|")[0] for file in needs.files if not _is_in(folder, file))
-    if len(missing) == len(needs.files):
-        return "no", missing
-    if folder == root and not needs.telling:
-        return ("no" if missing else "unknown"), missing
-    return ("in part" if missing else "yes"), missing
-
-
 def _is_in(folder: Path, file: str) -> bool:
+    """Whether one of the patterns of a needed file is there."""
     for pattern in file.split("|"):
         if pattern.endswith("/"):
             if any(path.is_dir() for path in folder.glob(pattern.removesuffix("/"))):
@@ -201,7 +201,7 @@ class Dataset:
     source: str  # who made it, and the licence
     layout: tuple[str, ...]  # files and folders that are looked for; empty: nothing is needed
     groups: tuple[str, ...]
-    needs: tuple[Needs, ...]  # alternatives; empty: whether it is there cannot be told by names
+    needs: tuple[Needs, ...]  # alternatives; empty: names do not say whether it is there
     packaged: str | None  # a folder in which the system's own package has it
 
     @property

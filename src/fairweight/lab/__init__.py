@@ -1,4 +1,4 @@
-"""The lab: models are built, trained, compressed and asked here; the only home of torch.
+"""The lab: models are built, trained, compressed and run here; the only home of torch.
 
 Names are loaded when they are first used, so `import fairweight.lab` does not load torch.
 """

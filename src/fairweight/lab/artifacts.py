@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
+import safetensors.torch
 import torch
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from fairweight.base.files import atomic_directory, finish
 from fairweight.errors import InputError
 from fairweight.lab.batches import Scaling
 from fairweight.lab.flops import count_parameters
-from fairweight.lab.masks import bake
+from fairweight.lab.masks import bake, masks, set_masks
+from fairweight.lab.models.registry import build_from_file
 
 # The card of a model: everything but the weights that is needed to use it and to judge it.
 
@@ -135,10 +138,8 @@ def write_tensors(
     path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
 ) -> None:
     """Write a file; a full disk is an ordinary OSError, which safetensors' own writer hides."""
-    from safetensors.torch import save
-
     held = None if metadata is None else dict(metadata)
-    path.write_bytes(save(dict(tensors), metadata=held))
+    path.write_bytes(safetensors.torch.save(dict(tensors), metadata=held))
 
 
 # Layers of another size than an architecture builds: what removing channels leaves behind.
@@ -239,18 +240,24 @@ def save(
         Replace files too that fairweight did not write, or that were changed since.
     """
     state = plain_state(model)
-    card = _with_notes(_with_sizes(card, state), model)
+    card = _with_sizes(card, state)
+    zeros = count_parameters(model).sparsity  # NaN without weights
+    if zeros > FEW_ZEROS and ZEROS_NOTE not in card.notes:
+        card = replace(card, notes=(*card.notes, ZEROS_NOTE))
     text = card_json(card)
-    masks = _masks(model)
-    with atomic_directory(folder, completion=(CARD,), overwrite=overwrite) as room:
-        write_tensors(room / WEIGHTS, state)
-        if masks:
-            shapes = {n: ",".join(str(size) for size in mask.shape) for n, mask in masks.items()}
-            packed = {name: _packed(mask) for name, mask in masks.items()}
-            write_tensors(room / MASKS, packed, metadata=shapes)
-        (room / CARD).write_text(text, encoding="utf-8")
+    own = {name: mask.bool().cpu() for name, mask in masks(model).items()}
+    with atomic_directory(folder, completion=(CARD,), overwrite=overwrite) as unfinished:
+        write_tensors(unfinished / WEIGHTS, state)
+        if own:
+            shapes = {n: ",".join(str(size) for size in mask.shape) for n, mask in own.items()}
+            packed = {
+                name: torch.from_numpy(np.packbits(mask.numpy().reshape(-1)))
+                for name, mask in own.items()
+            }
+            write_tensors(unfinished / MASKS, packed, metadata=shapes)
+        (unfinished / CARD).write_text(text, encoding="utf-8")
         if beside is not None:
-            beside(room, card)
+            beside(unfinished, card)
     return card
 
 
@@ -267,21 +274,32 @@ def load(folder: str | Path, model: nn.Module | None = None) -> tuple[nn.Module,
     card = read_card(place)
     state = _read_tensors(place / WEIGHTS)[0]
     if model is None:
-        model = _built(card, place)
+        if card.architecture is None:
+            raise InputError(
+                f"The card in '{place}' names no architecture; give the module to load the weights "
+                "into: load(folder, model=...)."
+            )
+        with torch.random.fork_rng(devices=[]):
+            model = build_from_file(card.architecture, card.options, f"The card of '{place}'")
     if card.channels_removed:
         resize_layers(model, state)
     try:
         model.load_state_dict(state)
     except RuntimeError as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[1 if len(lines) > 1 else 0].rstrip(". ")[:200]
         raise InputError(
             f"The weights in '{place}' do not fit {card.architecture or 'the given module'} "
-            f"({_reason(error)}); correct the architecture and its options in {CARD}."
+            f"({reason}); correct the architecture and its options in {CARD}."
         ) from None
     if (place / MASKS).is_file():
-        from fairweight.lab.masks import set_masks
-
         packed, shapes = _read_tensors(place / MASKS)
-        set_masks(model, {name: _unpacked(bits, shapes[name]) for name, bits in packed.items()})
+        kept: dict[str, Tensor] = {}
+        for name, bits in packed.items():
+            sizes = [int(size) for size in shapes[name].split(",")] if shapes[name] else []
+            flat = np.unpackbits(bits.numpy(), count=int(np.prod(sizes, dtype=np.int64)))
+            kept[name] = torch.from_numpy(flat.astype(bool)).reshape(sizes)
+        set_masks(model, kept)
     return model.eval(), card
 
 
@@ -305,8 +323,6 @@ def _with_sizes(card: Card, state: Mapping[str, Tensor]) -> Card:
     """The card, noting smaller layers; an error if its architecture cannot hold the weights."""
     if card.architecture is None:
         return card
-    from fairweight.lab.models.registry import build_from_file
-
     with torch.random.fork_rng(devices=[]):
         # A card may have been read from a file, whatever module it is saved with.
         built = build_from_file(card.architecture, card.options, "The card")
@@ -316,7 +332,8 @@ def _with_sizes(card: Card, state: Mapping[str, Tensor]) -> Card:
         return replace(card, channels_removed=False)
     resize_layers(built, state)
     if {name: value.shape for name, value in built.state_dict().items()} != held:
-        changed = sorted(name for name in plain.keys() | held.keys() if _differ(name, plain, held))
+        names = plain.keys() | held.keys()
+        changed = sorted(name for name in names if plain.get(name) != held.get(name))
         raise InputError(
             f"The model is not what its card says: '{card.architecture}' with {card.options} has "
             f"other parameters ({', '.join(changed[:3])}); correct architecture or options."
@@ -324,48 +341,7 @@ def _with_sizes(card: Card, state: Mapping[str, Tensor]) -> Card:
     return replace(card, channels_removed=True)
 
 
-def _differ(name: str, first: Mapping[str, torch.Size], second: Mapping[str, torch.Size]) -> bool:
-    return first.get(name) != second.get(name)
-
-
-def _with_notes(card: Card, model: nn.Module) -> Card:
-    zeros = count_parameters(model).sparsity
-    if not zeros > FEW_ZEROS or ZEROS_NOTE in card.notes:  # NaN without weights
-        return card
-    return replace(card, notes=(*card.notes, ZEROS_NOTE))
-
-
-def _built(card: Card, place: Path) -> nn.Module:
-    if card.architecture is None:
-        raise InputError(
-            f"The card in '{place}' names no architecture; give the module to load the weights "
-            "into: load(folder, model=...)."
-        )
-    from fairweight.lab.models.registry import build_from_file
-
-    with torch.random.fork_rng(devices=[]):
-        return build_from_file(card.architecture, card.options, f"The card of '{place}'")
-
-
-def _masks(model: nn.Module) -> dict[str, Tensor]:
-    from fairweight.lab.masks import masks
-
-    return {name: mask.bool().cpu() for name, mask in masks(model).items()}
-
-
-def _packed(mask: Tensor) -> Tensor:
-    return torch.from_numpy(np.packbits(mask.numpy().reshape(-1)))
-
-
-def _unpacked(bits: Tensor, shape: str) -> Tensor:
-    sizes = [int(size) for size in shape.split(",")] if shape else []
-    flat = np.unpackbits(bits.numpy(), count=int(np.prod(sizes, dtype=np.int64)))
-    return torch.from_numpy(flat.astype(bool)).reshape(sizes)
-
-
 def _read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    from safetensors import SafetensorError, safe_open
-
     if file.exists() and not file.is_file():
         raise InputError(f"'{file}' is not an ordinary file; save or copy the model again.")
     try:
@@ -381,8 +357,3 @@ def _read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             f"'{file}' cannot be read as safetensors ({error}); it may be cut off: save or copy "
             "the model again."
         ) from None
-
-
-def _reason(error: RuntimeError) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[1 if len(lines) > 1 else 0].rstrip(". ")[:200]

@@ -153,23 +153,24 @@ def in_order(data: Examples, size: int, only: Sequence[int] | None = None) -> li
 BLOCK = 16
 
 
-def training_format(model: nn.Module) -> torch.memory_format:
-    """Channels last, which is quickest, unless torch cannot train the network that way.
-
-    The gradient of a 1 × 1 convolution with a stride that reads few channels writes outside of
-    its memory there: the process hangs or dies, or the weights are wrong (uxlfoundation/oneDNN
-    issue 6035, seen with torch 2.13). Narrow ResNets have such convolutions.
-    """
-    if any(_breaks(module) for module in model.modules()):
-        return torch.contiguous_format
-    return torch.channels_last
-
-
 def lay_out(model: nn.Module) -> torch.memory_format:
-    """Put a network's weights as it is trained best, in place; the format is for its images."""
-    layout = training_format(model)
+    """Put a network's weights as it is trained best, in place; the format is for its images.
+
+    Channels last, which is quickest, unless torch cannot train the network that way. The gradient
+    of a 1 × 1 convolution with a stride that reads few channels writes outside of its memory
+    there: the process hangs or dies, or the weights are wrong (uxlfoundation/oneDNN issue 6035,
+    seen with torch 2.13). Narrow ResNets have such convolutions.
+    """
+    breaks = any(
+        isinstance(module, nn.Conv2d)
+        and module.kernel_size == (1, 1)
+        and module.stride != (1, 1)
+        and module.in_channels < BLOCK
+        for module in model.modules()
+    )
+    layout = torch.contiguous_format if breaks else torch.channels_last
     model.to(memory_format=layout)  # type: ignore[call-overload]
-    if layout is torch.contiguous_format:
+    if breaks:
         for weight in model.parameters():
             weight.data = in_format(weight.data, layout)
     return layout
@@ -184,15 +185,6 @@ def in_format(values: Tensor, layout: torch.memory_format) -> Tensor:
     if layout is torch.contiguous_format:
         return values.clone(memory_format=layout)
     return values.contiguous(memory_format=layout)
-
-
-def _breaks(module: nn.Module) -> bool:
-    return (
-        isinstance(module, nn.Conv2d)
-        and module.kernel_size == (1, 1)
-        and module.stride != (1, 1)
-        and module.in_channels < BLOCK
-    )
 
 
 # Batches as models take them: floats (N, C, H, W), from floats as they are or scaled bytes.
@@ -211,7 +203,17 @@ def as_floats(inputs: Any, scaling: Scaling | None, shown: str) -> Tensor:
     shown
         How messages call the model.
     """
-    tensor = inputs.detach() if isinstance(inputs, Tensor) else torch.from_numpy(_numbers(inputs))
+    if isinstance(inputs, Tensor):
+        tensor = inputs.detach()
+    else:
+        array = np.asarray(inputs)
+        if array.dtype.kind not in "fiub":
+            raise InputError(
+                f"A batch holds {array.dtype} instead of numbers; give arrays of images."
+            )
+        # A memory map is read-only, which torch does not like.
+        writable = array.flags.writeable
+        tensor = torch.from_numpy(np.ascontiguousarray(array) if writable else np.array(array))
     if tensor.dtype != torch.uint8:
         return tensor.to(torch.float32)
     if scaling is None:
@@ -225,14 +227,6 @@ def as_floats(inputs: Any, scaling: Scaling | None, shown: str) -> Tensor:
             f"shape {tuple(tensor.shape)}; give (N, H, W, C)."
         )
     return model_input(tensor, scaling)
-
-
-def _numbers(inputs: Any) -> NDArray[Any]:
-    array = np.asarray(inputs)
-    if array.dtype.kind not in "fiub":
-        raise InputError(f"A batch holds {array.dtype} instead of numbers; give arrays of images.")
-    # A memory map is read-only, which torch does not like.
-    return np.ascontiguousarray(array) if array.flags.writeable else np.array(array)
 
 
 # Batches as they are given: inputs, labels, ids and groups, checked and made alike.
@@ -339,37 +333,42 @@ def read_batches(
 
 
 def _batch(given: Any, number: int) -> Batch:
+    """A batch as it was given, with labels and lengths checked."""
     if isinstance(given, Batch):
         return given
+    groups: dict[str, NDArray[Any]] = {}
     if isinstance(given, Mapping):
-        return _named(given, number)
-    if isinstance(given, tuple | list) and len(given) in (2, 3):
-        inputs, labels = given[0], _labels(given[1], number)
-        ids = as_array(given[2]) if len(given) == 3 else np.empty(0)
-        return _checked(Batch(inputs, labels, ids), number)
-    raise InputError(
-        f"Batch {number} is {type(given).__name__}; give (inputs, labels), (inputs, labels, ids), "
-        "or a dictionary with 'image', 'label', 'example_id' and group columns."
-    )
-
-
-def _named(given: Mapping[str, Any], number: int) -> Batch:
-    inputs = next((name for name in INPUTS if name in given), None)
-    label = next((name for name in LABELS if name in given), None)
-    if inputs is None or label is None:
+        named = next((name for name in INPUTS if name in given), None)
+        label = next((name for name in LABELS if name in given), None)
+        if named is None or label is None:
+            raise InputError(
+                f"Batch {number} has the keys {', '.join(repr(str(name)) for name in given)}; it "
+                "needs 'image' and 'label'."
+            )
+        groups = {
+            str(name): as_array(values)
+            for name, values in given.items()
+            if name not in (named, label, ID)
+        }
+        _check_columns(groups)
+        inputs, labels, ids = given[named], given[label], given.get(ID)
+    elif isinstance(given, tuple | list) and len(given) in (2, 3):
+        inputs, labels, ids = (*given, None)[:3]
+    else:
         raise InputError(
-            f"Batch {number} has the keys {', '.join(repr(str(name)) for name in given)}; it "
-            "needs 'image' and 'label'."
+            f"Batch {number} is {type(given).__name__}; give (inputs, labels), (inputs, labels, "
+            "ids), or a dictionary with 'image', 'label', 'example_id' and group columns."
         )
-    others = {
-        str(name): as_array(values)
-        for name, values in given.items()
-        if name not in (inputs, label, ID)
-    }
-    _check_columns(others)
-    ids = as_array(given[ID]) if ID in given else np.empty(0)
-    batch = Batch(given[inputs], _labels(given[label], number), ids, others)
-    return _checked(batch, number)
+    batch = Batch(
+        inputs, _labels(labels, number), np.empty(0) if ids is None else as_array(ids), groups
+    )
+    lengths = {"inputs": len(batch.inputs), "label": len(batch.labels)}
+    lengths |= {ID: len(batch.ids)} if len(batch.ids) else {}
+    lengths |= {name: len(values) for name, values in batch.groups.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"Batch {number} has parts of different lengths: {shown}.")
+    return batch
 
 
 def _labels(given: Any, number: int) -> NDArray[Any]:
@@ -387,16 +386,6 @@ def _labels(given: Any, number: int) -> NDArray[Any]:
             "classes (N,), or 0 and 1 for several tasks (N, tasks)."
         )
     return labels
-
-
-def _checked(batch: Batch, number: int) -> Batch:
-    lengths = {"inputs": len(batch.inputs), "label": len(batch.labels)}
-    lengths |= {ID: len(batch.ids)} if len(batch.ids) else {}
-    lengths |= {name: len(values) for name, values in batch.groups.items()}
-    if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise InputError(f"Batch {number} has parts of different lengths: {shown}.")
-    return batch
 
 
 def _check_columns(columns: Mapping[str, NDArray[Any]]) -> None:

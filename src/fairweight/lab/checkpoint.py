@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from fairweight.base.files import atomic_directory
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import write_tensors
 
@@ -43,8 +46,6 @@ def save_checkpoint(
     `companions` are the states of the pruner, the distiller and the weighting; `run` is what the
     run was asked to be: a checkpoint of another run is not continued.
     """
-    from fairweight.base.files import atomic_directory
-
     tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
     numbers: dict[str, float] = {}
     for index, state in optimizer.state_dict()["state"].items():
@@ -66,10 +67,10 @@ def save_checkpoint(
         "history": position.history,
         "numbers": numbers,
     }
-    with atomic_directory(folder) as room:
+    with atomic_directory(folder) as unfinished:
         held = {k: v.detach().contiguous().clone() for k, v in tensors.items()}
-        write_tensors(room / WEIGHTS, held)
-        (room / STATE).write_text(json.dumps(document), encoding="utf-8")
+        write_tensors(unfinished / WEIGHTS, held)
+        (unfinished / STATE).write_text(json.dumps(document), encoding="utf-8")
 
 
 def load_checkpoint(
@@ -82,9 +83,6 @@ def load_checkpoint(
 
     Returns the position, the best weights so far and the companions' states.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     if not (folder / STATE).is_file():
         return None
     try:
@@ -100,18 +98,17 @@ def load_checkpoint(
             "another folder, or delete it to train from the start."
         )
 
-    def part(prefix: str) -> dict[str, Tensor]:
-        start = len(prefix) + 1
-        return {k[start:]: v for k, v in tensors.items() if k.startswith(f"{prefix}.")}
-
-    model.load_state_dict(part("model"))
+    parts: dict[str, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        prefix, _, rest = name.partition(".")
+        parts.setdefault(prefix, {})[rest] = value
+    model.load_state_dict(parts["model"])
     state: dict[int, dict[str, Any]] = {}
-    for name, value in (*part("optimizer").items(), *document["numbers"].items()):
+    for name, value in (*parts.get("optimizer", {}).items(), *document["numbers"].items()):
         index, key = name.removeprefix("optimizer.").split(".", 1)
         state.setdefault(int(index), {})[key] = value
     whole = optimizer.state_dict()
     optimizer.load_state_dict({**whole, "state": state})
-    best = part("best")
     accuracy = document["best_accuracy"]
     position = Position(
         document["epoch"],
@@ -120,4 +117,4 @@ def load_checkpoint(
         float("-inf") if accuracy is None else accuracy,
         document["history"],
     )
-    return position, best or None, {name: part(name) for name in COMPANIONS}
+    return position, parts.get("best"), {name: parts.get(name, {}) for name in COMPANIONS}

@@ -14,10 +14,9 @@ activations (attention) two per multiplication.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -73,27 +72,27 @@ def count_flops(model: nn.Module | Callable[[Tensor], Any], example: Tensor) -> 
             f" not of shape {tuple(example.shape)}."
         )
     counter = _Counter()
-    with _evaluating(model), _attention_in_parts(), torch.no_grad(), counter:
-        model(example[:1])
+    modules = list(model.modules()) if isinstance(model, nn.Module) else []
+    training = [module for module in modules if module.training]
+    for module in training:
+        module.training = False
+    # In evaluation torch may run a whole attention layer as one operation, which hides its weights.
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with torch.no_grad(), counter:
+            model(example[:1])
+    finally:
+        torch.backends.mha.set_fastpath_enabled(enabled)
+        for module in training:
+            module.training = True
     return counter.total
 
 
 def count_parameters(model: nn.Module) -> Parameters:
     """Parameters, and how many are not 0; masked weights count as the zeros that they act as."""
     total = nonzero = weights = nonzero_weights = 0
-    for module, name, tensor in _parameters(model):
-        filled = _nonzero(tensor)
-        total += tensor.numel()
-        nonzero += filled
-        if name == "weight" and isinstance(module, WEIGHTED):
-            weights += tensor.numel()
-            nonzero_weights += filled
-    return Parameters(total, nonzero, weights, nonzero_weights)
-
-
-def _parameters(model: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:
-    """Each parameter once, as the network uses it, with the module and the name that it has."""
-    seen = set()
+    seen = set()  # each parameter once, as the network uses it
     for module in model.modules():
         if isinstance(module, parametrize.ParametrizationList | nn.ParameterList):
             continue
@@ -102,48 +101,17 @@ def _parameters(model: nn.Module) -> Iterator[tuple[nn.Module, str, Tensor]]:
             masked: Any = module.parametrizations
             originals |= {name: masked[name].original for name in masked}
         for name, original in originals.items():
-            if id(original) not in seen:
-                seen.add(id(original))
-                yield module, name, getattr(module, name).detach()
-
-
-@contextmanager
-def _evaluating(model: object) -> Iterator[None]:
-    modules = list(model.modules()) if isinstance(model, nn.Module) else []
-    training = [module for module in modules if module.training]
-    for module in training:
-        module.training = False
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
-
-
-@contextmanager
-def _attention_in_parts() -> Iterator[None]:
-    # In evaluation torch may run a whole attention layer as one operation, which hides its weights.
-    enabled = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(enabled)
-
-
-# -- one formula per kind of operation ---------------------------------------------------------
-
-Formula: TypeAlias = Callable[[Sequence[Any], Tensor], Flops]
-
-
-def _alike(operations: int) -> Flops:
-    return Flops(operations, operations)
-
-
-def _per_weight(weight: Tensor, positions: int, bias: int) -> Flops:
-    dense = 2 * weight.numel() * positions
-    sparse = 2 * _nonzero(weight) * positions
-    return Flops(dense + bias, sparse + bias)
+            if id(original) in seen:
+                continue
+            seen.add(id(original))
+            tensor = getattr(module, name).detach()
+            filled = _nonzero(tensor)
+            total += tensor.numel()
+            nonzero += filled
+            if name == "weight" and isinstance(module, WEIGHTED):
+                weights += tensor.numel()
+                nonzero_weights += filled
+    return Parameters(total, nonzero, weights, nonzero_weights)
 
 
 def _nonzero(tensor: Tensor) -> int:
@@ -151,89 +119,73 @@ def _nonzero(tensor: Tensor) -> int:
     return tensor.numel() if tensor.is_meta else int(torch.count_nonzero(tensor))
 
 
-def _convolution(arguments: Sequence[Any], out: Tensor) -> Flops:
-    values, weight, bias = arguments[:3]
-    transposed = arguments[6]
-    positions = (values if transposed else out).shape[2:].numel()
-    return _per_weight(weight, positions, 0 if bias is None else out.numel())
+# Kinds of operations by the names that torch gives them.
+ATTENTION = (
+    "scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
+)  # fmt: skip
+ACTIVATIONS = (
+    "relu", "relu_", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "elu", "elu_", "gelu",
+    "silu", "silu_", "sigmoid", "tanh", "hardswish", "hardswish_", "hardsigmoid", "_prelu_kernel",
+)  # fmt: skip
+NORMALISATIONS = (
+    "native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit",
+    "_native_batch_norm_legit_no_training", "native_layer_norm", "native_group_norm",
+)  # fmt: skip
+POOLING = ("max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d")
+ADAPTIVE_POOLING = (
+    "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d",
+)  # fmt: skip
 
 
-def _linear_with_bias(arguments: Sequence[Any], out: Tensor) -> Flops:
-    _, values, weight = arguments[:3]
-    return _per_weight(weight, len(values), out.numel())
+def flops_of(operation: str, arguments: Sequence[Any], out: Tensor) -> Flops:
+    """What one operation of torch takes; 0 for those that are not counted."""
+    alike = 0  # whatever the weights are
+    if operation == "convolution":
+        values, weight, bias = arguments[:3]
+        transposed = arguments[6]
+        positions = (values if transposed else out).shape[2:].numel()
+        return _per_weight(weight, positions, 0 if bias is None else out.numel())
+    if operation == "addmm":  # a linear layer with a bias
+        _, values, weight = arguments[:3]
+        return _per_weight(weight, len(values), out.numel())
+    if operation == "mm":
+        values, weight = arguments[:2]
+        return _per_weight(weight, len(values), 0)
+    if operation in ("bmm", "baddbmm"):  # a product, or one that is added to something
+        left = arguments[0 if operation == "bmm" else 1]
+        alike = 2 * out.numel() * left.shape[-1]
+    elif operation in ATTENTION:
+        query, key, value = arguments[:3]
+        pairs = query.shape[:-1].numel() * key.shape[-2]
+        alike = 2 * pairs * (query.shape[-1] + value.shape[-1])
+    elif operation in ACTIVATIONS:
+        alike = out.numel()
+    elif operation in NORMALISATIONS:
+        alike = 2 * out.numel()
+    elif operation in POOLING:
+        kernel, sides = arguments[1], arguments[0].dim() - 2
+        window = math.prod(kernel) if len(kernel) > 1 else kernel[0] ** sides
+        alike = window * out.numel()
+    elif operation in ADAPTIVE_POOLING:
+        sides = len(arguments[1])
+        alike = out.shape[:-sides].numel()
+        for side, outputs in zip(arguments[0].shape[-sides:], out.shape[-sides:], strict=True):
+            windows = range(outputs)  # they overlap where the side is no multiple of the outputs
+            alike *= sum(-(-(i + 1) * side // outputs) - i * side // outputs for i in windows)
+    elif operation == "mean":
+        # torch makes adaptive pooling to one pixel a mean over the last two axes.
+        values = arguments[0]
+        given = (arguments[1] if len(arguments) > 1 else None) or ()
+        if values.dim() == 4 and {axis % values.dim() for axis in given} == {2, 3}:
+            alike = values.numel()
+    return Flops(alike, alike)
 
 
-def _linear(arguments: Sequence[Any], out: Tensor) -> Flops:
-    values, weight = arguments[:2]
-    return _per_weight(weight, len(values), 0)
-
-
-def _product(arguments: Sequence[Any], out: Tensor) -> Flops:
-    return _alike(2 * out.numel() * arguments[0].shape[-1])
-
-
-def _added_product(arguments: Sequence[Any], out: Tensor) -> Flops:
-    return _product(arguments[1:], out)
-
-
-def _attention(arguments: Sequence[Any], out: Tensor) -> Flops:
-    query, key, value = arguments[:3]
-    pairs = query.shape[:-1].numel() * key.shape[-2]
-    return _alike(2 * pairs * (query.shape[-1] + value.shape[-1]))
-
-
-def _activation(arguments: Sequence[Any], out: Tensor) -> Flops:
-    return _alike(out.numel())
-
-
-def _normalisation(arguments: Sequence[Any], out: Tensor) -> Flops:
-    return _alike(2 * out.numel())
-
-
-def _pooling(arguments: Sequence[Any], out: Tensor) -> Flops:
-    kernel = arguments[1]
-    sides = arguments[0].dim() - 2
-    window = math.prod(kernel) if len(kernel) > 1 else kernel[0] ** sides
-    return _alike(window * out.numel())
-
-
-def _adaptive_pooling(arguments: Sequence[Any], out: Tensor) -> Flops:
-    sides = len(arguments[1])
-    operations = out.shape[:-sides].numel()
-    for side, outputs in zip(arguments[0].shape[-sides:], out.shape[-sides:], strict=True):
-        windows = range(outputs)  # they overlap where the side is no multiple of the outputs
-        operations *= sum(-(-(i + 1) * side // outputs) - i * side // outputs for i in windows)
-    return _alike(operations)
-
-
-def _mean(arguments: Sequence[Any], out: Tensor) -> Flops:
-    # torch makes adaptive pooling to one pixel a mean over the last two axes.
-    values = arguments[0]
-    axes = {axis % values.dim() for axis in (arguments[1] if len(arguments) > 1 else None) or ()}
-    spatial = values.dim() == 4 and axes == {2, 3}
-    return _alike(values.numel() if spatial else 0)
-
-
-_FORMULAS: Mapping[Formula, str] = {
-    _convolution: "convolution",
-    _linear_with_bias: "addmm",
-    _linear: "mm",
-    _product: "bmm",
-    _added_product: "baddbmm",
-    _attention: "scaled_dot_product_attention _scaled_dot_product_flash_attention_for_cpu"
-    " _scaled_dot_product_flash_attention _scaled_dot_product_efficient_attention",
-    _activation: "relu relu_ hardtanh hardtanh_ leaky_relu leaky_relu_ elu elu_ gelu silu silu_"
-    " sigmoid tanh hardswish hardswish_ hardsigmoid _prelu_kernel",
-    _normalisation: "native_batch_norm cudnn_batch_norm _native_batch_norm_legit"
-    " _native_batch_norm_legit_no_training native_layer_norm native_group_norm",
-    _pooling: "max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d",
-    _adaptive_pooling: "_adaptive_avg_pool2d _adaptive_avg_pool3d adaptive_max_pool2d"
-    " adaptive_max_pool3d",
-    _mean: "mean",
-}
-_BY_OPERATION = {
-    f"aten::{name}": formula for formula, names in _FORMULAS.items() for name in names.split()
-}
+def _per_weight(weight: Tensor, positions: int, bias: int) -> Flops:
+    dense = 2 * weight.numel() * positions
+    sparse = 2 * _nonzero(weight) * positions
+    return Flops(dense + bias, sparse + bias)
 
 
 class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -252,8 +204,8 @@ class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        formula = _BY_OPERATION.get(func._schema.name)
-        if formula is not None:
-            out = result if isinstance(result, Tensor) else result[0]
-            self.total += formula(args, out)
+        space, _, operation = func._schema.name.partition("::")
+        out = result[0] if isinstance(result, tuple | list) and result else result
+        if space == "aten" and isinstance(out, Tensor):
+            self.total += flops_of(operation, args, out)
         return result

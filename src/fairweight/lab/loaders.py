@@ -1,4 +1,4 @@
-"""Folders that `save` wrote: weights as safetensors and a card."""
+"""Models of every kind that can be run: modules, functions, folders, ONNX, exported and TFLite."""
 
 from __future__ import annotations
 
@@ -238,7 +238,12 @@ def open_hugging_face(folder: Path, shown: str, *, scaling: Scaling | None, devi
         ) from None
     config: Any = model.config
     names = {int(index): str(name) for index, name in config.id2label.items()}
-    own = _scaling(processor)
+    # Mean and deviation of pixels from 0 to 1, as the processor says; None if it does not.
+    own = None
+    factor = 255 * getattr(processor, "rescale_factor", 1 / 255)  # of what 0 to 1 becomes
+    if processor is not None and factor and getattr(processor, "do_normalize", False):
+        means, deviations = processor.image_mean, processor.image_std
+        own = Scaling(tuple(m / factor for m in means), tuple(s / factor for s in deviations))
     card = Card(
         classes=tuple(names[index] for index in sorted(names)),
         preprocessing=own,
@@ -247,17 +252,6 @@ def open_hugging_face(folder: Path, shown: str, *, scaling: Scaling | None, devi
     opened = open_module(model, shown, scaling=scaling, device=device, card=card)
     files = sorted(file for file in folder.iterdir() if file.is_file())
     return replace(opened, identity=f"{digest_of_files(files)}{own or scaling}")
-
-
-def _scaling(processor: Any) -> Scaling | None:
-    """Mean and deviation of pixels from 0 to 1, as the processor says; None if it does not."""
-    if processor is None or not getattr(processor, "do_normalize", False):
-        return None
-    mean, std = processor.image_mean, processor.image_std
-    factor = 255 * getattr(processor, "rescale_factor", 1 / 255)  # of what 0 to 1 becomes
-    if not factor:
-        return None
-    return Scaling(tuple(m / factor for m in mean), tuple(s / factor for s in std))
 
 
 # ONNX files, run by ONNX Runtime on the CPU.
@@ -275,7 +269,14 @@ def open_onnx(file: Path, shown: str, *, scaling: Scaling | None) -> Loaded:
     session = session_of(file, threads=torch.get_num_threads())
     described = session.get_inputs()
     name = one_input([held.name for held in described], shown)
-    output = _output([held.name for held in session.get_outputs()], shown)
+    names = [held.name for held in session.get_outputs()]
+    if len(names) > 1 and LOGITS not in names:
+        listed = ", ".join(f"'{one}'" for one in names)
+        raise InputError(
+            f"{shown} has {len(names)} outputs ({listed}) and none is called '{LOGITS}'; export "
+            "it with one output."
+        )
+    output = LOGITS if len(names) > 1 else names[0]
     kind = described[0].type
     if kind not in _TYPES:
         raise InputError(f"{shown} takes {kind}; a model that takes floats is needed.")
@@ -326,18 +327,6 @@ def session_of(file: str | Path, *, threads: int) -> Any:
         raise unreadable(file, error) from None
 
 
-def _output(names: list[str], shown: str) -> str:
-    if len(names) == 1:
-        return names[0]
-    if LOGITS in names:
-        return LOGITS
-    listed = ", ".join(f"'{name}'" for name in names)
-    raise InputError(
-        f"{shown} has {len(names)} outputs ({listed}) and none is called '{LOGITS}'; export it "
-        "with one output."
-    )
-
-
 def _channels_last(sizes: Sequence[Any]) -> bool:
     """Whether a shape says (N, H, W, C): few channels at its end and not in second place."""
     if len(sizes) != 4:
@@ -371,36 +360,40 @@ def open_model(
         batches as they come.
     """
     shown = f"The model '{name}'"
+    if isinstance(given, Loaded):
+        return given
     if isinstance(given, nn.Module):
         return open_module(given, shown, scaling=scaling, device=device)
     if isinstance(given, str | os.PathLike):
         return _open_path(Path(given), shown, scaling, device)
     if callable(given):
-        return Loaded(run=_function(given, shown))
+        function = given
+
+        def run(inputs: Any) -> NDArray[Any]:
+            with torch.inference_mode():
+                output = function(inputs)
+            if isinstance(output, dict) or hasattr(output, "logits"):
+                output = tensor_of(output, shown)
+            return as_array(output)
+
+        return Loaded(run=run)
     raise InputError(
         f"{shown} is given as {type(given).__name__}; give a module, a function of a batch, or a "
         f"path: {KINDS}."
     )
 
 
-def _function(given: Callable[[Any], Any], shown: str) -> Callable[[Any], NDArray[Any]]:
-    import torch
-
-    def run(inputs: Any) -> NDArray[Any]:
-        with torch.inference_mode():
-            output = given(inputs)
-        if isinstance(output, dict) or hasattr(output, "logits"):
-            output = tensor_of(output, shown)
-        return as_array(output)
-
-    return run
-
-
 def _open_path(path: Path, shown: str, scaling: Scaling | None, device: str) -> Loaded:
     if not path.exists():
         raise InputError(f"{shown}: there is no '{path}'; check the path.")
     if path.is_dir():
-        return _open_folder(path, shown, scaling, device)
+        if (path / CARD).is_file():
+            return open_artefact(path, shown, scaling=scaling, device=device)
+        if (path / CONFIG).is_file():
+            return open_hugging_face(path, shown, scaling=scaling, device=device)
+        raise InputError(
+            f"{shown}: the folder '{path}' has neither {CARD} nor {CONFIG}; give {KINDS}."
+        )
     kind = path.suffix.lower()
     if kind == ".safetensors":
         if not (path.parent / CARD).is_file():
@@ -423,14 +416,6 @@ def _open_path(path: Path, shown: str, scaling: Scaling | None, device: str) -> 
     raise InputError(f"{shown}: '{path}' is of an unknown kind; give {KINDS}.")
 
 
-def _open_folder(path: Path, shown: str, scaling: Scaling | None, device: str) -> Loaded:
-    if (path / CARD).is_file():
-        return open_artefact(path, shown, scaling=scaling, device=device)
-    if (path / CONFIG).is_file():
-        return open_hugging_face(path, shown, scaling=scaling, device=device)
-    raise InputError(f"{shown}: the folder '{path}' has neither {CARD} nor {CONFIG}; give {KINDS}.")
-
-
 # `.tflite` files, run by LiteRT (the extra `tflite`).
 
 
@@ -439,7 +424,19 @@ def open_tflite(file: Path, shown: str, *, scaling: Scaling | None) -> Loaded:
 
     A model of bytes is given bytes as they are; integer outputs are turned back into numbers.
     """
-    interpreter = _interpreter(file)
+    try:
+        litert = importlib.import_module("ai_edge_litert.interpreter")
+    except ModuleNotFoundError:
+        raise InputError(
+            f"'{file}' needs LiteRT, which is not installed: pip install 'fairweight[tflite]'."
+        ) from None
+    try:
+        interpreter = litert.Interpreter(model_path=str(file), num_threads=torch.get_num_threads())
+    except (ValueError, RuntimeError, OSError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"'{file}' cannot be read as a TFLite model ({said}); convert it again."
+        ) from None
     inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
     one_input([str(held["name"]) for held in inputs], shown)
     if len(outputs) != 1:
@@ -458,25 +455,13 @@ def open_tflite(file: Path, shown: str, *, scaling: Scaling | None) -> Loaded:
         interpreter.allocate_tensors()
         interpreter.set_tensor(wanted["index"], images)
         interpreter.invoke()
-        return _dequantised(interpreter.get_tensor(given["index"]), given)
+        values = interpreter.get_tensor(given["index"])
+        if np.dtype(given["dtype"]).kind == "f":
+            return np.array(values)
+        scale, zero = given["quantization"]
+        return np.asarray((values.astype(np.float32) - zero) * scale, dtype=np.float32)
 
     return Loaded(run=run, identity=f"{digest_of_files([file])}{scaling}")
-
-
-def _interpreter(file: Path) -> Any:
-    try:
-        litert = importlib.import_module("ai_edge_litert.interpreter")
-    except ModuleNotFoundError:
-        raise InputError(
-            f"'{file}' needs LiteRT, which is not installed: pip install 'fairweight[tflite]'."
-        ) from None
-    try:
-        return litert.Interpreter(model_path=str(file), num_threads=torch.get_num_threads())
-    except (ValueError, RuntimeError, OSError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise InputError(
-            f"'{file}' cannot be read as a TFLite model ({said}); convert it again."
-        ) from None
 
 
 def _images(
@@ -497,10 +482,3 @@ def _images(
     limits = np.iinfo(kind)
     whole = np.clip(np.rint(floats / scale) + zero, limits.min, limits.max)
     return np.asarray(whole, dtype=kind)
-
-
-def _dequantised(values: NDArray[Any], given: dict[str, Any]) -> NDArray[Any]:
-    if np.dtype(given["dtype"]).kind == "f":
-        return np.array(values)
-    scale, zero = given["quantization"]
-    return np.asarray((values.astype(np.float32) - zero) * scale, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The training loop: one function that reads from top to bottom."""
+"""The training loop, with its learning rate, weights of classes and checkpoints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -25,8 +25,12 @@ from fairweight.lab.batches import (
     scaling_of,
 )
 from fairweight.lab.checkpoint import Position, load_checkpoint, save_checkpoint
+from fairweight.lab.compression.pruner import Pruner
 from fairweight.specs.fields import recorded
 from fairweight.specs.training import Training
+
+if TYPE_CHECKING:
+    from fairweight.lab.distillation.distiller import Distiller
 
 # The learning rate as a function of the time that has passed, in epochs.
 
@@ -94,7 +98,11 @@ class Weighting:
             answer = (output > 0).long()
         values = labels.reshape(len(labels), -1)
         if self._follows:
-            self._count(values.cpu(), (answer != labels).reshape(values.shape).cpu())
+            wrong = (answer != labels).reshape(values.shape).cpu()
+            n = self._counts.shape[1]
+            for task, (given, missed) in enumerate(zip(values.cpu().T, wrong.T, strict=True)):
+                self._seen[task] += torch.bincount(given, minlength=n)
+                self._wrong[task] += torch.bincount(given[missed], minlength=n)
         weights = self.weights.to(output.device, output.dtype)
         tasks = torch.arange(values.shape[1], device=values.device)
         return (weights[tasks, values] * each).mean()
@@ -106,17 +114,6 @@ class Weighting:
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         self.weights = state["weights"].clone()
         self._seen, self._wrong = state["seen"].clone(), state["wrong"].clone()
-
-    def _count(self, values: Tensor, wrong: Tensor) -> None:
-        for task, (given, missed) in enumerate(zip(values.T, wrong.T, strict=True)):
-            n = self._counts.shape[1]
-            self._seen[task] += torch.bincount(given, minlength=n)
-            self._wrong[task] += torch.bincount(given[missed], minlength=n)
-
-
-def weighting_of(spec: Training, labels: Tensor) -> Weighting | None:
-    """The weighting that a training asks for; None where all examples weigh the same."""
-    return None if spec.weighting == "none" else Weighting(spec.weighting, labels)
 
 
 def counted(labels: Tensor) -> Tensor:
@@ -146,48 +143,6 @@ EVALUATED_AT_ONCE = 512
 # Numbers (loss of the step, sparsity, accuracy of the last validation if there was one), steps
 # done, steps in all.
 Progress = Callable[[dict[str, float], int, int], None]
-
-
-class Pruner(Protocol):
-    """What compresses a model while it trains."""
-
-    @property
-    def rewinds(self) -> int:
-        """How often weights were put back: what the optimiser remembers is then of no use."""
-        ...
-
-    @property
-    def updates(self) -> int:
-        """How often masks were set: between two of them the sparsity stays as it is."""
-        ...
-
-    def before_training(self, model: nn.Module) -> None: ...
-
-    def before_epoch(self, model: nn.Module, epoch: int, steps_per_epoch: int) -> None: ...
-
-    def state_dict(self) -> dict[str, Tensor]: ...
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None: ...
-
-    def after_step(self, model: nn.Module, epoch: int, step: int, steps_per_epoch: int) -> None: ...
-
-
-class Distiller(Protocol):
-    """What a model is held near to while it trains."""
-
-    def begin(
-        self, model: nn.Module, data: Examples, training: Training, scaling: Scaling
-    ) -> None: ...
-
-    def loss(self, model: nn.Module, images: Tensor, labels: Tensor, index: Tensor) -> Tensor: ...
-
-    def parameters(self) -> list[nn.Parameter]: ...
-
-    def described(self) -> dict[str, Any]: ...
-
-    def state_dict(self) -> dict[str, Tensor]: ...
-
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -240,7 +195,7 @@ def train(
         pruner.before_training(model)
     if distiller is not None:
         distiller.begin(model, data, spec, scaling)
-    weighting = weighting_of(spec, data.labels)
+    weighting = None if spec.weighting == "none" else Weighting(spec.weighting, data.labels)
     if weighting is not None and distiller is not None:
         raise InputError(
             f'weighting = "{spec.weighting}" weighs the loss of the labels, which a distilled '
@@ -250,7 +205,7 @@ def train(
     run: dict[str, Any] = {
         "training": recorded(spec),
         "n": len(data),
-        "parameters": _names(model),
+        "parameters": [f"{n} {tuple(value.shape)}" for n, value in model.state_dict().items()],
     }
     if distiller is not None:
         run["distillation"] = distiller.described()
@@ -286,7 +241,10 @@ def train(
                 chosen = order[step * spec.batch_size : (step + 1) * spec.batch_size]
                 if len(chosen) == 1 and len(data) > 1:
                     continue  # a batch norm has no variance of one image
-                random = _seeded(seeds[step], device)
+                # Torch's own generator: what it draws does not depend on the steps before. To seed
+                # every kind of device takes as long as a tenth of a small step.
+                seed = torch.default_generator.manual_seed if device == "cpu" else torch.manual_seed
+                random = seed(seeds[step])
                 # index_select copies whole images; images[chosen] takes five times as long.
                 images = model_input(
                     data.images.index_select(0, chosen),
@@ -323,7 +281,9 @@ def train(
                 if progress is not None:
                     if updates != _updates(pruner):
                         updates, sparsity = _updates(pruner), _zeros(model)
-                    numbers = {"loss": value, "sparsity": sparsity, **_accuracy(position)}
+                    numbers = {"loss": value, "sparsity": sparsity}
+                    if position.history:
+                        numbers["accuracy"] = position.history[-1]["accuracy"]
                     progress(numbers, epoch * steps + step + 1, spec.epochs * steps)
                 if folder is not None and time.monotonic() - saved > save_every:
                     states = _states(pruner, distiller, weighting)
@@ -406,18 +366,6 @@ def _updates(pruner: Pruner | None) -> int:
     return 0 if pruner is None else pruner.updates
 
 
-def _accuracy(position: Position) -> dict[str, float]:
-    """Of the last validation, if there was one."""
-    return {"accuracy": position.history[-1]["accuracy"]} if position.history else {}
-
-
-def _seeded(seed: int, device: str) -> torch.Generator:
-    """Torch's own generator, for a step: what it draws does not depend on the steps before."""
-    if device == "cpu":  # to seed every kind of device takes as long as a tenth of a small step
-        return torch.default_generator.manual_seed(seed)
-    return torch.manual_seed(seed)
-
-
 def _forget_if_rewound(optimizer: torch.optim.Optimizer, times: int) -> None:
     """Momentum belongs to the weights that were left behind."""
     if times:
@@ -453,7 +401,3 @@ def _optimizer(
     return torch.optim.SGD(
         groups, lr=spec.lr, momentum=spec.momentum, nesterov=spec.nesterov, foreach=True
     )
-
-
-def _names(model: nn.Module) -> list[str]:
-    return [f"{name} {tuple(value.shape)}" for name, value in model.state_dict().items()]

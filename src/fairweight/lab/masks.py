@@ -107,8 +107,13 @@ def set_masks(
 
     What an earlier mask removed stays removed, unless `allow_regrowth`.
     """
+    modules = dict(model.named_modules())
     for name, keep in given.items():
-        module, attribute = _owner(model, name)
+        path, _, attribute = name.rpartition(".")
+        module = modules.get(path)
+        if module is None or not isinstance(getattr(module, attribute, None), Tensor):
+            known = map(_plain, dict(model.named_parameters()))
+            raise UnknownNameError("The parameter", name, known)
         parameter = getattr(module, attribute)
         if keep.dtype != torch.bool or keep.shape != parameter.shape:
             raise InputError(
@@ -146,12 +151,6 @@ def bake(model: nn.Module) -> nn.Module:
     return model
 
 
-def mask_zeros(model: nn.Module, layers: Sequence[str] | None = None) -> None:
-    """Mask the weights that are zero already, as in a pruned model read from a file."""
-    found = chosen(model, layers).items()
-    set_masks(model, {weight_name(name): layer.weight.detach() != 0 for name, layer in found})
-
-
 def layer_sparsity(model: nn.Module, layers: Sequence[str] | None = None) -> dict[str, float]:
     """Share of zeros in the weights of each convolution and linear layer."""
     return {
@@ -168,7 +167,9 @@ def sparsity(model: nn.Module, layers: Sequence[str] | None = None) -> float:
 
 def dense_values(model: nn.Module) -> dict[str, Tensor]:
     """Parameters and buffers as they are below the masks, by the names of the unmasked model."""
-    return {_plain(name): value for name, value in _state(model).items()}
+    hidden = {id(mask.mask) for _, _, _, mask in _masked(model)}
+    state: dict[str, Tensor] = model.state_dict(keep_vars=True)
+    return {_plain(name): value for name, value in state.items() if id(value) not in hidden}
 
 
 def load_dense_values(model: nn.Module, values: Mapping[str, Tensor]) -> None:
@@ -194,12 +195,6 @@ def _own_class(module: nn.Module) -> None:
         module.__class__ = type(made.__name__, made.__bases__, dict(made.__dict__))
 
 
-def _state(model: nn.Module) -> dict[str, Tensor]:
-    hidden = {id(mask.mask) for _, _, _, mask in _masked(model)}
-    state: dict[str, Tensor] = model.state_dict(keep_vars=True)
-    return {name: value for name, value in state.items() if id(value) not in hidden}
-
-
 def _plain(name: str) -> str:
     """`conv1.parametrizations.weight.original` is `conv1.weight`."""
     return name.replace("parametrizations.", "").removesuffix(".original")
@@ -207,14 +202,6 @@ def _plain(name: str) -> str:
 
 def _n_zeros(weight: Tensor) -> int:
     return weight.numel() - int(torch.count_nonzero(weight.detach()))
-
-
-def _owner(model: nn.Module, name: str) -> tuple[nn.Module, str]:
-    path, _, attribute = name.rpartition(".")
-    modules = dict(model.named_modules())
-    if path not in modules or not isinstance(getattr(modules[path], attribute, None), Tensor):
-        raise UnknownNameError("The parameter", name, map(_plain, dict(model.named_parameters())))
-    return modules[path], attribute
 
 
 def _masked(model: nn.Module) -> Iterator[tuple[str, nn.Module, str, Mask]]:

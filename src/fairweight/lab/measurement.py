@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +13,14 @@ from statistics import median, quantiles
 from typing import Any
 
 import numpy as np
+import safetensors.torch
 import torch
 from torch import Tensor, nn
 
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import ZEROS_NOTE, Card, plain, plain_state
 from fairweight.lab.flops import count_flops, count_parameters
+from fairweight.lab.loaders import session_of
 from fairweight.lab.masks import layer_sparsity, masks, prunable
 from fairweight.lab.onnx_models import card_of, n_parameters, only_input, onnx_weights, read_onnx
 
@@ -129,19 +131,39 @@ def measure(
         held = read_onnx(file)
         card = card or card_of(held, f"'{file}'")
         timings["onnxruntime"] = _time_onnx(file, example, threads, repeats)
-        row |= _sizes_of_file(file)
+        packer, packed = zlib.compressobj(COMPRESSION_LEVEL), 0
+        with file.open("rb") as stream:
+            while chunk := stream.read(CHUNK):
+                packed += len(packer.compress(chunk))
+        packed += len(packer.flush())
+        row |= {"size_bytes": file.stat().st_size, "compressed_bytes": packed}
         if not isinstance(model, nn.Module):
             row |= _onnx_numbers(held)
     if isinstance(model, nn.Module):
         timings["torch"] = _time_torch(model, example, threads, repeats)
-        sizes = {} if file is not None else _sizes_of_weights(model)
-        row |= _module_numbers(model, example) | sizes
-    engine = "onnxruntime" if file is not None else "torch"
+        row |= _module_numbers(model, example)
+        if file is None:  # the weights as they would be saved, without masks
+            content = safetensors.torch.save(plain_state(model))
+            packed = len(zlib.compress(content, COMPRESSION_LEVEL))
+            row |= {"size_bytes": len(content), "compressed_bytes": packed}
+    compression = (card or Card()).compression
     described = _described(card or Card())
     if described["weight_bits"] < FLOAT_BITS and not described["nominal_sparsity"]:
         row["note"] = None  # its few zeros come from rounding
-    row |= _speed(timings, engine, len(example), threads)
-    saved = (card or Card()).compression.get("quantisation", {}).get("saved_bytes")
+    engine = "onnxruntime" if file is not None else "torch"
+    medians = {name: timing.median_ms for name, timing in timings.items()}
+    row |= {
+        "latency_ms": timings[engine].median_ms,
+        "latency_ms_low": timings[engine].low_ms,
+        "latency_ms_high": timings[engine].high_ms,
+        "items_per_s": 1000 * len(example) / timings[engine].median_ms,
+        "batch_size": len(example),
+        "threads": threads,
+        "engine": engine,
+        "torch_latency_ms": medians.get("torch", math.nan),
+        "onnx_latency_ms": medians.get("onnxruntime", math.nan),
+    }
+    saved = compression.get("quantisation", {}).get("saved_bytes")
     if saved is not None:  # the file holds rounded floats
         row |= dict.fromkeys(_UNCLAIMED, math.nan)
         row |= {"size_bytes": row["size_bytes"] - saved, "note": SIMULATED_NOTE}
@@ -149,28 +171,25 @@ def measure(
 
 
 def _described(card: Card) -> dict[str, Any]:
+    """What the card says: which model it is, what was done to it, and by whom it was taught."""
     compression = card.compression
-    quantised = compression.get("quantisation")
-    method = compression.get("method") or (quantised or {}).get("method") or "none"
-    return {
+    quantised = compression.get("quantisation") or {}
+    row = {
         "variant": card.variant,
         "seed": card.seed,
         "parent": card.parent,
         "dataset": card.dataset,
         "model": card.architecture,
-        "method": method,
+        "method": compression.get("method") or quantised.get("method") or "none",
         "treatment": compression.get("treatment"),
         "nominal_sparsity": float(compression.get("sparsity") or 0.0),
-        "weight_bits": (quantised or {}).get("weight_bits", FLOAT_BITS),
-        **_taught(compression),
+        "weight_bits": quantised.get("weight_bits", FLOAT_BITS),
     }
-
-
-def _taught(compression: Mapping[str, Any]) -> dict[str, Any]:
-    """Of distilled models by whom and how, and of all what they should not know."""
-    lesson = compression.get("distillation")
-    row = {} if lesson is None else {"distillation": lesson["losses"], "teacher": lesson["teacher"]}
-    return row | ({"leak": compression["leak"]} if "leak" in compression else {})
+    if (lesson := compression.get("distillation")) is not None:
+        row |= {"distillation": lesson["losses"], "teacher": lesson["teacher"]}
+    if "leak" in compression:  # examples that it should not know
+        row["leak"] = compression["leak"]
+    return row
 
 
 def _module_numbers(model: nn.Module, example: Tensor) -> dict[str, Any]:
@@ -214,25 +233,6 @@ def _note(sparsity: float) -> dict[str, Any]:
     return {"note": ZEROS_NOTE if sparsity > 0.01 else None}
 
 
-def _sizes_of_file(file: Path) -> dict[str, int]:
-    packer = zlib.compressobj(COMPRESSION_LEVEL)
-    total = 0
-    with file.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            total += len(packer.compress(chunk))
-    total += len(packer.flush())
-    return {"size_bytes": file.stat().st_size, "compressed_bytes": total}
-
-
-def _sizes_of_weights(model: nn.Module) -> dict[str, int]:
-    """Of the weights as they would be saved, without masks."""
-    from safetensors.torch import save
-
-    content = save(plain_state(model))
-    packed = zlib.compress(content, COMPRESSION_LEVEL)
-    return {"size_bytes": len(content), "compressed_bytes": len(packed)}
-
-
 def _time_torch(model: nn.Module, example: Tensor, threads: int, repeats: int) -> Timing:
     network = plain(model).cpu().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     images = example
@@ -243,8 +243,6 @@ def _time_torch(model: nn.Module, example: Tensor, threads: int, repeats: int) -
 
 
 def _time_onnx(file: Path, example: Tensor, threads: int, repeats: int) -> Timing:
-    from fairweight.lab.loaders import session_of
-
     name = only_input(read_onnx(file), f"'{file}'")
     session = session_of(file, threads=threads)
     feed = {name: np.ascontiguousarray(example.numpy())}
@@ -256,24 +254,3 @@ def _time_onnx(file: Path, example: Tensor, threads: int, repeats: int) -> Timin
             f"({' '.join(str(error).split())[:200]}); give one batch of its inputs."
         ) from None
     return timed(lambda: session.run(None, feed), repeats=repeats)
-
-
-def _speed(
-    timings: dict[str, Timing], engine: str, batch_size: int, threads: int
-) -> dict[str, Any]:
-    chosen = timings[engine]
-
-    def latency(name: str) -> float:
-        return timings[name].median_ms if name in timings else math.nan
-
-    return {
-        "latency_ms": chosen.median_ms,
-        "latency_ms_low": chosen.low_ms,
-        "latency_ms_high": chosen.high_ms,
-        "items_per_s": 1000 * batch_size / chosen.median_ms,
-        "batch_size": batch_size,
-        "threads": threads,
-        "engine": engine,
-        "torch_latency_ms": latency("torch"),
-        "onnx_latency_ms": latency("onnxruntime"),
-    }

@@ -1,18 +1,16 @@
-"""Torch models as ONNX files, which is what people ship."""
+"""ONNX files: torch models exported, models read and written, their cards and weights."""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from fairweight.base.files import atomic_file
@@ -128,21 +126,13 @@ def to_onnx(
     card
         Written into the file, so that it carries its classes and the scaling of its pixels.
     """
+    import onnxruntime
+
     network = plain(model).cpu()
     example = example.detach().cpu().to(torch.float32)
-    with torch.inference_mode():
-        wanted = _checked_output(network, example)
-    # An example of one image would be taken as a model for single images.
-    traced = torch.cat([example, example]) if len(example) == 1 else example
-    exported = _export(network, traced)
-    put_card(exported, card or Card())
-    _compare(exported, example, wanted, out)
-    return write_onnx(exported, out)
-
-
-def _checked_output(network: nn.Module, example: Tensor) -> Tensor:
     try:
-        output = network(example)
+        with torch.inference_mode():
+            output = network(example)
     except RuntimeError as error:
         raise InputError(
             f"The model cannot take an example of shape {tuple(example.shape)} "
@@ -154,16 +144,35 @@ def _checked_output(network: nn.Module, example: Tensor) -> Tensor:
             f"The model's output is {held} for {len(example)} images; it must be one tensor of "
             "logits (images, classes)."
         )
-    return output
+    exported = _export(network, example)
+    put_card(exported, card or Card())
+    session = onnxruntime.InferenceSession(
+        exported.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    given, expected = session.run(None, {INPUT: example.numpy()})[0], output.numpy()
+    apart = float(np.abs(given - expected).max(initial=0.0))
+    if not apart <= TOLERANCE * max(1.0, float(np.abs(expected).max(initial=0.0))):
+        raise InputError(
+            f"'{out}' was not written: in ONNX Runtime the exported model's outputs differ from "
+            f"torch's by up to {apart:.3g}; check that the forward pass draws no random numbers."
+        )
+    return write_onnx(exported, out)
 
 
 def _export(network: nn.Module, example: Tensor) -> onnx.ModelProto:
+    # An example of one image would be taken as a model for single images.
+    traced = torch.cat([example, example]) if len(example) == 1 else example
     batch = torch.export.Dim("batch")
+    # Without the exporter's remarks on its own parts and on optional packages.
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
     try:
-        with _quiet():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             program = torch.onnx.export(
                 network,
-                (example,),
+                (traced,),
                 input_names=[INPUT],
                 output_names=[OUTPUT],
                 dynamic_shapes=({0: batch},),
@@ -175,38 +184,10 @@ def _export(network: nn.Module, example: Tensor) -> onnx.ModelProto:
             f"torch cannot export this model to ONNX ({_first_line(error)}); a forward pass "
             "without branches on values, and with any batch size, can be exported."
         ) from None
-    assert program is not None
-    return program.model_proto
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the exporter's remarks on its own parts and on optional packages."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
     finally:
         logger.setLevel(level)
-
-
-def _compare(exported: onnx.ModelProto, example: Tensor, wanted: Tensor, out: str | Path) -> None:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(
-        exported.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    given = session.run(None, {INPUT: example.numpy()})[0]
-    expected = wanted.numpy()
-    apart = float(np.abs(given - expected).max(initial=0.0))
-    if not apart <= TOLERANCE * max(1.0, float(np.abs(expected).max(initial=0.0))):
-        raise InputError(
-            f"'{out}' was not written: in ONNX Runtime the exported model's outputs differ from "
-            f"torch's by up to {apart:.3g}; check that the forward pass draws no random numbers."
-        )
+    assert program is not None
+    return program.model_proto
 
 
 def _first_line(error: Exception) -> str:
@@ -260,9 +241,16 @@ def onnx_weights(model: onnx.ModelProto) -> dict[str, OnnxWeights]:
             continue
         values = np.asarray(numpy_helper.to_array(tensors[source]))
         held = tensors.get(zero) if zero else None
-        empty = 0 if held is None else np.asarray(numpy_helper.to_array(held))
-        name = source.removesuffix("_quantized")
-        found[name] = OnnxWeights(values.size, _nonzero(values, empty))
+        empty = np.zeros(()) if held is None else np.asarray(numpy_helper.to_array(held))
+        if empty.size > 1:
+            # One zero point per channel, along whichever axis has that many entries.
+            shape = [1] * values.ndim
+            shape[values.shape.index(empty.size)] = empty.size
+            empty = empty.reshape(shape)
+        else:
+            empty = empty.reshape(())
+        nonzero = int(np.count_nonzero(values != empty))
+        found[source.removesuffix("_quantized")] = OnnxWeights(values.size, nonzero)
     return found
 
 
@@ -287,31 +275,13 @@ def source_of(
     name: str, zero: str | None, tensors: Mapping[str, Any], made: Mapping[str, Any]
 ) -> tuple[str | None, str | None]:
     """The stored tensor behind an input, and its zero point if it is dequantised on the way."""
-    for name_now, zero_now in _upwards(name, zero, made):
-        if name_now in tensors:
-            return name_now, zero_now
-    return None, None
-
-
-def _upwards(
-    name: str, zero: str | None, made: Mapping[str, Any]
-) -> Iterator[tuple[str, str | None]]:
-    yield name, zero
-    while name in made:
-        node = made[name]
+    while name not in tensors:
+        node = made.get(name)
+        if node is None:
+            return None, None
         if node.op_type == "DequantizeLinear":
             zero = node.input[2] if len(node.input) > 2 else None
         elif node.op_type not in PASSED:
-            return
+            return None, None
         name = node.input[0]
-        yield name, zero
-
-
-def _nonzero(values: NDArray[Any], zero: NDArray[Any] | int) -> int:
-    if isinstance(zero, int) or zero.ndim == 0 or zero.size == 1:
-        return int(np.count_nonzero(values != np.asarray(zero).reshape(-1)[0]))
-    # One zero point per channel, along whichever axis has that many entries.
-    axis = values.shape.index(zero.size)
-    shape = [1] * values.ndim
-    shape[axis] = zero.size
-    return int(np.count_nonzero(values != zero.reshape(shape)))
+    return name, zero

@@ -1,4 +1,4 @@
-"""The parts of a data set that a model is trained on, kept by, and judged on."""
+"""The parts of a data set: examples to train on, to choose the epoch by, and to judge on."""
 
 from __future__ import annotations
 
@@ -58,7 +58,18 @@ def prepare(spec: Data, root: str | Path | None = None) -> Prepared:
     root
         The folder with data sets, as for `fairweight.data.load`.
     """
-    images = _with_tasks(load(spec.name, root, **dict(spec.options)), spec.tasks)
+    images = load(spec.name, root, **dict(spec.options))
+    if spec.tasks:
+        if not images.multi_label:
+            raise InputError(
+                f"Data set '{images.name}' has one label, so tasks = {list(spec.tasks)} cannot be "
+                "chosen; leave tasks out."
+            )
+        for task in spec.tasks:
+            if task not in images.classes:
+                raise UnknownNameError("Task", task, images.classes)
+        places = [images.classes.index(task) for task in spec.tasks]
+        images = replace(images, labels=images.labels[:, places], classes=spec.tasks)
     if spec.size is not None:
         images = _resized(images, spec.size)
     if isinstance(spec.backdoor, str):
@@ -66,12 +77,21 @@ def prepare(spec: Data, root: str | Path | None = None) -> Prepared:
     if not spec.own_parts:
         images = replace(images, split=np.full(len(images), ALL))
     images = _divided(images, spec)
-    if spec.most_train is not None:
-        images = _fewer(images, spec.most_train, spec.split_seed)
+    n_train = len(images.rows_of("train"))
+    if spec.most_train is not None and n_train > spec.most_train:
+        share = spec.most_train / n_train
+        shares = {"train": share, LEFT_OUT: 1 - share}
+        images = split_by_seed(images, shares, spec.split_seed, within="train")
+        images = images.select(np.flatnonzero(images.split != LEFT_OUT))
     if spec.shares:
         images = imbalanced(images, spec.shares, spec.split_seed)
-    if isinstance(spec.backdoor, DrawnBackdoor):
-        images = _marked(images, spec.backdoor)
+    if isinstance(drawn := spec.backdoor, DrawnBackdoor):
+        # As many marks as asked for, of the very examples that are trained on.
+        marks = None if drawn.train is None else dict.fromkeys(PARTS, EVEN) | {"train": drawn.train}
+        chosen = choose_backdoor(
+            images, drawn.kind, drawn.task, random_state=drawn.seed, shares=marks
+        )
+        images = chosen.apply(images)
     has_validation = bool((images.split == "validation").any())
     return Prepared(
         images.of_split("train"),
@@ -94,21 +114,6 @@ def _kept(text: str, root: str | None) -> Prepared:
 def as_examples(images: Images) -> Examples:
     """A part as tensors that share its memory."""
     return examples(np.asarray(images.images), images.labels)
-
-
-def _with_tasks(images: Images, tasks: tuple[str, ...]) -> Images:
-    if not tasks:
-        return images
-    if not images.multi_label:
-        raise InputError(
-            f"Data set '{images.name}' has one label, so tasks = {list(tasks)} cannot be chosen; "
-            "leave tasks out."
-        )
-    for task in tasks:
-        if task not in images.classes:
-            raise UnknownNameError("Task", task, images.classes)
-    places = [images.classes.index(task) for task in tasks]
-    return replace(images, labels=images.labels[:, places], classes=tasks)
 
 
 def _resized(images: Images, size: int) -> Images:
@@ -171,25 +176,6 @@ def _drawn(images: Images, shares: dict[str, float], spec: Data, *, within: str 
     split: Any = images.split.astype(np.promote_types(images.split.dtype, part.split.dtype))
     split[rows] = part.split
     return replace(images, split=split)
-
-
-def _fewer(images: Images, most: int, seed: int) -> Images:
-    """The same without the training examples that are too many."""
-    rows = images.rows_of("train")
-    if len(rows) <= most:
-        return images
-    shares = {"train": most / len(rows), LEFT_OUT: 1 - most / len(rows)}
-    drawn = split_by_seed(images, shares, seed, within="train")
-    return drawn.select(np.flatnonzero(drawn.split != LEFT_OUT))
-
-
-def _marked(images: Images, spec: DrawnBackdoor) -> Images:
-    """The parts with marks: as many as asked for of the very examples that are trained on."""
-    shares = None
-    if spec.train is not None:
-        shares = dict.fromkeys(PARTS, EVEN) | {"train": spec.train}
-    chosen = choose_backdoor(images, spec.kind, spec.task, random_state=spec.seed, shares=shares)
-    return chosen.apply(images)
 
 
 def _renamed(images: Images, old: str, new: str) -> Images:

@@ -1,19 +1,23 @@
-"""Ask models for predictions, and write them as a prediction table: what the audit reads."""
+"""Run models on examples and write a prediction table, which is what the audit reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from fairweight.base.files import atomic_file
 from fairweight.data.dataset import Images
-from fairweight.errors import InputError
+from fairweight.errors import FairweightError, InputError
 from fairweight.lab.artifacts import CARD, Card, Outputs, load, read_card
-from fairweight.lab.batches import Batch, Scaling, batches_of, read_batches
+from fairweight.lab.batches import Scaling, batches_of, read_batches
 from fairweight.lab.loaders import Model, open_model
 from fairweight.lab.measurement import measure
 from fairweight.lab.onnx_models import card_of, read_onnx
@@ -23,9 +27,6 @@ from fairweight.lab.prediction_rows import OpenModel, PredictionRows
 from fairweight.lab.training import plain_row, timed_example
 from fairweight.specs.data import Data
 from fairweight.specs.toml import read_spec
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # One model, one model per seed (0, 1, ...), or seeds with their models.
 Members: TypeAlias = Model | Sequence[Model] | Mapping[int, Model]
@@ -150,7 +151,7 @@ def predict(
     the one called 1, true or yes, else the second.
     """
     if not isinstance(models, Mapping):
-        listed = asked(models)
+        listed = model_files(models)
         if batches is None:
             batches = prepare(data_of(listed), root).part(part)
         if isinstance(batches, Images) and not any((one.card or Card()).classes for one in listed):
@@ -168,30 +169,21 @@ def predict(
     rows = PredictionRows(members, names, scores=scores, ranks=ranks)
     given = read_batches(batches, ids=ids, groups=groups)
     if out is None:
-        return _in_memory(rows, given, progress)
-    run = _run_key(members, names, scores=scores, ranks=ranks)
-    return _to_file(rows, given, PredictionFile(out, run, resume=resume), progress)
-
-
-def _in_memory(
-    rows: PredictionRows, batches: Iterable[Batch], progress: Progress | None
-) -> pa.Table:
-    tables = []
-    done = 0
-    for batch in batches:
-        tables.append(rows.of(batch))
-        done += len(batch)
-        if progress is not None:
-            progress(done)
-    return stacked(tables)
-
-
-def _to_file(
-    rows: PredictionRows, batches: Iterable[Batch], file: PredictionFile, progress: Progress | None
-) -> Path:
-    done = 0
+        tables, done = [], 0
+        for batch in given:
+            tables.append(rows.of(batch))
+            done += len(batch)
+            if progress is not None:
+                progress(done)
+        return stacked(tables)
+    # What decides the rows; None if some model cannot be recognised.
+    run: dict[str, Any] | None = None
+    if all(member.model.identity is not None for member in members):
+        held = [[m.variant, m.seed, m.model.identity, m.outputs] for m in members]
+        run = {"models": held, "classes": names, "scores": scores, "ranks": ranks}
+    file, done = PredictionFile(out, run, resume=resume), 0
     try:
-        for batch in batches:
+        for batch in given:
             digest = batch.digest()
             if not file.has(digest):
                 file.add(digest, rows.of(batch))
@@ -200,7 +192,8 @@ def _to_file(
                 progress(done)
         return file.finish()
     except BaseException:
-        file.abandon()
+        with suppress(FairweightError):  # an interrupted run goes on with what it has
+            file.flush()
         raise
 
 
@@ -250,16 +243,6 @@ def _class_names(
     return names
 
 
-def _run_key(
-    members: Sequence[OpenModel], names: tuple[str, ...] | None, **options: bool
-) -> dict[str, Any] | None:
-    """What decides the rows; None if some model cannot be recognised."""
-    if any(member.model.identity is None for member in members):
-        return None
-    held = [[m.variant, m.seed, m.model.identity, m.outputs] for m in members]
-    return {"models": held, "classes": names, **options}
-
-
 # Models on disk, and the tables beside their predictions: variants and training.
 
 
@@ -273,7 +256,7 @@ class ModelFile:
     card: Card | None  # None where the file carries none
 
 
-def asked(given: Sequence[str | Path | ModelFile] | str | Path) -> list[ModelFile]:
+def model_files(given: Sequence[str | Path | ModelFile] | str | Path) -> list[ModelFile]:
     """Models from `PATH` or `NAME=PATH`; those that were read before stay as they are.
 
     Variant and seed are those of a model's card; a name that is given replaces the variant. The
@@ -284,8 +267,22 @@ def asked(given: Sequence[str | Path | ModelFile] | str | Path) -> list[ModelFil
         if isinstance(word, ModelFile):
             found.append(word)
             continue
-        name, path = _name_and_path(str(word))
-        card = _card(path)
+        # A path that exists may hold an equals sign.
+        name, path = None, Path(word)
+        if not path.exists():
+            before, equals, after = str(word).partition("=")
+            if equals and not (before and after):
+                raise InputError(f"'{word}' is not of the form NAME=PATH.")
+            name, path = (before, Path(after)) if equals else (None, path)
+            if not path.exists():
+                raise InputError(f"There is no model '{path}'; check the path.")
+        card = None
+        if path.is_dir():
+            card = read_card(path) if (path / CARD).is_file() else None
+        elif path.suffix == ".onnx":
+            card = card_of(read_onnx(path), f"'{path}'")
+        elif path.suffix == ".safetensors" and (path.parent / CARD).is_file():
+            card = read_card(path.parent)
         if name is None and card is None:
             raise InputError(
                 f"'{path}' does not say what it is called; write NAME={path}, such as int8={path}."
@@ -333,8 +330,6 @@ def variants_table(
     again
         Measure all of them now, one after another, so that their times can be compared.
     """
-    import pyarrow as pa
-
     rows = []
     for one in models:
         row = dict(one.card.measured) if one.card is not None and not again else {}
@@ -345,9 +340,6 @@ def variants_table(
 
 def training_table(train: Images) -> pa.Table:
     """Labels (by task, where there are several) and groups of the training examples."""
-    import numpy as np
-    import pyarrow as pa
-
     names = np.array(train.classes, dtype=object)
     tasks = len(train.classes) if train.multi_label else 1
     columns: dict[str, Any] = {}
@@ -364,8 +356,6 @@ def training_table(train: Images) -> pa.Table:
 
 def write_table(table: pa.Table, path: str | Path) -> str:
     """Write a table as Parquet; its path as text."""
-    import pyarrow.parquet as pq
-
     with atomic_file(path, "wb") as file:
         pq.write_table(table, file)
     return str(path)
@@ -384,27 +374,3 @@ def _measured(one: ModelFile, prepared: Prepared) -> dict[str, Any]:
     # What a file computes is counted on the network that it was made of.
     counted = {n: card.measured.get(n) for n in ("flops", "flops_sparse") if row[n] is None}
     return row | counted
-
-
-def _name_and_path(word: str) -> tuple[str | None, Path]:
-    """`NAME=PATH` apart; a path that exists may hold an equals sign."""
-    if Path(word).exists():
-        return None, Path(word)
-    name, equals, path = word.partition("=")
-    if not equals:
-        raise InputError(f"There is no model '{word}'; check the path.")
-    if not name or not path:
-        raise InputError(f"'{word}' is not of the form NAME=PATH.")
-    if not Path(path).exists():
-        raise InputError(f"There is no model '{path}'; check the path.")
-    return name, Path(path)
-
-
-def _card(path: Path) -> Card | None:
-    if path.is_dir():
-        return read_card(path) if (path / CARD).is_file() else None
-    if path.suffix == ".onnx":
-        return card_of(read_onnx(path), f"'{path}'")
-    if path.suffix == ".safetensors" and (path.parent / CARD).is_file():
-        return read_card(path.parent)
-    return None

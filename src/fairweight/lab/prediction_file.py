@@ -12,22 +12,20 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from fairweight.base.files import atomic_file
-from fairweight.errors import FairweightError, InputError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
-# Tables on top of each other, where a column may be empty in one and filled in another.
+from fairweight.errors import InputError
 
 
 def stacked(tables: Sequence[pa.Table]) -> pa.Table:
-    """All rows in their order; whole numbers become fractions where both occur."""
-    import pyarrow as pa
+    """All rows of tables in their order; a column may be empty in one and filled in another.
 
+    Whole numbers become fractions where both occur.
+    """
     return pa.concat_tables(fitted(tables, common_schema([table.schema for table in tables])))
 
 
@@ -38,8 +36,6 @@ def fitted(tables: Sequence[pa.Table], schema: pa.Schema) -> list[pa.Table]:
 
 def common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
     """A schema that holds the columns of all; an error names the column for which there is none."""
-    import pyarrow as pa
-
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -82,10 +78,17 @@ class PredictionFile:
         self._digests: list[str] = []
         self._since = time.monotonic()
         text = None if run is None else json.dumps(run, sort_keys=True)
-        self._done = self._earlier() if resume and self._same(text) else []
+        self._done: list[str] = []  # digests of the batches on disk
         self._taken = 0
+        # Parts are written whole, so each can be read.
+        with suppress(OSError, UnicodeDecodeError, pa.ArrowException, KeyError, ValueError):
+            if resume and text == (self.folder / RUN).read_text(encoding="utf-8"):
+                held = [pq.read_schema(part).metadata or {} for part in self._parts()]
+                self._done = [digest for one in held for digest in json.loads(one[BATCHES])]
         if not self._done:
-            self._start(text)
+            shutil.rmtree(self.folder, ignore_errors=True)
+            with atomic_file(self.folder / RUN) as file:
+                file.write(text or "")
 
     def has(self, digest: str) -> bool:
         """Whether the next batch is there already; an error if another one is in its place."""
@@ -109,8 +112,6 @@ class PredictionFile:
 
     def flush(self) -> None:
         """Put on disk what has been taken."""
-        import pyarrow.parquet as pq
-
         if self._pending:
             table = stacked(self._pending)
             held = {**(table.schema.metadata or {}), BATCHES: json.dumps(self._digests).encode()}
@@ -120,16 +121,8 @@ class PredictionFile:
             self._pending, self._digests = [], []
         self._since = time.monotonic()
 
-    def abandon(self) -> None:
-        """Keep what can be kept of an interrupted run."""
-        with suppress(FairweightError):
-            self.flush()
-
     def finish(self) -> Path:
         """Make one file of all parts, and remove them."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         if self._taken < len(self._done):
             raise InputError(
                 f"'{self.out}' was begun with more examples ({len(self._done)} batches, now "
@@ -137,7 +130,12 @@ class PredictionFile:
             )
         self.flush()
         parts = self._parts()
-        schema = common_schema([self._schema(part) for part in parts])
+        schemas = []
+        for part in parts:
+            schema = pq.read_schema(part)
+            held = {k: v for k, v in (schema.metadata or {}).items() if k != BATCHES}
+            schemas.append(schema.with_metadata(held))
+        schema = common_schema(schemas)
         with atomic_file(self.out, "wb") as file, pq.ParquetWriter(file, schema) as writer:
             waiting: list[pa.Table] = []
             for part in parts:
@@ -150,36 +148,5 @@ class PredictionFile:
         shutil.rmtree(self.folder, ignore_errors=True)
         return self.out
 
-    def _schema(self, part: Path) -> pa.Schema:
-        import pyarrow.parquet as pq
-
-        schema = pq.read_schema(part)
-        held = {k: v for k, v in (schema.metadata or {}).items() if k != BATCHES}
-        return schema.with_metadata(held)
-
     def _parts(self) -> list[Path]:
         return sorted(self.folder.glob("[0-9]*.parquet"))
-
-    def _same(self, text: str | None) -> bool:
-        try:
-            return text is not None and (self.folder / RUN).read_text(encoding="utf-8") == text
-        except (OSError, UnicodeDecodeError):
-            return False
-
-    def _earlier(self) -> list[str]:
-        """Digests of the batches on disk; parts are written whole, so each can be read."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        done: list[str] = []
-        try:
-            for part in self._parts():
-                done += json.loads((pq.read_schema(part).metadata or {})[BATCHES])
-        except (pa.ArrowException, OSError, KeyError, ValueError):
-            return []
-        return done
-
-    def _start(self, text: str | None) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-        with atomic_file(self.folder / RUN) as file:
-            file.write(text or "")

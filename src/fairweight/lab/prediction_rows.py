@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from fairweight.errors import InputError
@@ -15,10 +16,6 @@ from fairweight.lab.artifacts import Outputs
 from fairweight.lab.batches import Batch
 from fairweight.lab.loaders import Loaded
 from fairweight.lab.prediction_file import stacked
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 # What a model's outputs say: predictions, probabilities and the rank of the true label.
 #
@@ -84,8 +81,14 @@ def read_outputs(
             f"{shown} gives outputs of shape {outputs.shape}, which do not fit the labels; they "
             f"must be {wanted}."
         )
-    if outputs.dtype.kind != "f":
-        return _decided(outputs, tasks, shown), kind
+    if outputs.dtype.kind != "f":  # predictions already: whole numbers, truth values or text
+        if outputs.dtype.kind not in "iubUO" or (tasks is None and outputs.ndim != 1):
+            raise InputError(
+                f"{shown} gives {outputs.dtype} of shape {outputs.shape}; give logits (N, "
+                "classes), or one predicted class per example."
+            )
+        truths = outputs.dtype.kind == "b"
+        return Answers(outputs.astype(np.int64) if truths else outputs, None), kind
     if not np.isfinite(outputs).all():
         row = int(np.flatnonzero(~np.isfinite(outputs.reshape(n, -1)).all(axis=1))[0])
         raise InputError(
@@ -108,7 +111,10 @@ def read_outputs(
         cut = 0.5 if kind == "probabilities" else 0.0
         both = np.stack([1 - positive, positive], axis=1)
         return Answers((single > cut).astype(np.int64), both), kind
-    shares = values if kind == "probabilities" else _softmax(values)
+    shares = values
+    if kind != "probabilities":
+        raised = np.exp(values - values.max(axis=1, keepdims=True))
+        shares = raised / raised.sum(axis=1, keepdims=True)
     return Answers(values.argmax(axis=1).astype(np.int64), shares), kind
 
 
@@ -134,29 +140,11 @@ def label_ranks(
     return np.where(right, 1, 1 + ahead.sum(axis=1))
 
 
-def _decided(outputs: NDArray[Any], tasks: int | None, shown: str) -> Answers:
-    """Outputs that are predictions already: whole numbers, truth values or text."""
-    if outputs.dtype.kind not in "iubUO" or (tasks is None and outputs.ndim != 1):
-        raise InputError(
-            f"{shown} gives {outputs.dtype} of shape {outputs.shape}; give logits (N, classes), "
-            "or one predicted class per example."
-        )
-    if outputs.dtype.kind == "b":
-        outputs = outputs.astype(np.int64)
-    return Answers(outputs, None)
-
-
 def _sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
     # exp of a negative number only: no overflow on either side
     small = np.exp(-np.abs(values))
     positive: NDArray[np.float64] = np.where(values >= 0, 1.0, small) / (1 + small)
     return positive
-
-
-def _softmax(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    raised = np.exp(values - values.max(axis=1, keepdims=True))
-    shares: NDArray[np.float64] = raised / raised.sum(axis=1, keepdims=True)
-    return shares
 
 
 CLASSES_KEY = b"fairweight_classes"
@@ -199,28 +187,37 @@ class PredictionRows:
         if batch.labels.ndim == 1 and any(member.model.tasks for member in self.members):
             batch = replace(batch, labels=batch.labels[:, None])  # one attribute by itself
         several = batch.labels.ndim == 2
-        self._check_tasks(batch, several)
+        if any(m.model.tasks is not None and m.model.tasks != several for m in self.members):
+            raise InputError(
+                f"The labels have the shape {batch.labels.shape}, which does not fit the models: "
+                "some were made for " + ("one label" if several else "several binary tasks") + "."
+            )
+        if several and not np.isin(batch.labels, (0, 1)).all():
+            raise InputError("Labels of several tasks must be 0 or 1; give one column per task.")
+        if several and self.names is not None and len(self.names) != batch.labels.shape[1]:
+            raise InputError(
+                f"The labels have {batch.labels.shape[1]} tasks, but {len(self.names)} are named "
+                "(classes=)."
+            )
         labels = batch.labels if several else self._places(batch.labels)
         blocks = []
         for member in self.members:
-            answers = self._ask(member, batch, several)
+            answers, member.outputs = read_outputs(
+                member.model.run(batch.inputs),
+                n=len(batch),
+                tasks=batch.labels.shape[1] if several else None,
+                kind=member.outputs,
+                shown=member.shown,
+            )
+            answers = self._in_common_order(member, answers, several)
             make = self._task_block if several else self._block
             blocks.append(make(member, batch, labels, answers))
         table = stacked(blocks)
         if self.scores:
-            order = ("0", "1") if several else self.names or self._numbers()
+            numbers = tuple(str(number) for number in range(self._classes or 0))
+            order = ("0", "1") if several else self.names or numbers
             table = table.replace_schema_metadata({CLASSES_KEY: json.dumps(order)})
         return table
-
-    # --- asking ------------------------------------------------------------------------------
-
-    def _ask(self, member: OpenModel, batch: Batch, several: bool) -> Answers:
-        tasks = batch.labels.shape[1] if several else None
-        outputs = member.model.run(batch.inputs)
-        answers, member.outputs = read_outputs(
-            outputs, n=len(batch), tasks=tasks, kind=member.outputs, shown=member.shown
-        )
-        return self._in_common_order(member, answers, several)
 
     def _in_common_order(self, member: OpenModel, answers: Answers, several: bool) -> Answers:
         """Answers in the order of the common classes, where the model has an order of its own."""
@@ -245,24 +242,6 @@ class PredictionRows:
         back = np.array([own.index(name) for name in self.names])
         return replace(answers, predicted=theirs[answers.predicted], probabilities=held[:, back])
 
-    # --- labels ------------------------------------------------------------------------------
-
-    def _check_tasks(self, batch: Batch, several: bool) -> None:
-        if any(m.model.tasks is not None and m.model.tasks != several for m in self.members):
-            raise InputError(
-                f"The labels have the shape {batch.labels.shape}, which does not fit the models: "
-                "some were made for " + ("one label" if several else "several binary tasks") + "."
-            )
-        if not several:
-            return
-        if not np.isin(batch.labels, (0, 1)).all():
-            raise InputError("Labels of several tasks must be 0 or 1; give one column per task.")
-        if self.names is not None and len(self.names) != batch.labels.shape[1]:
-            raise InputError(
-                f"The labels have {batch.labels.shape[1]} tasks, but {len(self.names)} are named "
-                "(classes=)."
-            )
-
     def _places(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Labels as places of classes; text stays text where no classes are known."""
         if labels.dtype.kind in "iu":
@@ -286,16 +265,9 @@ class PredictionRows:
             )
         return np.array([places[text] for text in texts.tolist()], dtype=np.int64)
 
-    def _numbers(self) -> tuple[str, ...]:
-        return tuple(str(number) for number in range(self._classes or 0))
-
-    # --- rows --------------------------------------------------------------------------------
-
     def _block(
         self, member: OpenModel, batch: Batch, labels: NDArray[Any], answers: Answers
     ) -> pa.Table:
-        import pyarrow as pa
-
         held = answers.probabilities
         if held is not None:
             if labels.dtype.kind != "i":
@@ -331,8 +303,6 @@ class PredictionRows:
         self, member: OpenModel, batch: Batch, labels: NDArray[Any], answers: Answers
     ) -> pa.Table:
         """One row per example and task, an example's tasks together."""
-        import pyarrow as pa
-
         n, tasks = labels.shape
         held = None if answers.probabilities is None else answers.probabilities.reshape(-1)
         names = self.names or tuple(str(task) for task in range(tasks))
@@ -355,20 +325,13 @@ class PredictionRows:
 
     def _score(self, held: NDArray[np.float64], answers: Answers) -> NDArray[np.float64]:
         if held.shape[1] == 2:
-            return held[:, self._positive()]
+            called = [name.casefold() in POSITIVE_NAMES for name in self.names or ()]
+            return held[:, 0 if called == [True, False] else 1]
         chosen: NDArray[np.float64] = held[np.arange(len(held)), answers.predicted]
         return chosen
 
-    def _positive(self) -> int:
-        if self.names is None:
-            return 1
-        called = [name.casefold() in POSITIVE_NAMES for name in self.names]
-        return 0 if called == [True, False] else 1
-
     def _named(self, places: NDArray[Any], shown: str) -> pa.Array:
         """Classes by name where names are known, else as they are."""
-        import pyarrow as pa
-
         if self.names is None or places.dtype.kind not in "iu":
             if places.dtype.kind in "iu":
                 return pa.array(places.astype(np.int64))
@@ -382,15 +345,11 @@ class PredictionRows:
 
 
 def _floats(values: NDArray[np.float64] | None, n: int) -> pa.Array:
-    import pyarrow as pa
-
     return pa.nulls(n, pa.float64()) if values is None else pa.array(values, pa.float64())
 
 
 def _lists(values: NDArray[np.float64] | None, n: int) -> pa.Array:
     """Lists of probabilities, in single precision: they are most of the file."""
-    import pyarrow as pa
-
     kind = pa.list_(pa.float32())
     if values is None:
         return pa.nulls(n, kind)
@@ -400,8 +359,6 @@ def _lists(values: NDArray[np.float64] | None, n: int) -> pa.Array:
 
 
 def _groups(batch: Batch, repeats: int) -> dict[str, pa.Array]:
-    import pyarrow as pa
-
     columns = {}
     for name, values in batch.groups.items():
         try:

@@ -17,8 +17,8 @@ from fairweight.errors import InputError
 from fairweight.lab.artifacts import Card, load, plain
 from fairweight.lab.batches import as_array, batches_of, model_input
 from fairweight.lab.compression.channels import remove_channels as channels_removed
-from fairweight.lab.compression.int8 import Int8Model
-from fairweight.lab.compression.pruner import Pruner, Spec, prune
+from fairweight.lab.compression.pruner import Pruner, prune
+from fairweight.lab.compression.quantisation import Int8Model
 from fairweight.lab.compression.registry import Method as Registered
 from fairweight.lab.compression.registry import method_of
 from fairweight.lab.distillation.distiller import Teacher
@@ -38,7 +38,6 @@ from fairweight.lab.training import (
     first_seed,
     fit,
     leak,
-    load_first_weights,
     load_teacher,
     named_method,
     plain_row,
@@ -46,10 +45,11 @@ from fairweight.lab.training import (
     timed_example,
     variant_name,
 )
+from fairweight.lab.weights import load_first_weights, load_pretrained, pretrained_file
 from fairweight.specs.compression import Iterative, OneShot, Pruning, Quantization, Structured
 from fairweight.specs.data import Data
 from fairweight.specs.toml import as_spec
-from fairweight.specs.training import Distillation, Training
+from fairweight.specs.training import Distillation, Model, Training
 
 
 @overload
@@ -184,7 +184,11 @@ def compress(
         taught_by, of = load_teacher(teacher or model, card.classes)
         lesson = {"distillation": taught(distillation, of)}
         leaks.insert(0, leak(of, data, prepared, root, role="teacher"))
-    told = next((sentence for sentence in leaks if sentence), None)
+    leaked = next((sentence for sentence in leaks if sentence), None)
+    treatment = "none" if training is None else "rewind" if rewind else "finetune"
+    sparsity = wanted.sparsity
+    if getattr(wanted.schedule, "of", "all") == "remaining":  # with what earlier rounds removed
+        sparsity = 1 - (1 - float(parent.compression.get("sparsity") or 0.0)) * (1 - sparsity)
     card = replace(
         parent,
         variant=called,
@@ -193,11 +197,11 @@ def compress(
         data=asdict(data),
         dataset=data.name,
         compression={
-            **compression_of(wanted, _treatment(training, rewind)),
-            "sparsity": _in_all(wanted, parent),
+            **compression_of(wanted, treatment),
+            "sparsity": sparsity,
             "channels_removed": remove_channels,
             **lesson,
-            **({} if told is None else {"leak": told}),
+            **({} if leaked is None else {"leak": leaked}),
         },
         measured={},
     )
@@ -282,22 +286,16 @@ def _rewound(pruned: nn.Module, card: Card) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(first_seed(origin.get("seed", card.seed)))
         first = build_from_file(str(card.architecture), card.options, "The model's card")
-    if origin.get("init") is not None:
+    if origin.get("weights_sha256") is not None:
+        model = {"architecture": card.architecture, "init": "imagenet"}
+        model["weights"] = origin["weights_sha256"]
+        file = Path(str(origin.get("weights")))
+        wanted = as_spec(Model, model, "The network in the model's card", "architecture")
+        load_pretrained(first, pretrained_file(wanted, [file] if file.is_file() else []))
+    elif origin.get("init") is not None:
         load_first_weights(first, origin["init"])
     load_dense_values(pruned, dense_values(first))
     return pruned
-
-
-def _treatment(training: Training | None, rewind: bool) -> str:
-    return "none" if training is None else "rewind" if rewind else "finetune"
-
-
-def _in_all(spec: Spec, parent: Card) -> float:
-    """The sparsity that is asked for, counting what earlier rounds have taken."""
-    if getattr(spec.schedule, "of", "all") != "remaining":
-        return spec.sparsity
-    before = float(parent.compression.get("sparsity") or 0.0)
-    return 1 - (1 - before) * (1 - spec.sparsity)
 
 
 # Methods that act on an exported model: exported, compressed, measured, as one ONNX file.
@@ -319,8 +317,8 @@ def _as_file(
     example = timed_example(as_examples(prepared.test), scaling)
     first = as_examples(prepared.train).images[: spec.calibration_examples]
     inputs = np.ascontiguousarray(model_input(first, scaling).numpy())
-    with tempfile.TemporaryDirectory(prefix="fairweight-") as room:
-        compressed = _exported(network, example, Path(room), method, spec, inputs, card)
+    with tempfile.TemporaryDirectory(prefix="fairweight-") as folder:
+        compressed = _exported(network, example, Path(folder), method, spec, inputs, card)
         opened = open_onnx(compressed, "The compressed model", scaling=None)
         right = []
         for batch in batches_of(prepared.test):
@@ -347,15 +345,16 @@ def _as_file(
 def _exported(
     network: nn.Module,
     example: Tensor,
-    room: Path,
+    folder: Path,
     method: Registered,
     spec: Quantization,
     inputs: NDArray[Any],
     card: Card | None = None,
 ) -> Path:
     """The file that a method makes of an exported network."""
-    target = room / "compressed.onnx"
-    method.function(to_onnx(network, example, room / "float.onnx", card=card), target, inputs, spec)
+    target = folder / "compressed.onnx"
+    source = to_onnx(network, example, folder / "float.onnx", card=card)
+    method.function(source, target, inputs, spec)
     return target
 
 
@@ -373,8 +372,8 @@ def _in_memory(
             "first 100 training examples."
         )
     inputs = _first(data, spec.calibration_examples)
-    with tempfile.TemporaryDirectory(prefix="fairweight-") as room:
-        file = _exported(model, inputs, Path(room), method, spec, inputs.numpy())
+    with tempfile.TemporaryDirectory(prefix="fairweight-") as folder:
+        file = _exported(model, inputs, Path(folder), method, spec, inputs.numpy())
         return Int8Model(file.read_bytes())
 
 

@@ -1,1 +1,1 @@
-"""Runs of studies: what is to be done (plan), by whom (runner), and where it is kept (store)."""
+"""Runs of studies: what is to be done (plan), who does it (runner), where it goes (store)."""

@@ -1,4 +1,4 @@
-"""What stages will take: steps of the very networks, measured or counted, times those planned."""
+"""What stages will cost: steps of their networks, measured or counted, times the number planned."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from fairweight.base.files import atomic_file
+from fairweight.data.registry import OFFICIAL
 from fairweight.errors import InputError
-from fairweight.runs.stage import STAGES, canonical, digest
+from fairweight.lab.compression.registry import base_method
+from fairweight.lab.flops import count_flops, count_parameters
+from fairweight.lab.models.registry import build_from_file
+from fairweight.lab.partition import prepare
+from fairweight.runs.stage import MODELS, STAGES, Cost, StageKind, Unit, canonical, digest
 from fairweight.specs.fields import recorded
 from fairweight.specs.study import Expected, Experiment
 
@@ -58,6 +66,62 @@ def asking_seconds(n: int, flops: float) -> float:
     return max(n * flops / FLOPS, math.ceil(n / ASKED_AT_ONCE) * STEP)
 
 
+# Measured on the 3,338 stages of prune-responsibly (LeNet and a narrow VGG-11, two workers on two
+# busy cores), which took 1.9 h. With 1 s to begin any stage the estimate was 2.2 h, and 2 to 6
+# times too long for predictions (LeNet, 10,000 examples: 1.5 s for 0.6 s). With these it is 1.8 h,
+# and within 30 % for each of its seven experiments.
+START = 0.8  # seconds for a training's data and inputs, and for writing the model
+ASK = 0.1  # the same for predictions
+SPECTRA = 3.0  # eigenvalues of representations
+ROW_BYTES = 12  # of predictions, compressed; with scores 4 more per class
+PARAMETER_BYTES = 4.5  # of a model on disk
+
+
+def training_cost(training: Mapping[str, Any], unit: Unit, *, taught: bool) -> Cost:
+    """Steps of the student, and the teacher's answers to the same images."""
+    per_example = unit.train_s + (unit.predict_s if taught else 0.0)
+    on_gpu = training_seconds(
+        unit.n_train,
+        epochs=training["epochs"],
+        batch_size=training["batch_size"],
+        flops=unit.flops,
+        taught=taught,
+    )
+    return Cost(float(training["epochs"]) * unit.n_train * per_example, 0.0, on_gpu)
+
+
+def train_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+    taught = spec.get("distill") is not None
+    begun = Cost(START, PARAMETER_BYTES * unit.n_params)
+    return begun + training_cost(spec["training"], unit, taught=taught)
+
+
+def compress_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+    method, finetune = base_method(spec["method"]["method"]), spec["finetune"]
+    size = PARAMETER_BYTES * unit.n_params * method.weight_bits / 32
+    begun = Cost(START + method.seconds, size)
+    taught = spec.get("distill") is not None
+    return begun if finetune is None else begun + training_cost(finetune, unit, taught=taught)
+
+
+def predict_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+    row = ROW_BYTES + (4 * unit.classes if spec["scores"] else 0)
+    seconds = ASK + unit.n_test * unit.predict_s
+    return Cost(seconds, row * unit.n_test, asking_seconds(unit.n_test, unit.flops))
+
+
+def similarity_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+    asked = 2 * min(spec["examples"] or unit.n_test, unit.n_test)
+    seconds = START + SPECTRA + asked * unit.predict_s
+    return Cost(seconds, 1e3, asking_seconds(asked, unit.flops))
+
+
+STAGES.add("train", StageKind("fairweight.runs.stages:train", MODELS, train_cost))
+STAGES.add("compress", StageKind("fairweight.runs.stages:compress", MODELS, compress_cost))
+STAGES.add("predict", StageKind("fairweight.runs.stages:predict", MODELS, predict_cost))
+STAGES.add("similarity", StageKind("fairweight.runs.stages:similarity", MODELS, similarity_cost))
+
+
 MEASURED_STEPS = 3
 MEASURED_SECONDS = 3.0
 MEASURED_PIXELS = 131_072  # 128 images of 32 × 32
@@ -66,35 +130,6 @@ MEASURED_PIXELS = 131_072  # 128 images of 32 × 32
 # MobileNet, whose narrow layers take three times as long.
 TRAIN_RATE, PREDICT_RATE = 22e9, 80e9
 TRAIN_IMAGE, PREDICT_IMAGE = 1e-4, 3e-5
-
-
-@dataclass(frozen=True)
-class Unit:
-    """What one example costs in an experiment, and how many there are."""
-
-    train_s: float  # per example, forwards and backwards
-    predict_s: float
-    n_train: int
-    n_test: int
-    classes: int
-    n_params: int
-    flops: int  # forwards
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Of stages: seconds of one thread, bytes on disk, and seconds of a GPU for the networks."""
-
-    seconds: float
-    bytes: float
-    gpu_seconds: float = 0.0
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.seconds + other.seconds,
-            self.bytes + other.bytes,
-            self.gpu_seconds + other.gpu_seconds,
-        )
 
 
 def costs(
@@ -133,19 +168,6 @@ def costs(
     }
 
 
-def training_cost(training: Mapping[str, Any], unit: Unit, *, taught: bool) -> Cost:
-    """Steps of the student, and the teacher's answers to the same images."""
-    per_example = unit.train_s + (unit.predict_s if taught else 0.0)
-    on_gpu = training_seconds(
-        unit.n_train,
-        epochs=training["epochs"],
-        batch_size=training["batch_size"],
-        flops=unit.flops,
-        taught=taught,
-    )
-    return Cost(float(training["epochs"]) * unit.n_train * per_example, 0.0, on_gpu)
-
-
 def _unit(experiment: Experiment, data: Path | None, cache: Path | None, measure: bool) -> Unit:
     asked = {
         "data": recorded(experiment.data),
@@ -163,18 +185,12 @@ def _unit(experiment: Experiment, data: Path | None, cache: Path | None, measure
         return _from_shapes(experiment, data)
     unit = _measured(experiment, data)
     if file is not None:
-        from fairweight.base.files import atomic_file
-
         with atomic_file(file) as stream:
             stream.write(json.dumps(asdict(unit)))
     return unit
 
 
 def _measured(experiment: Experiment, data: Path | None) -> Unit:
-    import torch
-
-    from fairweight.lab.flops import count_flops, count_parameters
-
     expected = experiment.expected or _known(experiment, data)
     with torch.random.fork_rng(devices=[]):
         network = _network(experiment, expected)
@@ -202,10 +218,6 @@ def _measured(experiment: Experiment, data: Path | None) -> Unit:
 
 def _from_shapes(experiment: Experiment, data: Path | None) -> Unit:
     """The unit of a registered architecture; its layers have shapes, and no weights."""
-    import torch
-
-    from fairweight.lab.flops import count_flops, count_parameters
-
     name = experiment.model.architecture
     if ":" in name:
         raise InputError(
@@ -235,8 +247,6 @@ def _from_shapes(experiment: Experiment, data: Path | None) -> Unit:
 
 
 def _network(experiment: Experiment, expected: Expected) -> Any:
-    from fairweight.lab.models.registry import build_from_file
-
     shape = {"classes": expected.classes, "channels": expected.channels, "size": expected.size}
     options = {**shape, "width": experiment.model.width, **experiment.model.options}
     where = f"The experiment '{experiment.name}'"
@@ -245,8 +255,6 @@ def _network(experiment: Experiment, expected: Expected) -> Any:
 
 def _step_seconds(network: Any, images: Any, *, backwards: bool) -> float:
     """Processor seconds of a step, the least of a few: other work on the machine only adds."""
-    import torch
-
     network.train(backwards)
     taken: list[float] = []
     while len(taken) <= MEASURED_STEPS and sum(taken) < MEASURED_SECONDS:
@@ -261,28 +269,19 @@ def _step_seconds(network: Any, images: Any, *, backwards: bool) -> float:
 
 def _known(experiment: Experiment, data: Path | None) -> Expected:
     """The numbers of examples: counted, or those that are published where the data are absent."""
-    from fairweight.data.registry import OFFICIAL
-
-    official = OFFICIAL.get(experiment.data.name)
     try:
-        return _counted(experiment, data)
+        parts = prepare(experiment.data, data)
     except InputError:
+        official = OFFICIAL.get(experiment.data.name)
         if official is None:
             raise
-    kept = 1 - experiment.data.validation
-    return Expected(
-        train=round(official.train * kept),
-        test=official.test,
-        size=experiment.data.size or official.size,
-        channels=official.channels,
-        classes=official.classes,
-    )
-
-
-def _counted(experiment: Experiment, data: Path | None) -> Expected:
-    from fairweight.lab.partition import prepare
-
-    parts = prepare(experiment.data, data)
+        return Expected(
+            train=round(official.train * (1 - experiment.data.validation)),
+            test=official.test,
+            size=experiment.data.size or official.size,
+            channels=official.channels,
+            classes=official.classes,
+        )
     _, size, _, channels = parts.train.images.shape
     return Expected(
         train=len(parts.train),

@@ -1,4 +1,4 @@
-"""What the runner asks of those that run stages, be it this process, others, or a cluster."""
+"""Whoever runs stages for the runner: this process, other processes, or a cluster."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from enum import Enum
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from fairweight.base.trust import trusting
 from fairweight.errors import OutputError
 from fairweight.runs.manifest import Damaged
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
-
-# What a worker says about a stage: a few facts, never the outputs, which are in the store.
 
 
 class Ending(Enum):
@@ -54,6 +52,8 @@ class Result:
     damaged: str = ""
 
 
+# Called with done, total and words; raises `OutOfTime` to stop the stage.
+Report: TypeAlias = Callable[[int, int, str], None]
 # Called with key, done, total and words.
 Tell: TypeAlias = Callable[[str, int, int, str], None]
 
@@ -70,12 +70,15 @@ class Job:
         When stages are to stop (`time.time()`).
     modules
         Modules that cards and specs may name (`fairweight.base.trust`).
+    weights
+        Files of pretrained weights, which specs name by their digests.
     """
 
     store: Store
     data: Path | None = None
     deadline: float | None = None
     modules: tuple[str, ...] = ()
+    weights: tuple[Path, ...] = ()
 
 
 class Executor(Protocol):
@@ -98,9 +101,6 @@ class Executor(Protocol):
         """End whatever still runs; nothing is left of it but half-done work in the store."""
 
 
-# What a stage is given beside its spec: where data are, a place for half-done work, a deadline.
-
-
 class OutOfTime(Exception):  # noqa: N818  a signal, not an error
     """The budget is used up: the stage stops where it can go on."""
 
@@ -119,29 +119,29 @@ class StageContext:
         When to stop (`time.time()`); None: never.
     report
         Called with (done, total, words) while the stage runs.
+    weights
+        Files of pretrained weights, which specs name by their digests.
     """
 
     data: Path | None
     work: Path
     deadline: float | None = None
-    report: Callable[[int, int, str], None] | None = None
+    report: Report | None = None
+    weights: tuple[Path, ...] = ()
 
     def progress(self, done: int, total: int, words: str = "") -> None:
-        """Tell how far the stage has come; raises `OutOfTime` once the deadline has passed."""
+        """Say how far the stage has come; raises `OutOfTime` once the deadline has passed."""
         if self.report is not None:
             self.report(done, total, words)
         if self.deadline is not None and time.time() > self.deadline:
             raise OutOfTime
 
 
-# One attempt at a stage, in whatever process: claim it, run its function, store the outputs.
-
-# Called with done, total and words; raises `OutOfTime` to stop the stage.
-Report: TypeAlias = Callable[[int, int, str], None]
-
-
 def attempt(stage: Stage, job: Job, report: Report | None = None) -> Result:
-    """Do a stage unless it is done, or somebody else is at it. Errors become a result."""
+    """Claim a stage, run its function and store the outputs, in whatever process.
+
+    Nothing is done if it is done already, or somebody else is at it. Errors become a result.
+    """
     begun = time.monotonic()
 
     def result(status: Ending, words: str = "", damaged: str = "") -> Result:
@@ -156,7 +156,15 @@ def attempt(stage: Stage, job: Job, report: Report | None = None) -> Result:
             if job.deadline is not None and time.time() > job.deadline:
                 return result(Ending.OUT_OF_TIME)
             try:
-                _run(stage, job, report)
+                inputs = {key: job.store.read(key) for key in stage.inputs}
+                module, _, name = stage.function.partition(":")
+                function: Callable[..., None] = getattr(import_module(module), name)
+                work = job.store.work(stage.key)
+                context = StageContext(job.data, work, job.deadline, report, job.weights)
+                with trusting(modules=job.modules):
+                    job.store.write(
+                        stage, lambda folder: function(dict(stage.spec), inputs, folder, context)
+                    )
             except OutOfTime:
                 return result(Ending.OUT_OF_TIME)
             except Damaged as error:
@@ -173,26 +181,7 @@ def attempt(stage: Stage, job: Job, report: Report | None = None) -> Result:
         return result(Ending.UNWRITABLE, str(error))
 
 
-def _run(stage: Stage, job: Job, report: Report | None) -> None:
-    inputs = {key: job.store.read(key) for key in stage.inputs}
-    function = _function(stage.function)
-    context = StageContext(job.data, job.store.work(stage.key), job.deadline, report)
-    with trusting(modules=job.modules):
-        job.store.write(stage, lambda room: function(dict(stage.spec), inputs, room, context))
-
-
-def _function(name: str) -> Callable[..., Any]:
-    module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
-    return found
-
-
-# News of a running stage, as often as somebody can read them.
-
-
-def throttled(
-    tell: Callable[[int, int, str], None], every: float, stopping: Callable[[], bool]
-) -> Report:
+def throttled(tell: Report, every: float, stopping: Callable[[], bool]) -> Report:
     """Pass on what a stage reports at most once in `every` seconds, and stop it when asked to."""
     last = 0.0
 
@@ -208,13 +197,11 @@ def throttled(
     return report
 
 
-# Stages in this very process, one after the other.
-
 NEWS_EVERY = 0.2  # seconds
 
 
 class InProcess:
-    """Runs a stage while it is submitted.
+    """Runs each stage in this very process while it is submitted.
 
     A stage that never reports how far it is cannot be stopped before its end.
 

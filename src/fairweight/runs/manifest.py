@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from fairweight.base.files import sync, sync_folder, writing
 from fairweight.errors import FairweightError, InputError
 from fairweight.runs import store_layout
 from fairweight.runs.stage import Stage, canonical
+from fairweight.runs.store_layout import MANIFEST
 
 PACKAGES = ("numpy", "torch", "onnxruntime")
 
@@ -38,7 +39,7 @@ class Manifest:
     files
         Bytes and SHA-256 of every file by its name within the stage.
     seconds
-        How long it was worked on, interruptions left out.
+        How long it was worked on, without interruptions.
     finished
         When, in UTC (ISO 8601).
     versions
@@ -66,17 +67,30 @@ class Manifest:
         content = json.loads(text)
         if not isinstance(content, dict):
             raise ValueError("it is no JSON object")
-        told = content.pop("sha256", None)
-        if told != _sha256(canonical(content)):
+        if content.pop("sha256", None) != _sha256(canonical(content)):
             raise ValueError("its own checksum does not fit")
         files = {name: (size, digest) for name, (size, digest) in content["files"].items()}
         return cls(**{**content, "inputs": tuple(content["inputs"]), "files": files})
 
 
-def seal(room: Path, stage: Stage, seconds: float) -> Manifest:
-    """Force what lies in a room to disk and describe it; the description is written last."""
-    names = list(_files_below(room))
-    files = {name: _kept(room / name, room.stat().st_mode) for name in names}
+def seal(folder: Path, stage: Stage, seconds: float) -> Manifest:
+    """Force what lies in a folder to disk and describe it; the description is written last."""
+    files: dict[str, tuple[int, str]] = {}
+    mode = folder.stat().st_mode & 0o666
+    for place, folders, names in os.walk(folder):
+        for name in sorted(names + [one for one in folders if os.path.islink(f"{place}/{one}")]):
+            path = Path(place, name)
+            shown = path.relative_to(folder).as_posix()
+            if path.is_symlink() or not path.is_file():
+                raise ValueError(f"A stage wrote '{shown}', which is not an ordinary file.")
+            if shown == MANIFEST:
+                raise ValueError(
+                    f"A stage wrote '{shown}', a name that the store keeps for itself."
+                )
+            # Some writers make private files; others who share the store must read them.
+            os.chmod(path, mode)
+            sync(path)
+            files[shown] = (path.stat().st_size, file_sha256(path))
     manifest = Manifest(
         key=stage.key,
         kind=stage.kind,
@@ -85,15 +99,15 @@ def seal(room: Path, stage: Stage, seconds: float) -> Manifest:
         inputs=stage.inputs,
         files=files,
         seconds=round(seconds, 3),
-        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        finished=utc_now(),
         versions=versions(),
     )
-    with open(room / store_layout.MANIFEST, "x", encoding="utf-8", newline="\n") as stream:
+    with open(folder / MANIFEST, "x", encoding="utf-8", newline="\n") as stream:
         stream.write(manifest.line())
         stream.flush()
         os.fsync(stream.fileno())
-    for folder, _, _ in os.walk(room):
-        sync_folder(Path(folder))
+    for place, _, _ in os.walk(folder):
+        sync_folder(Path(place))
     return manifest
 
 
@@ -114,29 +128,12 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _kept(path: Path, mode: int) -> tuple[int, str]:
-    # Some writers make private files; others who share the store must be able to read them.
-    os.chmod(path, mode & 0o666)
-    sync(path)
-    return path.stat().st_size, file_sha256(path)
-
-
-def _files_below(room: Path) -> Iterator[str]:
-    for folder, folders, names in os.walk(room):
-        for name in sorted(names + [one for one in folders if os.path.islink(f"{folder}/{one}")]):
-            path = Path(folder, name)
-            shown = path.relative_to(room).as_posix()
-            if path.is_symlink() or not path.is_file():
-                raise ValueError(f"A stage wrote '{shown}', which is not an ordinary file.")
-            if shown == store_layout.MANIFEST:
-                raise ValueError(
-                    f"A stage wrote '{shown}', a name that the store keeps for itself."
-                )
-            yield shown
-
-
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 # Stages that are not what was written: kept aside with the reason, and done again.
@@ -160,9 +157,9 @@ def set_aside(root: Path, key: str, reason: str) -> None:
     """Move a stage to `damaged/`, with the reason beside its files."""
     folder = store_layout.stage(root, key)
     with writing(folder):
-        store_layout.damages(root).mkdir(exist_ok=True)
+        (root / store_layout.DAMAGED).mkdir(exist_ok=True)
         for number in count(1):
-            place = store_layout.damage(root, key, number)
+            place = root / store_layout.DAMAGED / f"{key}.{number}"
             try:
                 os.rename(folder, place)
                 break
@@ -171,9 +168,10 @@ def set_aside(root: Path, key: str, reason: str) -> None:
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
-    told = {"key": key, "reason": reason, "found": datetime.now(UTC).isoformat(timespec="seconds")}
+    found = utc_now()
     with suppress(OSError):  # on a full disk the stage is out of the way all the same
-        (place / REASON).write_text(json.dumps(told), encoding="utf-8")
+        record = {"key": key, "reason": reason, "found": found}
+        (place / REASON).write_text(json.dumps(record), encoding="utf-8")
 
 
 # Whether a finished stage is what was written.
@@ -182,8 +180,8 @@ def set_aside(root: Path, key: str, reason: str) -> None:
 # say nothing about it.
 _LOST = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO, errno.ELOOP)
 
-# Checksums that this process has compared, by root and key: which manifest they were of.
-_compared: dict[tuple[str, str], tuple[int, int]] = {}
+# Checksums that this process has compared, by folder: which manifest they were of.
+_compared: dict[Path, tuple[int, int]] = {}
 
 
 def checked(root: Path, key: str, *, files: bool) -> Manifest:
@@ -196,9 +194,17 @@ def checked(root: Path, key: str, *, files: bool) -> Manifest:
         raise Damaged(key, "it is not in the store")
     inode = folder.stat().st_ino
     try:
-        found = _manifest(root, key)
+        path = folder / MANIFEST
+        if not path.exists():
+            raise _Flaw(f"it has no '{MANIFEST}'")
+        try:
+            found = Manifest.of_line(path.read_text(encoding="utf-8"))
+        except (ValueError, TypeError, KeyError) as error:
+            raise _Flaw(f"its '{MANIFEST}' is damaged ({error})") from error
+        if found.key != key:
+            raise _Flaw(f"its '{MANIFEST}' is that of stage {found.key}")
         if files:
-            _compare(root, found)
+            _compare_files(folder, found)
         return found
     except PermissionError as error:
         raise InputError(
@@ -219,21 +225,8 @@ class _Flaw(Exception):  # noqa: N818  becomes Damaged
     pass
 
 
-def _manifest(root: Path, key: str) -> Manifest:
-    path = store_layout.manifest(root, key)
-    if not path.exists():
-        raise _Flaw(f"it has no '{store_layout.MANIFEST}'")
-    try:
-        found = Manifest.of_line(path.read_text(encoding="utf-8"))
-    except (ValueError, TypeError, KeyError) as error:
-        raise _Flaw(f"its '{store_layout.MANIFEST}' is damaged ({error})") from error
-    if found.key != key:
-        raise _Flaw(f"its '{store_layout.MANIFEST}' is that of stage {found.key}")
-    return found
-
-
-def _compare(root: Path, manifest: Manifest) -> None:
-    folder = store_layout.stage(root, manifest.key)
+def _compare_files(folder: Path, manifest: Manifest) -> None:
+    """Sizes each time, contents once per process."""
     for name, (size, _) in manifest.files.items():
         try:
             there = os.stat(folder / name).st_size
@@ -241,11 +234,11 @@ def _compare(root: Path, manifest: Manifest) -> None:
             raise _Flaw(f"'{name}' is missing") from error
         if there != size:
             raise _Flaw(f"'{name}' has {there} bytes instead of {size}")
-    status = os.stat(folder / store_layout.MANIFEST)
-    place, version = (str(root), manifest.key), (status.st_ino, status.st_mtime_ns)
-    if _compared.get(place) == version:
+    status = os.stat(folder / MANIFEST)
+    version = (status.st_ino, status.st_mtime_ns)
+    if _compared.get(folder) == version:
         return
     for name, (_, sha256) in manifest.files.items():
         if file_sha256(folder / name) != sha256:
             raise _Flaw(f"the content of '{name}' has changed")
-    _compared[place] = version
+    _compared[folder] = version

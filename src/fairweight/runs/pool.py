@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 
 from fairweight.errors import FairweightError
-from fairweight.runs.executor import Ending, Job, Result, Tell, attempt, throttled
+from fairweight.runs.executor import NEWS_EVERY, Ending, Job, Result, Tell, attempt, throttled
 from fairweight.runs.stage import Stage
 
 # As many processes as cores: threads inside each would only get in each other's way.
@@ -33,9 +33,6 @@ class _Worker:
     ready: bool = False
     stage: Stage | None = None
 
-    def last_words(self) -> str:
-        return self.errors.read_text(errors="replace")[-LAST_WORDS:].strip()
-
 
 class Pool:
     """Processes that wait for stages, started when they are needed.
@@ -49,7 +46,7 @@ class Pool:
         self._size, self._job, self._tell = workers, job, tell
         self._workers: list[_Worker] = []
         # Processes that are killed cannot tidy up: their temporary files are in ours.
-        self._room = TemporaryDirectory(prefix="fairweight-", ignore_cleanup_errors=True)
+        self._folder = TemporaryDirectory(prefix="fairweight-", ignore_cleanup_errors=True)
         self._started = 0
 
     @property
@@ -59,7 +56,10 @@ class Pool:
     def submit(self, stage: Stage) -> None:
         for worker in [worker for worker in self._workers if worker.stage is None]:
             with suppress(OSError):  # it died while it had nothing to do
-                return self._give(worker, stage)
+                os.truncate(worker.errors, 0)  # last words are those of one stage
+                worker.connection.send(stage)
+                worker.stage = stage
+                return
             self._remove(worker)
         worker = self._start()
         worker.stage = stage
@@ -74,12 +74,29 @@ class Pool:
             ended = worker.process.poll() is not None  # before looking: it may send, then end
             try:
                 while worker.connection.poll():
-                    results += self._heard(worker, worker.connection.recv())
+                    message = worker.connection.recv()
+                    if isinstance(message, Result):
+                        worker.stage = None
+                        results.append(message)
+                    elif isinstance(message, tuple):
+                        self._tell(*message)
+                    else:
+                        worker.ready = True
             except (EOFError, OSError):
                 ended = True
-            if ended:
-                self._remove(worker)
-                results += self._died(worker)
+            if not ended:
+                continue
+            self._remove(worker)
+            last_words = worker.errors.read_text(errors="replace")[-LAST_WORDS:].strip()
+            if not worker.ready:
+                raise FairweightError(
+                    f"A process for the stages could not start: {last_words or 'no reason'}"
+                )
+            if worker.stage is not None:
+                words = "\n".join(
+                    filter(None, (how_it_ended(worker.process.returncode), last_words))
+                )
+                results.append(Result(worker.stage.key, Ending.DIED, words=words))
         return results
 
     def interrupt(self) -> None:
@@ -92,12 +109,14 @@ class Pool:
             if worker.stage is not None:
                 self._kill(worker)
             self._remove(worker)
-        self._room.cleanup()
+        self._folder.cleanup()
 
     def _start(self) -> _Worker:
         ours, theirs = Pipe()
         self._started += 1
-        errors = Path(self._room.name) / f"{self._started}.txt"
+        errors = Path(self._folder.name) / f"{self._started}.txt"
+        # What this process can import, they can.
+        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
         with theirs, errors.open("ab") as stream:
             process = subprocess.Popen(
                 # -P: a file of the user's folder must not stand in for a module.
@@ -107,43 +126,12 @@ class Pool:
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
-                env=os.environ | ONE_THREAD | self._environment(),
+                env=os.environ | ONE_THREAD | {"PYTHONPATH": path, "TMPDIR": self._folder.name},
                 start_new_session=True,
             )  # fmt: skip
         worker = _Worker(process, ours, errors)
         self._workers.append(worker)
         return worker
-
-    def _environment(self) -> dict[str, str]:
-        """What this process can import, they can."""
-        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        return {"PYTHONPATH": path, "TMPDIR": self._room.name}
-
-    def _give(self, worker: _Worker, stage: Stage) -> None:
-        os.truncate(worker.errors, 0)  # last words are those of one stage
-        worker.connection.send(stage)
-        worker.stage = stage
-
-    def _heard(self, worker: _Worker, message: object) -> list[Result]:
-        if isinstance(message, Result):
-            worker.stage = None
-            return [message]
-        if isinstance(message, tuple):
-            self._tell(*message)
-        else:
-            worker.ready = True
-        return []
-
-    def _died(self, worker: _Worker) -> list[Result]:
-        if not worker.ready:
-            raise FairweightError(
-                f"A process for the stages could not start: {worker.last_words() or 'no reason'}"
-            )
-        if worker.stage is None:
-            return []
-        how = _how_it_ended(worker.process.returncode)
-        words = "\n".join(filter(None, (how, worker.last_words())))
-        return [Result(worker.stage.key, Ending.DIED, words=words)]
 
     def _remove(self, worker: _Worker) -> None:
         """Close a process's connection, upon which it ends."""
@@ -162,10 +150,10 @@ class Pool:
             worker.process.wait()
 
 
-def _how_it_ended(code: int) -> str:
-    """Of a process that was not asked to.
+def how_it_ended(code: int) -> str:
+    """What the exit code of a process says.
 
-    >>> _how_it_ended(-9), _how_it_ended(3)
+    >>> how_it_ended(-9), how_it_ended(3)
     ('signal 9 (SIGKILL)', 'exit code 3')
     """
     if code >= 0:
@@ -175,13 +163,8 @@ def _how_it_ended(code: int) -> str:
     return f"signal {-code}"
 
 
-# A process of the pool: `python -m fairweight.runs.pool DESCRIPTOR`.
-
-NEWS_EVERY = 0.2  # seconds
-
-
 def main(descriptor: int) -> None:
-    """Do the stages that are sent, until the connection closes: then nobody waits any more."""
+    """A process of the pool: do the stages that are sent, until the connection closes."""
     connection = Connection(descriptor)
     job: Job = connection.recv()
     stages: SimpleQueue[Stage] = SimpleQueue()
@@ -209,10 +192,7 @@ def main(descriptor: int) -> None:
     send("ready")
     while True:
         stage = stages.get()
-
-        def tell(done: int, total: int, words: str, key: str = stage.key) -> None:
-            send((key, done, total, words))
-
+        tell = lambda *news, key=stage.key: send((key, *news))  # noqa: E731
         send(attempt(stage, job, throttled(tell, NEWS_EVERY, stop.is_set)))
 
 

@@ -9,8 +9,7 @@ import socket
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,8 +20,6 @@ from fairweight.errors import InputError
 from fairweight.runs import store_layout
 from fairweight.runs.executor import Ending, Job, Result, Tell, attempt, throttled
 from fairweight.runs.stage import Stage
-
-# A Ray cluster: one that runs already, or one on this machine for as long as it is needed.
 
 KNOCK = 10.0  # seconds for a cluster to answer at all
 
@@ -38,93 +35,47 @@ def cluster(address: str, cpus: int | None = None) -> Iterator[Any]:
     cpus
         Cores of a local cluster; None: all.
     """
-    ray = _ray()
-    if ray.is_initialized():
-        yield ray
-        return
-    _connect(ray, address, cpus)
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
-
-
-def _ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing goes out to anybody
     try:
-        return import_module("ray")
+        ray: Any = import_module("ray")
     except ModuleNotFoundError as error:
         if error.name != "ray":
             raise
         raise InputError(
             "--ray needs Ray, which is not installed: pip install 'fairweight[ray]'."
         ) from None
-
-
-def _connect(ray: Any, address: str, cpus: int | None) -> None:
+    if ray.is_initialized():
+        yield ray
+        return
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False, "include_dashboard": False}
     if address == "local":
         # Over loopback: a cluster of one machine needs no network, nor that there is one.
         ray.init(address="local", num_cpus=cpus, _node_ip_address="127.0.0.1", **quiet)
-        return
-    try:
-        _knock(address)
-        ray.init(address=address, **quiet)
-    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        raise InputError(
-            f"--ray {address}: no connection to a Ray cluster there ({_first_line(error)}); give "
-            "'local', or the address that `ray start --head` printed, with the same version of "
-            "Ray, and the head node's token if it asks for one (RAY_AUTH_MODE=token and "
-            "RAY_AUTH_TOKEN_PATH)."
-        ) from error
-
-
-def _knock(address: str) -> None:
-    """Fail at once where nobody is: Ray itself would go on trying for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=KNOCK).close()
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".")
-
-
-# A file in the store by which a runner speaks to all nodes of a cluster.
-
-GO, STOP = "go", "stop"
-
-
-@dataclass(frozen=True)
-class Sign:
-    """Nodes that do not see the file do not share the store.
-
-    It is read rather than looked for: network file systems fetch what they open, and may take
-    minutes to notice that a file has come or gone.
-    """
-
-    path: Path
-
-    @classmethod
-    def of_a_new_runner(cls, root: Path) -> Sign:
-        store_layout.prepare(root)
-        sign = cls(store_layout.runner(root, uuid.uuid4().hex))
-        sign.write(GO)
-        return sign
-
-    def write(self, word: str) -> None:
-        with writing(self.path):
-            self.path.write_text(word, encoding="utf-8")
-
-    def read(self) -> str | None:
+    else:
         try:
-            return self.path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
+            # Fails at once where nobody is: Ray itself would go on trying for minutes.
+            host, _, port = address.removeprefix("ray://").rpartition(":")
+            if host and port.isdigit():
+                socket.create_connection((host, int(port)), timeout=KNOCK).close()
+            ray.init(address=address, **quiet)
+        except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+            reason = str(error).strip().partition("\n")[0].rstrip(".")
+            raise InputError(
+                f"--ray {address}: no connection to a Ray cluster there ({reason}); give 'local', "
+                "or the address that `ray start --head` printed, with the same version of Ray, "
+                "and the head node's token if it asks for one (RAY_AUTH_MODE=token and "
+                "RAY_AUTH_TOKEN_PATH)."
+            ) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
 
-    def remove(self) -> None:
-        self.path.unlink(missing_ok=True)
 
+# A file in the store by which a runner speaks to all nodes of a cluster. Nodes that do not see it
+# do not share the store. It is read rather than looked for: network file systems fetch what they
+# open, and may take minutes to notice that a file has come or gone.
+GO, STOP = "go", "stop"
 
 AHEAD = 2  # stages per core that wait in the cluster, so that none of them ever idles
 NEWS_EVERY = 1.0  # seconds: thousands of stages report to one process
@@ -134,7 +85,7 @@ COUNT_EVERY = 5.0  # seconds: cores come and go with their nodes
 class RayPool:
     """Stages as tasks of a cluster.
 
-    A lost task is not repeated by Ray but told to the runner, which counts attempts.
+    A lost task is not repeated by Ray but reported to the runner, which counts attempts.
 
     Parameters
     ----------
@@ -152,11 +103,18 @@ class RayPool:
         self._job, self._tell = job, tell
         with ExitStack() as stack:
             self._ray = stack.enter_context(cluster(address, cpus))
-            self._sign = Sign.of_a_new_runner(job.store.root)
-            stack.callback(self._sign.remove)
+            store_layout.prepare(job.store.root)
+            self._sign = job.store.root / store_layout.RUNNERS / uuid.uuid4().hex
+            with writing(self._sign):
+                self._sign.write_text(GO, encoding="utf-8")
+            stack.callback(self._sign.unlink, missing_ok=True)
             self._task = self._ray.remote(num_cpus=1, num_gpus=gpus, max_retries=0)(_on_a_node)
             board = self._ray.remote(num_cpus=0)(_Board)
-            self._board = board.options(scheduling_strategy=self._here()).remote()
+            # On the node of this process: it is lost only if this process is.
+            strategies = import_module("ray.util.scheduling_strategies")
+            node = self._ray.get_runtime_context().get_node_id()
+            here = strategies.NodeAffinitySchedulingStrategy(node_id=node, soft=True)
+            self._board = board.options(scheduling_strategy=here).remote()
             stack.callback(self._ray.kill, self._board)
             self._end = stack.pop_all().close
         self._stages: dict[Any, Stage] = {}  # of tasks in the cluster
@@ -177,7 +135,13 @@ class RayPool:
         self._stages[task] = stage
 
     def finished(self, wait: float) -> list[Result]:
-        self._tell_news()
+        if time.monotonic() - self._read >= NEWS_EVERY:
+            self._read = time.monotonic()
+            # Where its node is lost or busy, bars stand still, and stages do not.
+            with suppress(self._ray.exceptions.RayError):
+                news = self._ray.get(self._board.take.remote(), timeout=NEWS_EVERY)
+                for key, (done, total, words) in news.items():
+                    self._tell(key, done, total, words)
         if not self._stages:
             time.sleep(wait)
             return []
@@ -186,18 +150,13 @@ class RayPool:
         return [self._result(task) for task in ended]
 
     def interrupt(self) -> None:
-        self._sign.write(STOP)
+        with writing(self._sign):
+            self._sign.write_text(STOP, encoding="utf-8")
 
     def stop(self) -> None:
         for task in self._stages:
             self._ray.cancel(task, force=True)
         self._end()
-
-    def _here(self) -> Any:
-        """On the node of this process: it is lost only if this process is."""
-        strategies = import_module("ray.util.scheduling_strategies")
-        node = self._ray.get_runtime_context().get_node_id()
-        return strategies.NodeAffinitySchedulingStrategy(node_id=node, soft=True)
 
     def _result(self, task: Any) -> Result:
         stage = self._stages.pop(task)
@@ -210,18 +169,6 @@ class RayPool:
         except self._ray.exceptions.RayError as error:
             return Result(stage.key, Ending.DIED, words=str(error))
         return result
-
-    def _tell_news(self) -> None:
-        now = time.monotonic()
-        if now - self._read < NEWS_EVERY:
-            return
-        self._read = now
-        try:
-            news = self._ray.get(self._board.take.remote(), timeout=NEWS_EVERY)
-        except self._ray.exceptions.RayError:
-            return  # its node is lost or busy: bars stand still, stages do not
-        for key, (done, total, words) in news.items():
-            self._tell(key, done, total, words)
 
 
 class _Board:
@@ -238,11 +185,17 @@ class _Board:
         return news
 
 
-def _on_a_node(stage: Stage, job: Job, sign: Sign, board: Any) -> Result:
+def _on_a_node(stage: Stage, job: Job, sign: Path, board: Any) -> Result:
     """What a task does."""
-    said = sign.read()
-    if said is None:
-        return Result(stage.key, Ending.UNSHARED, words=_unshared(job.store.root))
+    try:
+        said = sign.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        words = (
+            f"The node '{platform.node()}' does not see the store '{job.store.root}'; all nodes of "
+            "a Ray cluster must share it under the same path, so give a folder of a network file "
+            "system (--store)."
+        )
+        return Result(stage.key, Ending.UNSHARED, words=words)
     if said == STOP:
         return Result(stage.key, Ending.OUT_OF_TIME)
     put = partial(board.put.remote, stage.key)
@@ -253,14 +206,9 @@ def _on_a_node(stage: Stage, job: Job, sign: Sign, board: Any) -> Result:
         if time.monotonic() - last < NEWS_EVERY:
             return False
         last = time.monotonic()
-        return sign.read() != GO
+        try:
+            return sign.read_text(encoding="utf-8") != GO
+        except FileNotFoundError:
+            return True
 
     return attempt(stage, job, throttled(put, NEWS_EVERY, stopping))
-
-
-def _unshared(root: Path) -> str:
-    return (
-        f"The node '{platform.node()}' does not see the store '{root}'; all nodes of a Ray "
-        "cluster must share it under the same path, so give a folder of a network file system "
-        "(--store)."
-    )

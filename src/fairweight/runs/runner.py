@@ -1,4 +1,4 @@
-"""Run the stages of a study, here or on a cluster, and come back with what became of them."""
+"""Run the stages of a study, here or on a cluster, and say what became of them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from fairweight.runs.ray_pool import RayPool
 from fairweight.runs.schedule import Schedule, State
 from fairweight.runs.stage import Stage
 from fairweight.runs.store import Store
-
-# What a run of a study came to, and what it tells meanwhile.
 
 Event: TypeAlias = Literal["started", "running", "done", "cached", "failed", "stopped", "again"]
 
@@ -86,9 +84,6 @@ class News:
     seconds: float = 0.0
 
 
-# Ctrl-C: once asks to stop where one can go on, twice means at once.
-
-
 class Interrupts:
     """While entered, the first Ctrl-C is only noted; the second raises `KeyboardInterrupt`."""
 
@@ -120,8 +115,6 @@ class Interrupts:
         self.asked = True
 
 
-# Between the schedule and whoever runs the stages: give out, listen, take note, stop in time.
-
 RETRIES = 3  # of a stage whose process died, or that is found damaged again
 LOOK_AGAIN = 0.5  # seconds, at a stage that another runner works on
 LISTEN = 0.25  # seconds at most before the clock and Ctrl-C are looked at
@@ -131,7 +124,7 @@ Progress: TypeAlias = Callable[[News], None]
 
 
 class Loop:
-    """One run of the stages of a schedule."""
+    """One run of a schedule's stages: give out, listen, take note, stop in time."""
 
     def __init__(
         self, schedule: Schedule, job: Job, interrupts: Interrupts, progress: Progress | None
@@ -156,13 +149,30 @@ class Loop:
             No stage can be written.
         """
         while True:
-            self._look_at_the_clock(executor)
-            if self._stopping:
+            if not self._stopped:
+                if self._interrupts.asked:
+                    self._stopped = "interrupt"
+                elif self._job.deadline is not None and time.time() > self._job.deadline:
+                    self._stopped = "budget"
+            if self._stopped or self._error is not None:
+                if not self._patience:
+                    self._patience = time.monotonic() + GRACE
+                    executor.interrupt()
                 if not self._running or time.monotonic() > self._patience:
                     break
             else:
-                self._look_elsewhere()
-                self._give_out(executor)
+                for key, when in list(self._elsewhere.items()):
+                    if time.monotonic() < when:
+                        continue
+                    del self._elsewhere[key]
+                    if self._job.store.is_done(key):
+                        self._take_note(Result(key, Ending.CACHED))
+                    else:  # perhaps the other one has given up: a worker finds out
+                        self._schedule.again(key)
+                while executor.free and (stage := self._schedule.next()) is not None:
+                    self._running.add(stage.key)
+                    self._news(stage.key, "started")
+                    executor.submit(stage)
                 if not self._running and not self._elsewhere:
                     break
             for result in executor.finished(LISTEN):
@@ -185,37 +195,6 @@ class Loop:
     def tell(self, key: str, done: int, total: int, words: str) -> None:
         """Pass on what a running stage says."""
         self._news(key, "running", done=done, total=total, words=words)
-
-    @property
-    def _stopping(self) -> bool:
-        return bool(self._stopped) or self._error is not None
-
-    def _look_at_the_clock(self, executor: Executor) -> None:
-        if not self._stopped:
-            if self._interrupts.asked:
-                self._stopped = "interrupt"
-            elif self._job.deadline is not None and time.time() > self._job.deadline:
-                self._stopped = "budget"
-        if self._stopping and not self._patience:
-            self._patience = time.monotonic() + GRACE
-            executor.interrupt()
-
-    def _look_elsewhere(self) -> None:
-        now = time.monotonic()
-        for key, when in list(self._elsewhere.items()):
-            if now < when:
-                continue
-            del self._elsewhere[key]
-            if self._job.store.is_done(key):
-                self._take_note(Result(key, Ending.CACHED))
-            else:  # perhaps the other one has given up: a worker finds out
-                self._schedule.again(key)
-
-    def _give_out(self, executor: Executor) -> None:
-        while executor.free and (stage := self._schedule.next()) is not None:
-            self._running.add(stage.key)
-            self._news(stage.key, "started")
-            executor.submit(stage)
 
     def _take_note(self, result: Result) -> None:
         event = self._event(result)
@@ -244,41 +223,36 @@ class Loop:
                 self._elsewhere[key] = time.monotonic() + LOOK_AGAIN
                 return "again"
             case Ending.DAMAGED:
-                return self._without_input(key, result.damaged, result.words)
+                damaged = result.damaged
+                if damaged not in schedule:
+                    return self._failed(key, f"{result.words} It is not a stage of this study.")
+                if self._accidents[damaged] == RETRIES:
+                    again = f"It was done again {RETRIES} times: look after the disk."
+                    return self._failed(key, f"{result.words} {again}")
+                self._accidents[damaged] += 1
+                for made in (self._done, self._cached):
+                    if damaged in made:
+                        made.remove(damaged)
+                schedule.redo(damaged)
+                schedule.again(key)
+                return "again"
             case Ending.DIED:
-                return self._without_process(key, result.words)
+                if self._accidents[key] == RETRIES:
+                    return self._failed(
+                        key,
+                        f"The process of this stage died in the midst of it, {RETRIES + 1} times: "
+                        "somebody killed it, or the machine ran out of memory. Its end: "
+                        f"{result.words}",
+                    )
+                self._accidents[key] += 1
+                schedule.again(key)
+                return "again"
             case Ending.UNWRITABLE:
                 self._error = OutputError(result.words)
             case Ending.UNSHARED:
                 self._error = InputError(result.words)
         schedule.leave(key)
         return "stopped"
-
-    def _without_input(self, key: str, damaged: str, words: str) -> Event:
-        if damaged not in self._schedule:
-            return self._failed(key, f"{words} It is not a stage of this study.")
-        if self._accidents[damaged] == RETRIES:
-            return self._failed(
-                key, f"{words} It was done again {RETRIES} times: look after the disk."
-            )
-        self._accidents[damaged] += 1
-        for made in (self._done, self._cached):
-            if damaged in made:
-                made.remove(damaged)
-        self._schedule.redo(damaged)
-        self._schedule.again(key)
-        return "again"
-
-    def _without_process(self, key: str, words: str) -> Event:
-        if self._accidents[key] == RETRIES:
-            return self._failed(
-                key,
-                f"The process of this stage died in the midst of it, {RETRIES + 1} times: somebody "
-                f"killed it, or the machine ran out of memory. Its end: {words}",
-            )
-        self._accidents[key] += 1
-        self._schedule.again(key)
-        return "again"
 
     def _failed(self, key: str, sentence: str) -> Event:
         self._job.store.fail(key, sentence, self._schedule[key].label)
@@ -309,6 +283,7 @@ def run(
     ray: str | None = None,
     gpus: float = 0.0,
     data: str | Path | None = None,
+    weights: Iterable[str | Path] = (),
     budget: float | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
@@ -332,6 +307,8 @@ def run(
         For each stage on Ray; a part of one is allowed.
     data
         The folder with data sets.
+    weights
+        Files of pretrained weights, beside those of installed packages.
     budget
         Seconds. After them no stage begins, and running ones stop where they can go on; those
         that do not look at the clock have 30 s more. Ctrl-C does the same at once; pressed
@@ -353,7 +330,8 @@ def run(
     begun = time.monotonic()
     deadline = None if budget is None else time.time() + budget
     folder = None if data is None else Path(os.path.abspath(data))
-    job = Job(store, folder, deadline, trusted_modules())
+    files = tuple(Path(os.path.abspath(file)) for file in weights)
+    job = Job(store, folder, deadline, trusted_modules(), files)
     schedule = Schedule(stages, store.done(), store.failed())
     with Interrupts() as interrupts:
         loop = Loop(schedule, job, interrupts, progress)

@@ -1,4 +1,4 @@
-"""One piece of work: what it is, what it needs, and which kinds of work there are."""
+"""One piece of work: what it is, needs and costs, and which kinds of work there are."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from fairweight.base.registry import Registry
 
-if TYPE_CHECKING:
-    from fairweight.runs.cost import Cost
+# Files that stages of the lab write.
+MODEL, ONNX = "model", "model.onnx"
+PREDICTIONS, VARIANT, TRAINING = "predictions.parquet", "variant.json", "train.parquet"
+SIMILARITY = "similarity.json"
+MODELS = ("train", "compress")  # kinds that write a model
+DENSE = "dense"  # the variant of models that were not compressed
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,9 @@ class Stage:
         For people: `cifar10: dense, seed 0`.
     work
         Expected seconds of one thread; 0 where nothing is known.
+    member
+        Which dense member of its experiment it belongs to, from 0: runs go member by member, so
+        that what is there after a while is whole. Stages of all members come last.
     """
 
     key: str
@@ -43,11 +50,36 @@ class Stage:
     inputs: tuple[str, ...]
     label: str
     work: float = 0.0
+    member: int = 0
 
 
-# Kinds of stages: whoever writes a function for stages registers it here.
+@dataclass(frozen=True)
+class Unit:
+    """What one example costs in an experiment, and how many there are."""
 
-Function = TypeVar("Function", bound=Callable[..., None])
+    train_s: float  # per example, forwards and backwards
+    predict_s: float
+    n_train: int
+    n_test: int
+    classes: int
+    n_params: int
+    flops: int  # forwards
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of stages: seconds of one thread, bytes on disk, and seconds of a GPU for the networks."""
+
+    seconds: float
+    bytes: float
+    gpu_seconds: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.seconds + other.seconds,
+            self.bytes + other.bytes,
+            self.gpu_seconds + other.gpu_seconds,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +89,8 @@ class StageKind:
     Parameters
     ----------
     function
-        Called with the spec, the folders of the inputs by key, an empty folder for the outputs,
-        and a `Context`.
+        As `module:function`, so that planning does not load it. Called with the spec, the folders
+        of the inputs by key, an empty folder for the outputs, and a `StageContext`.
     reads
         Kinds that its inputs may be of.
     cost
@@ -66,33 +98,15 @@ class StageKind:
         stage that belongs to no single one.
     """
 
-    name: str
-    function: Callable[..., None]
+    function: str
     reads: tuple[str, ...]
     cost: Callable[[Mapping[str, Any], Any], Cost]
-
-    @property
-    def address(self) -> str:
-        """The function as `module:function`."""
-        return f"{self.function.__module__}:{self.function.__qualname__}"
 
 
 STAGES: Registry[StageKind] = Registry(
     "kind of stage",
     remedy="Import the module that registers it; those of audits come with `library.study`.",
 )
-
-
-def stage_kind(
-    name: str, *, reads: Sequence[str] = (), cost: Callable[[Mapping[str, Any], Any], Cost]
-) -> Callable[[Function], Function]:
-    """Register the function of a kind of stage; it stays usable as it is."""
-
-    def add(function: Function) -> Function:
-        STAGES.add(name, StageKind(name, function, tuple(reads), cost))
-        return function
-
-    return add
 
 
 # Stages are named by the content of their full spec: the same work has the same name.

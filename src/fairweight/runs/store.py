@@ -16,7 +16,6 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from fairweight.base.files import atomic_file, sync_folder, writing
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.runs import manifest
 from fairweight.runs import store_layout as layout
-from fairweight.runs.manifest import Manifest, seal, set_aside
+from fairweight.runs.manifest import Manifest, seal, set_aside, utc_now
 from fairweight.runs.stage import Stage
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -57,7 +56,7 @@ class Store:
     def work(self, key: str) -> Path:
         """A folder for half-done work of a stage; made if missing, removed when it is done."""
         self._prepare()
-        folder = layout.work(self.root, key)
+        folder = self.root / layout.WORK / key
         with writing(folder):
             folder.mkdir(exist_ok=True)
         return folder
@@ -69,7 +68,7 @@ class Store:
     def done(self) -> set[str]:
         """Keys of all finished stages; one pass over the folders."""
         found: set[str] = set()
-        with suppress(FileNotFoundError), os.scandir(layout.stages(self.root)) as shelves:
+        with suppress(FileNotFoundError), os.scandir(self.root / layout.STAGES) as shelves:
             for shelf in shelves:
                 # Other programs leave files of their own (`.DS_Store`, `.nfs…`).
                 with suppress(FileNotFoundError, NotADirectoryError):
@@ -102,12 +101,12 @@ class Store:
         False: another one does, in this process or in any other.
         """
         self._prepare()
-        return locks.held(layout.lock(self.root, key))
+        return locks.held(self.root / layout.LOCKS / key)
 
     def running(self) -> set[str]:
         """Keys of stages that some process has claimed."""
-        keys = _names(layout.lock_folder(self.root))
-        return {key for key in keys if locks.is_held(layout.lock(self.root, key))}
+        keys = layout.names(self.root / layout.LOCKS)
+        return {key for key in keys if locks.is_held(self.root / layout.LOCKS / key)}
 
     def write(self, stage: Stage, function: Callable[[Path], None]) -> bool:
         """Let `function` write a stage's outputs into an empty folder, and keep them.
@@ -125,41 +124,37 @@ class Store:
         self._prepare()
         fresh = False
         if not self.is_done(stage.key):
-            with suppress(OSError):  # room for others is no condition of this stage
+            with suppress(OSError):  # space for others is no condition of this stage
                 for name in layout.abandoned(self.root):
                     layout.clear(self.root, name)
-            with layout.empty_room(self.root, stage.key) as room:
-                seconds = self._fill(stage.key, room, function)
+            with layout.empty_folder(self.root, stage.key) as folder:
+                seconds = self._fill(stage.key, folder, function)
                 with writing(self.folder(stage.key)):
-                    seal(room, stage, seconds)
-                    fresh = self._put(stage.key, room)
-        shutil.rmtree(layout.work(self.root, stage.key), ignore_errors=True)
+                    seal(folder, stage, seconds)
+                    fresh = self._put(stage.key, folder)
+        shutil.rmtree(self.root / layout.WORK / stage.key, ignore_errors=True)
         with suppress(OSError):
-            layout.failure(self.root, stage.key).unlink()
+            self._failure(stage.key).unlink()
         return fresh
 
     def fail(self, key: str, traceback: str, label: str = "") -> None:
         """Record why a stage failed; replaces an earlier record."""
         self._prepare()
-        record = {"key": key, "label": label, "when": _now(), "traceback": traceback}
-        with atomic_file(layout.failure(self.root, key)) as stream:
+        record = {"key": key, "label": label, "when": utc_now(), "traceback": traceback}
+        with atomic_file(self._failure(key)) as stream:
             json.dump(record, stream)
 
     def failed(self) -> dict[str, dict[str, Any]]:
         """Records (key, label, when, traceback) of stages that failed and are not done since."""
         records = {}
-        for name in _names(layout.failures(self.root)):
+        for name in layout.names(self.root / layout.FAILED):
             key = name.removesuffix(".json")
             if name.startswith(".") or key == name or self.is_done(key):
                 continue
-            record = {
-                "key": key,
-                "label": "",
-                "when": "",
-                "traceback": "(the record cannot be read)",
-            }
+            record = {"key": key, "label": "", "when": ""}
+            record["traceback"] = "(the record cannot be read)"
             with suppress(FileNotFoundError):  # forgotten just now
-                text = layout.failure(self.root, key).read_text(encoding="utf-8")
+                text = self._failure(key).read_text(encoding="utf-8")
                 with suppress(ValueError):
                     held = json.loads(text)
                     record |= held if isinstance(held, dict) else {}
@@ -169,7 +164,7 @@ class Store:
     def forget_failures(self, keys: Iterable[str]) -> None:
         """Remove the records, so that the stages are tried again."""
         for key in keys:
-            layout.failure(self.root, key).unlink(missing_ok=True)
+            self._failure(key).unlink(missing_ok=True)
 
     # Studies and what nobody refers to
 
@@ -184,8 +179,11 @@ class Store:
                 f"The study's name '{study}' cannot be kept; use letters, digits and . _ - @ +, "
                 f"beginning with a letter or digit."
             )
-        record = {"study": study, "registered": _now(), "keys": sorted(set(keys))}
-        with self._studies_locked(), atomic_file(layout.study(self.root, study)) as stream:
+        record = {"study": study, "registered": utc_now(), "keys": sorted(set(keys))}
+        with (
+            self._studies_locked(),
+            atomic_file(self.root / layout.STUDIES / f"{study}.json") as stream,
+        ):
             json.dump(record, stream)
 
     def registered(self) -> dict[str, list[str]]:
@@ -193,12 +191,21 @@ class Store:
 
         A record that cannot be read is an error: what it refers to would look like garbage.
         """
-        folder = layout.studies(self.root)
-        return {
-            name.removesuffix(".json"): _keys(folder / name)
-            for name in _names(folder)
-            if name.endswith(".json") and not name.startswith(".")
-        }
+        found = {}
+        for name in layout.names(self.root / layout.STUDIES):
+            if name.startswith(".") or not name.endswith(".json"):
+                continue
+            path = self.root / layout.STUDIES / name
+            try:
+                keys = json.loads(path.read_text(encoding="utf-8"))["keys"]
+                found[name.removesuffix(".json")] = [str(key) for key in keys]
+            except (ValueError, KeyError, TypeError):
+                raise InputError(
+                    f"'{path}' cannot be read, so what its study refers to is unknown; run the "
+                    f"study again to write it anew, or delete the file if nobody wants the study "
+                    f"any more."
+                ) from None
+        return found
 
     def unregister(self, study: str) -> None:
         """Forget a study; its stages become garbage where no other study refers to them."""
@@ -207,7 +214,7 @@ class Store:
             known = self.registered()
             if study not in known:
                 raise UnknownNameError("The study", study, known)
-            layout.study(self.root, study).unlink()
+            (self.root / layout.STUDIES / f"{study}.json").unlink()
 
     def garbage(self) -> list[tuple[str, int]]:
         """Finished stages that no study refers to, itself or through inputs, with their bytes."""
@@ -230,7 +237,7 @@ class Store:
                 layout.discard(self.root, key, self.folder(key))
 
     def leftovers(self) -> list[tuple[Path, int]]:
-        """Half-done work that nobody refers to, rooms of dead processes, damaged stages: bytes."""
+        """Half-done work that no study or process needs, and damaged stages, with their bytes."""
         return [(folder, layout.size_bytes(folder)) for folder in self._unused()]
 
     def clear(self, folders: Iterable[Path]) -> None:
@@ -238,9 +245,9 @@ class Store:
         self._prepare()
         with self._studies_locked():
             for folder in set(self._unused()).intersection(map(Path, folders)):
-                if folder.parent == layout.rooms(self.root):
+                if folder.parent == self.root / layout.ROOMS:
                     layout.clear(self.root, folder.name)
-                elif folder.parent == layout.damages(self.root):
+                elif folder.parent == self.root / layout.DAMAGED:
                     shutil.rmtree(folder, ignore_errors=True)
                 else:
                     with self.claim(folder.name) as ours:
@@ -252,15 +259,18 @@ class Store:
             layout.prepare(self.root)
             self._prepared = True
 
-    def _fill(self, key: str, room: Path, function: Callable[[Path], None]) -> float:
+    def _failure(self, key: str) -> Path:
+        return self.root / layout.FAILED / f"{key}.json"
+
+    def _fill(self, key: str, folder: Path, function: Callable[[Path], None]) -> float:
         """Call the function; seconds that it took, with those before an interruption."""
-        note = layout.seconds(self.root, key)
+        note = self.root / layout.WORK / key / layout.SECONDS
         before = 0.0
         with suppress(OSError, ValueError):
             before = float(note.read_text(encoding="utf-8"))
         start = time.perf_counter()
         try:
-            function(room)
+            function(folder)
         except BaseException as error:
             with suppress(OSError):
                 # Time is remembered if anything is kept of what it was spent on.
@@ -273,16 +283,16 @@ class Store:
             raise
         return before + time.perf_counter() - start
 
-    def _put(self, key: str, room: Path) -> bool:
-        """Rename a room to the stage's place; False if another process was first."""
+    def _put(self, key: str, folder: Path) -> bool:
+        """Rename a folder to the stage's place; False if another process was first."""
         place = self.folder(key)
         new_shelf = not place.parent.exists()
         place.parent.mkdir(parents=True, exist_ok=True)
         if new_shelf:
-            sync_folder(layout.stages(self.root))
+            sync_folder(self.root / layout.STAGES)
         while True:
             try:
-                os.rename(room, place)
+                os.rename(folder, place)
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
                     raise
@@ -294,7 +304,7 @@ class Store:
                 return True
 
     def _studies_locked(self) -> AbstractContextManager[bool]:
-        return locks.held(layout.studies_lock(self.root), wait=True)
+        return locks.held(self.root / layout.STUDIES_LOCK, wait=True)
 
     def _referred(self) -> set[str]:
         """Keys that any study refers to, itself or through the inputs of finished stages."""
@@ -302,26 +312,25 @@ class Store:
         ahead = {key for keys in self.registered().values() for key in keys}
         while ahead:
             reached |= ahead
-            ahead = {one for key in ahead for one in self._inputs(key)} - reached
+            inputs: set[str] = set()
+            for key in ahead:
+                # A stage that is not done, or damaged, has no inputs to protect: they are referred
+                # to by the study itself.
+                with suppress(OSError, ValueError, KeyError, TypeError):
+                    text = layout.manifest(self.root, key).read_text(encoding="utf-8")
+                    inputs |= {str(one) for one in json.loads(text)["inputs"]}
+            ahead = inputs - reached
         return reached
-
-    def _inputs(self, key: str) -> list[str]:
-        # A stage that is not done, or damaged, has no inputs to protect: they are referred to by
-        # the study itself.
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            content = json.loads(layout.manifest(self.root, key).read_text(encoding="utf-8"))
-            return [str(one) for one in content["inputs"]]
-        return []
 
     def _unused(self) -> Iterator[Path]:
         finished, wanted, claimed = self.done(), self._referred(), self.running()
-        for key in _names(layout.works(self.root)):
+        for key in layout.names(self.root / layout.WORK):
             if (key in finished or key not in wanted) and key not in claimed:
-                yield layout.work(self.root, key)
+                yield self.root / layout.WORK / key
         for name in layout.abandoned(self.root):
-            yield layout.room(self.root, name)
-        for name in _names(layout.damages(self.root)):
-            yield layout.damages(self.root) / name
+            yield self.root / layout.ROOMS / name
+        for name in layout.names(self.root / layout.DAMAGED):
+            yield self.root / layout.DAMAGED / name
 
 
 def _is_disk_full(error: BaseException | None) -> bool:
@@ -336,22 +345,3 @@ def _is_disk_full(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _keys(path: Path) -> list[str]:
-    with suppress(ValueError, KeyError, TypeError):
-        return [str(key) for key in json.loads(path.read_text(encoding="utf-8"))["keys"]]
-    raise InputError(
-        f"'{path}' cannot be read, so what its study refers to is unknown; run the study again "
-        f"to write it anew, or delete the file if nobody wants the study any more."
-    )
-
-
-def _names(folder: Path) -> list[str]:
-    with suppress(FileNotFoundError):
-        return sorted(os.listdir(folder))
-    return []
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

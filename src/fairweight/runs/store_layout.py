@@ -1,4 +1,4 @@
-"""Where everything of a store lies: every path is one function of the store's root."""
+"""Where everything of a store lies, and the folders in which stages are written."""
 
 from __future__ import annotations
 
@@ -18,122 +18,42 @@ from fairweight.errors import InputError
 from fairweight.runs.stage import digest
 
 DEFAULT = "fairweight-runs"
-MANIFEST = "stage.json"
 
+# Folders and files of a store, within its root.
+ABOUT = "store.json"  # says that the folder is a store, and of which format
+STAGES = "stages"  # outputs of finished stages
+WORK = "work"  # half-done work of stages: checkpoints
+LOCKS = "locks"
+ROOMS = "rooms"  # where a stage is written before it is renamed to its place
+FAILED = "failed"
+DAMAGED = "damaged"
+STUDIES = "studies"  # which keys each study refers to
+STUDIES_LOCK = "studies.lock"  # held while references are changed or stages removed
+RUNNERS = "runners"  # tell the nodes of a cluster that they see the store, and whether to go on
+CATALOGUE = "catalogue.parquet"  # what the catalogue has read; may be deleted at any time
+FOLDERS = (STAGES, WORK, LOCKS, ROOMS, FAILED, DAMAGED, STUDIES, RUNNERS)
 
-def about(root: Path) -> Path:
-    """Says that the folder is a store, and of which format."""
-    return root / "store.json"
+MANIFEST = "stage.json"  # of a finished stage, within its folder
+SECONDS = ".seconds"  # of half-done work: how long it was worked on before it was interrupted
 
-
-def stages(root: Path) -> Path:
-    return root / "stages"
+# How a store is laid out on disk; apart from the format of what stages write (stage.py).
+FORMAT = 1
 
 
 def stage(root: Path, key: str) -> Path:
     """Outputs of a finished stage; 256 folders keep each listing short."""
-    return root / "stages" / key[:2] / key
+    return root / STAGES / key[:2] / key
 
 
 def manifest(root: Path, key: str) -> Path:
     return stage(root, key) / MANIFEST
 
 
-def works(root: Path) -> Path:
-    return root / "work"
-
-
-def work(root: Path, key: str) -> Path:
-    """Half-done work of a stage: checkpoints."""
-    return root / "work" / key
-
-
-def seconds(root: Path, key: str) -> Path:
-    """How long the stage was worked on before it was interrupted."""
-    return work(root, key) / ".seconds"
-
-
-def lock_folder(root: Path) -> Path:
-    return root / "locks"
-
-
-def lock(root: Path, key: str) -> Path:
-    return root / "locks" / key
-
-
-def studies_lock(root: Path) -> Path:
-    """Held while references are changed or stages removed."""
-    return root / "studies.lock"
-
-
-def rooms(root: Path) -> Path:
-    return root / "rooms"
-
-
-def room(root: Path, name: str) -> Path:
-    """Where a stage is written before it is renamed to its place."""
-    return root / "rooms" / name
-
-
-def room_lock(root: Path, name: str) -> Path:
-    return root / "rooms" / f"{name}.lock"
-
-
-def failures(root: Path) -> Path:
-    return root / "failed"
-
-
-def failure(root: Path, key: str) -> Path:
-    return root / "failed" / f"{key}.json"
-
-
-def damages(root: Path) -> Path:
-    return root / "damaged"
-
-
-def damage(root: Path, key: str, number: int) -> Path:
-    return root / "damaged" / f"{key}.{number}"
-
-
-def studies(root: Path) -> Path:
-    return root / "studies"
-
-
-def study(root: Path, name: str) -> Path:
-    """Keys that a study refers to."""
-    return root / "studies" / f"{name}.json"
-
-
-def catalogue(root: Path) -> Path:
-    """What the catalogue has read already; it may be deleted at any time."""
-    return root / "catalogue.parquet"
-
-
-def runners(root: Path) -> Path:
-    return root / "runners"
-
-
-def runner(root: Path, name: str) -> Path:
-    """Tells the nodes of a cluster that they see the store, and whether to go on."""
-    return root / "runners" / name
-
-
-# Whether a folder is a store that this version understands, and making a new one.
-
-# How a store is laid out on disk; apart from the format of what stages write (stage.py).
-FORMAT = 1
-
-_FOLDERS = (
-    stages, works, lock_folder, rooms, failures, damages,
-    studies, runners,
-)  # fmt: skip
-
-
 def check(root: Path) -> None:
     """Refuse what cannot be a store, or is one of a later version; nothing is written."""
     if root.exists() and not root.is_dir():
         raise InputError(f"The store (--store) '{root}' is a file; give a folder.")
-    stamp = about(root)
+    stamp = root / ABOUT
     if not stamp.exists():
         return
     try:
@@ -153,43 +73,37 @@ def check(root: Path) -> None:
 def prepare(root: Path) -> None:
     """Make the folder a store if it is none; refuses a folder of something else."""
     with writing(root):
-        if not about(root).exists():
-            _refuse_foreign(root)
+        if not (root / ABOUT).exists():
+            ours = {ABOUT, *FOLDERS}
+            there = os.listdir(root) if root.exists() else []
+            foreign = sorted(n for n in there if not n.startswith(".") and n not in ours)
+            if foreign:
+                raise InputError(
+                    f"The store (--store) '{root}' has other files in it, such as '{foreign[0]}', "
+                    f"and no '{ABOUT}'; give an empty or a new folder."
+                )
             # Data and models are nobody else's business.
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             # First of all, so that a folder with anything of a store in it is known to be one.
-            with atomic_file(about(root)) as stream:
+            with atomic_file(root / ABOUT) as stream:
                 json.dump({"format": FORMAT}, stream)
-        for folder in _FOLDERS:
-            folder(root).mkdir(exist_ok=True)
+        for folder in FOLDERS:
+            (root / folder).mkdir(exist_ok=True)
 
 
-def _refuse_foreign(root: Path) -> None:
-    if not root.exists():
-        return
-    ours = {about(root).name, *(folder(root).name for folder in _FOLDERS)}
-    foreign = sorted(n for n in os.listdir(root) if not n.startswith(".") and n not in ours)
-    if foreign:
-        raise InputError(
-            f"The store (--store) '{root}' has other files in it, such as '{foreign[0]}', and no "
-            f"'{about(root).name}'; give an empty or a new folder."
-        )
-
-
-# Rooms: folders to write in, within the file system of the store so that a rename is enough.
+# Folders to write in, within the file system of the store so that a rename is enough.
 #
-# A room has a lock file beside it, which is there before the room and goes after it. So a room
-# whose
-# lock is free was left behind by a process that died.
+# Each has a lock file beside it, which is there before the folder and goes after it. So a folder
+# whose lock is free was left behind by a process that died.
 
-# Locks may not reach other machines (lock_file), so their rooms are given this long.
+# Locks may not reach other machines (base/locks.py), so their folders are given this long.
 PATIENCE = 24 * 3600.0
 
 
 @contextmanager
-def empty_room(root: Path, key: str) -> Iterator[Path]:
+def empty_folder(root: Path, key: str) -> Iterator[Path]:
     """An empty folder; what is left of it disappears when the block ends."""
-    with _named(root, key) as folder:
+    with _locked_name(root, key) as folder:
         with writing(stage(root, key)):
             os.mkdir(folder)
         yield folder
@@ -197,55 +111,50 @@ def empty_room(root: Path, key: str) -> Iterator[Path]:
 
 def discard(root: Path, key: str, folder: Path) -> None:
     """Remove a folder of the store: by one rename first, so that no half of it is ever seen."""
-    with _named(root, key) as room, writing(folder):
-        os.rename(folder, room)
-
-
-def abandoned(root: Path) -> list[str]:
-    """Names of rooms whose process is gone."""
-    try:
-        found = os.listdir(rooms(root))
-    except FileNotFoundError:
-        return []
-    return sorted(
-        name for name in {one.removesuffix(".lock") for one in found} if _is_abandoned(root, name)
-    )
-
-
-def clear(root: Path, name: str) -> None:
-    """Remove an abandoned room, unless another process does so just now."""
-    path = room_lock(root, name)
-    handle = locks.take(path)
-    if handle is not None:
-        shutil.rmtree(room(root, name), ignore_errors=True)
-        locks.let_go(path, handle)
+    with _locked_name(root, key) as aside, writing(folder):
+        os.rename(folder, aside)
 
 
 @contextmanager
-def _named(root: Path, key: str) -> Iterator[Path]:
-    """A name for a room that is locked until the block ends."""
+def _locked_name(root: Path, key: str) -> Iterator[Path]:
+    """A path for a folder to write in, locked until the block ends."""
     with writing(stage(root, key)):
         handle = None
         while handle is None:
             name = f"{key}.{_machine()}.{os.getpid()}.{secrets.token_hex(4)}"
-            handle = locks.take(room_lock(root, name))
+            folder, lock = root / ROOMS / name, root / ROOMS / f"{name}.lock"
+            handle = locks.take(lock)
     try:
-        yield room(root, name)
+        yield folder
     finally:
-        shutil.rmtree(room(root, name), ignore_errors=True)
-        locks.let_go(room_lock(root, name), handle)
+        shutil.rmtree(folder, ignore_errors=True)
+        locks.let_go(lock, handle)
 
 
-def _is_abandoned(root: Path, name: str) -> bool:
-    if locks.is_held(room_lock(root, name)):
-        return False
-    if name.split(".")[1:2] == [_machine()]:
-        return True
-    changed = []
-    for path in (room(root, name), room_lock(root, name)):
-        with suppress(FileNotFoundError):
-            changed.append(path.stat().st_mtime)
-    return bool(changed) and time.time() - max(changed) > PATIENCE
+def abandoned(root: Path) -> list[str]:
+    """Names of folders to write in whose process is gone."""
+    found = []
+    for name in sorted({one.removesuffix(".lock") for one in names(root / ROOMS)}):
+        folder, lock = root / ROOMS / name, root / ROOMS / f"{name}.lock"
+        if locks.is_held(lock):
+            continue
+        changed = []
+        for path in (folder, lock):
+            with suppress(FileNotFoundError):
+                changed.append(path.stat().st_mtime)
+        ours = name.split(".")[1:2] == [_machine()]
+        if ours or (changed and time.time() - max(changed) > PATIENCE):
+            found.append(name)
+    return found
+
+
+def clear(root: Path, name: str) -> None:
+    """Remove an abandoned folder, unless another process does so just now."""
+    path = root / ROOMS / f"{name}.lock"
+    handle = locks.take(path)
+    if handle is not None:
+        shutil.rmtree(root / ROOMS / name, ignore_errors=True)
+        locks.let_go(path, handle)
 
 
 def _machine() -> str:
@@ -256,13 +165,20 @@ def _machine() -> str:
 # What lies in a store, by looking at folders only.
 
 
+def names(folder: Path) -> list[str]:
+    """What lies in a folder, in order; nothing if it is not there."""
+    with suppress(FileNotFoundError):
+        return sorted(os.listdir(folder))
+    return []
+
+
 def stamps(root: Path) -> dict[str, int]:
     """When the folder of each finished stage was last changed, in nanoseconds.
 
     A stage that is done again has another one.
     """
     found: dict[str, int] = {}
-    with suppress(FileNotFoundError), os.scandir(stages(root)) as shelves:
+    with suppress(FileNotFoundError), os.scandir(root / STAGES) as shelves:
         for shelf in shelves:
             with suppress(FileNotFoundError, NotADirectoryError), os.scandir(shelf.path) as inside:
                 for stage in inside:
@@ -274,8 +190,8 @@ def stamps(root: Path) -> dict[str, int]:
 def size_bytes(folder: Path) -> int:
     """Bytes of all files below a folder."""
     total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
+    for place, _, found in os.walk(folder):
+        for name in found:
             with suppress(FileNotFoundError):
                 total += os.lstat(os.path.join(place, name)).st_size
     return total

@@ -1,4 +1,4 @@
-"""Which examples a model is trained, kept and judged on."""
+"""Which examples a model is trained on, which choose its epoch, and which judge it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.specs.toml import read_toml
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -166,42 +166,20 @@ def read_policy(source: Policy | str | Path | Mapping[str, Any]) -> Policy:
     if isinstance(source, Policy):
         return source
     if isinstance(source, Mapping):
-        return _checked(dict(source), "The policy")
-    if isinstance(source, str | Path):
-        return _checked(_toml(Path(source)), f"The policy '{source}'")
-    raise InputError(
-        f"policy= cannot be {type(source).__name__}; give the path of a TOML file, a dictionary "
-        "or a Policy."
-    )
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
+        given, name = dict(source), "The policy"
+    elif isinstance(source, str | Path):
+        given = read_toml(
+            source,
+            "The policy",
+            absent="fairweight gate --init > policy.toml writes one",
+            damaged="compare it with fairweight gate --init",
+        )
+        name = f"The policy '{source}'"
+    else:
         raise InputError(
-            f"The policy '{path}' does not exist; fairweight gate --init > policy.toml writes one."
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"The policy '{path}' cannot be read ({error.strerror}); give a TOML file."
-        ) from None
-    except UnicodeDecodeError:
-        raise InputError(
-            f"The policy '{path}' is not UTF-8 text; save it as a UTF-8 TOML file."
-        ) from None
-    except RecursionError:
-        raise InputError(
-            f"The policy '{path}' is nested too deep; compare it with fairweight gate --init."
-        ) from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(
-            f"The policy '{path}' is not valid TOML ({error}); compare it with fairweight gate "
-            "--init."
-        ) from None
-
-
-def _checked(given: dict[str, Any], name: str) -> Policy:
+            f"policy= cannot be {type(source).__name__}; give the path of a TOML file, a "
+            "dictionary or a Policy."
+        )
     try:
         return TypeAdapter(Policy).validate_python(given)
     except ValidationError as error:

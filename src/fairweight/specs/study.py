@@ -139,8 +139,9 @@ class Experiment:
         as thresholds.
     audit
         Whether the experiment is audited; large sweeps are only tabulated.
-    audited
-        The variants that the audit looks at; by default all.
+    audited, audited_tasks
+        The variants, and of several attributes those, that the audit looks at; by default all. One
+        attribute is audited as a label of its own.
     n_boot
         Replicates of the audit's bootstrap.
     explain
@@ -148,6 +149,9 @@ class Experiment:
         clusters), similarity (of representations, where their distances were measured).
     individual_group
         A column by which individuals are compared.
+    tie_rule, fill
+        Of exemplars: who wins equally many votes (HK's code: `max`), and whether a cut of the
+        distance is filled at random with examples on which nothing differs (`random`, as there).
     similarity
         How representations of copies are compared with those of the dense member that they come
         from; by default they are not.
@@ -177,11 +181,14 @@ class Experiment:
     ask_validation: bool = False
     audit: bool = True
     audited: tuple[str, ...] | None = None
+    audited_tasks: tuple[str, ...] | None = None
     n_boot: Annotated[int, Field(ge=20)] = 2000
     explain: tuple[
         Literal["exemplars", "slices", "properties", "individuals", "similarity"], ...
     ] = ()
     individual_group: str | None = None
+    tie_rule: Literal["disjoint", "max", "min", "negative", "random", "baseline"] = "disjoint"
+    fill: Literal["random"] | None = None
     similarity: Similarity | None = None
     figures: tuple[str, ...] = ()
     expected: Expected | None = None

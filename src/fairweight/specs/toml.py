@@ -1,4 +1,4 @@
-"""A spec from plain values; what cannot be used gets one sentence."""
+"""Specs from TOML files and dictionaries, with one sentence about what cannot be used."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read_spec(
     except ValidationError as error:
         # A misspelt field explains a missing one.
         first = min(error.errors(), key=lambda e: e["type"] != "unexpected_keyword_argument")
-        raise _refusal(first, kind, what, remedies) from None
+        raise refusal(first, kind, what, remedies) from None
 
 
 def as_spec(kind: type[Spec], given: Spec | Mapping[str, Any] | str, what: str, key: str) -> Spec:
@@ -76,18 +76,34 @@ def as_spec(kind: type[Spec], given: Spec | Mapping[str, Any] | str, what: str, 
     return read_spec(kind, given, what) if isinstance(given, Mapping) else given
 
 
-def read_toml(path: str | Path, what: str) -> dict[str, Any]:
-    """The tables of a TOML file."""
+def read_toml(
+    path: str | Path, what: str, *, absent: str = "check the path", damaged: str = "correct it"
+) -> dict[str, Any]:
+    """The tables of a TOML file.
+
+    Parameters
+    ----------
+    what
+        How messages call it: `The study`.
+    absent, damaged
+        What to do about a file that is not there, or is not TOML.
+    """
     try:
         return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
-        raise InputError(f"{what} '{path}' does not exist; check the path.") from None
+        raise InputError(f"{what} '{path}' does not exist; {absent}.") from None
     except OSError as error:
         raise InputError(
             f"{what} '{path}' cannot be read ({error.strerror}); give a TOML file."
         ) from None
-    except (UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{what} '{path}' is not valid TOML ({error}); correct it.") from None
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{what} '{path}' is not UTF-8 text; save it as a UTF-8 TOML file."
+        ) from None
+    except RecursionError:
+        raise InputError(f"{what} '{path}' is nested too deep; {damaged}.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{what} '{path}' is not valid TOML ({error}); {damaged}.") from None
 
 
 def check_plain(value: Any, what: str, place: str = "", depth: int = 0) -> None:
@@ -120,7 +136,7 @@ def check_plain(value: Any, what: str, place: str = "", depth: int = 0) -> None:
         )
 
 
-def _refusal(
+def refusal(
     error: ErrorDetails, kind: type[Any], what: str, remedies: Mapping[str, str]
 ) -> InputError:
     """A complaint as a sentence: which spec, which field, what was given, what to do."""
@@ -131,8 +147,8 @@ def _refusal(
             return InputError(f"{what} has no field '{field}'; leave it out.")
         return UnknownNameError(f"{what}: the field", field, [f.name for f in fields(kind)])
     if error["type"] == "value_error":
-        told = brief(error["ctx"]["error"], 600)
-        return InputError(f"{', '.join(filter(None, (what, field)))}: {told}.")
+        said = brief(error["ctx"]["error"], 600)
+        return InputError(f"{', '.join(filter(None, (what, field)))}: {said}.")
     remedy = remedies.get(next((part for part in reversed(place) if not part.isdigit()), ""))
     if error["type"] == "missing":
         return InputError(f"{what}: {field} is missing; {remedy or 'give it'}.")
@@ -170,7 +186,19 @@ def described(spec: type[Any]) -> tuple[SpecField, ...]:
     ('sparsity', 'number from 0 to 1', 'required')
     """
     schema = TypeAdapter(spec).json_schema()
-    meanings, required = _meanings(spec), schema.get("required", ())
+    required = schema.get("required", ())
+    # Entries of the section `Parameters` of the class and of those that it builds on.
+    meanings: dict[str, str] = {}
+    for base in reversed(spec.__mro__):
+        section = _PARAMETERS.search(inspect.cleandoc(vars(base).get("__doc__") or ""))
+        names: list[str] = []
+        for line in section[1].splitlines() if section else ():
+            if line and not line[0].isspace():
+                names = [name.strip() for name in line.split(",")]
+                meanings |= dict.fromkeys(names, "")
+            else:
+                for name in names:
+                    meanings[name] = f"{meanings[name]} {line.strip()}".strip()
     fields = [
         SpecField(
             name=name,
@@ -191,22 +219,6 @@ def summary_of(spec: type[Any]) -> str:
     return " ".join(_PARAMETERS.sub("", text).split())
 
 
-def _meanings(spec: type[Any]) -> dict[str, str]:
-    """Entries of the section `Parameters` of the class and of those that it builds on."""
-    found: dict[str, str] = {}
-    for base in reversed(spec.__mro__):
-        section = _PARAMETERS.search(inspect.cleandoc(vars(base).get("__doc__") or ""))
-        names: list[str] = []
-        for line in section[1].splitlines() if section else ():
-            if line and not line[0].isspace():
-                names = [name.strip() for name in line.split(",")]
-                found |= dict.fromkeys(names, "")
-            else:
-                for name in names:
-                    found[name] = f"{found[name]} {line.strip()}".strip()
-    return found
-
-
 def _words(facts: dict[str, Any]) -> str:
     """A JSON schema in words."""
     if "anyOf" in facts:
@@ -219,21 +231,17 @@ def _words(facts: dict[str, Any]) -> str:
     if kind == "array":
         return f"list of {_words(facts.get('items', {}))}"
     words = {"string": "text", "integer": "whole number", "boolean": "true or false"}
-    return words.get(kind, kind) + _range(facts)
-
-
-def _range(facts: dict[str, Any]) -> str:
     low, high = facts.get("minimum"), facts.get("maximum")
     if low is not None and high is not None:
-        return f" from {low:g} to {high:g}"
+        return f"{words.get(kind, kind)} from {low:g} to {high:g}"
     ends = (
         ("of at least", low),
         ("above", facts.get("exclusiveMinimum")),
         ("of at most", high),
         ("below", facts.get("exclusiveMaximum")),
     )
-    told = [f"{word} {end:g}" for word, end in ends if end is not None]
-    return " " + " and ".join(told) if told else ""
+    said = [f"{word} {end:g}" for word, end in ends if end is not None]
+    return " ".join([words.get(kind, kind), " and ".join(said)]).rstrip()
 
 
 # Studies from TOML files and dictionaries; what cannot be used gets one sentence.

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.base.types import Floats
@@ -23,23 +23,8 @@ from fairweight.data.codecs import png
 from fairweight.data.dataset import MISSING, split_by_seed
 from fairweight.errors import InputError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-# A small classifier of digits in numpy, and compressed copies of it: pruned, and in 8 bits.
-
 # Of training: examples per step, Adam's rate and decays, the penalty on squared weights.
 BATCH, RATE, DECAYS, PENALTY = 64, 0.002, (0.9, 0.999), 0.01
-
-
-class Classifier(Protocol):
-    """Anything that scores images: (n, pixels) → (n, classes)."""
-
-    def logits(self, pixels: Floats) -> Floats: ...
-
-    @property
-    def parameters(self) -> tuple[NDArray[np.generic], ...]: ...
 
 
 @dataclass(frozen=True)
@@ -279,8 +264,6 @@ def check_whole(name: str, value: int, *, least: int) -> None:
 
 
 def _groups(images: Images) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame(
         {
             name: [None if value == MISSING else value for value in values.tolist()]
@@ -312,37 +295,30 @@ def predictions(
     DemoTables
         Variants `dense`, one per sparsity, and `int8`.
     """
-    import pandas as pd
-
     check_whole("hidden", hidden, least=1)
     check_whole("epochs", epochs, least=1)
     halves = load(seed)
     pixels = _pixels(halves.train)
     dense = fit(pixels, halves.train.labels, seed=seed, hidden=hidden, epochs=epochs)
-    variants: dict[str, Classifier] = {"dense": dense}
+    variants: dict[str, Network | Int8Network] = {"dense": dense}
     variants |= {f"pruned-{100 * share:g}": prune(dense, share) for share in sparsities}
     variants["int8"] = quantise(dense, calibration=pixels)
-    answers = [_answers(name, model, halves.test) for name, model in variants.items()]
-    return halves.tables(pd.concat(answers, ignore_index=True))
+    rows = []
+    for name, model in variants.items():
+        probabilities = softmax(model.logits(_pixels(halves.test)))  # (images, classes)
+        answers = {
+            "example_id": halves.test.example_id,
+            "variant": name,
+            "seed": 0,
+            "label": halves.test.labels,
+            "prediction": probabilities.argmax(axis=1),
+            "score": probabilities.max(axis=1),
+        }
+        rows.append(pd.DataFrame(answers))
+    return halves.tables(pd.concat(rows, ignore_index=True))
 
 
 def _pixels(images: Images) -> Floats:
     """(images, pixels), from 0 to 1."""
     pixels: Floats = images.images.reshape(len(images), -1) / 255.0
     return pixels
-
-
-def _answers(variant: str, model: Classifier, images: Images) -> pd.DataFrame:
-    import pandas as pd
-
-    probabilities = softmax(model.logits(_pixels(images)))  # (images, classes)
-    return pd.DataFrame(
-        {
-            "example_id": images.example_id,
-            "variant": variant,
-            "seed": 0,
-            "label": images.labels,
-            "prediction": probabilities.argmax(axis=1),
-            "score": probabilities.max(axis=1),
-        }
-    )

@@ -10,10 +10,10 @@ from typing import Any
 
 from fairweight.data.registry import dataset
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.runs.stage import STAGES, Cost, StageKind, Unit
 from fairweight.specs.claims import Claims
 from fairweight.specs.study import Experiment, Study
 from fairweight.specs.toml import read_spec, read_study, read_toml
-from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
 
 FOLDER = Path(__file__).parent / "specs"
 PRESETS = ("smoke", "quick", "laptop", "paper")  # small ones first
@@ -103,6 +103,25 @@ def require_data(experiments: Iterable[Experiment], data: str | None) -> None:
             )
 
 
+def require_weights(experiments: Iterable[Experiment], files: Iterable[str]) -> None:
+    """Before anything is made: the pretrained weights of all experiments must be there.
+
+    A study says which weights they are, since they decide what its models become.
+    """
+    from fairweight.lab.weights import pretrained_file
+
+    given = tuple(files)
+    for one in experiments:
+        if one.model.init != "imagenet":
+            continue
+        found = pretrained_file(one.model, given)
+        if one.model.weights is None:
+            raise InputError(
+                f"The experiment '{one.name}' does not say which ImageNet weights it starts from; "
+                f"write weights = \"{found.sha256}\" into its model, for '{found.path}'."
+            )
+
+
 def _there(experiment: Experiment, data: str | None) -> bool:
     root = data if data is not None else os.environ.get("FAIRWEIGHT_DATA")
     known = dataset(experiment.data.name)
@@ -110,3 +129,31 @@ def _there(experiment: Experiment, data: str | None) -> bool:
         return True
     folder = known.root(None if root is None else Path(root))
     return folder is not None and known.found_in(folder)[0] != "no"
+
+
+# What the stages that audit read and cost; studies/stages.py does them.
+
+# Seconds of an audit. Of each attribute and variant, with exemplars: 1.7 s for three members, 1,200
+# examples and 100 replicates, more for more of them.
+AUDIT, SCORED_AUDIT, TASK_AUDIT = 8.0, 30.0, 3.0
+
+
+def audit_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
+    """Of several attributes each is audited by itself, for every variant."""
+    variants = len({variant for variant, _, _ in spec["models"]}) - 1
+    once = SCORED_AUDIT if spec["scores"] else AUDIT
+    return Cost(once + TASK_AUDIT * variants * len(spec["data"]["tasks"]), 5e6)
+
+
+def classes_cost(spec: Mapping[str, Any], unit: Unit | None) -> Cost:
+    """Tables, regressions and figures of all experiments: 174 s for 1,668 models."""
+    models = sum(len(one["models"]) for one in spec["experiments"])
+    return Cost(AUDIT + 0.1 * models, 5e6 + 2e3 * models)
+
+
+for _name, _reads, _cost in (
+    ("audit", ("predict", "similarity"), audit_cost),
+    ("classes", ("predict",), classes_cost),
+    ("settings", ("audit",), lambda spec, unit: Cost(AUDIT, 1e6)),
+):
+    STAGES.add(_name, StageKind(f"fairweight.studies.stages:{_name}", _reads, _cost))

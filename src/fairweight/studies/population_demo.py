@@ -1,4 +1,4 @@
-"""Real populations in a minute: small CNNs of digits trained with several seeds, and children.
+"""Real populations in a minute: small CNNs of digits with several seeds, and compressed copies.
 
 Every dense member has pruned children and an int8 one, each written as `fairweight train` and
 `fairweight compress` write models. The files are then asked: int8 runs in ONNX Runtime. All members
@@ -21,17 +21,15 @@ from functools import partial
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import pandas as pd
 
 from fairweight.errors import FairweightError
 from fairweight.specs.compression import GlobalMagnitude, Int8Static
 from fairweight.specs.data import Data
 from fairweight.specs.training import Model, Training
 from fairweight.studies.demo import HELD_OUT, DemoTables, check_whole, load
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # How the demo's population is made: which network, how it is trained, what is done to it.
 #
@@ -109,11 +107,14 @@ def in_processes(
     others = active_children()
     # Forking a process that has threads (DuckDB's, a progress bar's) can hang the copy.
     context = get_context("spawn")
-    # Processes that are ended cannot tidy up: what they keep in a temporary folder is in ours.
+    # Processes that are ended cannot tidy up: their temporary files are in ours.
     with (
-        TemporaryDirectory(prefix="fairweight-") as room,
+        TemporaryDirectory(prefix="fairweight-") as folder,
         ProcessPoolExecutor(
-            min(workers, len(jobs)), mp_context=context, initializer=_keep_in, initargs=(room,)
+            min(workers, len(jobs)),
+            mp_context=context,
+            initializer=_set_tempdir,
+            initargs=(folder,),
         ) as pool,
     ):
         with _ignoring_interrupts():
@@ -140,8 +141,8 @@ def in_processes(
     return [future.result() for future in futures]
 
 
-def _keep_in(room: str) -> None:
-    tempfile.tempdir = room
+def _set_tempdir(folder: str) -> None:
+    tempfile.tempdir = folder
 
 
 @contextmanager
@@ -191,10 +192,8 @@ def populations(
     DemoTables
         The variants table names the parents.
     """
-    import pandas as pd
-
     check_whole("members", recipe.members, least=1)
-    halves = load(recipe.seed)  # before any process is started: a wrong seed is told at once
+    halves = load(recipe.seed)  # before any process is started: a wrong seed is refused at once
     # Not seed + member: members of neighbouring seeds would be the same models.
     seeds = range(recipe.seed * recipe.members, (recipe.seed + 1) * recipe.members)
     jobs = [partial(family, recipe, seed, models) for seed in seeds]

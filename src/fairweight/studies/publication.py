@@ -1,4 +1,4 @@
-"""What a study has found so far, where people look: tables that `audit` reads, and reports.
+"""What a study has found so far, as folders: tables that `audit` reads, and reports.
 
 Publishing replaces what was published before and nothing else: other people's files stay, and so
 does a file of ours that somebody changed, unless it is asked for. A process that is killed leaves
@@ -13,26 +13,30 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from fairweight.base.files import MANIFEST, InTheWayError, atomic_directory, atomic_file, finish
 from fairweight.errors import InputError, OutputError
-from fairweight.runs.plan import Plan, on_own_data
-from fairweight.runs.stages import PREDICTIONS, TRAINING
+from fairweight.runs.stage import PREDICTIONS, SIMILARITY, TRAINING, VARIANT
 from fairweight.runs.store import Store
 from fairweight.specs.data import Data
 from fairweight.specs.study import Experiment
 from fairweight.specs.toml import read_spec
-from fairweight.studies.stages import distances_in, gather, link
 from fairweight.tables.annotation_store import NAME, move_out, place_for
 
-# What a published experiment is about: its data set, and what its audit asked.
-#
-# Whoever opens the folder later finds the images and the groups with it.
+if TYPE_CHECKING:
+    from fairweight.runs.plan import Plan
 
+# What a published experiment is about: whoever opens the folder later finds the images and the
+# groups with it.
 EXPERIMENT_FILE = "study.json"
 MARKED = "backdoor.json"
+VARIANTS = "variants.parquet"
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,45 @@ def read_experiment(folder: Path) -> Published | None:
         ) from error
 
 
+def distances_in(folder: Path) -> dict[str, Any]:
+    """The columns that a stage of similarity wrote."""
+    found: dict[str, Any] = json.loads((folder / SIMILARITY).read_text(encoding="utf-8"))
+    return found
+
+
+def gather(
+    models: list[list[Any]],
+    folders: list[Path],
+    place: Path,
+    further: list[dict[str, Any]] | None = None,
+) -> None:
+    """A folder that `fairweight audit` reads: predictions by variant and seed, variants beside.
+
+    Files are linked where the file system can, so that nothing is stored twice. `further` are
+    more columns of the variants table, by model.
+    """
+    rows = []
+    columns = further or [{}] * len(models)
+    for (variant, seed, parent), folder, more in zip(models, folders, columns, strict=True):
+        row = json.loads((folder / VARIANT).read_text(encoding="utf-8")) | more
+        rows.append({**row, "variant": variant, "seed": seed, "parent": parent})
+        link(folder / PREDICTIONS, place / "predictions" / variant / f"{seed}.parquet")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = pa.table({name: [row.get(name) for row in rows] for name in names})
+    with atomic_file(place / VARIANTS, "wb") as file:
+        pq.write_table(table, file)
+
+
+def link(source: Path, target: Path) -> None:
+    """The same file at a second place, or a copy of it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 COMPLETION = ("audit/report.html", "audit/audit.json", "study.json")
 
 
@@ -120,16 +163,16 @@ def publish(
     """
     done = store.done()
     makers: dict[str, Callable[[Path], None]] = {}
-    for name, experiment in plan.experiments.items():
+    for name in plan.experiments:
         if any(model.asked_by in done for model in plan.of(name)):
-            makers[name] = _maker(plan, store, done, name, experiment)
+            makers[name] = partial(_write_results, plan, name, store, done)
     for name, key in (("classes", plan.classes), ("settings", plan.settings)):
         if key is not None and key in done:
-            makers[name] = _copier(store.folder(key))
+            makers[name] = partial(_copy_stage, store.folder(key))
     refused: list[OutputError] = []
     for name, make in makers.items():
         try:
-            _publish(out / name, make, overwrite, tell)
+            publish_folder(out / name, make, overwrite=overwrite, tell=tell)
         except InTheWayError as error:  # the others are published all the same
             refused.append(error)
     if refused:
@@ -137,74 +180,58 @@ def publish(
     return [out / name for name in makers]
 
 
-def _publish(
-    folder: Path, make: Callable[[Path], None], overwrite: bool, tell: Callable[[str], None]
+def publish_folder(
+    folder: Path, make: Callable[[Path], None], *, overwrite: bool, tell: Callable[[str], None]
 ) -> None:
+    """Let `make` write a folder in the place of what was published there before."""
     for held in (folder, folder / "audit"):
         _, said = move_out(held / NAME, place_for(held)[0])
         if said is not None:
             tell(said)
     finish(folder)
-    ours = not folder.exists() or os.path.lexists(folder / MANIFEST)
+    # The first version had no list of what it wrote.
+    earlier = folder.exists() and not os.path.lexists(folder / MANIFEST)
     try:
-        _write(folder, make, overwrite)
+        with atomic_directory(folder, completion=COMPLETION, overwrite=overwrite) as unfinished:
+            make(unfinished)
     except InTheWayError:
-        if ours:
+        if not earlier:
             raise
-        # Published by the first version, which kept no list of what it wrote.
-        aside = _free_name(folder)
+        number, aside = 1, folder.with_name(f"{folder.name}.earlier")
+        while os.path.lexists(aside):
+            number += 1
+            aside = folder.with_name(f"{folder.name}.earlier-{number}")
         os.rename(folder, aside)
         tell(f"'{folder}' was published by an earlier version; it is '{aside}' now.")
-        _write(folder, make, overwrite)
+        publish_folder(folder, make, overwrite=overwrite, tell=tell)
 
 
-def _write(folder: Path, make: Callable[[Path], None], overwrite: bool) -> None:
-    with atomic_directory(folder, completion=COMPLETION, overwrite=overwrite) as room:
-        make(room)
-
-
-def _free_name(folder: Path) -> Path:
-    number, place = 1, folder.with_name(f"{folder.name}.earlier")
-    while os.path.lexists(place):
-        number += 1
-        place = folder.with_name(f"{folder.name}.earlier-{number}")
-    return place
-
-
-def _maker(
-    plan: Plan, store: Store, done: set[str], name: str, experiment: Experiment
-) -> Callable[[Path], None]:
-    """What writes the folder of an experiment."""
-
-    def make(folder: Path) -> None:
-        finished = [model for model in plan.of(name) if model.asked_by in done]
-        rows = [[model.variant, model.seed, model.parent] for model in finished]
-        distances = [
+def _write_results(plan: Plan, name: str, store: Store, done: set[str], folder: Path) -> None:
+    """What is finished of an experiment."""
+    finished = [model for model in plan.of(name) if model.asked_by in done]
+    gather(
+        [[model.variant, model.seed, model.parent] for model in finished],
+        [store.folder(model.asked_by) for model in finished],
+        folder,
+        [
             distances_in(store.folder(model.compared_by)) if model.compared_by in done else {}
             for model in finished
-        ]
-        gather(rows, [store.folder(model.asked_by) for model in finished], folder, distances)
-        trained = (m for m in finished if on_own_data(experiment, m) and m.made_by in done)
-        write_experiment(plan.study.name, experiment, folder)
-        first = next(trained, None)
-        if first is not None:
-            link(store.folder(first.made_by) / TRAINING, folder / TRAINING)
-        for model in finished:
-            if model.validated_by in done:
-                answers = store.folder(str(model.validated_by)) / PREDICTIONS
-                link(answers, folder / "validation" / model.variant / f"{model.seed}.parquet")
-        audit = plan.audits.get(name)
-        if audit is not None and audit in done:
-            _copier(store.folder(audit))(folder / "audit")
-
-    return make
+        ],
+    )
+    write_experiment(plan.study.name, plan.experiments[name], folder)
+    trained = (model for model in finished if plan.on_own_data(model) and model.made_by in done)
+    if (first := next(trained, None)) is not None:
+        link(store.folder(first.made_by) / TRAINING, folder / TRAINING)
+    for model in finished:
+        if model.validated_by in done:
+            answers = store.folder(str(model.validated_by)) / PREDICTIONS
+            link(answers, folder / "validation" / model.variant / f"{model.seed}.parquet")
+    audit = plan.audits.get(name)
+    if audit is not None and audit in done:
+        _copy_stage(store.folder(audit), folder / "audit")
 
 
-def _copier(stage: Path) -> Callable[[Path], None]:
-    """What copies the outputs of a stage into a folder."""
-
-    def copy(folder: Path) -> None:
-        hidden = shutil.ignore_patterns("stage.json", ".*")
-        shutil.copytree(stage, folder, ignore=hidden, dirs_exist_ok=True)
-
-    return copy
+def _copy_stage(stage: Path, folder: Path) -> None:
+    """Copy the outputs of a stage."""
+    hidden = shutil.ignore_patterns("stage.json", ".*")
+    shutil.copytree(stage, folder, ignore=hidden, dirs_exist_ok=True)

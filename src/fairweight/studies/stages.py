@@ -1,29 +1,54 @@
-"""The audit of an experiment as a stage: predictions of all its models in, a report out."""
+"""The audits of a study as stages: of an experiment, of all classes, of settings side by side."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairweight.runs.cost import Cost, Unit
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from fairweight.auditing.archive import load
+from fairweight.auditing.explain.attributes import settings_table
+from fairweight.auditing.explain.class_regression import explain_classes
+from fairweight.auditing.explain.class_rows import class_covariates, class_rows
+from fairweight.auditing.explain.explanations import ExplainRequest
+from fairweight.auditing.explain.images import measure
+from fairweight.auditing.pipeline import audited
+from fairweight.auditing.prediction_matrix import from_aligned
+from fairweight.auditing.result import AuditResult
+from fairweight.auditing.sweep import tabulated
+from fairweight.auditing.table_files import write_frames
+from fairweight.base.files import atomic_file
+from fairweight.base.trust import inside
+from fairweight.errors import UnknownNameError
+from fairweight.report.figures import draw, figures
+from fairweight.report.figures.export import rendered
+from fairweight.report.html import save
 from fairweight.runs.executor import StageContext
-from fairweight.runs.stage import stage_kind
-from fairweight.runs.stages import MODELS, PREDICTIONS, SIMILARITY, TRAINING, VARIANT
+from fairweight.runs.stage import DENSE, TRAINING
 from fairweight.specs.audit import AuditOptions
+from fairweight.specs.data import Data
+from fairweight.specs.toml import read_spec
+from fairweight.studies.publication import VARIANTS, distances_in, gather
+from fairweight.tables.align import align
+from fairweight.tables.sources import CLASSES_KEYS
 from fairweight.tables.spec import SourceRef, TableSpec, sources_of
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from fairweight.lab.partition import Prepared
 
-    from fairweight.auditing.explain.explanations import ExplainRequest
-    from fairweight.auditing.result import AuditResult
-
-
-# Figures of a stage as SVG files.
+BASELINE = DENSE
+# Figures of the stages that put experiments together.
+OF_SWEEPS = ("PA-F3a", "PA-F3b", "PA-F3c", "PA-F6")
+OF_REGRESSIONS = ("PA-T2", "PA-F14", "PA-F15")
+OF_SETTINGS = ("IO-F3", "IO-F4")
 
 
 def draw_all(
@@ -31,13 +56,8 @@ def draw_all(
 ) -> None:
     """Draw figures of variants into `ID-VARIANT.svg`, those of all variants together into `ID.svg`.
 
-    A figure that this result has no numbers for is left out.
+    A figure that this result has no numbers for is skipped.
     """
-    from fairweight.base.files import atomic_file
-    from fairweight.base.trust import inside
-    from fairweight.report.figures import draw, figures
-    from fairweight.report.figures.export import rendered
-
     together = {figure.id for figure in figures() if figure.once}
     for id in ids:
         for variant in [None] if id in together else variants:
@@ -50,182 +70,123 @@ def draw_all(
                 file.write(rendered(drawing.spec, path.suffix))
 
 
-BASELINE = "dense"
-TABLES = {"variants": "variants.parquet"}
-# Seconds of an audit. Of each attribute and variant, with exemplars: 1.7 s for three members, 1,200
-# examples and 100 replicates, more for more of them.
-AUDIT, SCORED_AUDIT, TASK_AUDIT = 8.0, 30.0, 3.0
+def _prepared(data: Mapping[str, Any], context: StageContext) -> Prepared:
+    """The held-out parts of an experiment's data."""
+    from fairweight.lab.partition import prepare_once  # with torch
+
+    return prepare_once(read_spec(Data, data, "The data"), context.data)
 
 
-def _audit_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
-    """Of several attributes each is audited by itself, for every variant."""
-    variants = len({variant for variant, _, _ in spec["models"]}) - 1
-    once = SCORED_AUDIT if spec["scores"] else AUDIT
-    return Cost(once + TASK_AUDIT * variants * len(spec["data"]["tasks"]), 5e6)
-
-
-@stage_kind("audit", reads=(*MODELS, "predict", "similarity"), cost=_audit_cost)
 def audit(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], folder: Path, context: StageContext
 ) -> None:
-    """Audit what the inputs' models answered; the report goes into the room."""
-    from fairweight.auditing.pipeline import audited
-    from fairweight.report.html import save
-
+    """Audit what the inputs' models answered; the report goes into the folder."""
     place = context.work / "tables"
-    trained, *others = inputs.values()
-    models = spec["models"]
-    gather(models, others[: len(models)], place, _distances(spec, others[len(models) :]))
+    models, folders = spec["models"], list(inputs.values())
+    # Columns that compare a model with its dense member; none where it was not compared.
+    compared = iter(folders[len(models) :])
+    distances = [
+        distances_in(next(compared)) if is_compared else {}
+        for is_compared in spec.get("compared", [False] * len(models))
+    ]
+    gather(models, folders[: len(models)], place, distances)
+    trained = write_training(spec["data"], context, place)
+    wanted = spec.get("audited_tasks")
+    if wanted is not None:
+        for path in (trained, *place.glob("predictions/*/*.parquet")):
+            keep_tasks(path, wanted)
     tables = TableSpec(
         sources_of(str(place / "predictions" / "*" / "*.parquet")),
         baseline=BASELINE,
         groups=spec["groups"],
         cluster=spec["cluster"],
-        task="task" if spec["tasks"] or _has_tasks(others[0]) else None,
-        train=SourceRef(str(trained / TRAINING)),
-        variants=SourceRef(str(place / TABLES["variants"])),
+        task="task" if "task" in pq.read_schema(trained).names else None,
+        train=SourceRef(str(trained)),
+        variants=SourceRef(str(place / VARIANTS)),
         positive=spec["positive"],
         # The lab's own predictions are classes, whatever a model that has not learned says.
         force=True,
     )
+    options = AuditOptions(n_boot=spec["n_boot"])
+    if spec.get("fixed_side") is not None:
+        # Bias amplification towards one side, whatever the data say.
+        options = replace(options, fixed_side=spec["fixed_side"], filters=False)
+    explain = None
+    if spec["explain"]:
+        prepared = _prepared(spec["data"], context)
+        measured = {"properties", "individuals"} & set(spec["explain"])
+        explain = ExplainRequest(
+            parts=tuple(spec["explain"]),
+            group=spec["individual_group"],
+            tie_rule=spec.get("tie_rule", "disjoint"),
+            fill=spec.get("fill"),
+            measure=measure(prepared.test, prepared.train) if measured else None,
+            images=prepared.test,
+        )
     result = audited(
         tables,
-        AuditOptions(n_boot=spec["n_boot"], **_watched(spec)),
-        explain=_looked_for(spec, context),
+        options,
+        explain=explain,
         progress=lambda words, done, total: context.progress(done, total, words),
     )
-    save(result, room)
-    draw_all(result, spec["figures"], result.variants, room / "figures")
+    save(result, folder)
+    draw_all(result, spec["figures"], result.variants, folder / "figures")
 
 
-def _looked_for(spec: Mapping[str, Any], context: StageContext) -> ExplainRequest | None:
-    """What the experiment asks for beyond the audit; images are measured where that needs them."""
-    parts = tuple(spec["explain"])
-    if not parts:
-        return None
-    from fairweight.auditing.explain.explanations import ExplainRequest
-    from fairweight.auditing.explain.images import measure
-    from fairweight.lab.partition import prepare
-    from fairweight.specs.data import Data
-    from fairweight.specs.toml import read_spec
+def write_training(data: Mapping[str, Any], context: StageContext, place: Path) -> Path:
+    """The labels and groups of the training examples as a table."""
+    from fairweight.lab.prediction import training_table, write_table  # with torch
 
-    prepared = prepare(read_spec(Data, spec["data"], "The data"), context.data)
-    measured = {"properties", "individuals"} & set(parts)
-    return ExplainRequest(
-        parts=parts,
-        group=spec["individual_group"],
-        measure=measure(prepared.test, prepared.train) if measured else None,
-        images=prepared.test,
-    )
+    return Path(write_table(training_table(_prepared(data, context).train), place / TRAINING))
 
 
-def _has_tasks(folder: Path) -> bool:
-    """Whether a model answered several attributes, also where all of a data set are taken."""
-    import pyarrow.parquet as pq
-
-    return "task" in pq.read_schema(folder / PREDICTIONS).names
-
-
-def _watched(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Bias amplification towards one side, whatever the data say; by default as they say."""
-    side = spec.get("fixed_side")
-    return {} if side is None else {"fixed_side": side, "filters": False}
-
-
-def _distances(spec: Mapping[str, Any], folders: list[Path]) -> list[dict[str, Any]]:
-    """Of every model the columns that compare it with its dense member; none where it was not."""
-    left = iter(folders)
-    return [
-        distances_in(next(left)) if compared else {}
-        for compared in spec.get("compared", [False] * len(spec["models"]))
-    ]
-
-
-def distances_in(folder: Path) -> dict[str, Any]:
-    """The columns that a stage of similarity wrote."""
-    found: dict[str, Any] = json.loads((folder / SIMILARITY).read_text(encoding="utf-8"))
-    return found
-
-
-def gather(
-    models: list[list[Any]],
-    folders: list[Path],
-    place: Path,
-    further: list[dict[str, Any]] | None = None,
-) -> None:
-    """A folder that `fairweight audit` reads: predictions by variant and seed, variants beside.
-
-    Files are linked where the file system can, so that nothing is stored twice. `further` are
-    more columns of the variants table, by model.
-    """
-    rows = []
-    columns = further or [{}] * len(models)
-    for (variant, seed, parent), folder, more in zip(models, folders, columns, strict=True):
-        row = json.loads((folder / VARIANT).read_text(encoding="utf-8")) | more
-        rows.append({**row, "variant": variant, "seed": seed, "parent": parent})
-        link(folder / PREDICTIONS, place / "predictions" / variant / f"{seed}.parquet")
-    _write_rows(rows, place / TABLES["variants"])
-
-
-def link(source: Path, target: Path) -> None:
-    """The same file at a second place, or a copy of it."""
-    import shutil
-
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
-
-
-def _write_rows(rows: list[dict[str, Any]], path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from fairweight.base.files import atomic_file
-
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    table = pa.table({name: [row.get(name) for row in rows] for name in names})
+def keep_tasks(path: Path, tasks: Sequence[str]) -> None:
+    """Leave only these attributes in a table; one alone becomes its label, with no and yes."""
+    table = pq.read_table(path)
+    held = set(table["task"].to_pylist()) if "task" in table.column_names else set()
+    for task in tasks:
+        if task not in held:
+            raise UnknownNameError("In `audited_tasks` of an experiment, the task", task, held)
+    table = table.filter(pc.is_in(table["task"], pa.array(tasks)))
+    if len(tasks) == 1:
+        table = table.drop_columns(["task"])
+        for name in {"label", "prediction"} & set(table.column_names):
+            values = pa.array(["no", "yes"]).take(table[name])
+            table = table.set_column(table.column_names.index(name), name, values)
+        order = {CLASSES_KEYS[0]: json.dumps(["no", "yes"])}
+        table = table.replace_schema_metadata(order if "scores" in table.column_names else None)
     with atomic_file(path, "wb") as file:
         pq.write_table(table, file)
 
 
-# Accuracies of all classes of all experiments, explained together: one stage of a study.
-
-OF_SWEEPS = ("PA-F3a", "PA-F3b", "PA-F3c", "PA-F6")
-OF_REGRESSIONS = ("PA-T2", "PA-F14", "PA-F15")
-
-
-def _classes_cost(spec: Mapping[str, Any], unit: Unit | None) -> Cost:
-    """Tables, regressions and figures of all experiments: 174 s for 1,668 models."""
-    models = sum(len(one["models"]) for one in spec["experiments"])
-    return Cost(AUDIT + 0.1 * models, 5e6 + 2e3 * models)
-
-
-@stage_kind("classes", reads=(*MODELS, "predict"), cost=_classes_cost)
 def classes(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], folder: Path, context: StageContext
 ) -> None:
-    """Tabulate every experiment, fit the regressions of all, draw both."""
-    from fairweight.auditing.explain.class_regression import explain_classes
-    from fairweight.auditing.explain.class_rows import class_rows
-    from fairweight.auditing.table_files import write_frames
-
+    """Accuracies of all classes of all experiments: tabulate, fit the regressions, draw both."""
     results: list[AuditResult] = []
     covariates: dict[str, pd.DataFrame] = {}
     experiments = spec["experiments"]
     for number, one in enumerate(experiments):
         context.progress(number, len(experiments), one["name"])
         place = context.work / one["name"]
-        folders = [inputs[key] for key in one["asked_by"]]
-        gather(one["models"], folders, place)
-        result = _tabulated(place, inputs[one["dense"]] / TRAINING)
+        gather(one["models"], [inputs[key] for key in one["asked_by"]], place)
+        spec_of_tables = TableSpec(
+            sources_of(str(place / "predictions" / "*" / "*.parquet")),
+            baseline=BASELINE,
+            groups=(),
+            train=SourceRef(str(write_training(one["data"], context, place))),
+            variants=SourceRef(str(place / VARIANTS)),
+        )
+        with align(spec_of_tables) as aligned:
+            result = tabulated(from_aligned(aligned, scores=False))
         results.append(result)
         name = one["data"]["name"]
         if name not in covariates:
-            covariates[name] = _covariates(one["data"], context)
-        draw_all(result, OF_SWEEPS, [None], room / "figures" / one["name"])
+            train = _prepared(one["data"], context).train
+            covariates[name] = class_covariates(
+                np.asarray(train.images), train.labels, train.classes
+            )
+        draw_all(result, OF_SWEEPS, [None], folder / "figures" / one["name"])
     context.progress(len(experiments), len(experiments), "regressions")
     rows = class_rows(results, covariates)
     found = explain_classes(rows)
@@ -235,60 +196,22 @@ def classes(
         "class_fits": found.fits,
         "class_residuals": found.residuals,
     }
-    write_frames(tables, room / "tables")
+    write_frames(tables, folder / "tables")
     together = replace(results[0], explanations=tables)
-    draw_all(together, OF_REGRESSIONS, [None], room / "figures" / "all")
+    draw_all(together, OF_REGRESSIONS, [None], folder / "figures" / "all")
 
 
-def _tabulated(place: Path, training: Path) -> AuditResult:
-    from fairweight.auditing.prediction_matrix import from_aligned
-    from fairweight.auditing.sweep import tabulated
-    from fairweight.tables.align import align
-
-    tables = TableSpec(
-        sources_of(str(place / "predictions" / "*" / "*.parquet")),
-        baseline=BASELINE,
-        groups=(),
-        train=SourceRef(str(training)),
-        variants=SourceRef(str(place / TABLES["variants"])),
-    )
-    with align(tables) as aligned:
-        return tabulated(from_aligned(aligned, scores=False))
-
-
-def _covariates(data: Mapping[str, Any], context: StageContext) -> pd.DataFrame:
-    import numpy as np
-
-    from fairweight.auditing.explain.class_rows import class_covariates
-    from fairweight.lab.partition import prepare
-    from fairweight.specs.data import Data
-    from fairweight.specs.toml import read_spec
-
-    train = prepare(read_spec(Data, data, "The data"), context.data).train
-    return class_covariates(np.asarray(train.images), train.labels, train.classes)
-
-
-# Experiments of a study that differ in one thing, side by side: one stage of a study.
-
-FIGURES = ("IO-F3", "IO-F4")
-
-
-@stage_kind("settings", reads=("audit",), cost=lambda spec, unit: Cost(AUDIT, 1e6))
 def settings(
-    spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
+    spec: Mapping[str, Any], inputs: Mapping[str, Path], folder: Path, context: StageContext
 ) -> None:
-    """Put the attributes of all audits into one table, and draw it."""
-    from fairweight.auditing.archive import load
-    from fairweight.auditing.explain.attributes import settings_table
-    from fairweight.auditing.table_files import write_frames
-
+    """Experiments that differ in one thing, side by side: one table of their attributes, drawn."""
     audits = []
-    for number, ((name, setting), folder) in enumerate(
+    for number, ((name, setting), audited_in) in enumerate(
         zip(spec["settings"], inputs.values(), strict=True)
     ):
         context.progress(number, len(inputs), name)
-        audits.append((setting, load(folder)))
+        audits.append((setting, load(audited_in)))
     tables = {"settings": settings_table(audits)}
-    write_frames(tables, room / "tables")
+    write_frames(tables, folder / "tables")
     together = replace(audits[0][1], explanations=tables)
-    draw_all(together, FIGURES, [None], room / "figures")
+    draw_all(together, OF_SETTINGS, [None], folder / "figures")

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from fairweight.errors import InputError
 from fairweight.lab.artifacts import ZEROS_NOTE, Card, save
-from fairweight.lab.compression.int8 import quantize_dynamic, quantize_static
+from fairweight.lab.compression.quantisation import quantize_dynamic, quantize_static
 from fairweight.lab.masks import set_masks
 from fairweight.lab.measurement import measure, timed, torch_threads
 from fairweight.lab.onnx_models import n_parameters, onnx_weights

@@ -14,8 +14,8 @@ from onnx import TensorProto, helper
 from torch import Tensor
 
 from fairweight.errors import InputError
-from fairweight.lab.compression import int8
-from fairweight.lab.compression.int8 import quantize_dynamic, quantize_static
+from fairweight.lab.compression import quantisation
+from fairweight.lab.compression.quantisation import quantize_dynamic, quantize_static
 from fairweight.lab.onnx_models import card_of
 
 
@@ -89,7 +89,7 @@ def test_saturation_decides(
     saturates: bool,
     bits: int,
 ) -> None:
-    monkeypatch.setattr(int8, "_saturates", lambda *_: saturates)
+    monkeypatch.setattr(quantisation, "_saturates", lambda *_: saturates)
     made = quantize_static(exported, tmp_path / "q.onnx", [images.numpy()])
     assert made.weight_bits == bits
     card = card_of(onnx.load(str(made.path)), "it")

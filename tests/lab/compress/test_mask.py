@@ -14,7 +14,6 @@ from fairweight.lab.masks import (
     dense_values,
     layer_sparsity,
     load_dense_values,
-    mask_zeros,
     masks,
     set_masks,
     sparsity,
@@ -121,15 +120,6 @@ def test_baking_keeps_the_answers_and_the_names() -> None:
     assert masks(model) == {}
     assert isinstance(model[0].weight, nn.Parameter)
     assert sparsity(model, ["0"]) == 0.5
-
-
-def test_zeros_become_masks_again() -> None:
-    model = small()
-    set_masks(model, half(model))
-    keep = masks(model)["0.weight"]
-    mask_zeros(bake(model))
-    assert torch.equal(masks(model)["0.weight"], keep)
-    assert masks(model)["4.weight"].all()
 
 
 def test_biases_and_norms_can_be_masked() -> None:

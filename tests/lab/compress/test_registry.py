@@ -15,10 +15,10 @@ from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.compression import registry
 from fairweight.lab.compression.pruner import prune
 from fairweight.lab.compression.registry import (
+    METHODS,
     RECIPES,
     fields_of,
     method,
-    method_named,
     method_of,
     methods,
     spec_from,
@@ -117,7 +117,7 @@ def test_one_dataclass_and_one_function_are_a_method() -> None:
         return {"weight": torch.ones(1, 4, dtype=torch.bool)}
 
     try:
-        assert method_named("nothing").function is nothing
+        assert METHODS["nothing"].function is nothing
         assert method_of(Nothing(sparsity=0.5)).name == "nothing"
         assert masks(prune(nn.Linear(4, 1), Nothing(sparsity=0.5)))["weight"].all()
         with pytest.raises(InputError, match="named 'nothing' is registered already"):

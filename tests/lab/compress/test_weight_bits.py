@@ -14,9 +14,9 @@ from torch import nn
 
 import fairweight as fw
 from fairweight.errors import InputError
+from fairweight.lab.compression.quantisation import round_weights, rounded
 from fairweight.lab.compression.registry import spec_of
-from fairweight.lab.compression.weight_bits import round_weights, rounded
-from fairweight.lab.prediction import asked, data_of, variants_table
+from fairweight.lab.prediction import data_of, model_files, variants_table
 
 
 def test_rounded_by_hand() -> None:
@@ -66,7 +66,7 @@ def test_a_folder_becomes_a_file_whose_size_is_counted_as_packed(tmp_path: Path)
     assert row["size_bytes"] > packed
     assert (row["weight_bits"], row["latency_ms"], row["compressed_bytes"]) == (4, None, None)
     assert "no speed is claimed" in row["note"]
-    members = asked([made.path])
+    members = model_files([made.path])
     from fairweight.lab.partition import prepare
 
     (again,) = variants_table(members, prepare(data_of(members)), again=True).to_pylist()

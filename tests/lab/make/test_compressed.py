@@ -15,7 +15,7 @@ from fairweight.lab.compression.registry import spec_of
 from fairweight.lab.masks import sparsity
 from fairweight.lab.onnx_models import card_of, read_onnx
 from fairweight.lab.partition import prepare
-from fairweight.lab.prediction import asked, data_of, predict, variants_table
+from fairweight.lab.prediction import data_of, model_files, predict, variants_table
 from fairweight.lab.training import Made
 from fairweight.lab.variants import compress
 from fairweight.specs.training import Training
@@ -83,7 +83,7 @@ def test_int8_runs_and_is_asked_beside_its_parent(model: Path, dense: Made, tmp_
     assert made.card.compression["quantisation"]["n"] == 50
     assert made.card.measured["flops"] == dense.card.measured["flops"]
     assert made.card.measured["size_bytes"] < 0.6 * dense.card.measured["size_bytes"]
-    members = asked([str(model), str(made.path)])
+    members = model_files([str(model), str(made.path)])
     assert [(one.variant, one.seed) for one in members] == [("dense", 1), ("int8-static", 1)]
     prepared = prepare(data_of(members))
     out = predict(members, prepared.test, out=tmp_path / "p.parquet")
@@ -191,11 +191,11 @@ def test_predictions_of_a_list_of_models_on_the_data_of_their_cards(model: Path)
 
 
 def load_data_of(model: Path) -> Any:
-    return data_of(asked([model]))
+    return data_of(model_files([model]))
 
 
 def test_which_models_are_asked(model: Path, tmp_path: Path) -> None:
-    named = asked([f"a={model}", f"b={model}"])
+    named = model_files([f"a={model}", f"b={model}"])
     assert [(one.variant, one.seed) for one in named] == [("a", 1), ("b", 1)]
     for words, reason in (
         ([str(model), str(model)], "a second model 'dense' of seed 1"),
@@ -204,10 +204,10 @@ def test_which_models_are_asked(model: Path, tmp_path: Path) -> None:
         (["=x"], "not of the form NAME=PATH"),
     ):
         with pytest.raises(InputError, match=reason):
-            asked(words)
+            model_files(words)
     nameless = tmp_path / "net.pt2"
     nameless.touch()
     with pytest.raises(InputError, match="does not say what it is called"):
-        asked([str(nameless)])
+        model_files([str(nameless)])
     with pytest.raises(InputError, match="No model says what data"):
-        data_of(asked([f"a={nameless}"]))
+        data_of(model_files([f"a={nameless}"]))

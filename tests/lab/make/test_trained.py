@@ -79,7 +79,7 @@ def test_first_weights_of_another_model(model: Path, tmp_path: Path) -> None:
 
 def test_a_last_layer_for_other_classes_starts_afresh(model: Path, tmp_path: Path) -> None:
     from fairweight.lab.models.registry import build
-    from fairweight.lab.training import load_first_weights
+    from fairweight.lab.weights import load_first_weights
 
     network = build("lenet", classes=3, channels=1, size=8)
     before = {name: value.clone() for name, value in network.state_dict().items()}
@@ -91,9 +91,9 @@ def test_a_last_layer_for_other_classes_starts_afresh(model: Path, tmp_path: Pat
         load_first_weights(build("lenet", classes=10, channels=3, size=8), model)
     bad = tmp_path / "weights.safetensors"
     bad.write_bytes(b"no tensors")
-    with pytest.raises(InputError, match="cannot be read as safetensors"):
+    with pytest.raises(InputError, match=r"cannot be read as \.safetensors"):
         load_first_weights(network, bad)
-    with pytest.raises(InputError, match=r"come from a \.safetensors file"):
+    with pytest.raises(InputError, match=r"weights are read from \.safetensors files"):
         load_first_weights(network, tmp_path / "weights.pt")
 
 
@@ -124,7 +124,7 @@ def test_attributes_one_by_itself_and_a_pair(tmp_path: Path) -> None:
     from fairweight.data import load as load_data
     from fairweight.data import register, unregister
     from fairweight.lab.partition import prepare
-    from fairweight.lab.prediction import asked, data_of, predict
+    from fairweight.lab.prediction import data_of, model_files, predict
 
     digits = load_data("digits")
     both = np.stack([digits.labels % 2, digits.labels > 4], axis=1).astype(np.int64)
@@ -141,7 +141,7 @@ def test_attributes_one_by_itself_and_a_pair(tmp_path: Path) -> None:
             assert made.card.tasks
             assert made.card.classes == names
             assert made.test_accuracy > 0.6
-            members = asked([f"{name}={made.path}" for name in ("dense", "copy")])
+            members = model_files([f"{name}={made.path}" for name in ("dense", "copy")])
             part = prepare(data_of(members)).test
             out = predict(members, part, out=tmp_path / f"{len(names)}.parquet", scores=True)
             table = pd.read_parquet(out)

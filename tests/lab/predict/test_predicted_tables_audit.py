@@ -12,7 +12,7 @@ from torch import nn
 import fairweight as fw
 from fairweight.lab.artifacts import Card
 from fairweight.lab.batches import Scaling, model_input
-from fairweight.lab.compression.int8 import quantize_dynamic, quantize_static
+from fairweight.lab.compression.quantisation import quantize_dynamic, quantize_static
 from fairweight.lab.onnx_models import to_onnx
 from fairweight.lab.prediction import predict
 

@@ -1,4 +1,4 @@
-"""Which layers share a channel: torch-pruning's dependency graph in our own words.
+"""Channels: which layers share them (torch-pruning's graph), masks of them, their removal.
 
 A channel is made by filters (several, where branches are summed), scaled by norms, and read by
 the layers that follow. It can be removed as a whole only.
@@ -10,12 +10,12 @@ import copy
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
-from torch.utils.hooks import RemovableHandle
 
 from fairweight.errors import InputError
 from fairweight.lab.compression.methods import (
@@ -91,7 +91,10 @@ class ChannelGraph:
         for item in group.items:
             module = item.dep.target.module
             if module not in self._paths:
-                found.obstacles.extend(_obstacle_of_operation(module))
+                if isinstance(module, nn.Parameter):
+                    found.obstacles.append("a parameter outside of any layer depends on them")
+                elif type(module).__name__ == "_OutputOp":
+                    found.obstacles.append("they are the model's outputs")
                 continue
             part = LayerSlices(
                 self._paths[module],
@@ -102,11 +105,13 @@ class ChannelGraph:
             if isinstance(module, Layer):
                 made = self._graph.is_out_channel_pruning_fn(item.dep.handler)
                 (found.makers if made else found.readers).append(part)
-                found.obstacles.extend(_obstacle_of_layer(part))
+                groups = getattr(module, "groups", 1)
+                if groups > 1 and groups != module.out_channels:
+                    found.obstacles.append(f"'{part.path}' is a convolution in {groups} groups")
             elif isinstance(module, _NormBase):
                 found.norms.append(part)
             elif isinstance(module, MIXING):
-                found.obstacles.append(f"'{part.path}' ({_kind(module)}) mixes channels")
+                found.obstacles.append(f"'{part.path}' ({type(module).__name__}) mixes channels")
         if not found.readers:
             found.obstacles.append("they are the model's outputs")
         return found
@@ -143,8 +148,8 @@ def _traced(model: nn.Module, example: Tensor) -> Any:
     for path, module in model.named_modules():
         if isinstance(module, ENDLESS):
             raise InputError(
-                f"The model's channels cannot be removed: '{path}' ({_kind(module)}) mixes them; "
-                "keep the masks."
+                f"The model's channels cannot be removed: '{path}' ({type(module).__name__}) mixes "
+                "them; keep the masks."
             )
     frozen = [p for p in model.parameters() if not p.requires_grad]
     for parameter in frozen:
@@ -163,23 +168,6 @@ def _traced(model: nn.Module, example: Tensor) -> Any:
     finally:
         for parameter in frozen:
             parameter.requires_grad_(False)
-
-
-def _obstacle_of_operation(module: Any) -> Iterator[str]:
-    if isinstance(module, nn.Parameter):
-        yield "a parameter outside of any layer depends on them"
-    elif type(module).__name__ == "_OutputOp":
-        yield "they are the model's outputs"
-
-
-def _obstacle_of_layer(part: LayerSlices) -> Iterator[str]:
-    groups = getattr(part.module, "groups", 1)
-    if groups > 1 and groups != part.module.out_channels:
-        yield f"'{part.path}' is a convolution in {groups} groups"
-
-
-def _kind(module: nn.Module) -> str:
-    return type(module).__name__
 
 
 # Masks of whole channels: filters, their biases and norms, alike in all layers that share them.
@@ -215,7 +203,12 @@ def channel_masks(
         parts = channels.makers if spec.dim == 0 else channels.readers
         kept = ~all_zero(parts, channels.n, dim=spec.dim)
         gone = n_removed(channels.n, int((~kept).sum()), step)
-        selected = keep_largest(_importance(channels, parts, spec), kept, gone)
+        if isinstance(spec, RandomStructured):
+            name = f"{channels.makers[0].path}.weight"
+            importance = random_scores(channels.n, name, seed=spec.seed)
+        else:
+            importance = norms_of(parts, channels.n, dim=spec.dim, order=ORDERS[type(spec)])
+        selected = keep_largest(importance, kept, gone)
         silent = torch.nonzero(~selected).flatten()
         for part in parts:
             _cut(masks, f"{part.path}.weight", part.module.weight, part.slices_of(silent), spec.dim)
@@ -225,12 +218,6 @@ def channel_masks(
                     if (value := getattr(part.module, name, None)) is not None:
                         _cut(masks, f"{part.path}.{name}", value, part.slices_of(silent), 0)
     return masks
-
-
-def _importance(channels: Channels, parts: list[LayerSlices], spec: Structured) -> Tensor:
-    if isinstance(spec, RandomStructured):
-        return random_scores(channels.n, f"{channels.makers[0].path}.weight", seed=spec.seed)
-    return norms_of(parts, channels.n, dim=spec.dim, order=ORDERS[type(spec)])
 
 
 def _eligible(model: nn.Module, spec: Structured, example: Tensor) -> list[Channels]:
@@ -278,13 +265,12 @@ def inputs_of(model: nn.Module, paths: Iterable[str], batch: Tensor) -> dict[str
     """What these modules see of a batch, in the order in which they see it."""
     seen: dict[str, Tensor] = {}
 
-    def noting(path: str) -> RemovableHandle:
-        def note(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-            seen[path] = inputs[0].detach()
+    def note(path: str, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        seen[path] = inputs[0].detach()
 
-        return model.get_submodule(path).register_forward_pre_hook(note)
-
-    handles = [noting(path) for path in paths]
+    handles = [
+        model.get_submodule(path).register_forward_pre_hook(partial(note, path)) for path in paths
+    ]
     try:
         with torch.no_grad():
             model(batch)
@@ -320,25 +306,21 @@ def require_same_answers(
                 f"The smaller network does not run ({error}), because the model uses channels "
                 "outside of its layers; keep the masks."
             ) from error
-        if not same:
-            raise InputError(
-                "The smaller network would not answer as the masked one does: "
-                f"{_first_difference(masked, small, batch, removed)}; leave the layers before "
-                "that out, or keep the masks."
-            )
-
-
-def _first_difference(
-    masked: nn.Module, small: nn.Module, batch: Tensor, removed: Mapping[str, Tensor]
-) -> str:
-    ours = inputs_of(small, removed, batch)
-    for path, seen in inputs_of(masked, removed, batch).items():
-        axis = channel_axis(masked.get_submodule(path), seen)
-        left = torch.ones(seen.shape[axis], dtype=torch.bool)
-        left[removed[path]] = False
-        if not _close(seen.index_select(axis, torch.nonzero(left).flatten()), ours[path]):
-            return f"what '{path}' reads of the other channels depends on those that were removed"
-    return "its outputs depend on channels that no layer reads"
+        if same:
+            continue
+        reason = "its outputs depend on channels that no layer reads"
+        ours = inputs_of(small, removed, batch)
+        for path, seen in inputs_of(masked, removed, batch).items():
+            axis = channel_axis(masked.get_submodule(path), seen)
+            left = torch.ones(seen.shape[axis], dtype=torch.bool)
+            left[removed[path]] = False
+            if not _close(seen.index_select(axis, torch.nonzero(left).flatten()), ours[path]):
+                reason = f"what '{path}' reads of the other channels depends on those removed"
+                break
+        raise InputError(
+            f"The smaller network would not answer as the masked one does: {reason}; leave the "
+            "layers before that out, or keep the masks."
+        )
 
 
 def _close(one: Tensor, other: Tensor) -> bool:
@@ -402,14 +384,29 @@ def remove_channels(
     bake(masked)
     small = copy.deepcopy(masked)
     graph = ChannelGraph(small, example)
-    silent = [_silent(channels, partial=partial) for channels in graph.all]
+    silent = [_silent(channels, lenient=partial) for channels in graph.all]
     readers = {part.path for channels in graph.all for part in channels.readers}
     inputs = inputs_of(masked, readers, example)
     for place, channels in enumerate(graph.all):
-        silent[place], constants = _constants(channels, silent[place], inputs, partial=partial)
+        silent[place], constants = _constants(channels, silent[place], inputs, lenient=partial)
         for constant in constants:
-            _fold(constant)
-    removed = _removed_inputs(graph, silent)
+            layer = constant.part.module
+            if not constant.values.any():
+                continue
+            with torch.no_grad():
+                slices = layer.weight.index_select(1, constant.index.to(layer.weight.device))
+                added = slices.flatten(2).sum(2) if slices.dim() > 2 else slices
+                sums = added @ constant.values
+                if layer.bias is None:
+                    layer.bias = nn.Parameter(sums)
+                else:
+                    layer.bias += sums
+    # Which input channels each reading layer loses; several groups of channels may meet there.
+    removed: dict[str, Tensor] = {}
+    for channels, gone in zip(graph.all, silent, strict=True):
+        for part in channels.readers:
+            before = removed.get(part.path, torch.empty(0, dtype=torch.long))
+            removed[part.path] = torch.cat([before, part.slices_of(gone)])
     for place, gone in enumerate(silent):
         if len(gone):
             graph.remove(place, gone)
@@ -417,22 +414,12 @@ def remove_channels(
     return small.train(model.training)
 
 
-def _removed_inputs(graph: ChannelGraph, silent: list[Tensor]) -> dict[str, Tensor]:
-    """Which input channels each reading layer loses; several groups of channels may meet there."""
-    removed: dict[str, Tensor] = {}
-    for channels, gone in zip(graph.all, silent, strict=True):
-        for part in channels.readers:
-            before = removed.get(part.path, torch.empty(0, dtype=torch.long))
-            removed[part.path] = torch.cat([before, part.slices_of(gone)])
-    return removed
-
-
-def _silent(channels: Channels, *, partial: bool) -> Tensor:
+def _silent(channels: Channels, *, lenient: bool) -> Tensor:
     """The channels that nothing makes or nothing reads."""
     unmade = all_zero(channels.makers, channels.n, dim=0)
     gone = unmade | all_zero(channels.readers, channels.n, dim=1)
     if channels.obstacles:
-        if gone.any() and not partial:
+        if gone.any() and not lenient:
             raise InputError(
                 f"Masked channels of {channels.name} cannot be removed: {channels.obstacles[0]}; "
                 "leave these layers out, or use partial=True to keep the zeros there."
@@ -443,7 +430,7 @@ def _silent(channels: Channels, *, partial: bool) -> Tensor:
             f"No channel of {channels.name} would be left; remove fewer than all "
             f"{channels.n} of them (a sparsity of at most {1 - 1 / channels.n:.3g})."
         )
-    if not partial:
+    if not lenient:
         for part in channels.makers:
             only_here = all_zero([part], channels.n, dim=0) & ~gone
             if only_here.any():
@@ -457,7 +444,7 @@ def _silent(channels: Channels, *, partial: bool) -> Tensor:
 
 
 def _constants(
-    channels: Channels, silent: Tensor, inputs: dict[str, Tensor], *, partial: bool
+    channels: Channels, silent: Tensor, inputs: dict[str, Tensor], *, lenient: bool
 ) -> tuple[Tensor, list[Constant]]:
     """The silent channels that can go, and what must be added to biases when they do.
 
@@ -467,60 +454,33 @@ def _constants(
     unread = all_zero(channels.readers, channels.n, dim=1)
     constants: list[Constant] = []
     for part in channels.readers:
-        sent = silent[~unread[silent]]
-        index = part.slices_of(sent)
-        values, varies = _sent(part, inputs[part.path], index)
-        padded = (values != 0) & _pads_with_zeros(part.module)
-        stuck = varies | padded
+        index = part.slices_of(silent[~unread[silent]])
+        # The value of each slice's input, and whether it differs between places or images.
+        seen = inputs[part.path]
+        axis = channel_axis(part.module, seen)
+        sent = seen.index_select(axis, index.to(seen.device)).movedim(axis, 0).flatten(1)
+        low, high = sent.amin(dim=1), sent.amax(dim=1)
+        values, varies = (low + high) / 2, (high - low) > 1e-6 * (1 + high.abs())
+        padding = getattr(part.module, "padding", ())  # a linear layer has none
+        padded = padding == "same" if isinstance(padding, str) else any(padding)
+        padded = padded and part.module.padding_mode == "zeros"
+        stuck = varies | ((values != 0) & padded)
         if stuck.any():
-            if not partial:
-                raise InputError(_refusal(channels, part, int(stuck.sum()), bool(varies.any())))
+            if not lenient:
+                why = (
+                    "something between mixes channels"
+                    if varies.any()
+                    else "a bias, a norm or an activation makes constants, which it cannot take "
+                    "into its bias because it pads with zeros"
+                )
+                raise InputError(
+                    f"Removing the masked channels of {channels.name} would change the answers: "
+                    f"{int(stuck.sum())} of them are not 0 where '{part.path}' reads them ({why}); "
+                    "mask with prune(model, spec, example), or use partial=True to keep the zeros "
+                    "there."
+                )
             lost = part.of[torch.isin(part.index, index[stuck])]
             silent = silent[~torch.isin(silent, lost)]
-            return _constants(channels, silent, inputs, partial=partial)
+            return _constants(channels, silent, inputs, lenient=lenient)
         constants.append(Constant(part, index, values))
     return silent, constants
-
-
-def _refusal(channels: Channels, reader: LayerSlices, n: int, varies: bool) -> str:
-    why = (
-        "something between mixes channels"
-        if varies
-        else "a bias, a norm or an activation makes constants, which it cannot take into its bias "
-        "because it pads with zeros"
-    )
-    return (
-        f"Removing the masked channels of {channels.name} would change the answers: {n} of them "
-        f"are not 0 where '{reader.path}' reads them ({why}); mask with prune(model, spec, "
-        "example), or use partial=True to keep the zeros there."
-    )
-
-
-def _sent(part: LayerSlices, seen: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """The value of each slice's input, and whether it differs between places or images."""
-    axis = channel_axis(part.module, seen)
-    values = seen.index_select(axis, index.to(seen.device)).movedim(axis, 0).flatten(1)
-    low, high = values.amin(dim=1), values.amax(dim=1)
-    return (low + high) / 2, (high - low) > 1e-6 * (1 + high.abs())
-
-
-def _pads_with_zeros(layer: nn.Module) -> bool:
-    if isinstance(layer, nn.Linear):
-        return False
-    padding = layer.padding
-    padded = padding == "same" if isinstance(padding, str) else any(padding)  # type: ignore[arg-type]
-    return padded and layer.padding_mode == "zeros"
-
-
-def _fold(constant: Constant) -> None:
-    layer = constant.part.module
-    if not constant.values.any():
-        return
-    with torch.no_grad():
-        slices = layer.weight.index_select(1, constant.index.to(layer.weight.device))
-        added = slices.flatten(2).sum(2) if slices.dim() > 2 else slices
-        sums = added @ constant.values
-        if layer.bias is None:
-            layer.bias = nn.Parameter(sums)
-        else:
-            layer.bias += sums

@@ -1,20 +1,16 @@
-"""What can be done to a model, for people: methods, the papers' recipes and int8, in full."""
+"""Methods, the papers' recipes and int8, described in full for `fairweight methods`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
-from fairweight.lab.compression.registry import (
-    METHODS,
-    RECIPES,
-    Method,
-    Recipe,
-)
+from fairweight.lab.compression.registry import METHODS, RECIPES, Method
 from fairweight.specs.compression import Schedule
 from fairweight.specs.toml import SpecField, described, summary_of
 
@@ -98,11 +94,25 @@ def schedules() -> tuple[ScheduleEntry, ...]:
 
 def catalogue() -> tuple[Entry, ...]:
     """Methods (those of other packages too), then recipes, then int8."""
-    found = [_of_method(entry) for entry in METHODS.values()]
+    found = {name: _of_method(entry) for name, entry in METHODS.items()}
+    recipes = []
+    for name, recipe in RECIPES.items():
+        base, schedule = found[recipe.method], asdict(recipe.fields["schedule"])
+        (own,) = (one for one in base.schedules if one.name == schedule["kind"])
+        entry = replace(
+            base,
+            name=name,
+            kind="recipe",
+            summary=recipe.summary,
+            source=recipe.source,
+            fields=_with_defaults(base.fields, dict(recipe.fields) | {"schedule": schedule}),
+            schedules=(replace(own, fields=_with_defaults(own.fields, schedule)),),
+        )
+        recipes.append(entry)
     return (
-        *(entry for entry in found if entry.kind == "method"),
-        *(_of_recipe(name, recipe) for name, recipe in RECIPES.items()),
-        *(entry for entry in found if entry.kind != "method"),
+        *(entry for entry in found.values() if entry.kind == "method"),
+        *recipes,
+        *(entry for entry in found.values() if entry.kind != "method"),
     )
 
 
@@ -110,7 +120,15 @@ def _of_method(entry: Method) -> Entry:
     on_file = entry.acts_on == "file"
     accepted = () if on_file else tuple(one for one in schedules() if _accepts(entry, one))
     choices = "one of: " + ", ".join(one.name for one in accepted)
-    held = _with_defaults(described(entry.spec), _own_choices(entry))
+    # Layers and schedule where nobody chooses them: a spec writes them when it is made.
+    own: dict[str, Any] = {}
+    if on_file:
+        own["layers"] = entry.spec.layers
+    else:
+        with suppress(ValidationError):  # of another package, with fields that must be given
+            made = _trial(entry)
+            own |= {"layers": made.layers, "schedule": made.schedule.kind}
+    held = _with_defaults(described(entry.spec), own)
     return Entry(
         name=entry.name,
         kind="int8" if on_file else "method",
@@ -120,22 +138,6 @@ def _of_method(entry: Method) -> Entry:
         trains=entry.trains,
         fields=tuple(replace(f, type=choices) if f.name == "schedule" else f for f in held),
         schedules=accepted,
-    )
-
-
-def _of_recipe(name: str, recipe: Recipe) -> Entry:
-    base = _of_method(METHODS[recipe.method])
-    schedule = asdict(recipe.fields["schedule"])
-    (own,) = (one for one in base.schedules if one.name == schedule["kind"])
-    return Entry(
-        name=name,
-        kind="recipe",
-        method=recipe.method,
-        summary=recipe.summary,
-        source=recipe.source,
-        trains=base.trains,
-        fields=_with_defaults(base.fields, dict(recipe.fields) | {"schedule": schedule}),
-        schedules=(replace(own, fields=_with_defaults(own.fields, schedule)),),
     )
 
 
@@ -151,17 +153,6 @@ def _trial(entry: Method, **given: Any) -> Any:
     if any(field.name == "sparsity" for field in fields(entry.spec)):
         given["sparsity"] = 0.5
     return entry.spec(**given)
-
-
-def _own_choices(entry: Method) -> dict[str, Any]:
-    """Layers and schedule where nobody chooses them: a spec writes them when it is made."""
-    if entry.acts_on == "file":
-        return {"layers": entry.spec.layers}
-    try:
-        made = _trial(entry)
-    except ValidationError:  # of another package, with fields that must be given
-        return {}
-    return {"layers": made.layers, "schedule": made.schedule.kind}
 
 
 def _accepts(entry: Method, schedule: ScheduleEntry) -> bool:

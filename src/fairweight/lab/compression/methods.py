@@ -160,11 +160,6 @@ def kept_weights(layer: Layer) -> Tensor:
     return mask.kept
 
 
-def kept_slices(kept: Tensor, dim: int) -> Tensor:
-    """Which slices have anything left."""
-    return kept.transpose(0, dim).flatten(1).any(dim=1)
-
-
 def prune_weights(
     model: nn.Module,
     layers: Sequence[str],
@@ -186,16 +181,17 @@ def prune_slices(
     """Masks of whole slices, the same share of each layer."""
     found = {weight_name(path): layer for path, layer in chosen(model, layers).items()}
     scores = {name: score(layer.weight, name) for name, layer in found.items()}
-    kept = {name: kept_slices(kept_weights(layer), dim) for name, layer in found.items()}
+    kept = {  # slices that have anything left
+        name: kept_weights(layer).transpose(0, dim).flatten(1).any(dim=1)
+        for name, layer in found.items()
+    }
     selected = per_layer(scores, kept, step)
-    return {name: _spread(selected[name], layer.weight, dim) for name, layer in found.items()}
-
-
-def _spread(kept: Tensor, weight: Tensor, dim: int) -> Tensor:
-    """A flag per slice as a mask of the whole weight."""
-    shape = [1] * weight.dim()
-    shape[dim] = -1
-    return kept.view(shape).expand(weight.shape).contiguous()
+    spread: dict[str, Tensor] = {}
+    for name, layer in found.items():  # a flag per slice as a mask of the whole weight
+        shape = [1] * layer.weight.dim()
+        shape[dim] = -1
+        spread[name] = selected[name].view(shape).expand(layer.weight.shape).contiguous()
+    return spread
 
 
 # Methods that differ in a score: of single weights or of slices, by size or at random.
@@ -211,9 +207,7 @@ class Scored(NamedTuple):
     select: Select = per_layer
 
     def masks(self, model: nn.Module, spec: Any, step: Step | None) -> Masks:
-        def score(weight: Tensor, name: str) -> Tensor:
-            return self.score(weight, name, spec)
-
+        score: Score = lambda weight, name: self.score(weight, name, spec)  # noqa: E731
         due = step or Step(spec.sparsity)
         if isinstance(spec, Structured):
             return prune_slices(model, spec.layers, due, score, dim=spec.dim)

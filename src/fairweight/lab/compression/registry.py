@@ -79,7 +79,6 @@ class Method:
 
 
 METHODS: Registry[Method] = Registry("method", group=ENTRY_POINTS)
-method_named = METHODS.__getitem__
 unregister = METHODS.remove
 
 
@@ -139,18 +138,14 @@ def spec_of(name: str, /, **given: Any) -> Any:
     the share of weights to remove, from 0 to 1, such as 0.9.
     """
     found = base_method(name)
+    fields = dict(given)
     if (recipe := RECIPES.get(name)) is not None:
-        given = _with_given(recipe, given)
-    return read_spec(found.spec, given, f"Method '{found.name}'", REMEDIES)
-
-
-def _with_given(recipe: Recipe, given: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe's fields with those given; parts of a schedule change the recipe's own."""
-    both = dict(recipe.fields) | dict(given)
-    schedule = given.get("schedule")
-    if isinstance(schedule, Mapping) and "kind" not in schedule and "schedule" in recipe.fields:
-        both["schedule"] = asdict(recipe.fields["schedule"]) | dict(schedule)
-    return both
+        fields = dict(recipe.fields) | fields
+        # Parts of a schedule change the recipe's own.
+        schedule = given.get("schedule")
+        if isinstance(schedule, Mapping) and "kind" not in schedule and "schedule" in recipe.fields:
+            fields["schedule"] = asdict(recipe.fields["schedule"]) | dict(schedule)
+    return read_spec(found.spec, fields, f"Method '{found.name}'", REMEDIES)
 
 
 def fields_of(spec: Pruning | Quantization) -> dict[str, Any]:

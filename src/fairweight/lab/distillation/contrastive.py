@@ -1,4 +1,4 @@
-"""CRD: an example's own representation told from those of other classes, in both networks."""
+"""CRD: tell an example's own representation from those of other classes, in both networks."""
 
 from __future__ import annotations
 
@@ -16,17 +16,12 @@ from fairweight.errors import InputError
 from fairweight.lab.batches import generator
 from fairweight.lab.distillation.registry import (
     BatchPositions,
-    FeaturePair,
     Features,
     LossSetting,
-    count,
     distillation_loss,
+    number,
     one_pair,
-    positive,
-    share,
 )
-
-# Whether something fits into memory, before it is allocated.
 
 _MEMINFO = Path("/proc/meminfo")
 GB = 1e9
@@ -56,8 +51,6 @@ def free_memory() -> int | None:
         return None
 
 
-# What a contrastive loss takes of memory, and which way to its scores takes less.
-
 FLOAT, WHOLE = 4, 8  # bytes
 # Per contrast of a step: places, as drawn and as found, and the floats of two scores with their
 # losses and gradients. Measured: docs/reference/distillation.md.
@@ -67,7 +60,7 @@ MB = 1e6
 
 @dataclass(frozen=True)
 class ContrastMemory:
-    """Bytes of two banks and of one step."""
+    """Bytes of two banks and of one step, and which way to the scores takes less."""
 
     examples: int
     dimension: int
@@ -110,15 +103,13 @@ class ContrastMemory:
 
     def require(self) -> None:
         """Refuse what does not fit, with the number of negatives that would."""
-        require_memory(self.total, f"The loss 'crd' with {self}", self._remedy())
-
-    def _remedy(self) -> str:
         free, fewer = free_memory() or 0, self.negatives
         while fewer > 1 and replace(self, negatives=fewer).total > free:
             fewer //= 2
+        remedy = f"use fewer negatives: options = {{crd = {{negatives = {fewer}}}}}"
         if replace(self, negatives=fewer).total > free:
-            return "the banks alone need more: train with fewer examples, or leave crd out"
-        return f"use fewer negatives: options = {{crd = {{negatives = {fewer}}}}}"
+            remedy = "the banks alone need more: train with fewer examples, or leave crd out"
+        require_memory(self.total, f"The loss 'crd' with {self}", remedy)
 
 
 EPSILON = 1e-7
@@ -184,18 +175,37 @@ class ContrastiveRepresentation(nn.Module):
         momentum: float = 0.5,
     ) -> None:
         super().__init__()
-        self.negatives = count("crd", "negatives", negatives)
-        self.temperature = positive("crd", "temperature", temperature)
-        self.momentum = share("crd", "momentum", momentum)
-        dimension = count("crd", "dimension", dimension)
+        self.negatives = int(number("crd", "negatives", negatives, "a whole number from 1"))
+        self.temperature = number("crd", "temperature", temperature, "a number above 0")
+        self.momentum = number("crd", "momentum", momentum, "a number from 0 to 1")
+        dimension = int(number("crd", "dimension", dimension, "a whole number from 1"))
         pair = one_pair("crd", setting.student, setting.teacher)
         self.seed = setting.seed
         n = len(setting.labels)
         self.memory = ContrastMemory(n, dimension, self.negatives, setting.batch_size)
         _log.info("The loss 'crd' takes %s.", self.memory)
         self.memory.require()
-        self._sort(setting.labels)
-
+        labels = setting.labels
+        if labels.dim() != 1:
+            raise InputError(
+                f"The loss 'crd' needs one label per training example, and the labels are of shape "
+                f"{tuple(labels.shape)}; use another loss, such as at."
+            )
+        values, classes, size = torch.unique(labels, return_inverse=True, return_counts=True)
+        if len(values) < 2:
+            raise InputError(
+                "The loss 'crd' tells examples from those of other classes, and all "
+                f"{len(labels):,} training examples are of one class; train with two classes or "
+                "more, or use another loss."
+            )
+        # Examples class by class, so that those of other classes are two slices.
+        for name, value in (
+            ("_classes", classes),
+            ("_by_class", classes.argsort(stable=True)),
+            ("_first", size.cumsum(0) - size),
+            ("_size", size),
+        ):
+            self.register_buffer(name, value, persistent=False)
         random = generator(self.seed, STREAM)
         self.student_projection = _projection(pair.student, dimension, random)
         self.teacher_projection = _projection(pair.teacher, dimension, random)
@@ -206,7 +216,16 @@ class ContrastiveRepresentation(nn.Module):
 
     def forward(self, student: Features, teacher: Features, batch: BatchPositions) -> Tensor:
         pair = one_pair("crd", student, teacher)
-        self._check(pair, batch)
+        if len(batch.index) != len(pair.student):
+            raise InputError(
+                f"The loss 'crd' got {len(pair.student):,} examples of feature '{pair.name}' and "
+                f"the places of {len(batch.index):,}; give the place of each in the training set."
+            )
+        if int(batch.index.min()) < 0 or int(batch.index.max()) >= self._n:
+            raise InputError(
+                f"The loss 'crd' has {self._n:,} training examples, and the batch names places "
+                f"from {int(batch.index.min()):,} to {int(batch.index.max()):,}; count them from 0."
+            )
         mine = normalize(self.student_projection(pair.student.flatten(1)))
         theirs = normalize(self.teacher_projection(pair.teacher.flatten(1)))
         chosen = self.contrasts(batch.index)
@@ -216,7 +235,9 @@ class ContrastiveRepresentation(nn.Module):
         )
         if self.step == 0:
             for side, values in enumerate(scores):
-                self.log_constants[side] = _log_mean_exp(values.detach()) + math.log(self._n)
+                held = values.detach().flatten()
+                log_mean = held.logsumexp(0) - math.log(held.numel())
+                self.log_constants[side] = log_mean + math.log(self._n)
         losses = [
             self._contrast(values - constant)
             for values, constant in zip(scores, self.log_constants, strict=True)
@@ -240,40 +261,6 @@ class ContrastiveRepresentation(nn.Module):
     @property
     def _n(self) -> int:
         return len(self._classes)
-
-    def _sort(self, labels: Tensor) -> None:
-        """Examples class by class, so that those of other classes are two slices."""
-        if labels.dim() != 1:
-            raise InputError(
-                f"The loss 'crd' needs one label per training example, and the labels are of shape "
-                f"{tuple(labels.shape)}; use another loss, such as at."
-            )
-        values, classes, size = torch.unique(labels, return_inverse=True, return_counts=True)
-        if len(values) < 2:
-            raise InputError(
-                "The loss 'crd' tells examples from those of other classes, and all "
-                f"{len(labels):,} training examples are of one class; train with two classes or "
-                "more, or use another loss."
-            )
-        for name, value in (
-            ("_classes", classes),
-            ("_by_class", classes.argsort(stable=True)),
-            ("_first", size.cumsum(0) - size),
-            ("_size", size),
-        ):
-            self.register_buffer(name, value, persistent=False)
-
-    def _check(self, pair: FeaturePair, batch: BatchPositions) -> None:
-        if len(batch.index) != len(pair.student):
-            raise InputError(
-                f"The loss 'crd' got {len(pair.student):,} examples of feature '{pair.name}' and "
-                f"the places of {len(batch.index):,}; give the place of each in the training set."
-            )
-        if int(batch.index.min()) < 0 or int(batch.index.max()) >= self._n:
-            raise InputError(
-                f"The loss 'crd' has {self._n:,} training examples, and the batch names places "
-                f"from {int(batch.index.min()):,} to {int(batch.index.max()):,}; count them from 0."
-            )
 
     def _scores(self, vectors: Tensor, bank: Tensor, chosen: Tensor) -> Tensor:
         """Cosines over the temperature, a row per example."""
@@ -313,7 +300,3 @@ def _bank(n: int, dimension: int, random: torch.Generator) -> Tensor:
     """Rows of length 1 on average."""
     limit = (3 / dimension) ** 0.5
     return torch.empty(n, dimension).uniform_(-limit, limit, generator=random)
-
-
-def _log_mean_exp(values: Tensor) -> Tensor:
-    return values.flatten().logsumexp(0) - math.log(values.numel())

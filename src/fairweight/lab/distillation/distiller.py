@@ -45,7 +45,8 @@ def names_read(loss: DistillationLoss, model: nn.Module, given: Mapping[str, str
                 "has none; use another loss, such as hint."
             )
         return found
-    known = _known(model, given)
+    own: Any = getattr(model, "blocks", None)
+    known = {**(own if isinstance(own, Mapping) else {}), **given}
     blocks = [name for name in known if name.startswith("block")]
     if loss.reads == "pooled":
         return _some([name for name in known if name == "pooled"], loss, "pooled")
@@ -71,11 +72,6 @@ def run(model: nn.Module, images: Tensor, paths: Mapping[str, str]) -> dict[str,
         return {LOGITS: logits}
     found, logits = watched(model, images, paths)
     return {**found, LOGITS: logits}
-
-
-def _known(model: nn.Module, given: Mapping[str, str]) -> dict[str, str]:
-    blocks: Any = getattr(model, "blocks", None)
-    return {**(blocks if isinstance(blocks, Mapping) else {}), **given}
 
 
 def _some(names: list[str], loss: DistillationLoss, feature: str) -> list[str]:
@@ -130,7 +126,15 @@ class Teacher:
                 found = run(self.network, in_format(batch, self._layout), paths)
                 found = {name: value for name, value in found.items() if name in wanted}
                 if not self._cached:
-                    self._cached = _room(found, len(data))
+                    n = len(data)
+                    require_memory(
+                        sum(n * held[0].numel() * held.element_size() for held in found.values()),
+                        f"The teacher's features of {n:,} examples",
+                        "leave cache out, so that the teacher is asked for every batch",
+                    )
+                    self._cached = {
+                        name: held.new_empty((n, *held.shape[1:])) for name, held in found.items()
+                    }
                 for name, value in found.items():
                     self._cached[name][start : start + len(batch)] = value
 
@@ -150,16 +154,6 @@ def rescaled(images: Tensor, now: Scaling, wanted: Scaling) -> Tensor:
     return images * change[0] + change[1]
 
 
-def _room(found: Mapping[str, Tensor], n: int) -> dict[str, Tensor]:
-    needed = sum(n * value[0].numel() * value.element_size() for value in found.values())
-    require_memory(
-        needed,
-        f"The teacher's features of {n:,} examples",
-        "leave cache out, so that the teacher is asked for every batch",
-    )
-    return {name: value.new_empty((n, *value.shape[1:])) for name, value in found.items()}
-
-
 SHOWN = 2  # images that show the shapes of features
 
 
@@ -169,7 +163,7 @@ class Distiller:
     The training loop calls `begin` before its first step, `loss` in every step, and trains what
     `parameters` gives beside the student's own.
 
-    Losses that relate the examples of a batch (SP, PKT) are left out where it has less than half of
+    Losses that relate the examples of a batch (SP, PKT) are skipped where it has less than half of
     the usual number: their published weights are for a batch of 64, and on the last four examples
     of an epoch such a loss is thirty times as large, which undoes the training.
 
@@ -194,7 +188,18 @@ class Distiller:
         """Look at both networks, and build what losses keep."""
         self._scaling, self._kind = scaling, training.loss
         self._fewest = min(training.batch_size, len(data)) // 2
-        self._check(data, training)
+        if self.spec.cache and training.augment != Augment():
+            raise InputError(
+                "The teacher's features cannot be kept (cache) where images are changed at random "
+                "(augment): leave one of the two out."
+            )
+        for term in self.terms.terms:
+            compares_classes = term.loss.reads == LOGITS or term.loss.has_state
+            if data.labels.dim() != 1 and compares_classes:
+                raise InputError(
+                    f"The loss '{term.loss.name}' compares distributions over classes, and the "
+                    "data have several binary tasks; use a loss of features, such as at."
+                )
         device = next(model.parameters()).device
         self.teacher.to(str(device))
         given = dict(self.spec.features)
@@ -254,23 +259,6 @@ class Distiller:
     def described(self) -> dict[str, Any]:
         """What a checkpoint must agree with."""
         return {**asdict(self.spec), "stage": [term.loss.name for term in self.terms.terms]}
-
-    def _check(self, data: Examples, training: Training) -> None:
-        if self.spec.cache and training.augment != Augment():
-            raise InputError(
-                "The teacher's features cannot be kept (cache) where images are changed at random "
-                "(augment): leave one of the two out."
-            )
-        several = [
-            term.loss.name
-            for term in self.terms.terms
-            if data.labels.dim() != 1 and (term.loss.reads == LOGITS or term.loss.has_state)
-        ]
-        if several:
-            raise InputError(
-                f"The loss '{several[0]}' compares distributions over classes, and the data have "
-                "several binary tasks; use a loss of features, such as at."
-            )
 
     def _build(self, model: nn.Module, data: Examples, training: Training) -> None:
         kept = [term for term in self.terms.terms if term.loss.has_state]

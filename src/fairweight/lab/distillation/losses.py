@@ -1,4 +1,4 @@
-"""KD: the teacher's softened class probabilities."""
+"""Losses of distillation without a state: KD, AT, SP, FSP, PKT and hints."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fairweight.errors import InputError
 from fairweight.lab.distillation.registry import (
     Features,
     distillation_loss,
+    number,
     one_pair,
     pairs_of,
-    positive,
     require_maps,
     require_same_shape,
     require_several_examples,
@@ -55,7 +55,7 @@ def knowledge_distillation(
     >>> round(knowledge_distillation(student, teacher, temperature=1.0).item(), 4)
     0.1438
     """
-    temperature = positive("kd", "temperature", temperature)
+    temperature = number("kd", "temperature", temperature, "a number above 0")
     pair = one_pair("kd", student, teacher)
     require_same_shape("kd", pair)
     if pair.student.dim() != 2 or pair.student.shape[1] < 2:
@@ -73,22 +73,18 @@ def pooled_to_smaller(
     loss: str, first: Tensor, second: Tensor, names: tuple[str, str]
 ) -> tuple[Tensor, Tensor]:
     """Both maps, the larger one average-pooled; `names` are for the sentence."""
-    size, other = _size(first), _size(second)
-    if size == other:
+    (high, wide), (other_high, other_wide) = first.shape[2:], second.shape[2:]
+    if (high, wide) == (other_high, other_wide):
         return first, second
-    if size[0] >= other[0] and size[1] >= other[1]:
-        return adaptive_avg_pool2d(first, other), second
-    if size[0] <= other[0] and size[1] <= other[1]:
-        return first, adaptive_avg_pool2d(second, size)
+    if high >= other_high and wide >= other_wide:
+        return adaptive_avg_pool2d(first, (other_high, other_wide)), second
+    if high <= other_high and wide <= other_wide:
+        return first, adaptive_avg_pool2d(second, (high, wide))
     raise InputError(
         f"The loss '{loss}' pools the larger of two maps, and {names[0]} of shape "
         f"{tuple(first.shape)} is neither the larger nor the smaller one beside {names[1]} of "
         f"shape {tuple(second.shape)}; choose other features or another loss."
     )
-
-
-def _size(maps: Tensor) -> tuple[int, int]:
-    return maps.shape[2], maps.shape[3]
 
 
 # AT: where in the image a network's activations are large.

@@ -229,37 +229,22 @@ def _named(spec: Distillation) -> list[DistillationLoss]:
 # Options of losses that users set: a sentence for every value that cannot be used.
 
 
-def positive(loss: str, option: str, value: Any) -> float:
-    """A number above 0."""
-    if not _is_number(value) or value <= 0:
-        raise _refused(loss, option, value, "a number above 0")
-    return float(value)
+NUMBERS: dict[str, Callable[[float], bool]] = {
+    "a number above 0": lambda value: value > 0,
+    "a number from 0 to 1": lambda value: 0 <= value <= 1,
+    "a whole number from 1": lambda value: value >= 1 and value == int(value),
+}
 
 
-def share(loss: str, option: str, value: Any) -> float:
-    """A number from 0 to 1."""
-    if not _is_number(value) or not 0 <= value <= 1:
-        raise _refused(loss, option, value, "a number from 0 to 1")
-    return float(value)
-
-
-def count(loss: str, option: str, value: Any) -> int:
-    """A whole number from 1."""
-    if not _is_number(value) or value != int(value) or value < 1:
-        raise _refused(loss, option, value, "a whole number from 1")
-    return int(value)
-
-
-def _is_number(value: Any) -> bool:
+def number(loss: str, option: str, value: Any, need: str) -> float:
+    """The value of an option that must be one of `NUMBERS`."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
-
-
-def _refused(loss: str, option: str, value: Any, need: str) -> InputError:
-    return InputError(
-        f"The option {option} of the loss '{loss}' must be {need}, not {value!r}: "
-        f"options = {{{loss} = {{{option} = …}}}}."
-    )
+    if not is_number or not math.isfinite(value) or not NUMBERS[need](value):
+        raise InputError(
+            f"The option {option} of the loss '{loss}' must be {need}, not {value!r}: "
+            f"options = {{{loss} = {{{option} = …}}}}."
+        )
+    return float(value)
 
 
 # Whether the features of a student and a teacher can be compared: a sentence where they cannot.

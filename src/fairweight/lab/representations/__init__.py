@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fairweight.lab.representations.blocks import (
     compare_features,
-    compare_models,
     similarity,
     similarity_row,
 )
@@ -19,7 +18,6 @@ __all__ = [
     "SvccaRule",
     "cka",
     "compare_features",
-    "compare_models",
     "similarity",
     "similarity_row",
     "svcca",

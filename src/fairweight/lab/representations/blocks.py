@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -49,7 +49,16 @@ def compared_layers(a: nn.Module, b: nn.Module, names: Names | None) -> Paths:
         By default the blocks and the logits, which both networks must have.
     """
     if names is None:
-        names = _common_blocks(a, b)
+        names, theirs = (
+            tuple(name for name in feature_paths(network) if COMPARED.fullmatch(name))
+            for network in (a, b)
+        )
+        if names != theirs:
+            raise InputError(
+                f"The networks have different blocks ({', '.join(names)} and {', '.join(theirs)}), "
+                "so it is not clear which belong together; name features that both have, such as "
+                "'logits', or map names to a path in each: {'last': ('layer3', 'layer4')}."
+            )
     elif isinstance(names, str):
         raise InputError(f"names must be a list of names, such as ['{names}'], not '{names}'.")
     if not isinstance(names, Mapping):
@@ -61,20 +70,6 @@ def compared_layers(a: nn.Module, b: nn.Module, names: Names | None) -> Paths:
         first, second = (given, given) if isinstance(given, str) else given
         found[name] = (feature_paths(a, [first])[first], feature_paths(b, [second])[second])
     return found
-
-
-def _common_blocks(a: nn.Module, b: nn.Module) -> tuple[str, ...]:
-    first, second = (
-        tuple(name for name in feature_paths(network) if COMPARED.fullmatch(name))
-        for network in (a, b)
-    )
-    if first != second:
-        raise InputError(
-            f"The networks have different blocks ({', '.join(first)} and {', '.join(second)}), so "
-            "it is not clear which belong together; name features that both have, such as "
-            "'logits', or map names to a path in each: {'last': ('layer3', 'layer4')}."
-        )
-    return first
 
 
 # Features of a network as samples: (locations, samples, features).
@@ -123,23 +118,13 @@ def resize(feature: Tensor, size: int) -> Tensor:
     return interpolate(feature, size=(size, size), mode="bicubic", align_corners=False)
 
 
-# A measure that is fed batch by batch.
+class RunningProducts:
+    """SVCCA by a rule, or CKA where there is none, from sums of products of batches.
 
+    Takes samples (locations, samples, features) of two sides, as `RunningHsic` does.
+    """
 
-class Running(Protocol):
-    """Takes samples (locations, samples, features) of two sides and compares them at the end."""
-
-    def add(self, x: Tensor, y: Tensor) -> None: ...
-
-    def refusal(self) -> str | None:
-        """Why the samples that came are too few, if so."""
-        ...
-
-    def compared(self) -> BlockDistance: ...
-
-
-class RunningSvcca:
-    def __init__(self, rule: SvccaRule) -> None:
+    def __init__(self, rule: SvccaRule | None) -> None:
         self._rule = rule
         self._sums = RunningMoments()
 
@@ -147,31 +132,24 @@ class RunningSvcca:
         self._sums.add(x, y)
 
     def refusal(self) -> str | None:
+        """Why the samples that came are too few, if so."""
+        if self._rule is None:
+            return None
         return too_few(self._sums.samples, self._sums.features, self._rule.ridge)
 
     def compared(self) -> BlockDistance:
-        return svcca_of(self._sums.moments(), self._rule)
+        moments = self._sums.moments()
+        return cka_of(moments) if self._rule is None else svcca_of(moments, self._rule)
 
 
-class RunningCka:
-    def __init__(self) -> None:
-        self._sums = RunningMoments()
-
-    def add(self, x: Tensor, y: Tensor) -> None:
-        self._sums.add(x, y)
-
-    def refusal(self) -> str | None:
-        return None
-
-    def compared(self) -> BlockDistance:
-        return cka_of(self._sums.moments())
+Running: TypeAlias = RunningProducts | RunningHsic
 
 
 def running(spec: Similarity) -> Running:
     """What a spec asks for, with nothing added yet."""
-    if spec.measure == "svcca":
-        return RunningSvcca(rule_of(spec))
-    return RunningHsic() if spec.minibatch else RunningCka()
+    if spec.measure == "cka" and spec.minibatch:
+        return RunningHsic()
+    return RunningProducts(rule_of(spec) if spec.measure == "svcca" else None)
 
 
 Progress: TypeAlias = Callable[[int], None]  # examples done so far
@@ -180,7 +158,7 @@ Scalings: TypeAlias = tuple[Scaling | None, Scaling | None]
 BATCH = 256
 
 
-def compare_models(
+def compare_features(
     a: nn.Module,
     b: nn.Module,
     batches: Iterable[Any],
@@ -189,8 +167,9 @@ def compare_models(
     names: Names | None = None,
     scalings: Scalings = (None, None),
     progress: Progress | None = None,
-) -> dict[str, float]:
-    """Distances of two networks by feature; NaN where undefined (`compare_features` says why).
+    refuse: bool = True,
+) -> dict[str, BlockDistance]:
+    """How far apart features of two networks are; NaN with a reason where that is undefined.
 
     Parameters
     ----------
@@ -207,28 +186,6 @@ def compare_models(
         or a mapping from a name to a path, or to a path in each network.
     scalings
         How bytes are scaled for each network.
-    """
-    found = compare_features(
-        a, b, batches, spec=spec, names=names, scalings=scalings, progress=progress
-    )
-    return {name: compared.distance for name, compared in found.items()}
-
-
-def compare_features(
-    a: nn.Module,
-    b: nn.Module,
-    batches: Iterable[Any],
-    *,
-    spec: Similarity | None = None,
-    names: Names | None = None,
-    scalings: Scalings = (None, None),
-    progress: Progress | None = None,
-    refuse: bool = True,
-) -> dict[str, BlockDistance]:
-    """The same with samples, directions and reasons.
-
-    Parameters
-    ----------
     refuse
         Whether too few samples for a feature are an error; otherwise its distance is NaN with
         that reason.
@@ -238,13 +195,35 @@ def compare_features(
     sums: dict[str, Running] = {name: running(spec) for name in paths}
     done = 0
     with _asked(a), _asked(b), torch.inference_mode():
-        for number, batch in enumerate(_batches(batches)):
-            inputs = _inputs(batch, number)
+        if isinstance(batches, Tensor | np.ndarray):
+            whole = batches
+            batches = (whole[part] for part in batch_slices(len(whole), BATCH))
+        for number, batch in enumerate(batches):
+            inputs = batch[0] if isinstance(batch, tuple | list) else batch
+            if isinstance(batch, Mapping):
+                inputs = next((batch[name] for name in INPUTS if name in batch), None)
+                if inputs is None:
+                    keys = ", ".join(repr(str(name)) for name in batch)
+                    raise InputError(f"Batch {number} has the keys {keys}; it needs 'image'.")
             found = [
                 _features(network, inputs, [pair[side] for pair in paths.values()], scaling, side)
                 for side, (network, scaling) in enumerate(zip((a, b), scalings, strict=True))
             ]
-            _add(sums, paths, found, spec)
+            for name, pair in paths.items():
+                x, y = (held[path] for held, path in zip(found, pair, strict=True))
+                if spec.maps == "folded" and x.shape[2:] != y.shape[2:]:
+                    raise InputError(
+                        f"Feature '{name}' has maps of {tuple(x.shape[2:])} and "
+                        f"{tuple(y.shape[2:])}, whose places do not correspond; use maps = "
+                        "'per-location' or 'pooled'."
+                    )
+                left, right = (as_samples(side, spec.maps, spec.size, name=name) for side in (x, y))
+                if len(left) != len(right):
+                    raise InputError(
+                        f"Feature '{name}' is a map in one network and a vector in the other; use "
+                        "maps = 'pooled'."
+                    )
+                sums[name].add(left, right)
             done += len(inputs)
             if progress is not None:
                 progress(done)
@@ -267,34 +246,12 @@ def similarity_row(found: Mapping[str, BlockDistance], measure: str = "svcca") -
         f"{measure}.{name}": None if isnan(compared.distance) else compared.distance
         for name, compared in found.items()
     }
-    told = [
+    reasons = [
         f"{name}: {compared.status}"
         for name, compared in found.items()
         if compared.status != DEFINED
     ]
-    return {**row, f"{measure}_status": "; ".join(told) or None}
-
-
-def _add(
-    sums: Mapping[str, Running],
-    paths: Paths,
-    found: Sequence[Mapping[str, Tensor]],
-    spec: Similarity,
-) -> None:
-    for name, pair in paths.items():
-        x, y = (held[path] for held, path in zip(found, pair, strict=True))
-        if spec.maps == "folded" and x.shape[2:] != y.shape[2:]:
-            raise InputError(
-                f"Feature '{name}' has maps of {tuple(x.shape[2:])} and {tuple(y.shape[2:])}, "
-                "whose places do not correspond; use maps = 'per-location' or 'pooled'."
-            )
-        left, right = (as_samples(side, spec.maps, spec.size, name=name) for side in (x, y))
-        if len(left) != len(right):
-            raise InputError(
-                f"Feature '{name}' is a map in one network and a vector in the other; use "
-                "maps = 'pooled'."
-            )
-        sums[name].add(left, right)
+    return {**row, f"{measure}_status": "; ".join(reasons) or None}
 
 
 def _features(
@@ -310,26 +267,6 @@ def _features(
             f"{shown} cannot take a batch of shape {tuple(images.shape)} ({said}); compare "
             "networks of the same data, on images of the size and channels of theirs."
         ) from error
-
-
-def _batches(given: Iterable[Any]) -> Iterator[Any]:
-    if isinstance(given, Tensor | np.ndarray):
-        for part in batch_slices(len(given), BATCH):
-            yield given[part]
-    else:
-        yield from given
-
-
-def _inputs(batch: Any, number: int) -> Any:
-    if isinstance(batch, Mapping):
-        name = next((name for name in INPUTS if name in batch), None)
-        if name is None:
-            raise InputError(
-                f"Batch {number} has the keys {', '.join(repr(str(n)) for n in batch)}; it needs "
-                "'image'."
-            )
-        return batch[name]
-    return batch[0] if isinstance(batch, tuple | list) else batch
 
 
 @contextmanager
@@ -409,11 +346,6 @@ def similarity(
             )
         data = prepare(as_spec(Data, data, "The data", "name"), root).part(part)
     rows = drawn(len(data), asked.examples)
-
-    def told(done: int) -> None:
-        if progress is not None:
-            progress(done, len(rows))
-
     images = (data.images[rows[held]] for held in batch_slices(len(rows), batch_size))
     return compare_features(
         first,
@@ -421,7 +353,7 @@ def similarity(
         images,
         spec=asked,
         scalings=(first_card.preprocessing, second_card.preprocessing),
-        progress=told,
+        progress=lambda done: progress and progress(done, len(rows)),
         refuse=refuse,
     )
 

@@ -58,10 +58,27 @@ class RunningMoments:
         """Add samples (locations, samples, features) of both sides."""
         if not self._samples:
             self._begin(x, y)
-        self._check(x, y)
+        locations, p, q = self._xy.shape
+        if x.shape[1] != y.shape[1]:
+            raise InputError(
+                f"The two sides have {x.shape[1]:,} and {y.shape[1]:,} samples; give the same "
+                "samples in the same order."
+            )
+        if x.shape[::2] != (locations, p) or y.shape[::2] != (locations, q):
+            raise InputError(
+                f"Batches of shape {tuple(x.shape)} and {tuple(y.shape)} do not fit those before "
+                f"them ({locations} locations, {p} and {q} features); give batches of one kind."
+            )
         self._samples += x.shape[1]
         for start in range(0, len(x), AT_ONCE):
-            self._add_at(slice(start, start + AT_ONCE), x, y)
+            # Products of values near 0 lose no digits when the means are taken off at the end.
+            places = slice(start, start + AT_ONCE)
+            left, right = self._shifted_x(x, places), self._shifted_y(y, places)
+            self._sum_x[places] += _sum(left)
+            self._sum_y[places] += _sum(right)
+            _add_product(self._xx[places], left, left)
+            _add_product(self._yy[places], right, right)
+            _add_product(self._xy[places], left, right)
 
     def moments(self) -> Moments:
         if not self._samples:
@@ -80,15 +97,6 @@ class RunningMoments:
             mean_y=mean_y,
         )
 
-    def _add_at(self, places: slice, x: Tensor, y: Tensor) -> None:
-        # Products of values near 0 lose no digits when the means are taken off at the end.
-        x, y = self._shifted_x(x, places), self._shifted_y(y, places)
-        self._sum_x[places] += _sum(x)
-        self._sum_y[places] += _sum(y)
-        _add_product(self._xx[places], x, x)
-        _add_product(self._yy[places], y, y)
-        _add_product(self._xy[places], x, y)
-
     def _begin(self, x: Tensor, y: Tensor) -> None:
         locations, p, q = x.shape[0], x.shape[2], y.shape[2]
         needed = 8 * locations * (p * p + q * q + p * q)
@@ -104,19 +112,6 @@ class RunningMoments:
         self._xx, self._yy = zeros(locations, p, p), zeros(locations, q, q)
         self._xy = zeros(locations, p, q)
 
-    def _check(self, x: Tensor, y: Tensor) -> None:
-        locations, p, q = self._xy.shape
-        if x.shape[1] != y.shape[1]:
-            raise InputError(
-                f"The two sides have {x.shape[1]:,} and {y.shape[1]:,} samples; give the same "
-                "samples in the same order."
-            )
-        if x.shape[::2] != (locations, p) or y.shape[::2] != (locations, q):
-            raise InputError(
-                f"Batches of shape {tuple(x.shape)} and {tuple(y.shape)} do not fit those before "
-                f"them ({locations} locations, {p} and {q} features); give batches of one kind."
-            )
-
 
 class _Shifted:
     """Samples less a mean of the first of them, in float64, in memory that is used again."""
@@ -124,13 +119,13 @@ class _Shifted:
     def __init__(self, first: Tensor) -> None:
         near = first[:, :SHIFT_FROM].to(torch.float64)
         self.shift = near.mean(1, keepdim=True).nan_to_num()
-        self._room = near.new_empty(0)
+        self._buffer = near.new_empty(0)
 
     def __call__(self, samples: Tensor, places: slice) -> Tensor:
         held = samples[places]
-        if held.shape != self._room.shape:
-            self._room = self._room.new_empty(held.shape)
-        return torch.sub(held, self.shift[places], out=self._room)
+        if held.shape != self._buffer.shape:
+            self._buffer = self._buffer.new_empty(held.shape)
+        return torch.sub(held, self.shift[places], out=self._buffer)
 
 
 def _add_product(sums: Tensor, x: Tensor, y: Tensor) -> None:
@@ -140,7 +135,7 @@ def _add_product(sums: Tensor, x: Tensor, y: Tensor) -> None:
         return
     left = x.numpy()
     right = left if y is x else y.numpy()
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is told at the end
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is reported at the end
         sums += torch.from_numpy(left.transpose(0, 2, 1) @ right)
 
 
@@ -210,15 +205,16 @@ def undefined(
 
 def mean_and_status(distances: Tensor, reasons: Sequence[str | None]) -> tuple[float, str]:
     """The mean over locations that have no reason to be undefined, and what to say of the rest."""
-    told = [reason for reason in reasons if reason is not None]
+    undefined_for = [reason for reason in reasons if reason is not None]
     values = [
         float(value)
         for value, reason in zip(distances.tolist(), reasons, strict=True)
         if reason is None
     ]
     mean = min(1.0, max(0.0, sum(values) / len(values))) if values else nan
-    if not told:
+    if not undefined_for:
         return mean, DEFINED
     if isnan(mean):
-        return nan, told[0]
-    return mean, f"{len(told)} of {len(reasons)} locations are left out: {told[0]}"
+        return nan, undefined_for[0]
+    n = len(undefined_for)
+    return mean, f"{n} of {len(reasons)} locations are left out: {undefined_for[0]}"

@@ -270,7 +270,10 @@ def svcca_of(moments: Moments, rule: SvccaRule) -> BlockDistance:
         return undefined(n, features, locations, reason)
     x = directions(moments.xx, moments.mean_x, n, rule)
     y = directions(moments.yy, moments.mean_y, n, rule)
-    correlations = _correlations(x.whitening, moments.xy, y.whitening)
+    # Canonical correlations per location, the largest first.
+    cross = x.whitening.mT @ moments.xy @ y.whitening
+    small = cross @ cross.mT if cross.shape[1] <= cross.shape[2] else cross.mT @ cross
+    correlations = torch.linalg.eigvalsh(small).clamp(0, 1).sqrt().flip(-1)
     number = torch.minimum(x.used, y.used)
     distances = 1 - _summary(correlations, number, rule)
     reasons = [
@@ -308,14 +311,6 @@ def as_matrix(values: ArrayLike | Tensor, name: str) -> Tensor:
             f"{held.shape}; flatten or pool it first."
         )
     return torch.from_numpy(held.astype(np.float64))
-
-
-def _correlations(x: Tensor, xy: Tensor, y: Tensor) -> Tensor:
-    """Canonical correlations per location, the largest first."""
-    cross = x.mT @ xy @ y
-    small = cross @ cross.mT if cross.shape[1] <= cross.shape[2] else cross.mT @ cross
-    squares: Tensor = torch.linalg.eigvalsh(small)
-    return squares.clamp(0, 1).sqrt().flip(-1)
 
 
 def _summary(correlations: Tensor, number: Tensor, rule: SvccaRule) -> Tensor:

@@ -1,4 +1,4 @@
-"""int8 that really runs: exported models quantised for ONNX Runtime.
+"""Exported models quantised: int8 that really runs in ONNX Runtime, and weights at a few bits.
 
 Fixed point (static): weights and activations are int8, with activations' ranges from calibration
 examples. Hybrid (dynamic range): weights are int8, activations are quantised as they come.
@@ -7,22 +7,30 @@ examples. Hybrid (dynamic range): weights are int8, activations are quantised as
 from __future__ import annotations
 
 import logging
+import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from fairweight.base.files import atomic_file
 from fairweight.errors import InputError
 from fairweight.lab.batches import as_array
 from fairweight.lab.compression.registry import method
-from fairweight.lab.onnx_models import card_of, only_input, put_card, read_onnx, write_onnx
-from fairweight.specs.compression import Int8Dynamic, Int8Static
+from fairweight.lab.onnx_models import (
+    card_of,
+    only_input,
+    put_card,
+    read_onnx,
+    source_of,
+    write_onnx,
+)
+from fairweight.specs.compression import Int8Dynamic, Int8Static, WeightBits
 
 if TYPE_CHECKING:
     import onnx
@@ -67,7 +75,20 @@ def quantize_static(
     model = read_onnx(onnx_path)
     name = only_input(model, f"'{onnx_path}'")
     inputs = _first(calibration, examples)
-    _check_inputs(model, inputs, onnx_path)
+    sizes = tuple(_session(model.SerializeToString()).get_inputs()[0].shape)
+    fits = len(sizes) == inputs.ndim and all(
+        not isinstance(size, int) or size == given
+        for size, given in zip(sizes[1:], inputs.shape[1:], strict=True)
+    )
+    if not fits:
+        raise InputError(
+            f"Calibration examples have the shape {inputs.shape[1:]}, but '{onnx_path}' takes "
+            f"{sizes[1:]}; give them as the model takes them."
+        )
+    if isinstance(sizes[0], int):
+        raise InputError(
+            f"'{onnx_path}' takes batches of {sizes[0]} only; export it with a free batch size."
+        )
     reduced = bool(reduce_range)
     quantised = _static(model, name, inputs, reduced)
     if reduce_range is None and _saturates(model, quantised, name, inputs):
@@ -132,38 +153,25 @@ def _run(
     """What a function that writes a quantised file makes of a copy of the model."""
     import onnx
 
-    with tempfile.TemporaryDirectory(prefix="fairweight-") as folder, _quiet():
-        # Written and read again: the quantiser changes the model that it is given, and stumbles
-        # over types of initialisers that exporters leave behind.
-        copied = read_onnx(write_onnx(_copy(model), Path(folder) / "float.onnx"))
-        target = Path(folder) / "int8.onnx"
-        quantise(copied, target)
-        return onnx.load(str(target))
-
-
-def _copy(model: onnx.ModelProto) -> onnx.ModelProto:
-    import onnx
-
     copied = onnx.ModelProto()
     copied.CopyFrom(model)
-    return copied
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the quantiser's advice to optimise first, which the exporter has done."""
     root = logging.getLogger()
-    drop = _Drop()
-    root.addFilter(drop)
+    root.addFilter(_is_news)
     try:
-        yield
+        with tempfile.TemporaryDirectory(prefix="fairweight-") as folder:
+            # Written and read again: the quantiser changes the model that it is given, and
+            # stumbles over types of initialisers that exporters leave behind.
+            source = read_onnx(write_onnx(copied, Path(folder) / "float.onnx"))
+            target = Path(folder) / "int8.onnx"
+            quantise(source, target)
+            return onnx.load(str(target))
     finally:
-        root.removeFilter(drop)
+        root.removeFilter(_is_news)
 
 
-class _Drop(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        return "pre-processing before quantization" not in record.getMessage()
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not the quantiser's advice to optimise first, which the exporter has done."""
+    return "pre-processing before quantization" not in record.getMessage()
 
 
 def _first(calibration: Iterable[NDArray[Any]], examples: int) -> NDArray[np.float32]:
@@ -196,25 +204,6 @@ def _first(calibration: Iterable[NDArray[Any]], examples: int) -> NDArray[np.flo
     return inputs
 
 
-def _check_inputs(model: onnx.ModelProto, inputs: NDArray[np.float32], path: str | Path) -> None:
-    session = _session(model)
-    wanted = session.get_inputs()[0]
-    sizes = tuple(wanted.shape)
-    fits = len(sizes) == inputs.ndim and all(
-        not isinstance(size, int) or size == given
-        for size, given in zip(sizes[1:], inputs.shape[1:], strict=True)
-    )
-    if not fits:
-        raise InputError(
-            f"Calibration examples have the shape {inputs.shape[1:]}, but '{path}' takes "
-            f"{sizes[1:]}; give them as the model takes them."
-        )
-    if isinstance(sizes[0], int):
-        raise InputError(
-            f"'{path}' takes batches of {sizes[0]} only; export it with a free batch size."
-        )
-
-
 def _saturates(
     model: onnx.ModelProto, quantised: onnx.ModelProto, name: str, inputs: NDArray[np.float32]
 ) -> bool:
@@ -223,26 +212,25 @@ def _saturates(
     Without graph optimisations ONNX Runtime computes the file's dequantised values in floats: the
     answer that the file stands for.
     """
-    feed = {name: inputs}
-    exact = _session(model).run(None, feed)[0]
-    stated = _session(quantised, optimise=False).run(None, feed)[0]
-    given = _session(quantised).run(None, feed)[0]
+    float_bytes, int8_bytes = model.SerializeToString(), quantised.SerializeToString()
+    sessions = (_session(float_bytes), _session(int8_bytes, optimise=False), _session(int8_bytes))
+    exact, stated, given = (session.run(None, {name: inputs})[0] for session in sessions)
+    errs, stands_for = (
+        float(np.sqrt(np.mean(np.square(values - exact, dtype=np.float64))))
+        for values in (given, stated)
+    )
+    return errs > TOLERATED_EXCESS * stands_for
 
-    def size(values: NDArray[Any]) -> float:
-        return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
 
-    return size(given - exact) > TOLERATED_EXCESS * size(stated - exact)
-
-
-def _session(model: onnx.ModelProto, *, optimise: bool = True) -> Any:
+def _session(content: bytes, *, optimise: bool = True, threads: int = 0) -> Any:
+    """ONNX Runtime on the CPU; 0 threads: as many as it likes."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
     if not optimise:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def note(quantised: onnx.ModelProto, model: onnx.ModelProto, compression: dict[str, Any]) -> None:
@@ -251,35 +239,21 @@ def note(quantised: onnx.ModelProto, model: onnx.ModelProto, compression: dict[s
     if card is not None:
         steps = {**card.compression, "quantisation": compression}
         parent = f"{card.variant}:{card.seed}"
-        variant = f"{card.variant}-{compression['method']}" if card.variant != "dense" else None
+        variant = str(compression["method"])
+        if card.variant != "dense":
+            variant = f"{card.variant}-{variant}"
         put_card(
             quantised,
-            replace(
-                card,
-                variant=variant or str(compression["method"]),
-                parent=parent,
-                compression=steps,
-                measured={},
-            ),
+            replace(card, variant=variant, parent=parent, compression=steps, measured={}),
         )
-
-
-# An int8 model in memory, which answers like a module does.
 
 
 class Int8Model:
-    """A function from inputs (N, C, H, W) to logits, run by ONNX Runtime on the CPU."""
+    """An int8 model in memory, which answers like a module does: (N, C, H, W) to logits."""
 
     def __init__(self, content: bytes) -> None:
-        import onnxruntime
-        import torch
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
         self._content = content
-        self._session = onnxruntime.InferenceSession(
-            content, options, providers=["CPUExecutionProvider"]
-        )
+        self._session = _session(content, threads=torch.get_num_threads())
         self._input = self._session.get_inputs()[0].name
 
     def __call__(self, inputs: Any) -> NDArray[np.float32]:
@@ -323,3 +297,76 @@ def int8_static(source: Path, out: Path, inputs: NDArray[Any], spec: Int8Static)
 )
 def int8_dynamic(source: Path, out: Path, inputs: NDArray[Any], spec: Int8Dynamic) -> None:
     quantize_dynamic(source, out)
+
+
+# Weights at a few bits: rounded by output channel in a float file, counted as if packed.
+
+SCALE_BYTES = 4  # of the scale of an output channel
+
+
+@method(
+    "weight-bits",
+    spec=WeightBits,
+    summary="Weights rounded to 2 to 8 bits by output channel (simulated: no speed)",
+    source="whoever asks how few bits are enough",
+    acts_on="file",
+    output="onnx",
+    trains="never",
+    seconds=4.0,
+)
+def round_weights(source: Path, out: Path, inputs: NDArray[Any], spec: WeightBits) -> None:
+    """Round the weights of convolutions and products; biases and norms stay."""
+    from onnx import numpy_helper
+
+    model = read_onnx(source)
+    saved = 0
+    axes = _output_axes(model, source)
+    for tensor in model.graph.initializer:
+        if tensor.name not in axes:
+            continue
+        values = np.asarray(numpy_helper.to_array(tensor))
+        axis = axes[tensor.name]
+        made = rounded(values, axis, spec.bits)
+        tensor.CopyFrom(numpy_helper.from_array(made, tensor.name))
+        packed = math.ceil(values.size * spec.bits / 8) + SCALE_BYTES * values.shape[axis]
+        saved += values.nbytes - packed
+    facts = {"method": "weight-bits", "weight_bits": spec.bits, "saved_bytes": saved}
+    note(model, model, facts)
+    write_onnx(model, out)
+
+
+def rounded(values: NDArray[Any], axis: int, bits: int) -> NDArray[Any]:
+    """The nearest multiples of each channel's scale, max |w| / (2^(bits - 1) - 1); ties to even.
+
+    >>> rounded(np.array([[0.5, -1.0, 0.26]], dtype=np.float32), 0, 3).round(3).tolist()
+    [[0.6669999957084656, -1.0, 0.3330000042915344]]
+    """
+    others = tuple(place for place in range(values.ndim) if place != axis)
+    largest = np.abs(values).max(axis=others, keepdims=True)
+    scale = np.where(largest > 0, largest, 1) / (2 ** (bits - 1) - 1)
+    made: NDArray[Any] = (np.rint(values / scale) * scale).astype(values.dtype)
+    return made
+
+
+def _output_axes(model: onnx.ModelProto, path: Path) -> dict[str, int]:
+    """Of every stored weight the axis of its outputs."""
+    stored = {held.name: held for held in model.graph.initializer}
+    made = {name: node for node in model.graph.node for name in node.output}
+    found: dict[str, int] = {}
+    for node in model.graph.node:
+        if node.op_type not in ("Conv", "Gemm", "MatMul"):
+            continue
+        name, _ = source_of(node.input[1], None, stored, made)
+        if name is None:  # a product of two activations
+            continue
+        turned = any(one.name == "transB" and one.i for one in node.attribute)
+        axis = 0 if node.op_type == "Conv" or turned else len(stored[name].dims) - 1
+        if name != node.input[1] or found.setdefault(name, axis) != axis:
+            raise InputError(
+                f"The weights '{name}' of '{path}' are turned, quantised already or used by two "
+                "layers in two ways, so that they cannot be rounded by output; export the float "
+                "model with constants folded."
+            )
+    if not found:
+        raise InputError(f"'{path}' has no convolution or product with weights of its own.")
+    return found

@@ -1,0 +1,366 @@
+"""A study's predictions as a few small files, from which a lost store is filled again.
+
+A file holds what the models of one member of one experiment predicted: classes, and where the
+experiment is audited probabilities in thousandths, by `example_id`, without labels, groups or
+images. Models are too large to be kept with a project; what they predicted is not.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from fairweight.base.files import atomic_file
+from fairweight.data.dataset import Images
+from fairweight.errors import InputError
+from fairweight.lab.prediction_rows import CLASSES_KEY
+from fairweight.runs.plan import Plan, PlannedModel
+from fairweight.runs.stage import PREDICTIONS, SIMILARITY, VARIANT, Stage
+from fairweight.runs.store import Store
+from fairweight.specs.data import Data
+
+MODELS = b"fairweight_models"
+THOUSAND = 1000
+LARGEST = 950_000  # bytes of one file; what is more goes into a second one
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What one model predicted about one part of the data, as it is packed.
+
+    Parameters
+    ----------
+    key
+        Of the stage that asked it.
+    ids
+        Of the examples, in order; with tasks, every example has a row per task.
+    predictions
+        Places in `classes`, or 0 and 1 of each task.
+    thousandths
+        Probabilities, (rows, 1) of the prediction (of two values: of the positive one) or
+        (rows, classes); None where nobody needs them.
+    row
+        The model's row of the variants table; None of validation examples.
+    """
+
+    key: str
+    variant: str
+    seed: int
+    ids: tuple[str, ...]
+    tasks: tuple[str, ...]
+    classes: tuple[str, ...]
+    predictions: NDArray[np.uint16]
+    thousandths: NDArray[np.uint16] | None
+    row: Mapping[str, Any] | None
+
+
+# Packing: what a store holds of a member, into files.
+
+
+def pack(plan: Plan, store: Store, folder: Path) -> list[Path]:
+    """Write the members that are complete in the store and in no file of the folder yet.
+
+    Returns the files that were written, `STUDY-EXPERIMENT-SEED.parquet`.
+    """
+    done, held = store.done(), set[str]()
+    for about, _ in _files(folder, arrays=False):
+        held |= {one["key"] for one in about["models"]} | about["distances"].keys()
+    written: list[Path] = []
+    for name, experiment in plan.experiments.items():
+        models = plan.of(name)
+        for seed in dict.fromkeys(model.seed for model in models):
+            own = [model for model in models if model.seed == seed]
+            stages = [key for model in own for key in _stages_of(model)]
+            if not all(key in done for key in stages):
+                continue
+            packed = [
+                _packed(plan.stages[key], model, store, scores=experiment.audit)
+                for model in own
+                for key in (model.asked_by, model.validated_by)
+                if key is not None and key not in held
+            ]
+            distances = {
+                key: json.loads((store.read(key) / SIMILARITY).read_text(encoding="utf-8"))
+                for key in (model.compared_by for model in own)
+                if key is not None and key not in held
+            }
+            held |= {one.key for one in packed} | distances.keys()
+            by_part: dict[str, list[Packed]] = {"": [], "-validation": []}
+            for one in packed:
+                by_part["" if one.row is not None else "-validation"].append(one)
+            for part, alike in by_part.items():
+                stem = f"{plan.study.name}-{name}-{seed}{part}"
+                written += _write(alike, {} if part else distances, folder, stem)
+    return written
+
+
+def _stages_of(model: PlannedModel) -> list[str]:
+    """The stages that are packed of a model."""
+    found = (model.asked_by, model.validated_by, model.compared_by)
+    return [key for key in found if key is not None]
+
+
+def _packed(stage: Stage, model: PlannedModel, store: Store, *, scores: bool) -> Packed:
+    folder = store.read(stage.key)
+    table = pq.read_table(folder / PREDICTIONS)
+    names = table.column_names
+    tasks = tuple(dict.fromkeys(table["task"].to_pylist())) if "task" in names else ()
+    ids = table["example_id"].to_pylist()[:: max(1, len(tasks))]
+    said, classes = table["prediction"].to_pylist(), ("0", "1")
+    lists = "scores" in names and not tasks
+    if lists:  # in the order of the file, which its metadata say
+        classes = tuple(json.loads(table.schema.metadata[CLASSES_KEY]))
+    elif not tasks:
+        classes = tuple(sorted({*map(str, said), *map(str, table["label"].to_pylist())}))
+    places = {name: place for place, name in enumerate(classes)}
+    codes = np.array([places[str(one)] for one in said], dtype=np.uint16)
+    thousandths = None
+    if scores:
+        column = table["scores"].combine_chunks().flatten() if lists else table["score"]
+        values = np.asarray(column.to_numpy(), dtype=np.float64).reshape(len(table), -1)
+        thousandths = np.rint(values * THOUSAND).astype(np.uint16)
+    row = None
+    if (folder / VARIANT).is_file():
+        row = json.loads((folder / VARIANT).read_text(encoding="utf-8"))
+    return Packed(
+        stage.key,
+        model.variant,
+        model.seed,
+        tuple(map(str, ids)),
+        tasks,
+        classes,
+        codes,
+        thousandths,
+        row,
+    )
+
+
+def _write(
+    models: Sequence[Packed], distances: Mapping[str, Any], folder: Path, stem: str
+) -> list[Path]:
+    """One file, or two of half the models each where it would be too large."""
+    if not models and not distances:
+        return []
+    ids, tasks, classes = (
+        (models[0].ids, models[0].tasks, models[0].classes) if models else ([],) * 3
+    )
+    columns: dict[str, Any] = {
+        "example_id": np.repeat(np.array(ids, dtype=object), max(1, len(tasks)))
+    }
+    for number, one in enumerate(models):
+        # Models of a member mostly agree: the difference from the first compresses well.
+        apart = one.predictions if number == 0 else one.predictions ^ models[0].predictions
+        columns[f"{number}.prediction"] = apart
+        for place in range(0 if one.thousandths is None else one.thousandths.shape[1]):
+            columns[f"{number}.{place}"] = one.thousandths[:, place]  # type: ignore[index]
+    about = {
+        "format": FORMAT,
+        "tasks": tasks,
+        "classes": classes,
+        "models": [
+            {"key": one.key, "variant": one.variant, "seed": one.seed, "row": one.row}
+            for one in models
+        ],
+        "distances": distances,
+    }
+    # Parquet does not compress metadata, and a sweep has hundreds of models.
+    text = base64.b64encode(zlib.compress(json.dumps(about).encode(), 9))
+    table = pa.table(columns).replace_schema_metadata({MODELS: text})
+    stream = io.BytesIO()
+    pq.write_table(table, stream, compression="zstd", compression_level=19)
+    if len(stream.getbuffer()) > LARGEST and len(models) > 1:
+        half = len(models) // 2
+        first = _write(models[:half], distances, folder, stem)
+        return first + _write(models[half:], {}, folder, stem)
+    folder.mkdir(parents=True, exist_ok=True)
+    path, number = folder / f"{stem}.parquet", 1
+    while path.exists():  # what was packed before stays
+        number += 1
+        path = folder / f"{stem}-{number}.parquet"
+    with atomic_file(path, "wb") as file:
+        file.write(stream.getvalue())
+    return [path]
+
+
+# Restoring: stages of a store from files.
+
+
+def restore(
+    plan: Plan,
+    store: Store,
+    folder: Path,
+    root: Path | None,
+    *,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> int:
+    """Fill a store with the predictions of a folder's files, as far as the plan asks for them.
+
+    Labels and groups are read from the data again. Returns how many stages were restored.
+
+    Parameters
+    ----------
+    root
+        The folder with data sets.
+    progress
+        Called with what is done, how many models are done, and of how many.
+    """
+    done = store.done()
+    planned = {
+        key: model
+        for model in plan.models
+        for key in (model.asked_by, model.validated_by)
+        if key is not None and key not in done
+    }
+    if not planned or not folder.is_dir():
+        return 0
+    files = list(_files(folder, only=planned.keys() | (plan.stages.keys() - done)))
+    total = sum(len(about["models"]) for about, _ in files)
+    restored = passed = 0
+    for about, table in files:
+        for key, row in about["distances"].items():
+            if key in plan.stages and key not in done:
+                store.write(plan.stages[key], partial(_put, SIMILARITY, json.dumps(row)))
+        for one in _unpacked(about, table):
+            passed += 1
+            if one.key in planned:
+                data = plan.experiments[planned[one.key].experiment].data
+                _restore(plan.stages[one.key], one, data, store, root)
+                restored += 1
+            progress("reading packed predictions", passed, total)
+    return restored
+
+
+def needed(stages: Iterable[Stage], done: set[str]) -> list[Stage]:
+    """The stages that are still to be made: without models that nothing left to do reads."""
+    known = {stage.key: stage for stage in stages}
+    read = {key for stage in known.values() for key in stage.inputs}
+    ahead = [key for key in known if key not in done and key not in read]
+    wanted: set[str] = set()
+    while ahead:
+        key = ahead.pop()
+        if key not in wanted and key not in done:
+            wanted.add(key)
+            ahead.extend(known[key].inputs)
+    return [stage for stage in known.values() if stage.key in wanted]
+
+
+def _restore(stage: Stage, one: Packed, data: Data, store: Store, root: Path | None) -> None:
+    from fairweight import lab
+    from fairweight.lab.loaders import Loaded
+    from fairweight.lab.partition import prepare_once
+
+    part = prepare_once(data, root).part(stage.spec["part"])
+    outputs = _outputs(one, part)
+    place = 0
+
+    def run(images: Any) -> NDArray[Any]:
+        nonlocal place
+        place += len(images)
+        return outputs[place - len(images) : place]
+
+    def write(room: Path) -> None:
+        model = Loaded(run, part.classes, bool(one.tasks), "probabilities")
+        lab.predict(
+            {one.variant: {one.seed: model}},
+            part,
+            out=room / PREDICTIONS,
+            scores=stage.spec["scores"],
+        )
+        if one.row is not None:
+            _put(VARIANT, json.dumps(one.row), room)
+
+    store.write(stage, write)
+
+
+def _outputs(one: Packed, part: Images) -> NDArray[Any]:
+    """What the model would say about the part's examples, in their order."""
+    places = {id: place for place, id in enumerate(one.ids)}
+    wanted = [str(id) for id in part.example_id.tolist()]
+    known = one.tasks or one.classes
+    if set(wanted) != places.keys() or not set(known) <= set(part.classes):
+        raise InputError(
+            f"The packed predictions of '{one.variant}' are about other examples than the data "
+            "here; give the same data set and the same study, or leave --packed out."
+        )
+    rows = np.array([places[id] for id in wanted])
+    said = one.predictions.reshape(len(one.ids), -1)[rows]
+    shares = None
+    if one.thousandths is not None:
+        shares = one.thousandths.reshape(len(one.ids), -1)[rows] / THOUSAND
+    if one.tasks:
+        if shares is None:
+            return said.astype(np.int64)
+        # Rounding must not take a prediction to the other side.
+        return np.where(said == 1, np.maximum(shares, 0.5 + 1e-6), np.minimum(shares, 0.5))
+    own = np.array([part.classes.index(name) for name in one.classes])
+    chosen = own[said[:, 0]]
+    if shares is None:
+        return chosen.astype(np.int64)
+    everyone, classes = np.arange(len(rows)), len(part.classes)
+    if shares.shape[1] > 1:
+        full = np.zeros((len(rows), classes))
+        full[:, own] = shares
+        full[everyone, chosen] = full.max(axis=1) + 1e-6  # the prediction itself stays first
+        return full / full.sum(axis=1, keepdims=True)
+    # Of two classes the score may be that of the other one, which is the smaller.
+    score = np.maximum(shares, 1 - shares) if classes == 2 else shares
+    full = np.repeat((1 - score) / max(classes - 1, 1), classes, axis=1)
+    full[everyone, chosen] = np.maximum(score[:, 0], full[everyone, chosen] + 1e-6)
+    return full / full.sum(axis=1, keepdims=True)
+
+
+def _put(name: str, text: str, room: Path) -> None:
+    (room / name).write_text(text, encoding="utf-8")
+
+
+def _files(
+    folder: Path, *, arrays: bool = True, only: Collection[str] | None = None
+) -> Iterator[tuple[dict[str, Any], pa.Table]]:
+    """What every packed file of a folder says of itself, and its table."""
+    for path in sorted(folder.glob("*.parquet")):
+        try:
+            text = (pq.read_schema(path).metadata or {})[MODELS]
+            about = json.loads(zlib.decompress(base64.b64decode(text)))
+            keys = {one["key"] for one in about["models"]} | about["distances"].keys()
+            if only is None or not keys.isdisjoint(only):
+                yield about, pq.read_table(path) if arrays else None
+        except (OSError, pa.ArrowException, KeyError, ValueError, zlib.error) as error:
+            raise InputError(
+                f"'{path}' is no file of packed predictions ({error}); remove it, or copy it again."
+            ) from error
+
+
+def _unpacked(about: Mapping[str, Any], table: pa.Table) -> Iterator[Packed]:
+    """The models of a file."""
+    tasks, classes = tuple(about["tasks"]), tuple(about["classes"])
+    ids = tuple(table["example_id"].to_pylist()[:: max(1, len(tasks))])
+    first: NDArray[np.uint16] | int = 0
+    for number, one in enumerate(about["models"]):
+        codes = table[f"{number}.prediction"].to_numpy().astype(np.uint16) ^ first
+        first = codes if number == 0 else first
+        width = sum(name.startswith(f"{number}.") for name in table.column_names) - 1
+        columns = [table[f"{number}.{place}"].to_numpy() for place in range(width)]
+        yield Packed(
+            key=one["key"],
+            variant=one["variant"],
+            seed=one["seed"],
+            ids=ids,
+            tasks=tasks,
+            classes=classes,
+            predictions=codes,
+            thousandths=np.stack(columns, axis=1).astype(np.uint16) if columns else None,
+            row=one["row"],
+        )

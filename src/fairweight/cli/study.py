@@ -43,7 +43,8 @@ Which: TypeAlias = Annotated[
 Preset: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="smoke|laptop|paper", help="Which size of a study of ours; by default laptop."
+        metavar="smoke|quick|laptop|paper",
+        help="Which size of a study of ours; by default laptop.",
     ),
 ]
 StoreFolder: TypeAlias = Annotated[
@@ -115,6 +116,14 @@ def run(
     preset: Preset = None,
     data: DataFolder = None,
     store: StoreFolder = STORE,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file of ImageNet weights that the study names by its SHA-256; by default that "
+            "of the installed package. May be repeated.",
+        ),
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -164,7 +173,7 @@ def run(
     from fairweight.runs.plan import save
     from fairweight.runs.runner import cores
     from fairweight.runs.runner import run as run_stages
-    from fairweight.studies.library import require_data
+    from fairweight.studies.library import require_data, require_weights
 
     limit = None if budget is None else seconds_of(budget, "--budget")
     folder = _data(data)
@@ -172,6 +181,7 @@ def run(
     plan, room = _planned(which, preset, store, data, console)
     if not dry_run:
         require_data(plan.experiments.values(), data)
+        require_weights(plan.experiments.values(), weights or ())
     room.register(plan.study.name, list(plan.stages))
     stages, seconds = _announce(plan, room, data, workers or cores(), console, dry_run=dry_run)
     save(plan.study, stages, room.root)
@@ -187,6 +197,7 @@ def run(
             ray=ray,
             gpus=gpus,
             data=folder,
+            weights=weights or (),
             budget=limit,
             progress=progress,
         )

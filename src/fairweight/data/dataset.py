@@ -177,14 +177,10 @@ def stratified_split(
 ) -> Images:
     """The same examples with another split that divides every cell of label × columns alike.
 
-    Small cells, such as 30 of 10,000 examples, then have their share in each part.
+    Small cells, such as 30 of 10,000 examples, then have their share in each part. Of several
+    attributes those count that are among the columns.
     """
-    if images.multi_label:
-        raise InputError(
-            f"Data set '{images.name}' has several labels, so its cells cannot be divided alike; "
-            "read one label (its option label)."
-        )
-    cells = [images.labels.astype(str)]
+    cells = [] if images.multi_label else [images.labels.astype(str)]
     for column in columns:
         if column not in images.groups:
             raise UnknownNameError("Group column", column, images.groups)

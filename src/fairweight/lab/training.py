@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from fairweight.base.trust import modules_of, trusting
 from fairweight.errors import InputError
 from fairweight.lab import loop
-from fairweight.lab.artifacts import WEIGHTS, Card, load, read_card, save
+from fairweight.lab.artifacts import Card, load, read_card, save
 from fairweight.lab.batches import Examples, Scaling, generator, model_input
 from fairweight.lab.compression.pruner import Pruner, Spec
 from fairweight.lab.compression.registry import fields_of, method_of, spec_from
@@ -28,11 +28,11 @@ from fairweight.lab.distillation.distiller import (
     initialise,
 )
 from fairweight.lab.loop import Progress, Trained, evaluate
-from fairweight.lab.masks import prunable
 from fairweight.lab.measurement import measure
 from fairweight.lab.models.registry import build, require_own
 from fairweight.lab.onnx_models import to_onnx
 from fairweight.lab.partition import Prepared, as_examples, prepare, prepare_once
+from fairweight.lab.weights import load_first_weights, load_pretrained, pretrained_file
 from fairweight.specs.compression import Pruning, Quantization
 from fairweight.specs.data import Data
 from fairweight.specs.toml import as_spec, read_spec
@@ -187,56 +187,9 @@ def _checked(device: str) -> str:
     return device
 
 
-# The weights that a training starts from: drawn by its seed, or those of another model.
-
-
 def first_seed(seed: int) -> int:
     """Of the first weights: apart from that of the order of images, which the same seed decides."""
     return int(torch.randint(2**62, (1,), generator=generator(seed)))
-
-
-def load_first_weights(model: nn.Module, file: str | Path) -> None:
-    """Put the weights of a safetensors file (or of a model's folder) into a network.
-
-    The last layer starts afresh where the file's is for another number of classes; everything
-    else must be there and fit.
-    """
-    place = Path(file)
-    stored = _read(place / WEIGHTS if place.is_dir() else place)
-    own = model.state_dict()
-    last = list(prunable(model))[-1]
-    afresh = {
-        name
-        for name in own
-        if name.startswith(f"{last}.") and name in stored and stored[name].shape != own[name].shape
-    }
-    apart = sorted(own.keys() ^ stored.keys())
-    apart += [n for n in own if n in stored and n not in afresh and stored[n].shape != own[n].shape]
-    if apart:
-        raise InputError(
-            f"The weights in '{place}' do not fit the network: '{apart[0]}' is missing or of "
-            "another shape on one side; give weights of the same architecture, width and options."
-        )
-    model.load_state_dict({n: own[n] if n in afresh else stored[n] for n in own})
-
-
-def _read(file: Path) -> dict[str, Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    if file.suffix != ".safetensors":
-        raise InputError(
-            f"'{file}' cannot be a start: first weights come from a .safetensors file or from a "
-            "folder that `train` wrote."
-        )
-    try:
-        return load_file(file)
-    except FileNotFoundError:
-        raise InputError(f"There is no '{file}' to start from; check the path.") from None
-    except (OSError, SafetensorError, ValueError) as error:
-        raise InputError(
-            f"'{file}' cannot be read as safetensors ({error}); it may be cut off: copy it again."
-        ) from None
 
 
 # Who teaches a student, and whether the teacher saw examples that the student may not.
@@ -350,6 +303,7 @@ def train(
     distillation: Distillation | Mapping[str, Any] | str | None = None,
     teacher: str | Path | None = None,
     init: str | Path | None = None,
+    weights: str | Path | None = None,
     variant: str | None = None,
     root: str | Path | None = None,
     prepared: Prepared | None = None,
@@ -381,6 +335,9 @@ def train(
         teacher's folder.
     init
         A safetensors file, or the folder of a model, whose weights are the start.
+    weights
+        Of a network with `init = "imagenet"`: the file with its ImageNet weights; by default that
+        of the installed package.
     variant
         What the model is called; by default `dense`, or the method with its sparsity.
     root
@@ -416,11 +373,31 @@ def train(
         )
     if ":" in model.architecture:
         require_own(model.architecture, "The network")
+    if model.init != "imagenet" and weights is not None:
+        raise InputError(
+            "weights name a file of ImageNet weights, but the network starts from random ones; add "
+            'init = "imagenet" (--init imagenet), or give your own weights as init (--init FILE).'
+        )
+    if model.init == "imagenet" and init is not None:
+        raise InputError(
+            f"The network cannot start from ImageNet weights and from '{init}'; give one of them."
+        )
+    pretrained = None
+    if model.init == "imagenet":
+        pretrained = pretrained_file(model, [] if weights is None else [weights])
     prepared = prepared or prepare(data, root)
     training = _with_loss(training, prepared)
     network, options = _network(model, prepared, training.seed)
+    begun: dict[str, Any] = {"init": None if init is None else str(init)}
     if init is not None:
         load_first_weights(network, init)
+    if pretrained is not None:
+        load_pretrained(network, pretrained)
+        begun = {
+            "init": model.init,
+            "weights": str(pretrained.path),
+            "weights_sha256": pretrained.sha256,
+        }
     compression = {} if spec is None else compression_of(spec, "from the first weights")
     taught_by: Teacher | None = None
     if distillation is not None and teacher is not None:
@@ -437,7 +414,7 @@ def train(
         seed=training.seed,
         dataset=data.name,
         data=asdict(data),
-        training={**asdict(training), "init": None if init is None else str(init)},
+        training={**asdict(training), **begun},
         compression=compression,
     )
     pruner = None if spec is None else Pruner(spec)
@@ -449,6 +426,7 @@ def train(
         pruner=pruner,
         distillation=distillation,
         teacher=taught_by,
+        scaling=None if pretrained is None or model.scaling == "data" else pretrained.scaling,
         checkpoint=checkpoint,
         device=device,
         progress=progress,
@@ -474,6 +452,7 @@ def distil(
     data: Data | Mapping[str, Any] | str | None = None,
     pruning: Pruning | Mapping[str, Any] | None = None,
     init: str | Path | None = None,
+    weights: str | Path | None = None,
     variant: str | None = None,
     root: str | Path | None = None,
     onnx: bool = False,
@@ -491,7 +470,9 @@ def distil(
         A folder that `train` or `compress` wrote.
     distillation
         One loss or a sum (`kd`, `at+kd`), or the fields of `Distillation`.
-    model, training, out, data, pruning, init, variant, root, onnx, device, overwrite, progress
+    model, training, out, data, pruning, init, weights, variant
+        As for `train`.
+    root, onnx, device, overwrite, progress
         As for `train`.
     """
     known = read_card(teacher).data
@@ -509,6 +490,7 @@ def distil(
         distillation=distillation,
         teacher=teacher,
         init=init,
+        weights=weights,
         variant=variant,
         root=root,
         onnx=onnx,

@@ -38,7 +38,6 @@ from fairweight.lab.training import (
     first_seed,
     fit,
     leak,
-    load_first_weights,
     load_teacher,
     named_method,
     plain_row,
@@ -46,10 +45,11 @@ from fairweight.lab.training import (
     timed_example,
     variant_name,
 )
+from fairweight.lab.weights import load_first_weights, load_pretrained, pretrained_file
 from fairweight.specs.compression import Iterative, OneShot, Pruning, Quantization, Structured
 from fairweight.specs.data import Data
 from fairweight.specs.toml import as_spec
-from fairweight.specs.training import Distillation, Training
+from fairweight.specs.training import Distillation, Model, Training
 
 
 @overload
@@ -282,7 +282,13 @@ def _rewound(pruned: nn.Module, card: Card) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(first_seed(origin.get("seed", card.seed)))
         first = build_from_file(str(card.architecture), card.options, "The model's card")
-    if origin.get("init") is not None:
+    if origin.get("weights_sha256") is not None:
+        model = {"architecture": card.architecture, "init": "imagenet"}
+        model["weights"] = origin["weights_sha256"]
+        file = Path(str(origin.get("weights")))
+        wanted = as_spec(Model, model, "The network in the model's card", "architecture")
+        load_pretrained(first, pretrained_file(wanted, [file] if file.is_file() else []))
+    elif origin.get("init") is not None:
         load_first_weights(first, origin["init"])
     load_dense_values(pruned, dense_values(first))
     return pruned

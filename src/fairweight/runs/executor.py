@@ -70,12 +70,15 @@ class Job:
         When stages are to stop (`time.time()`).
     modules
         Modules that cards and specs may name (`fairweight.base.trust`).
+    weights
+        Files of pretrained weights, which specs name by their digests.
     """
 
     store: Store
     data: Path | None = None
     deadline: float | None = None
     modules: tuple[str, ...] = ()
+    weights: tuple[Path, ...] = ()
 
 
 class Executor(Protocol):
@@ -119,12 +122,15 @@ class StageContext:
         When to stop (`time.time()`); None: never.
     report
         Called with (done, total, words) while the stage runs.
+    weights
+        Files of pretrained weights, which specs name by their digests.
     """
 
     data: Path | None
     work: Path
     deadline: float | None = None
     report: Callable[[int, int, str], None] | None = None
+    weights: tuple[Path, ...] = ()
 
     def progress(self, done: int, total: int, words: str = "") -> None:
         """Tell how far the stage has come; raises `OutOfTime` once the deadline has passed."""
@@ -176,7 +182,7 @@ def attempt(stage: Stage, job: Job, report: Report | None = None) -> Result:
 def _run(stage: Stage, job: Job, report: Report | None) -> None:
     inputs = {key: job.store.read(key) for key in stage.inputs}
     function = _function(stage.function)
-    context = StageContext(job.data, job.store.work(stage.key), job.deadline, report)
+    context = StageContext(job.data, job.store.work(stage.key), job.deadline, report, job.weights)
     with trusting(modules=job.modules):
         job.store.write(stage, lambda room: function(dict(stage.spec), inputs, room, context))
 

@@ -372,6 +372,8 @@ def _plan_audit(made: Plan, experiment: Experiment) -> None:
     }
     if experiment.fixed_side is not None:
         spec["fixed_side"] = experiment.fixed_side
+    if experiment.audited_tasks is not None:
+        spec["audited_tasks"] = experiment.audited_tasks
     trained = next(one for one in models if on_own_data(experiment, one))
     inputs = (trained.made_by, *(one.asked_by for one in models))
     distances = [one.compared_by for one in models]

@@ -309,6 +309,7 @@ def run(
     ray: str | None = None,
     gpus: float = 0.0,
     data: str | Path | None = None,
+    weights: Iterable[str | Path] = (),
     budget: float | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
@@ -332,6 +333,8 @@ def run(
         For each stage on Ray; a part of one is allowed.
     data
         The folder with data sets.
+    weights
+        Files of pretrained weights, beside those of installed packages.
     budget
         Seconds. After them no stage begins, and running ones stop where they can go on; those
         that do not look at the clock have 30 s more. Ctrl-C does the same at once; pressed
@@ -353,7 +356,8 @@ def run(
     begun = time.monotonic()
     deadline = None if budget is None else time.time() + budget
     folder = None if data is None else Path(os.path.abspath(data))
-    job = Job(store, folder, deadline, trusted_modules())
+    files = tuple(Path(os.path.abspath(file)) for file in weights)
+    job = Job(store, folder, deadline, trusted_modules(), files)
     schedule = Schedule(stages, store.done(), store.failed())
     with Interrupts() as interrupts:
         loop = Loop(schedule, job, interrupts, progress)

@@ -49,19 +49,24 @@ def train(
     from fairweight.lab.models.registry import check_named
     from fairweight.lab.partition import prepare_once
     from fairweight.lab.prediction import training_table, write_table
+    from fairweight.lab.weights import pretrained_file
     from fairweight.specs.data import Data
+    from fairweight.specs.training import Model
 
     check_named(spec["model"]["architecture"], "The study")
     data = read_spec(Data, spec["data"], "The data")
+    model = read_spec(Model, spec["model"], "The network")
     prepared = prepare_once(data, context.data)
+    pretrained = model.init == "imagenet"
     lab.train(
         data,
-        spec["model"],
+        model,
         spec["training"],
         room / MODEL,
         pruning=spec["pruning"],
         distillation=spec.get("distill"),
         teacher=next((path / MODEL for path in inputs.values()), None),
+        weights=pretrained_file(model, context.weights).path if pretrained else None,
         root=context.data,
         prepared=prepared,
         checkpoint=context.work / "training",

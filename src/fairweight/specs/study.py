@@ -139,8 +139,9 @@ class Experiment:
         as thresholds.
     audit
         Whether the experiment is audited; large sweeps are only tabulated.
-    audited
-        The variants that the audit looks at; by default all.
+    audited, audited_tasks
+        The variants, and of several attributes those, that the audit looks at; by default all. One
+        attribute is audited as a label of its own.
     n_boot
         Replicates of the audit's bootstrap.
     explain
@@ -177,6 +178,7 @@ class Experiment:
     ask_validation: bool = False
     audit: bool = True
     audited: tuple[str, ...] | None = None
+    audited_tasks: tuple[str, ...] | None = None
     n_boot: Annotated[int, Field(ge=20)] = 2000
     explain: tuple[
         Literal["exemplars", "slices", "properties", "individuals", "similarity"], ...

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from fairweight.specs.fields import later, require_built
+from fairweight.specs.fields import later
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -112,27 +112,26 @@ class Model:
         Of the architecture, such as `{"stem": "imagenet"}`.
     init
         The weights that a training starts from: `random`, drawn by its seed, or `imagenet`, those
-        that were trained on ImageNet. Not in this version: only `random` can be used.
+        that were trained on ImageNet, with a last layer of its own.
     weights
         Of `imagenet`: the SHA-256 of the file with the weights, so that a key says which they
-        were; the file itself is named where a study is run. Not in this version.
+        were; the file itself is named where a model is trained or a study is run.
     scaling
         How pixels are scaled: by mean and spread of the training images (`data`), or as the
-        pretrained weights expect it (`weights`). Not in this version: only `data` can be used.
+        pretrained weights expect it (`weights`); by default the one that fits `init`.
     """
 
     architecture: Annotated[str, Field(min_length=1)]
     width: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     options: Mapping[str, Any] = field(default_factory=dict)
-    init: Literal["random", "imagenet"] = later("random", built=False)
-    weights: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = later(None, built=False)
-    scaling: Literal["data", "weights"] = later("data", built=False)
+    init: Literal["random", "imagenet"] = later("random")
+    weights: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = later(None)
+    scaling: Literal["data", "weights"] | None = later(None)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Model:
         if self.init == "random" and (self.weights is not None or self.scaling == "weights"):
             raise ValueError('weights and scaling = "weights" need init = "imagenet"')
-        require_built(self)
         return self
 
 

@@ -103,6 +103,25 @@ def require_data(experiments: Iterable[Experiment], data: str | None) -> None:
             )
 
 
+def require_weights(experiments: Iterable[Experiment], files: Iterable[str]) -> None:
+    """Before anything is made: the pretrained weights of all experiments must be there.
+
+    A study says which weights they are, since they decide what its models become.
+    """
+    from fairweight.lab.weights import pretrained_file
+
+    given = tuple(files)
+    for one in experiments:
+        if one.model.init != "imagenet":
+            continue
+        found = pretrained_file(one.model, given)
+        if one.model.weights is None:
+            raise InputError(
+                f"The experiment '{one.name}' does not say which ImageNet weights it starts from; "
+                f"write weights = \"{found.sha256}\" into its model, for '{found.path}'."
+            )
+
+
 def _there(experiment: Experiment, data: str | None) -> bool:
     root = data if data is not None else os.environ.get("FAIRWEIGHT_DATA")
     known = dataset(experiment.data.name)

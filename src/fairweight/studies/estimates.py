@@ -1,4 +1,4 @@
-"""What the published tables of a study say about a quantity: a row, or a difference over members."""
+"""What the published tables of a study say of a quantity: a row, or a difference over members."""
 
 from __future__ import annotations
 

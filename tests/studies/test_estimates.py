@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tests.studies.published import claim, judge, members, only, publish, results
 
 from fairweight.auditing.explain.individuals import individual_fits
 from fairweight.errors import InputError
-from fairweight.studies.claims import CANNOT_TELL, DOES_NOT, REPRODUCES, SMALLER
-
-from .published import claim, judge, members, only, publish, results
+from fairweight.studies.claims import CANNOT_TELL, DOES_NOT, NOT_REACHED, REPRODUCES, WEAKER
 
 
 def test_a_shift_with_its_interval_and_what_retraining_moves(tmp_path: Path) -> None:
@@ -20,9 +19,10 @@ def test_a_shift_with_its_interval_and_what_retraining_moves(tmp_path: Path) -> 
     found, verdict = only(tmp_path)
     assert (found.value, found.low, found.high, found.floor) == (-0.05, -0.07, -0.03, 0.01)
     assert (verdict, found.scope, found.interval) == (REPRODUCES, "model", "by hand")
-    assert only(tmp_path, smallest=0.08)[1] == SMALLER
+    assert only(tmp_path, smallest=0.08)[1] == WEAKER
     assert only(tmp_path, direction="up")[1] == DOES_NOT
-    assert only(tmp_path, direction="not-down", smallest=0.05)[1] == DOES_NOT
+    assert only(tmp_path, direction="not-down", smallest=0.05)[1] == CANNOT_TELL
+    assert only(tmp_path, direction="not-down", smallest=0.02)[1] == DOES_NOT
 
 
 def test_other_columns_have_their_own_limits_and_value_of_no_effect(tmp_path: Path) -> None:
@@ -76,10 +76,10 @@ def test_one_line_for_each_value_that_is_listed(tmp_path: Path) -> None:
         where={"metric": "accuracy", "variant": ["pruned-50", "pruned-90", "pruned-99"]},
         each=["variant"],
     )
-    assert [(line, verdict) for line, _, verdict in found.lines] == [
+    assert [(line.name, line.verdict) for line in found.lines] == [
         ("pruned-50", CANNOT_TELL), ("pruned-90", REPRODUCES), ("pruned-99", CANNOT_TELL),
     ]  # fmt: skip
-    assert [estimate.reason for _, estimate, _ in found.lines] == [
+    assert [line.estimate.reason for line in found.lines] == [
         "these results have no such row", "", "",
     ]  # fmt: skip
     assert found.verdict == CANNOT_TELL
@@ -88,9 +88,9 @@ def test_one_line_for_each_value_that_is_listed(tmp_path: Path) -> None:
 def test_one_line_for_each_value_that_is_stored(tmp_path: Path) -> None:
     results(tmp_path, {}, {"variant": "pruned-99"})
     found = judge(tmp_path, where={"metric": "accuracy"}, each=["variant"])
-    assert [line for line, _, _ in found.lines] == ["pruned-90", "pruned-99"]
+    assert [line.name for line in found.lines] == ["pruned-90", "pruned-99"]
     none = judge(tmp_path, where={"metric": "recall"}, each=["variant"])
-    assert [(line, told.reason) for line, told, _ in none.lines] == [
+    assert [(line.name, line.estimate.reason) for line in none.lines] == [
         ("", "these results have no such row")
     ]
 
@@ -174,65 +174,68 @@ def test_lines_through_the_changes_of_individuals_are_fitted(tmp_path: Path) -> 
 
 
 def test_differences_over_paired_members(tmp_path: Path) -> None:
-    rows = members({"kd": [0.80, 0.83, 0.86], "plain": [0.79, 0.80, 0.81, 0.99]})
+    rows = members({"kd": [0.80, 0.83, 0.86, 0.83], "plain": [0.79, 0.80, 0.81, 0.80, 0.99]})
     publish(tmp_path, "per_seed", rows)
     where = {"metric": "accuracy", "variant": "kd"}
     found, verdict = only(
         tmp_path, where=where, against={"where": {"variant": "plain"}}, direction="up"
     )
-    # .01, .03, .05 over the three seeds that both have: t of 2 degrees of freedom.
+    # .01, .03, .05, .03 over the four seeds that both have: t of 3 degrees of freedom; the
+    # squared distances from .03 are 4, 0, 4 and 0 times 1e-4.
     assert found.value == pytest.approx(0.03)
-    assert found.low == pytest.approx(0.03 - 4.3026527 * 0.02 / sqrt(3))
-    assert (found.scope, found.interval) == ("members", "Student's t over 3 pairs by seed")
-    assert verdict == CANNOT_TELL
+    assert found.low == pytest.approx(0.03 - 3.1824463 * sqrt(8e-4 / 3) / sqrt(4))
+    assert (found.scope, found.interval) == ("members", "Student's t over 4 pairs by seed")
+    assert verdict == REPRODUCES
 
 
 def test_members_of_two_experiments_and_their_means_over_tasks(tmp_path: Path) -> None:
     joint = [
-        *members({"dense": [0.5, 0.6, 0.4]}, task="hat"),
-        *members({"dense": [0.7, 0.8, 0.9]}, task="beard"),
-        *members({"dense": [0.1, nan, 0.1]}, task="scarf"),
+        *members({"dense": [0.5, 0.6, 0.4, 0.5]}, task="hat"),
+        *members({"dense": [0.7, 0.8, 0.9, 0.8]}, task="beard"),
+        *members({"dense": [0.1, nan, 0.1, 0.1]}, task="scarf"),
     ]
     single = [
-        *members({"dense": [0.6, 0.8, 0.7]}, task="hat"),
-        *members({"dense": [0.8, 1.0, 1.0]}, task="beard"),
-        *members({"dense": [0.9, 0.9, 0.9]}, task="scarf"),
+        *members({"dense": [0.6, 0.8, 0.7, 0.6]}, task="hat"),
+        *members({"dense": [0.8, 1.0, 1.0, 0.9]}, task="beard"),
+        *members({"dense": [0.9, 0.9, 0.9, 0.9]}, task="scarf"),
     ]
     publish(tmp_path, "per_seed", joint, folder="joint")
     publish(tmp_path, "per_seed", single, folder="single")
     asked = {"folder": "single", "against": {"folder": "joint"}, "direction": "up"}
     where = {"metric": "accuracy", "variant": "dense"}
     found, _ = only(tmp_path, where=where, mean_over="task", **asked)
-    assert found.value == pytest.approx((0.1 + 0.2 + 0.2) / 3)  # scarf lacks a member
+    assert found.value == pytest.approx((0.1 + 0.2 + 0.2 + 0.1) / 4)  # scarf lacks a member
     one, _ = only(tmp_path, where=where | {"task": "hat"}, **asked)
-    assert one.value == pytest.approx((0.1 + 0.2 + 0.3) / 3)
+    assert one.value == pytest.approx((0.1 + 0.2 + 0.3 + 0.1) / 4)
 
 
 def test_ratios_are_geometric_means(tmp_path: Path) -> None:
-    rows = members({"kd-30": [1.0, 2.0, 2.0], "plain-30": [4.0, 4.0, 8.0]})
+    rows = members({"kd-30": [1.0, 2.0, 2.0, 1.0], "plain-30": [4.0, 4.0, 8.0, 2.0]})
     publish(tmp_path, "per_seed", rows)
     asked = {"each": ["variant"], "against": {"replace": {"kd": "plain"}}, "ratio": True}
     where = {"metric": "accuracy", "variant": ["kd-30"]}
-    ((line, found, _),) = judge(tmp_path, where=where, null=1.0, smallest=0.2, **asked).lines
-    assert line == "kd-30"
-    assert found.value == pytest.approx((1 / 4 * 1 / 2 * 1 / 4) ** (1 / 3))
+    (line,) = judge(tmp_path, where=where, null=1.0, smallest=0.2, **asked).lines
+    assert line.name == "kd-30"
+    found = line.estimate
+    assert found.value == pytest.approx((1 / 4 * 1 / 2 * 1 / 4 * 1 / 2) ** (1 / 4))
     assert 0 < found.low < found.value < found.high
 
 
 def test_correction_over_lines_of_members(tmp_path: Path) -> None:
-    rows = members({"a": [0.1, 0.2, 0.3], "b": [0.1, 0.2, 0.3], "plain": [0.0, 0.0, 0.0]})
+    rows = members({"a": [0.1, 0.2, 0.3, 0.2], "b": [0.1, 0.2, 0.3, 0.2], "plain": [0.0] * 4})
     publish(tmp_path, "per_seed", rows)
     where = {"metric": "accuracy", "variant": ["a", "b"]}
     asked = {"each": ["variant"], "against": {"where": {"variant": "plain"}}, "corrected": True}
-    ((_, found, _), _) = judge(tmp_path, where=where, **asked).lines
-    assert found.low == pytest.approx(0.2 - 6.2053468 * 0.1 / sqrt(3))  # t at 1 − .05 / 4
+    found = judge(tmp_path, where=where, **asked).lines[0].estimate
+    # t of 3 degrees of freedom at 1 − .05 / 4
+    assert found.low == pytest.approx(0.2 - 4.1765349 * sqrt(0.02 / 3) / 2)
 
 
 @pytest.mark.parametrize(
     ("own", "other", "reason"),
     [
-        ([0.1, 0.2], [0.1, 0.1], "2 pairs of members, 3 are needed"),
-        ([0.2, 0.2, 0.2], [0.1, 0.1, 0.1], "members do not differ, so their spread says nothing"),
+        ([0.1, 0.2, 0.3], [0.1] * 3, "3 pairs of members, 4 are needed"),
+        ([0.2] * 4, [0.1] * 4, "members do not differ, so their spread says nothing"),
         ([0.1, 0.2, nan], [0.1, 0.1, 0.1], "undefined for 1 of 3 pairs of members"),
     ],
 )
@@ -259,11 +262,11 @@ def test_a_member_without_the_quantity_is_not_left_out(tmp_path: Path) -> None:
 def test_dense_models_speak_for_themselves_where_the_compressed_cannot(tmp_path: Path) -> None:
     row = {"baseline_low": nan, "baseline_high": nan, "status": "not_estimable: undefined"}
     results(tmp_path, row)
-    publish(tmp_path, "per_seed", members({"dense": [0.5, 0.6, 0.7], "pruned-90": [0.1]}))
+    publish(tmp_path, "per_seed", members({"dense": [0.5, 0.6, 0.7, 0.6], "pruned-90": [0.1]}))
     found, verdict = only(tmp_path, value="baseline", null=1.0)
     assert found.value == pytest.approx(0.6)
-    assert found.high == pytest.approx(0.6 + 4.3026527 * 0.1 / sqrt(3))
-    assert (found.interval, found.scope) == ("Student's t over 3 dense members", "members")
+    assert found.high == pytest.approx(0.6 + 3.1824463 * sqrt(0.02 / 3) / 2)
+    assert (found.interval, found.scope) == ("Student's t over 4 dense members", "members")
     assert verdict == REPRODUCES
     assert only(tmp_path, value="compressed")[0].reason == "undefined"
 
@@ -271,13 +274,18 @@ def test_dense_models_speak_for_themselves_where_the_compressed_cannot(tmp_path:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"folder": None}, "'c' needs either folder or unjudged"),
-        ({"unjudged": "no"}, "'c' needs either folder or unjudged"),
-        ({"mean_over": "task"}, "'c' has mean_over or ratio, which need against"),
-        ({"ratio": True, "against": {}}, "'c' is a ratio; give null = 1"),
-        ({"needs": "some"}, "'c' needs some of its lines; give corrected = true"),
+        ({"folder": None}, "'accuracy' needs either folder or unjudged"),
+        ({"unjudged": "no"}, "'accuracy' needs either folder or unjudged"),
+        ({"mean_over": "task"}, "'accuracy' has mean_over or ratio, which need against"),
+        ({"ratio": True, "against": {}}, "'accuracy' is a ratio; give null = 1"),
+        ({"needs": "some"}, "'accuracy' needs some of its lines; give corrected = true"),
         ({"corrected": True, "value": "compressed"}, "only shift and against can be"),
         ({"smallest": 0}, "smallest = 0 cannot be used"),
+        ({"says": 0.1}, "says 0.1, which is not down"),
+        ({"direction": "none", "says": 0.1}, "claims no change, so it says no number"),
+        ({"level": {"family": "p-*", "loss": [0.01]}}, "has a level, which says the variant"),
+        ({"where": {"variant": "{level}"}}, r"names \{level\}; give level"),
+        ({"where": {}, "level": {"family": "p-*"}}, "needs either loss or between"),
         ({"direction": "sideways"}, "direction = 'sideways' cannot be used"),
         ({"wehre": {}}, "wehre"),
         ({"against": {"fodler": "a"}}, "fodler"),
@@ -286,3 +294,75 @@ def test_dense_models_speak_for_themselves_where_the_compressed_cannot(tmp_path:
 def test_claims_that_cannot_be_used(fields: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         claim(**fields)
+
+
+def losing(**by_variant: float) -> list[dict[str, object]]:
+    """Rows of accuracy of variants `pruned_90` that lose so much."""
+    return [
+        {"variant": name.replace("_", "-"), "shift": -loss, "ci_low": -loss - 0.01,
+         "ci_high": -loss + 0.01}
+        for name, loss in by_variant.items()
+    ]  # fmt: skip
+
+
+def test_levels_are_matched_by_loss_of_accuracy(tmp_path: Path) -> None:
+    results(tmp_path, *losing(pruned_50=0.002, pruned_90=0.012, pruned_99=0.05, int8=0.013))
+    asked = {"where": {"metric": "accuracy"}, "smallest": 0.001}
+    found = judge(tmp_path, level={"family": "pruned-*", "loss": [0.0134, 0.02, 0.2]}, **asked)
+    # .012 is nearest to .0134; to .02 it is, too: log(.02 / .012) = .51 < log(.05 / .02) = .92, and
+    # .05 is out of [.01, .04]; nothing is between .1 and .4.
+    assert [line.name for line in found.lines] == [
+        "pruned-90 (loses 1.2, the paper 1.3)", "pruned-90 (loses 1.2, the paper 2.0)",
+        "a loss of 20 points",
+    ]  # fmt: skip
+    assert [line.verdict for line in found.lines] == [REPRODUCES, REPRODUCES, NOT_REACHED]
+    assert found.lines[2].estimate.reason == (
+        "no level loses about 20.0 points, as the paper's does (they lose 0.2, 1.2, 5.0)"
+    )
+    assert found.verdict == REPRODUCES  # of those that are reached
+
+
+def test_the_level_that_loses_most_within_limits(tmp_path: Path) -> None:
+    results(tmp_path, *losing(pruned_50=-0.004, pruned_90=0.004, pruned_99=0.05))
+    asked = {"where": {"metric": "accuracy"}, "smallest": 0.001}
+    found = judge(tmp_path, level={"family": "pruned-*", "between": [-1, 0.005]}, **asked)
+    assert [line.name for line in found.lines] == ["pruned-90 (loses 0.4 points)"]
+    none = judge(tmp_path, level={"family": "pruned-*", "between": [0.1, 0.3]}, **asked)
+    assert none.lines[0].estimate.reason == (
+        "no level loses 10 to 30 points (they lose -0.4, 0.4, 5.0)"
+    )
+    other = judge(tmp_path, level={"family": "gmp-*", "between": [0.1, 0.3]}, **asked)
+    assert (other.verdict, other.lines[0].estimate.reason) == (
+        CANNOT_TELL, "these results have no variant gmp-*",
+    )  # fmt: skip
+
+
+def test_a_level_names_the_variant_of_a_mitigation(tmp_path: Path) -> None:
+    results(tmp_path, *losing(pruned_90=0.01), folder="joint")
+    row = {"variant": "pruned-90+thresholds", "against": "pruned-90", "by": "overall"}
+    limits = {"shift": -0.1, "low": -0.2, "high": -0.05}
+    publish(tmp_path, "mitigation", [row | limits], folder="calibrated")
+    found, _ = only(
+        tmp_path, folder="calibrated", table="mitigation",
+        where={"variant": "{level}+thresholds", "against": "{level}"},
+        level={"family": "pruned-*", "loss": [0.01], "folder": "joint"},
+    )  # fmt: skip
+    assert (found.value, found.low) == (-0.1, -0.2)
+
+
+def test_levels_on_both_sides(tmp_path: Path) -> None:
+    results(tmp_path, *losing(pruned_90=0.01, pruned_99=0.04))
+    publish(tmp_path, "per_seed", members({
+        "pruned-90": [0.8, 0.8, 0.8, 0.8], "pruned-99": [0.7, 0.75, 0.7, 0.75],
+    }))  # fmt: skip
+    found, _ = only(
+        tmp_path, where={"metric": "accuracy"}, level={"family": "pruned-*", "loss": [0.04]},
+        against={"level": {"family": "pruned-*", "loss": [0.01]}},
+    )  # fmt: skip
+    assert found.value == pytest.approx(-0.075)
+
+
+def test_the_dense_side_is_the_same_for_all_variants(tmp_path: Path) -> None:
+    results(tmp_path, {}, {"variant": "pruned-99"})
+    found, _ = only(tmp_path, where={"metric": "accuracy"}, value="baseline", null=1.0)
+    assert found.value == 0.9

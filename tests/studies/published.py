@@ -1,15 +1,17 @@
-"""Published results written by hand."""
+"""Published results written by hand, and claims about them."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fairweight.specs.claims import Claim, Claims
+from fairweight.specs.claims import Claim, Claims, Regime
 from fairweight.specs.toml import read_spec
-from fairweight.studies.claims import ClaimedValue, Judged, judged
+from fairweight.studies.claims import Judged, judged
+from fairweight.studies.estimates import ClaimedValue
 
 ROW: dict[str, Any] = {
     "variant": "pruned-90", "metric": "accuracy", "by": "overall", "group": None, "class": None,
@@ -53,12 +55,21 @@ def claim(**fields: Any) -> Claim:
     return read_spec(Claim, given | fields, "The claim")
 
 
-def judge(root: Path, **fields: Any) -> Judged:
-    (found,) = judged(Claims(paper="P", written="before", claim=(claim(**fields),)), root)
+WRITTEN = datetime(2026, 11, 17, 19, tzinfo=UTC)
+
+
+def claims(*given: Claim, regime: tuple[Regime, ...] = ()) -> Claims:
+    return Claims(
+        paper="P", title="T", written=WRITTEN, known="nothing", claim=given, regime=regime
+    )
+
+
+def judge(root: Path, *, regime: tuple[Regime, ...] = (), **fields: Any) -> Judged:
+    (found,) = judged(claims(claim(**fields), regime=regime), root)
     return found
 
 
 def only(root: Path, **fields: Any) -> tuple[ClaimedValue, str]:
     """The estimate and the verdict of a claim of one line."""
-    ((_, estimate, verdict),) = judge(root, **fields).lines
-    return estimate, verdict
+    (line,) = judge(root, **fields).lines
+    return line.estimate, line.verdict

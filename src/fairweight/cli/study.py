@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fairweight.runs.plan import Listed, Plan
+    from fairweight.runs.runner import News
     from fairweight.runs.stage import Stage
     from fairweight.runs.store import Store
     from fairweight.specs.claims import Claims
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 ALONE = 30.0  # seconds of work below which loading torch in other processes takes longer
 STORE = "fairweight-runs"
+PACKED = ("predict", "similarity")  # kinds of stages whose outputs are packed
 
 study = typer.Typer(
     name="study",
@@ -143,6 +145,14 @@ def run(
         str | None,
         typer.Option(metavar="60m", help="Stop cleanly after this time: 90s, 60m, 8h."),
     ] = None,
+    packed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also keep what each finished member predicted, in files under 1 MB; what they "
+            "hold is not made again if the store is lost.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what is there and what the rest will take.")
     ] = False,
@@ -161,15 +171,17 @@ def run(
 
         fairweight study run resource-efficient --data DIR --budget 60m
 
+    It goes member by member: dense model 0 and all its copies, then dense model 1.
     Reports and tables are in STORE/results/NAME when it ends; models, predictions and
     audits are shared by all studies of a store.
     """
     from rich.console import Console
 
     from fairweight.cli.options import require_lab
-    from fairweight.cli.progress import study_bars
+    from fairweight.cli.progress import bar, study_bars
 
     require_lab()
+    from fairweight.runs.packed import needed, pack, restore
     from fairweight.runs.plan import save
     from fairweight.runs.runner import cores
     from fairweight.runs.runner import run as run_stages
@@ -183,6 +195,12 @@ def run(
         require_data(plan.experiments.values(), data)
         require_weights(plan.experiments.values(), weights or ())
     room.register(plan.study.name, list(plan.stages))
+    if packed is not None and not dry_run:
+        with bar() as move:
+            restored = restore(plan, room, Path(packed), folder, progress=move)
+        if restored:
+            told = f"Predictions of {restored} models were read from '{packed}'."
+            console.print(told, markup=False, highlight=False)
     stages, seconds = _announce(plan, room, data, workers or cores(), console, dry_run=dry_run)
     save(plan.study, stages, room.root)
     if dry_run:
@@ -190,8 +208,14 @@ def run(
     if workers is None and ray is None and seconds < ALONE:
         workers = 0
     with study_bars(plan.study.name) as progress:
+
+        def told_of(news: News) -> None:
+            progress(news)
+            if packed is not None and news.event == "done" and news.stage.kind in PACKED:
+                pack(plan, room, Path(packed))
+
         outcome = run_stages(
-            stages,
+            stages if packed is None else needed(stages, room.done()),
             room,
             workers=workers,
             ray=ray,
@@ -199,7 +223,7 @@ def run(
             data=folder,
             weights=weights or (),
             budget=limit,
-            progress=progress,
+            progress=told_of,
         )
     _publish(plan, room, console, overwrite=overwrite)
     told = f"{len(outcome.done)} stages made, {len(outcome.cached)} were there"

@@ -371,6 +371,8 @@ def open_model(
         batches as they come.
     """
     shown = f"The model '{name}'"
+    if isinstance(given, Loaded):
+        return given
     if isinstance(given, nn.Module):
         return open_module(given, shown, scaling=scaling, device=device)
     if isinstance(given, str | os.PathLike):

@@ -114,6 +114,7 @@ def _plain(value: Any) -> str:
 
 
 DENSE = "dense"
+ALL_MEMBERS = 10**9  # stages of all members come after those of each
 MOST_STAGES = 500_000  # the largest paper has 120,000
 
 
@@ -144,7 +145,15 @@ class Plan:
     experiments: dict[str, Experiment] = field(default_factory=dict)
     _texts: dict[int, tuple[Mapping[str, Any], str]] = field(default_factory=dict, repr=False)
 
-    def add(self, kind: str, spec: Mapping[str, Any], inputs: tuple[str, ...], label: str) -> str:
+    def add(
+        self,
+        kind: str,
+        spec: Mapping[str, Any],
+        inputs: tuple[str, ...],
+        label: str,
+        *,
+        member: int = ALL_MEMBERS,
+    ) -> str:
         """The key of a stage, which is added if nobody needed it before."""
         # Thousands of stages share a spec (rounds, members), and most of the time is its text.
         held, text = self._texts.get(id(spec), (None, ""))
@@ -161,7 +170,7 @@ class Plan:
             for one in inputs:
                 if self.stages[one].kind not in found.reads:
                     raise ValueError(f"A stage '{kind}' cannot read a '{self.stages[one].kind}'.")
-            self.stages[key] = Stage(key, kind, found.address, spec, inputs, label)
+            self.stages[key] = Stage(key, kind, found.address, spec, inputs, label, member=member)
         return key
 
     def of(self, experiment: str) -> list[PlannedModel]:
@@ -204,13 +213,15 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                 (variant, part), {"part": part, "scores": experiment.scores, "variant": variant}
             )
             label = f"{experiment.name}: asking {variant}, seed {seed}"
-            return made.add("predict", question, (key,), label)
+            return made.add("predict", question, (key,), label, member=seed - seeds[0])
 
         validated = answered("validation") if experiment.ask_validation else None
         distance = None
         if compared is not None and near is not None:
             label = f"{experiment.name}: comparing {variant}, seed {seed}"
-            distance = made.add("similarity", compared, (key, near), label)
+            # Dense members are compared with the next one, the last with the first.
+            member = seed - seeds[0] + (variant == DENSE)
+            distance = made.add("similarity", compared, (key, near), label, member=member)
         made.models.append(
             PlannedModel(
                 experiment=experiment.name,
@@ -253,7 +264,8 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                     own = training if copy.finetune is None else recorded(copy.finetune)
                     spec = {**base, "training": {**own, "seed": seed}, "pruning": method, **lesson}
                     teacher = (dense[source],) if lesson else ()
-                    asked(variant, seed, made.add("train", spec, teacher, label), None, near)
+                    key = made.add("train", spec, teacher, label, member=seed - seeds[0])
+                    asked(variant, seed, key, None, near)
                     continue
                 spec = {**_treatment(copy, seed), "method": method, **lesson}
                 if experiment.teachers is not None:
@@ -261,7 +273,7 @@ def _plan_experiment(made: Plan, experiment: Experiment) -> None:
                 key, parent = dense[source], f"{DENSE}:{source}"
                 for name in names:
                     teacher = (dense[source],) if lesson and key != dense[source] else ()
-                    key = made.add("compress", spec, (key, *teacher), label)
+                    key = made.add("compress", spec, (key, *teacher), label, member=seed - seeds[0])
                     asked(name, seed, key, parent, near)
                     parent = f"{name}:{seed}"
     if experiment.audit and experiment.copies:
@@ -287,6 +299,7 @@ def _dense(made: Plan, experiment: Experiment, seeds: range) -> dict[int, str]:
             {**base, "training": {**training, "seed": seed}, "pruning": None},
             (),
             f"{source.name}: {DENSE}, seed {seed}",
+            member=seed - seeds[0],
         )
         for seed in seeds
     }
@@ -361,7 +374,6 @@ def _plan_audit(made: Plan, experiment: Experiment) -> None:
         "groups": experiment.groups,
         "cluster": experiment.cluster,
         "positive": experiment.positive,
-        "tasks": bool(experiment.data.tasks),
         "scores": experiment.scores,
         "n_boot": experiment.n_boot,
         "explain": experiment.explain,
@@ -374,8 +386,7 @@ def _plan_audit(made: Plan, experiment: Experiment) -> None:
         spec["fixed_side"] = experiment.fixed_side
     if experiment.audited_tasks is not None:
         spec["audited_tasks"] = experiment.audited_tasks
-    trained = next(one for one in models if on_own_data(experiment, one))
-    inputs = (trained.made_by, *(one.asked_by for one in models))
+    inputs = tuple(one.asked_by for one in models)
     distances = [one.compared_by for one in models]
     if any(distances):
         spec["compared"] = [distance is not None for distance in distances]
@@ -421,17 +432,15 @@ def _plan_classes(made: Plan) -> None:
     inputs: dict[str, None] = {}
     for name, experiment in made.experiments.items():
         models = made.of(name)
-        dense = next(one for one in models if one.variant == DENSE)
         experiments.append(
             {
                 "name": name,
                 "data": recorded(experiment.data),
-                "dense": dense.made_by,
                 "asked_by": [one.asked_by for one in models],
                 "models": [[one.variant, one.seed, one.parent] for one in models],
             }
         )
-        inputs |= dict.fromkeys((dense.made_by, *(one.asked_by for one in models)))
+        inputs |= dict.fromkeys(one.asked_by for one in models)
     made.classes = made.add("classes", {"experiments": experiments}, tuple(inputs), "classes")
 
 

@@ -1,4 +1,4 @@
-"""Which stage is next: those first that the most work waits for. No process, no disk."""
+"""Which stage is next: member by member, what the most work waits for first. No disk."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class State(Enum):
 class Schedule:
     """The stages of a study, and how far each of them is.
 
-    Ready stages are given out by the longest path of work that begins with them, then in the
-    order in which they were given, so that the same study runs in the same order every time.
+    Ready stages are given out by their member, then by the longest path of work that begins with
+    them, then in the order in which they were given, so that the same study runs in the same order
+    every time.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class Schedule:
         }
         self._urgency = self._longest_paths()
         self._missing: dict[str, int] = {}  # of waiting stages: inputs that are not done
-        self._heap: list[tuple[float, int, str]] = []
+        self._heap: list[tuple[int, float, int, str]] = []
         for key in self.keys(State.WAITING):
             self.again(key)
 
@@ -124,7 +125,8 @@ class Schedule:
 
     def _make_ready(self, key: str) -> None:
         self._state[key] = State.READY
-        heapq.heappush(self._heap, (-self._urgency[key], self._place[key], key))
+        member = self._stages[key].member
+        heapq.heappush(self._heap, (member, -self._urgency[key], self._place[key], key))
 
     def _longest_paths(self) -> dict[str, float]:
         """Of each stage: its work and that of the longest chain of stages that need it."""

@@ -34,6 +34,9 @@ class Stage:
         For people: `cifar10: dense, seed 0`.
     work
         Expected seconds of one thread; 0 where nothing is known.
+    member
+        Which dense member of its experiment it belongs to, from 0: runs go member by member, so
+        that what is there after a while is whole. Stages of all members come last.
     """
 
     key: str
@@ -43,6 +46,7 @@ class Stage:
     inputs: tuple[str, ...]
     label: str
     work: float = 0.0
+    member: int = 0
 
 
 # Kinds of stages: whoever writes a function for stages registers it here.

@@ -9,11 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from fairweight.base.files import atomic_file
+from fairweight.errors import UnknownNameError
 from fairweight.runs.cost import Cost, Unit
 from fairweight.runs.executor import StageContext
 from fairweight.runs.stage import stage_kind
-from fairweight.runs.stages import MODELS, PREDICTIONS, SIMILARITY, TRAINING, VARIANT
+from fairweight.runs.stages import PREDICTIONS, SIMILARITY, TRAINING, VARIANT
 from fairweight.specs.audit import AuditOptions
+from fairweight.tables.sources import CLASSES_KEYS
 from fairweight.tables.spec import SourceRef, TableSpec, sources_of
 
 if TYPE_CHECKING:
@@ -33,7 +40,6 @@ def draw_all(
 
     A figure that this result has no numbers for is left out.
     """
-    from fairweight.base.files import atomic_file
     from fairweight.base.trust import inside
     from fairweight.report.figures import draw, figures
     from fairweight.report.figures.export import rendered
@@ -64,7 +70,7 @@ def _audit_cost(spec: Mapping[str, Any], unit: Unit) -> Cost:
     return Cost(once + TASK_AUDIT * variants * len(spec["data"]["tasks"]), 5e6)
 
 
-@stage_kind("audit", reads=(*MODELS, "predict", "similarity"), cost=_audit_cost)
+@stage_kind("audit", reads=("predict", "similarity"), cost=_audit_cost)
 def audit(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
 ) -> None:
@@ -73,16 +79,20 @@ def audit(
     from fairweight.report.html import save
 
     place = context.work / "tables"
-    trained, *others = inputs.values()
-    models = spec["models"]
-    gather(models, others[: len(models)], place, _distances(spec, others[len(models) :]))
+    models, folders = spec["models"], list(inputs.values())
+    gather(models, folders[: len(models)], place, _distances(spec, folders[len(models) :]))
+    trained = write_training(spec["data"], context, place)
+    wanted = spec.get("audited_tasks")
+    if wanted is not None:
+        for path in (trained, *place.glob("predictions/*/*.parquet")):
+            keep_tasks(path, wanted)
     tables = TableSpec(
         sources_of(str(place / "predictions" / "*" / "*.parquet")),
         baseline=BASELINE,
         groups=spec["groups"],
         cluster=spec["cluster"],
-        task="task" if spec["tasks"] or _has_tasks(others[0]) else None,
-        train=SourceRef(str(trained / TRAINING)),
+        task="task" if "task" in pq.read_schema(trained).names else None,
+        train=SourceRef(str(trained)),
         variants=SourceRef(str(place / TABLES["variants"])),
         positive=spec["positive"],
         # The lab's own predictions are classes, whatever a model that has not learned says.
@@ -119,11 +129,34 @@ def _looked_for(spec: Mapping[str, Any], context: StageContext) -> ExplainReques
     )
 
 
-def _has_tasks(folder: Path) -> bool:
-    """Whether a model answered several attributes, also where all of a data set are taken."""
-    import pyarrow.parquet as pq
+def write_training(data: Mapping[str, Any], context: StageContext, place: Path) -> Path:
+    """The labels and groups of the training examples as a table."""
+    from fairweight.lab.partition import prepare_once
+    from fairweight.lab.prediction import training_table, write_table
+    from fairweight.specs.data import Data
+    from fairweight.specs.toml import read_spec
 
-    return "task" in pq.read_schema(folder / PREDICTIONS).names
+    train = prepare_once(read_spec(Data, data, "The data"), context.data).train
+    return Path(write_table(training_table(train), place / TRAINING))
+
+
+def keep_tasks(path: Path, tasks: Sequence[str]) -> None:
+    """Leave only these attributes in a table; one alone becomes its label, with no and yes."""
+    table = pq.read_table(path)
+    held = set(table["task"].to_pylist()) if "task" in table.column_names else set()
+    for task in tasks:
+        if task not in held:
+            raise UnknownNameError("In `audited_tasks` of an experiment, the task", task, held)
+    table = table.filter(pc.is_in(table["task"], pa.array(tasks)))
+    if len(tasks) == 1:
+        table = table.drop_columns(["task"])
+        for name in {"label", "prediction"} & set(table.column_names):
+            values = pa.array(["no", "yes"]).take(table[name])
+            table = table.set_column(table.column_names.index(name), name, values)
+        order = {CLASSES_KEYS[0]: json.dumps(["no", "yes"])}
+        table = table.replace_schema_metadata(order if "scores" in table.column_names else None)
+    with atomic_file(path, "wb") as file:
+        pq.write_table(table, file)
 
 
 def _watched(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,11 +213,6 @@ def link(source: Path, target: Path) -> None:
 
 
 def _write_rows(rows: list[dict[str, Any]], path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from fairweight.base.files import atomic_file
-
     names = list(dict.fromkeys(name for row in rows for name in row))
     table = pa.table({name: [row.get(name) for row in rows] for name in names})
     with atomic_file(path, "wb") as file:
@@ -203,7 +231,7 @@ def _classes_cost(spec: Mapping[str, Any], unit: Unit | None) -> Cost:
     return Cost(AUDIT + 0.1 * models, 5e6 + 2e3 * models)
 
 
-@stage_kind("classes", reads=(*MODELS, "predict"), cost=_classes_cost)
+@stage_kind("classes", reads=("predict",), cost=_classes_cost)
 def classes(
     spec: Mapping[str, Any], inputs: Mapping[str, Path], room: Path, context: StageContext
 ) -> None:
@@ -220,7 +248,7 @@ def classes(
         place = context.work / one["name"]
         folders = [inputs[key] for key in one["asked_by"]]
         gather(one["models"], folders, place)
-        result = _tabulated(place, inputs[one["dense"]] / TRAINING)
+        result = _tabulated(place, write_training(one["data"], context, place))
         results.append(result)
         name = one["data"]["name"]
         if name not in covariates:

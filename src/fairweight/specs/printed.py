@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, FiniteFloat, model_validator
 from pydantic.dataclasses import dataclass
 
 from fairweight.specs.claims import Level, Where
 
-Number: TypeAlias = FiniteFloat | None
 _FROZEN = ConfigDict(extra="forbid")
 
 
@@ -43,12 +42,15 @@ class PrintedRow:
     ----------
     values
         In the order of the columns; `"-"` where the paper has none.
+    recovered
+        By column: values that the paper misprints and its other numbers give.
     run
         None: the run has no such row.
     """
 
     name: str
     values: tuple[FiniteFloat | Annotated[str, Field(pattern="^-$")], ...]
+    recovered: Mapping[str, FiniteFloat] = field(default_factory=dict)
     run: Cells | None = None
 
     def number(self, column: int) -> float | None:
@@ -110,6 +112,23 @@ class Exhibit:
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Takeaway:
+    """What a reader should take away, held to the claims that it rests on.
+
+    Parameters
+    ----------
+    text
+        A sentence in which `{claim}` stands for what the run says of a claim, `{claim:authors}` for
+        what the authors' numbers say, and `{claim:authors:line}` for one line of that.
+    holds
+        The verdicts that make the sentence true, by the same names.
+    """
+
+    text: str
+    holds: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Printed:
     """A paper as its reader knows it.
 
@@ -117,6 +136,10 @@ class Printed:
     ----------
     says
         What the paper says, in a sentence or two.
+    ran
+        What was run here, in a sentence or two.
+    takeaway
+        The three things to take away.
     counts
         Numbers of examples that the paper's tables rest on, by group.
     exhibit
@@ -124,6 +147,8 @@ class Printed:
     """
 
     says: str
+    ran: str
+    takeaway: tuple[Takeaway, ...] = ()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     exhibit: Annotated[tuple[Exhibit, ...], Field(min_length=1)]
 

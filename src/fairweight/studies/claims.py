@@ -250,6 +250,8 @@ def _task_out_of_regime(
 
 # All claims of a study judged.
 
+NOT_RUN = "the run is not made yet"
+
 
 @dataclass(frozen=True)
 class Line:
@@ -323,7 +325,7 @@ def _told(part: Part, found: ClaimedValue) -> str:
 
 def _judge_part(part: Part, claims: Claims, stored: Stored | None) -> JudgedPart:
     if part.unjudged is not None or stored is None:
-        reason = part.unjudged or "the run is not made yet"
+        reason = part.unjudged or NOT_RUN
         return JudgedPart(part, (Line("", ClaimedValue(reason=reason), CANNOT_TELL),), CANNOT_TELL)
     try:
         asked = list(lines(part, stored))

@@ -12,6 +12,7 @@ from fairweight.studies.claims import (
     CANNOT_TELL,
     DOES_NOT,
     NOT_REACHED,
+    NOT_RUN,
     REPRODUCES,
     WEAKER,
     Judged,
@@ -72,7 +73,9 @@ def summary(found: Sequence[Judged]) -> str:
     twins = len(found) - len(own)
     allowed = [one for one in own if one.claim.unjudged is None]
     told = [f"{_many(len(own), 'claim')}" + (f" ({twins} more follow from them)" * (twins > 0))]
-    if allowed:
+    if allowed and all(line.estimate.reason == NOT_RUN for one in allowed for line in one.lines):
+        told.append(f"The run will allow {len(allowed)} of them")
+    elif allowed:
         lines = sum(len(one.lines) for one in allowed)
         told.append(
             f"These data allow {len(allowed)} of them, in {_many(lines, 'line')}: "
@@ -98,7 +101,9 @@ def written(claims: Claims, found: Sequence[Judged]) -> str:
     when = claims.written.strftime("%-d %B %Y, %H:%M UTC")
     before = sum(one.before for one in found)
     mark = (
-        "before the run began"
+        "before the run, which is not made yet"
+        if any(line.estimate.reason == NOT_RUN for one in found for line in one.lines)
+        else "before the run began"
         if found and before == len([one for one in found if one.claim.unjudged is None])
         else "after the run"
         if not before
@@ -195,6 +200,11 @@ def _rows(one: Judged) -> list[str]:
         takes = f"{_cell(part.part.quantity)}{together}: {needed(part.part)}"
         takes += f", {_cell(part.part.why)}"
         first = (says, takes, authors) if number_of == 0 else ("*and*", takes, "")
+        if part.part.unjudged is not None:
+            rows.append(
+                _row(*first, NOTHING, f"not judged by the run: {_cell(part.part.unjudged)}")
+            )
+            continue
         if len(part.lines) == 1:
             line = part.lines[0]
             run = f"{_cell(line.name)}: {of_line(line)}" if line.name else of_line(line)
@@ -205,7 +215,7 @@ def _rows(one: Judged) -> list[str]:
             _row("", _cell(line.name), "", of_line(line), _full(line, bold=False))
             for line in part.lines
         ]
-    if len(one.parts) > 1:
+    if len(one.parts) > 1 and one.parts[0].lines[0].estimate.reason != NOT_RUN:
         rows.append(_row("", "*both*" if len(one.parts) == 2 else "*all*", "", "",
                          f"**{one.verdict}**"))  # fmt: skip
     return rows
@@ -216,6 +226,8 @@ def _row(*cells: str) -> str:
 
 
 def _full(line: Line, *, bold: bool) -> str:
+    if line.estimate.reason == NOT_RUN:
+        return "not run yet"
     mark = "**" if bold else ""
     more = "; ".join(filter(None, (_cell(line.estimate.reason), *line.notes)))
     return f"{mark}{line.verdict}{mark}" + (f": {more}" if more else "")

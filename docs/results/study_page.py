@@ -2,9 +2,9 @@
 
     python docs/results/study_page.py fairweight-runs/results/NAME --out docs/results/NAME.md
 
-The paper's values come from specs/NAME/printed.toml, the claims from claims.toml; without results the
-page has the paper's and the authors' numbers alone, and says so. Figures are copied beside the page,
-into a folder of its name. Notes by hand stand between two comments, and are kept.
+The paper's values come from specs/NAME/printed.toml, the claims from claims.toml. Without results
+the page has the paper's and the authors' numbers alone, and says so. Figures are copied beside the
+page, into a folder of its name. Notes by hand stand between two comments, and are kept.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ from fairweight.studies.library import claims, printed, with_claims
 
 NO_RUN = (
     "**The run is not made yet.** Below stand the paper's numbers, and what the authors' own "
-    "numbers say of its claims. A first round with networks of 20,000 to 180,000 parameters, hardly "
-    "trained, is withdrawn: its verdicts said more about those networks than about the paper."
+    "numbers say of its claims. A first round with networks of 20,000 to 180,000 parameters, "
+    "hardly trained, is withdrawn: its verdicts said more about those networks than about the "
+    "paper."
 )
 AUDITS = (
     "Changes are points of accuracy against the dense population, paired on the same examples, "
@@ -260,8 +261,8 @@ def takeaways(paper: Printed, found: Sequence[Judged]) -> list[str]:
             told = by_id[id].authors_verdict if source else by_id[id].verdict
             if told != expected:
                 raise SystemExit(
-                    f"A takeaway rests on '{name}' being '{expected}', and it is '{told or 'not told'}'; "
-                    f"write it anew in printed.toml: {one.text}"
+                    f"A takeaway rests on '{name}' being '{expected}', and it is "
+                    f"'{told or 'not told'}'; write it anew in printed.toml: {one.text}"
                 )
 
         def put_in(match: re.Match[str]) -> str:
@@ -362,8 +363,9 @@ def audit_section(folder: Path) -> list[str]:
     lines = [f"### {folder.name}", "", *audited(folder), ""]
     attributes = dense_attributes(folder)
     if attributes:
-        lines += ['<details markdown="1"><summary>The dense models, attribute by attribute</summary>',
-                  "", *attributes, "", "</details>", ""]  # fmt: skip
+        head = "The dense models, attribute by attribute"
+        lines += [f'<details markdown="1"><summary>{head}</summary>', "", *attributes, "",
+                  "</details>", ""]  # fmt: skip
     worst = worst_individuals(folder)
     if worst:
         lines += [*by_group(folder), "", INDIVIDUALS, "", *worst, ""]

@@ -67,17 +67,17 @@ HARM = (
 )
 EACH = (
     "*Smaller* compares compressed files. Who pays most beyond the rest was picked after looking, "
-    "and of many the worst looks worse than it is; *had* is what they had before. *Pay more* counts "
-    "groups and classes."
+    "and of many the worst looks worse than it is; *had* is what they had before. *Pay more* "
+    "counts groups and classes."
 )
 FORETOLD = (
-    "Scores of dense models alone, against what was lost afterwards, in the first round of runs "
-    "(small networks). For single examples: the AUC of finding, among the right answers, those that "
-    "compression loses (0.5 is chance). For classes and groups: the rank correlation with the loss "
-    "beyond that of everybody else, scores and losses taken on different halves of the examples (0 "
-    "is chance, below it is worse than chance). The score is the one that was best in all *other* "
-    "data sets, so that nothing is picked on what it is judged on. Attributes were compared in one "
-    "data set only: all scores are shown, and none was chosen."
+    "Scores of dense models alone, against what was lost afterwards, in the first round of runs"
+    " (small networks). For single examples: the AUC of finding, among the right answers, those"
+    " that compression loses (0.5 is chance). For classes and groups: the rank correlation with"
+    " the loss beyond that of everybody else, scores and losses taken on different halves of "
+    "the examples (0 is chance, below it is worse than chance). The score is the one that was "
+    "best in all *other* data sets, so that nothing is picked on what it is judged on. "
+    "Attributes were compared in one data set only: all scores are shown, and none was chosen."
 )
 TRIED = (
     "Judged like the papers' claims, against the same variant without the mitigation. Intervals of "
@@ -234,7 +234,10 @@ def sentences(found: Sequence[Harm]) -> list[str]:
         told = f"*{what}* ({variants}): accuracy changes by {changes} points; "
         if paying == 0:
             widest = max(100 * one.excluded for one in band.harms)
-            told += f"nobody is shown to pay more than the rest, and an excess beyond {widest:.1f} points is excluded in all of them"  # noqa: E501
+            told += (
+                "nobody is shown to pay more than the rest, and an excess beyond "
+                f"{widest:.1f} points is excluded in all of them"
+            )
         else:
             told += (
                 f"somebody pays more than the rest in {paying} of {n}, the hardest hit by "
@@ -413,8 +416,8 @@ def open_questions(found: Mapping[str, Sequence[Judged]], harmed: Sequence[Harm]
     if blunt:
         said.append(
             f"- In {len(blunt)} variants nobody is shown to pay more than the rest. The limits "
-            f"exclude an excess beyond {min(blunt):.1f} points in the sharpest of these audits, and "
-            f"beyond {max(blunt):.1f} in the bluntest."
+            f"exclude an excess beyond {min(blunt):.1f} points in the sharpest of these audits, "
+            f"and beyond {max(blunt):.1f} in the bluntest."
         )
     return said
 

@@ -37,11 +37,6 @@ def test_a_list_of_the_default_is_the_default() -> None:
 
 
 NOT_BUILT: dict[str, list[dict[str, Any]]] = {
-    "model": [
-        {"init": "imagenet"},
-        {"init": "imagenet", "weights": "0" * 64},
-        {"init": "imagenet", "scaling": "weights"},
-    ],
     "int8-static": [
         {"layers": ["*", "!stem.*"]},
         {"bias_correction": True},
@@ -61,14 +56,9 @@ NOT_BUILT: dict[str, list[dict[str, Any]]] = {
     ("where", "given"), [(name, given) for name, all_ in NOT_BUILT.items() for given in all_]
 )
 def test_what_is_not_built_is_refused_with_a_sentence(where: str, given: dict[str, Any]) -> None:
-    def read() -> Any:
-        if where == "model":
-            return read_spec(Model, {"architecture": "lenet", **given}, "The network")
-        return spec_of(where, **given)
-
     refused = rf"({'|'.join(given)}) = .* cannot be used in this version"
     with pytest.raises(InputError, match=refused):
-        read()
+        spec_of(where, **given)
 
 
 def test_every_field_that_is_not_built_is_tried_above() -> None:

@@ -11,8 +11,8 @@ import base64
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,8 +53,8 @@ class Packed:
     thousandths
         Probabilities, (rows, 1) of the prediction (of two values: of the positive one) or
         (rows, classes); None where nobody needs them.
-    beside
-        Further outputs of stages: the model's row of the variants table, its distances.
+    row
+        The model's row of the variants table; None of validation examples.
     """
 
     key: str
@@ -65,7 +65,7 @@ class Packed:
     classes: tuple[str, ...]
     predictions: NDArray[np.uint16]
     thousandths: NDArray[np.uint16] | None
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    row: Mapping[str, Any] | None
 
 
 # Packing: what a store holds of a member, into files.
@@ -76,7 +76,9 @@ def pack(plan: Plan, store: Store, folder: Path) -> list[Path]:
 
     Returns the files that were written, `STUDY-EXPERIMENT-SEED.parquet`.
     """
-    done, held = store.done(), {one.key for one in _read_all(folder, arrays=False)}
+    done, held = store.done(), set[str]()
+    for about, _ in _files(folder, arrays=False):
+        held |= {one["key"] for one in about["models"]} | about["distances"].keys()
     written: list[Path] = []
     for name, experiment in plan.experiments.items():
         models = plan.of(name)
@@ -91,13 +93,18 @@ def pack(plan: Plan, store: Store, folder: Path) -> list[Path]:
                 for key in (model.asked_by, model.validated_by)
                 if key is not None and key not in held
             ]
-            held |= {one.key for one in packed}
-            by_rows: dict[tuple[Any, ...], list[Packed]] = {}
+            distances = {
+                key: json.loads((store.read(key) / SIMILARITY).read_text(encoding="utf-8"))
+                for key in (model.compared_by for model in own)
+                if key is not None and key not in held
+            }
+            held |= {one.key for one in packed} | distances.keys()
+            by_part: dict[str, list[Packed]] = {"": [], "-validation": []}
             for one in packed:
-                by_rows.setdefault((one.ids, one.tasks, one.classes), []).append(one)
-            for number, alike in enumerate(by_rows.values()):
-                stem = f"{plan.study.name}-{name}-{seed}" + ("-validation" if number else "")
-                written += _write(alike, folder, stem)
+                by_part["" if one.row is not None else "-validation"].append(one)
+            for part, alike in by_part.items():
+                stem = f"{plan.study.name}-{name}-{seed}{part}"
+                written += _write(alike, {} if part else distances, folder, stem)
     return written
 
 
@@ -126,12 +133,9 @@ def _packed(stage: Stage, model: PlannedModel, store: Store, *, scores: bool) ->
         column = table["scores"].combine_chunks().flatten() if lists else table["score"]
         values = np.asarray(column.to_numpy(), dtype=np.float64).reshape(len(table), -1)
         thousandths = np.rint(values * THOUSAND).astype(np.uint16)
-    beside: dict[str, Any] = {}
+    row = None
     if (folder / VARIANT).is_file():
-        beside[VARIANT] = json.loads((folder / VARIANT).read_text(encoding="utf-8"))
-    if model.compared_by is not None and stage.spec["part"] == "test":
-        text = (store.read(model.compared_by) / SIMILARITY).read_text(encoding="utf-8")
-        beside[SIMILARITY] = [model.compared_by, json.loads(text)]
+        row = json.loads((folder / VARIANT).read_text(encoding="utf-8"))
     return Packed(
         stage.key,
         model.variant,
@@ -141,32 +145,37 @@ def _packed(stage: Stage, model: PlannedModel, store: Store, *, scores: bool) ->
         classes,
         codes,
         thousandths,
-        beside,
+        row,
     )
 
 
-def _write(models: Sequence[Packed], folder: Path, stem: str) -> list[Path]:
+def _write(
+    models: Sequence[Packed], distances: Mapping[str, Any], folder: Path, stem: str
+) -> list[Path]:
     """One file, or two of half the models each where it would be too large."""
-    if not models:
+    if not models and not distances:
         return []
-    first = models[0]
+    ids, tasks, classes = (
+        (models[0].ids, models[0].tasks, models[0].classes) if models else ([],) * 3
+    )
     columns: dict[str, Any] = {
-        "example_id": np.repeat(np.array(first.ids, dtype=object), max(1, len(first.tasks)))
+        "example_id": np.repeat(np.array(ids, dtype=object), max(1, len(tasks)))
     }
     for number, one in enumerate(models):
         # Models of a member mostly agree: the difference from the first compresses well.
-        apart = one.predictions if number == 0 else one.predictions ^ first.predictions
+        apart = one.predictions if number == 0 else one.predictions ^ models[0].predictions
         columns[f"{number}.prediction"] = apart
         for place in range(0 if one.thousandths is None else one.thousandths.shape[1]):
             columns[f"{number}.{place}"] = one.thousandths[:, place]  # type: ignore[index]
     about = {
         "format": FORMAT,
-        "tasks": first.tasks,
-        "classes": first.classes,
+        "tasks": tasks,
+        "classes": classes,
         "models": [
-            {"key": one.key, "variant": one.variant, "seed": one.seed, **one.beside}
+            {"key": one.key, "variant": one.variant, "seed": one.seed, "row": one.row}
             for one in models
         ],
+        "distances": distances,
     }
     # Parquet does not compress metadata, and a sweep has hundreds of models.
     text = base64.b64encode(zlib.compress(json.dumps(about).encode(), 9))
@@ -175,9 +184,13 @@ def _write(models: Sequence[Packed], folder: Path, stem: str) -> list[Path]:
     pq.write_table(table, stream, compression="zstd", compression_level=19)
     if len(stream.getbuffer()) > LARGEST and len(models) > 1:
         half = len(models) // 2
-        return _write(models[:half], folder, stem) + _write(models[half:], folder, f"{stem}b")
+        first = _write(models[:half], distances, folder, stem)
+        return first + _write(models[half:], {}, folder, stem)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{stem}.parquet"
+    path, number = folder / f"{stem}.parquet", 1
+    while path.exists():  # what was packed before stays
+        number += 1
+        path = folder / f"{stem}-{number}.parquet"
     with atomic_file(path, "wb") as file:
         file.write(stream.getvalue())
     return [path]
@@ -214,18 +227,21 @@ def restore(
     }
     if not planned or not folder.is_dir():
         return 0
-    found = [one for one in _read_all(folder, only=set(planned)) if one.key in planned]
-    for number, one in enumerate(found):
-        model = planned[one.key]
-        experiment = plan.experiments[model.experiment]
-        _restore(plan.stages[one.key], one, experiment.data, store, root)
-        if SIMILARITY in one.beside and model.compared_by is not None:
-            key, row = one.beside[SIMILARITY]
-            if key == model.compared_by:
-                text = json.dumps(row)
-                store.write(plan.stages[key], partial(_put, SIMILARITY, text))
-        progress("reading packed predictions", number + 1, len(found))
-    return len(found)
+    files = list(_files(folder, only=planned.keys() | (plan.stages.keys() - done)))
+    total = sum(len(about["models"]) for about, _ in files)
+    restored = passed = 0
+    for about, table in files:
+        for key, row in about["distances"].items():
+            if key in plan.stages and key not in done:
+                store.write(plan.stages[key], partial(_put, SIMILARITY, json.dumps(row)))
+        for one in _unpacked(about, table):
+            passed += 1
+            if one.key in planned:
+                data = plan.experiments[planned[one.key].experiment].data
+                _restore(plan.stages[one.key], one, data, store, root)
+                restored += 1
+            progress("reading packed predictions", passed, total)
+    return restored
 
 
 def needed(stages: Iterable[Stage], done: set[str]) -> list[Stage]:
@@ -264,8 +280,8 @@ def _restore(stage: Stage, one: Packed, data: Data, store: Store, root: Path | N
             out=room / PREDICTIONS,
             scores=stage.spec["scores"],
         )
-        if VARIANT in one.beside:
-            _put(VARIANT, json.dumps(one.beside[VARIANT]), room)
+        if one.row is not None:
+            _put(VARIANT, json.dumps(one.row), room)
 
     store.write(stage, write)
 
@@ -311,46 +327,41 @@ def _put(name: str, text: str, room: Path) -> None:
     (room / name).write_text(text, encoding="utf-8")
 
 
-def _read_all(
-    folder: Path, *, arrays: bool = True, only: set[str] | None = None
-) -> Iterable[Packed]:
-    """The models of every packed file of a folder."""
+def _files(
+    folder: Path, *, arrays: bool = True, only: Collection[str] | None = None
+) -> Iterator[tuple[dict[str, Any], pa.Table]]:
+    """What every packed file of a folder says of itself, and its table."""
     for path in sorted(folder.glob("*.parquet")):
         try:
             text = (pq.read_schema(path).metadata or {})[MODELS]
             about = json.loads(zlib.decompress(base64.b64decode(text)))
-            models = about["models"]
-            if only is not None and not only & {one["key"] for one in models}:
-                continue
-            table = pq.read_table(path) if arrays else None
+            keys = {one["key"] for one in about["models"]} | about["distances"].keys()
+            if only is None or not keys.isdisjoint(only):
+                yield about, pq.read_table(path) if arrays else None
         except (OSError, pa.ArrowException, KeyError, ValueError, zlib.error) as error:
             raise InputError(
                 f"'{path}' is no file of packed predictions ({error}); remove it, or copy it again."
             ) from error
-        tasks, classes = tuple(about["tasks"]), tuple(about["classes"])
-        first: NDArray[np.uint16] | None = None
-        for number, one in enumerate(models):
-            beside = {name: one[name] for name in (VARIANT, SIMILARITY) if name in one}
-            codes: NDArray[np.uint16] = np.zeros(0, np.uint16)
-            ids: tuple[str, ...] = ()
-            thousandths: NDArray[np.uint16] | None = None
-            if table is not None:
-                codes = table[f"{number}.prediction"].to_numpy().astype(np.uint16)
-                codes = codes if first is None else codes ^ first
-                first = codes if first is None else first
-                ids = tuple(table["example_id"].to_pylist()[:: max(1, len(tasks))])
-                width = sum(name.startswith(f"{number}.") for name in table.column_names) - 1
-                if width:
-                    columns = [table[f"{number}.{place}"].to_numpy() for place in range(width)]
-                    thousandths = np.stack(columns, axis=1).astype(np.uint16)
-            yield Packed(
-                one["key"],
-                one["variant"],
-                one["seed"],
-                ids,
-                tasks,
-                classes,
-                codes,
-                thousandths,
-                beside,
-            )
+
+
+def _unpacked(about: Mapping[str, Any], table: pa.Table) -> Iterator[Packed]:
+    """The models of a file."""
+    tasks, classes = tuple(about["tasks"]), tuple(about["classes"])
+    ids = tuple(table["example_id"].to_pylist()[:: max(1, len(tasks))])
+    first: NDArray[np.uint16] | int = 0
+    for number, one in enumerate(about["models"]):
+        codes = table[f"{number}.prediction"].to_numpy().astype(np.uint16) ^ first
+        first = codes if number == 0 else first
+        width = sum(name.startswith(f"{number}.") for name in table.column_names) - 1
+        columns = [table[f"{number}.{place}"].to_numpy() for place in range(width)]
+        yield Packed(
+            key=one["key"],
+            variant=one["variant"],
+            seed=one["seed"],
+            ids=ids,
+            tasks=tasks,
+            classes=classes,
+            predictions=codes,
+            thousandths=np.stack(columns, axis=1).astype(np.uint16) if columns else None,
+            row=one["row"],
+        )

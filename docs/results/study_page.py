@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from study_tables import (
+    attribute_shares,
+    attributes_among_exemplars,
     audited,
     by_data_set,
     by_group,
@@ -223,6 +225,25 @@ def _paper(row: PrintedRow, number: int, column: Column) -> str:
     return "" if recovered is None else f"*{recovered:.{column.decimals}f}*"
 
 
+def attribute_table(exhibit: Exhibit, folder: Path, stored: Stored | None) -> list[str]:
+    """All attributes of the run, folded: a table of 40 rows."""
+    if exhibit.attributes is None or stored is None:
+        return []
+    head, lines = "All attributes", []
+    if exhibit.attributes == "shares":
+        lines = attribute_shares(folder)
+    elif exhibit.run is not None and exhibit.run.level is not None:
+        try:
+            level = matched(exhibit.run.level, folder.name, None, stored)
+        except (NotThereError, NotReachedError) as error:
+            return [f"All attributes: {error}.", ""]
+        head = f"All attributes among exemplars of {level_name(level)}"
+        lines = attributes_among_exemplars(folder, level.variant)
+    if not lines:
+        return []
+    return [f'<details markdown="1"><summary>{head}</summary>', "", *lines, "", "</details>", ""]
+
+
 # The page.
 
 
@@ -275,7 +296,7 @@ def takeaways(paper: Printed, found: Sequence[Judged]) -> list[str]:
     return lines
 
 
-def folded(found: Sequence[Judged]) -> list[str]:
+def folded(found: Sequence[Judged], what: str = "") -> list[str]:
     """Claims behind a line that says how they came out."""
     if not found:
         return []
@@ -288,7 +309,8 @@ def folded(found: Sequence[Judged]) -> list[str]:
     if known:
         parts.append(f"from the authors' numbers {counted(known)}")
     told = f": {'; '.join(parts)}" if parts else ""
-    head = f"{n} claim rests on it" if n == 1 else f"{n} claims rest on it"
+    which = what or ("rests on it" if n == 1 else "rest on it")
+    head = f"{n} claim{'s' * (n > 1)} {which}"
     return [
         f'<details markdown="1"><summary>{head}{told}</summary>', "", *table(found), "",
         "</details>", "",
@@ -330,10 +352,11 @@ def paper_page(name: str, results: Path | None, page: Path, pictures: Sequence[s
             variants = [level.variant for level in levels]
             allowed = exhibit.folder in pictures
             lines += figures(exhibit, results, page, variants, allowed)
+            lines += attribute_table(exhibit, results / exhibit.folder, stored)
         lines += folded(own)
     rest = [one for one in found if not exhibit_of(one, paper)]
     if rest:
-        lines += ["## Claims of the text", "", *folded(rest)]
+        lines += ["## Claims of the text", "", *folded(rest, "of the text alone")]
     lines += ["## How claims are judged", "", written(asked, found), "", summary(found), "",
               f"{HOW} {SCOPES} `fairweight study claims {name}` makes the tables.", ""]  # fmt: skip
     if stored is not None:

@@ -298,6 +298,50 @@ def dense_attributes(folder: Path) -> list[str]:
     return markdown(heads, made) if made else []
 
 
+def attribute_shares(folder: Path) -> list[str]:
+    """How often each attribute is there in the training data, the most frequent first."""
+    train = pd.read_parquet(folder / "train.parquet")
+    if "task" not in train:
+        return []
+    by_task = train.groupby("task")["label"].agg(["mean", "sum"]).sort_values("mean")[::-1]
+    rows = [
+        [str(task), f"{100 * mean:.1f} %", f"{total:,.0f}"]
+        for task, mean, total in by_task.itertuples()
+    ]
+    return markdown(("attribute", "share of training data:", "images:"), rows)
+
+
+def attributes_among_exemplars(folder: Path, variant: str) -> list[str]:
+    """Each attribute among the tenth of examples whose votes are furthest apart, and elsewhere.
+
+    The odds ratio has Woolf's limits (with half an example added to every cell). Attributes of the
+    same faces go together, so that they are no forty independent comparisons.
+    """
+    exemplars = pd.read_parquet(folder / "audit" / "tables" / "exemplars.parquet")
+    own = exemplars[(exemplars["variant"] == variant) & exemplars["top_10"].fillna(False)]
+    labels = pd.read_parquet(next((folder / "predictions" / "dense").glob("*.parquet")))
+    train = pd.read_parquet(folder / "train.parquet")
+    if "task" not in labels or own.empty:
+        return []
+    wide = labels.pivot_table(index="example_id", columns="task", values="label", aggfunc="first")
+    chosen = wide.index.astype(str).isin(set(own["example_id"].astype(str)))
+    shares = train.groupby("task")["label"].mean()
+    rows = []
+    for task in shares.sort_values().index:
+        inside, outside = wide.loc[chosen, task], wide.loc[~chosen, task]
+        cells = np.array([inside.sum(), len(inside) - inside.sum(), outside.sum(),
+                          len(outside) - outside.sum()], float) + 0.5  # fmt: skip
+        log_odds = np.log(cells[0] * cells[3] / (cells[1] * cells[2]))
+        reach = 1.959964 * np.sqrt((1 / cells).sum())
+        low, high = np.exp(log_odds - reach), np.exp(log_odds + reach)
+        rows.append([
+            str(task), f"{100 * shares[task]:.1f} %", f"{100 * inside.mean():.1f} %",
+            f"{100 * outside.mean():.1f} %", f"{np.exp(log_odds):.2f} [{low:.2f}, {high:.2f}]",
+        ])  # fmt: skip
+    heads = ("attribute", "training data:", "exemplars:", "other test images:", "odds ratio:")
+    return markdown(heads, rows)
+
+
 def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """A table; the columns whose head ends in a colon are numbers, on the right."""
     rule = "".join("---:|" if head.endswith(":") else "---|" for head in heads)

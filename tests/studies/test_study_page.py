@@ -283,3 +283,27 @@ def test_the_dense_models_attribute_by_attribute(tables: ModuleType, tmp_path: P
     assert tables.dense_attributes(tmp_path / "digits")[2] == (
         "| hat | 82.0 % | 20.0 % | 50.0 % | 0.75 |"
     )
+
+
+def test_attributes_among_exemplars(tables: ModuleType, tmp_path: Path) -> None:
+    folder = tmp_path / "celeba"
+    (folder / "predictions" / "dense").mkdir(parents=True)
+    labels = [
+        {"example_id": f"e{n}", "task": task, "label": label}
+        for n, pair in enumerate([(1, 1), (1, 0), (0, 0), (0, 1), (0, 0)])
+        for task, label in zip(("hat", "beard"), pair, strict=True)
+    ]
+    pd.DataFrame(labels).to_parquet(folder / "predictions" / "dense" / "0.parquet")
+    train = {"task": ["hat", "hat", "beard", "beard"], "label": [1, 0, 1, 1]}
+    pd.DataFrame(train).to_parquet(folder / "train.parquet")
+    rows = [{"variant": "gmp-90", "example_id": name, "top_10": True} for name in ("e0", "e1")]
+    rows += [{"variant": "gmp-90", "example_id": "e2", "top_10": False}]
+    publish(tmp_path, "exemplars", rows, folder="celeba")
+    hat, beard = tables.attributes_among_exemplars(folder, "gmp-90")[2:]
+    # Hats: 2 of 2 exemplars, 0 of 3 others: (2.5 × 3.5) / (.5 × .5) = 35.
+    assert hat.startswith("| hat | 50.0 % | 100.0 % | 0.0 % | 35.00 [")
+    # Beards: 1 of 2 and 1 of 3: (1.5 × 2.5) / (1.5 × 1.5) = 1.67.
+    assert beard.startswith("| beard | 100.0 % | 50.0 % | 33.3 % | 1.67 [")
+    assert tables.attribute_shares(folder)[2:] == [
+        "| beard | 100.0 % | 2 |", "| hat | 50.0 % | 1 |",
+    ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, FiniteFloat, model_validator
 from pydantic.dataclasses import dataclass
@@ -82,6 +82,9 @@ class Exhibit:
         Of the run, for those figures.
     column, row, run
         The paper's values, where it prints numbers; `run` holds for all cells.
+    attributes
+        Beside it a table of all attributes of the run: how often each is there (`shares`), or how
+        much more often among exemplars (`exemplars`).
     note
         What a reader must know of it: a misprint, or how the run differs.
     """
@@ -93,6 +96,7 @@ class Exhibit:
     column: tuple[Column, ...] = ()
     row: tuple[PrintedRow, ...] = ()
     run: Cells | None = None
+    attributes: Literal["shares", "exemplars"] | None = None
     note: str = ""
 
     @model_validator(mode="after")

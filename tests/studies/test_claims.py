@@ -330,23 +330,35 @@ def test_the_half_width_to_expect() -> None:
 
 
 def test_a_pilot_says_which_claims_will_be_sharp(tmp_path: Path) -> None:
-    row = {"n": 4000, "churn": 0.05, "n_seeds_baseline": 1, "n_seeds_compressed": 1}
-    results(tmp_path, row)
+    results(tmp_path, {})  # a shift of −.05 [−.07, −.03] of one member, .85 [.83, .87] after
     publish(tmp_path, "per_seed", members({"dense": [0.9], "pruned-90": [0.85]}))
     level = {"family": "pruned-*", "loss": [0.0134]}
+    against = {"where": {"variant": "dense"}}
     asked = claims(
-        claim(id="sharp", smallest=0.02),
-        claim(id="blunt", smallest=0.01),
-        claim(id="level", where={"metric": "accuracy"}, level=level),
+        claim(id="sharp", smallest=0.04),
+        claim(id="blunt", smallest=0.03),
+        claim(id="level", where={"metric": "accuracy"}, level=level, smallest=0.04),
+        claim(id="difference", smallest=0.04, against=against),
         claim(id="none", folder=None, where={}, unjudged="not here"),
         claim(id="absent", where={"metric": "recall", "variant": "pruned-90"}),
     )
     found = piloted(asked, tmp_path)
     assert [(one.claim, one.sharp) for one in found] == [
-        ("sharp", True), ("blunt", False), ("level", True), ("absent", False),
+        ("sharp", True), ("blunt", False), ("level", True), ("difference", False),
+        ("absent", False),
     ]  # fmt: skip
-    assert found[0].half_width == pytest.approx(0.0053676, rel=1e-4)
-    assert found[3].reason == "these results have no such row"
+    # Five members share half of their changes: .02 √(.5 + .5 / 5); both sides: √2 of that.
+    assert found[0].half_width == pytest.approx(0.02 * 0.6**0.5)
+    assert found[3].half_width == pytest.approx(0.02 * (2 * 0.6) ** 0.5)
+    assert found[4].reason == "these results have no such row"
+
+
+def test_dense_members_of_a_pilot_widen_what_is_expected(tmp_path: Path) -> None:
+    results(tmp_path, {})
+    publish(tmp_path, "per_seed", members({"dense": [0.90, 0.91], "pruned-90": [0.85]}))
+    (found,) = piloted(claims(claim()), tmp_path)
+    over_members = expected_half_width(5, spread=0.01 / 2**0.5)  # of .90 and .91
+    assert found.half_width == pytest.approx((0.02**2 * 0.6 + over_members**2) ** 0.5)
 
 
 def test_a_part_is_a_claim_without_a_name() -> None:

@@ -22,6 +22,7 @@ from fairweight.studies.library import printed
 if TYPE_CHECKING:
     import numpy as np
 
+Numbers: TypeAlias = "Sequence[float] | np.ndarray"
 Found: TypeAlias = list[tuple[str, ClaimedValue]]
 NO_INTERVAL = "no interval"
 
@@ -44,6 +45,16 @@ def authors_numbers(claim: Claim) -> Found:
         return [("", ClaimedValue(reason=str(error)))]
 
 
+Limits: TypeAlias = tuple[float, float, float]  # a value between its limits
+
+
+def _estimate(
+    limits: Limits, how: str, scope: str = "", *, logarithm: bool = False
+) -> ClaimedValue:
+    value, low, high = (exp(x) for x in limits) if logarithm else limits
+    return ClaimedValue(value, low, high, how, scope)
+
+
 def _value(value: float) -> ClaimedValue:
     """A printed number: nothing is known of its error."""
     return ClaimedValue(value, reason=NO_INTERVAL)
@@ -52,7 +63,7 @@ def _value(value: float) -> ClaimedValue:
 # Intervals.
 
 
-def welch(one: Sequence[float], two: Sequence[float]) -> tuple[float, float, float]:
+def welch(one: Numbers, two: Numbers) -> Limits:
     """Difference of two means with Welch's 95 % limits.
 
     >>> [round(x, 4) for x in welch([1.0, 2.0, 3.0], [0.0, 1.0, 2.0])]  # se √(2/3), 4 df
@@ -67,9 +78,7 @@ def welch(one: Sequence[float], two: Sequence[float]) -> tuple[float, float, flo
     )  # fmt: skip
 
 
-def welch_of(
-    mean: float, sd: float, n: int, other: float, other_sd: float, other_n: int
-) -> tuple[float, float, float]:
+def welch_of(mean: float, sd: float, n: int, other: float, other_sd: float, other_n: int) -> Limits:
     """The same from means and standard deviations."""
     from scipy.special import stdtrit
 
@@ -80,7 +89,7 @@ def welch_of(
     return difference, difference - reach, difference + reach
 
 
-def fisher(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float]:
+def fisher(x: Numbers, y: Numbers) -> Limits:
     """Pearson's correlation with Fisher's 95 % limits."""
     import numpy as np
 
@@ -92,6 +101,7 @@ def fisher(x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float]
 # Simon Says: counts of errors per class, of 40 models of down-sampled and 123 of balanced data.
 
 PLAIN = "Struct Pruning"
+LOGARITHMS = "Welch on logarithms"
 _BALANCED_NAMES = {
     "KD Struct": "KD", "Attention Struct": "AT", "Similarity Preserving Struct": "SP",
     "PKT Struct Mag": "PKT", "All Hint Struct Mag": "FSP",
@@ -192,7 +202,7 @@ def _there(path: Path, variable: str) -> None:
 def ss_ratio(data: str, metric: str, method: Sequence[str]) -> Found:
     """A method over pruning alone: Welch's limits on the logarithm, models as the sample."""
     return [
-        (name, ClaimedValue(*(exp(x) for x in found), "Welch on logarithms", "method"))
+        (name, _estimate(found, LOGARITHMS, "method", logarithm=True))
         for name, found in _against_plain(data, metric, method, logarithm=True)
     ]
 
@@ -200,14 +210,14 @@ def ss_ratio(data: str, metric: str, method: Sequence[str]) -> Found:
 def ss_difference(data: str, metric: str, method: Sequence[str]) -> Found:
     """A method less pruning alone."""
     return [
-        (name, ClaimedValue(*found, "Welch", "method"))
+        (name, _estimate(found, "Welch", "method"))
         for name, found in _against_plain(data, metric, method, logarithm=False)
     ]
 
 
 def _against_plain(
     data: str, metric: str, method: Sequence[str], *, logarithm: bool
-) -> list[tuple[str, tuple[float, float, float]]]:
+) -> list[tuple[str, Limits]]:
     import numpy as np
 
     models = simon_says(data)
@@ -231,9 +241,8 @@ def ss_levels(metric: str, levels: Sequence[int]) -> Found:
     models = simon_says("balanced")
     values = np.log(models.metric(metric))
     high, low = (values[models.of(PLAIN, int(level))] for level in levels)
-    found = (exp(x) for x in welch(high, low))
-    return [(f"{levels[0]} % over {levels[1]} %",
-             ClaimedValue(*found, "Welch on logarithms", "method"))]  # fmt: skip
+    found = _estimate(welch(high, low), LOGARITHMS, "method", logarithm=True)
+    return [(f"{levels[0]} % over {levels[1]} %", found)]
 
 
 def ss_imbalance(metric: str) -> Found:
@@ -244,9 +253,8 @@ def ss_imbalance(metric: str) -> Found:
         np.log(models.metric(metric)[models.of(PLAIN)])
         for models in (simon_says("biased"), simon_says("balanced"))
     ]
-    found = (exp(x) for x in welch(*values))
-    name = "against one teacher of all data"
-    return [(name, ClaimedValue(*found, "Welch on logarithms", "method"))]
+    found = _estimate(welch(*values), LOGARITHMS, "method", logarithm=True)
+    return [("against one teacher of all data", found)]
 
 
 def ss_recall(method: Sequence[str]) -> Found:
@@ -263,13 +271,13 @@ def ss_recall(method: Sequence[str]) -> Found:
         one = recall[models.of(method[0])]
         if len(method) == 2:
             limits = welch(one, recall[models.of(method[1])])
-            found.append((f"classes cut to {share}", ClaimedValue(*limits, "Welch", "method")))
+            found.append((f"classes cut to {share}", _estimate(limits, "Welch", "method")))
             continue
         teacher = 1 - models.teacher_fn[columns].mean() / models.per_class
         spread = float(np.std(one, ddof=1))
-        middle, low, high = welch_of(float(one.mean()), spread, len(one), float(teacher), 0.0, 2)
+        limits = welch_of(float(one.mean()), spread, len(one), float(teacher), 0.0, 2)
         name = f"classes cut to {share}, pruned, against the teacher of all data"
-        found.append((name, ClaimedValue(middle, low, high, "Student's t", "members")))
+        found.append((name, _estimate(limits, "Student's t", "members")))
     return found
 
 
@@ -278,11 +286,11 @@ def ss_similarity(block: Sequence[str]) -> Found:
     table = printed("simon-says").named("Table 3")
     rows = [table.values(row.name) for row in table.row]
     cev = [float(row["CEV"] or nan) for row in rows]
-    return [
-        (name, ClaimedValue(*fisher([float(row[name] or nan) for row in rows], cev),
-                            "Fisher, ten methods"))
-        for name in block
-    ]  # fmt: skip
+    found: Found = []
+    for name in block:
+        distances = [float(row[name] or nan) for row in rows]
+        found.append((name, _estimate(fisher(distances, cev), "Fisher, ten methods")))
+    return found
 
 
 def ss_accuracy() -> Found:
@@ -294,8 +302,8 @@ def ss_accuracy() -> Found:
     methods = dict.fromkeys(models.method.tolist())
     means = [(accuracy[models.of(one)].mean(), cev[models.of(one)].mean()) for one in methods]
     return [
-        ("40 models", ClaimedValue(*fisher(accuracy, cev), "Fisher, models as if independent")),
-        ("means of 10 methods", ClaimedValue(*fisher(*zip(*means, strict=True)), "Fisher")),
+        ("40 models", _estimate(fisher(accuracy, cev), "Fisher, models as if independent")),
+        ("means of 10 methods", _estimate(fisher(*zip(*means, strict=True)), "Fisher")),
     ]
 
 
@@ -456,8 +464,9 @@ def io_table1(metric: str) -> Found:
     found: Found = []
     for row in table.row[1:]:
         own = cell(row.name)
-        limits = [x / 100 for x in welch_of(*own, SEEDS, *dense, SEEDS)]
-        found.append((f"{row.name} %", ClaimedValue(*limits, "Welch, ± as deviation", "method")))
+        value, low, high = (x / 100 for x in welch_of(*own, SEEDS, *dense, SEEDS))
+        estimate = ClaimedValue(value, low, high, "Welch, ± as deviation", "method")
+        found.append((f"{row.name} %", estimate))
     return found if metric == "accuracy" else found[:-1]  # "at all sparsities but 99.5 %"
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing import schema
-from fairweight.base.wording import missing, real
-from fairweight.specs.claims import Claim, Claims, Direction, Part, Regime, Where
+from fairweight.base.wording import real
+from fairweight.specs.claims import Claim, Claims, Direction, Level, Part, Regime, Where
 from fairweight.studies.authors import authors_numbers
 from fairweight.studies.estimates import (
     LEVEL,
     NO_ROW,
+    PER_SEED,
     RESULTS,
     ClaimedValue,
     Matched,
@@ -25,11 +26,13 @@ from fairweight.studies.estimates import (
     dense_estimate,
     in_scope,
     lines,
+    losses,
     matched,
     paired_estimate,
     stored_estimate,
     table_of,
 )
+from fairweight.studies.stages import BASELINE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -378,10 +381,11 @@ def _judge_line(
         return Line(", ".join(names), ClaimedValue(reason=str(error)), NOT_REACHED)
     except NotThereError as error:
         return Line(", ".join(names), ClaimedValue(reason=str(error)), CANNOT_TELL)
-    control = _beside(part, {**where, "variant": part.control}, stored, n_lines, part.control)
-    difficulty = _beside(
-        replace(part, value=part.difficulty), where, stored, n_lines, part.difficulty
-    )
+    control = difficulty = None
+    if part.control is not None:
+        control = _beside(part, {**where, "variant": part.control}, stored, n_lines)
+    if part.difficulty is not None:
+        difficulty = _beside(replace(part, value=part.difficulty), where, stored, n_lines)
     told = _told(part, found)
     return Line(
         ", ".join(names), found, told, notes(part, found, told, control), control, difficulty
@@ -413,12 +417,8 @@ def _estimate(part: Part, where: Where, stored: Stored, n_lines: int) -> Claimed
     return found
 
 
-def _beside(
-    part: Part, where: Where, stored: Stored, n_lines: int, name: str | None
-) -> ClaimedValue | None:
-    """What stands beside a line, if it is asked for."""
-    if name is None:
-        return None
+def _beside(part: Part, where: Where, stored: Stored, n_lines: int) -> ClaimedValue:
+    """What stands beside a line; its reason where there is no such number."""
     try:
         return _estimate(part, where, stored, n_lines)
     except (NotThereError, NotReachedError) as error:
@@ -522,8 +522,8 @@ class Pilot:
 def piloted(claims: Claims, results: Path) -> list[Pilot]:
     """Of every claim that the data allow: the half-width to expect, from a pilot's results.
 
-    A pilot has one member of each variant or more. Levels need not be met by it: the nearest
-    variant of the family stands for each.
+    A pilot has one member of each variant or more. Its levels need not be the paper's: the variant
+    of the family whose loss is nearest stands for each.
     """
     stored = Stored(results)
     made = []
@@ -533,8 +533,7 @@ def piloted(claims: Claims, results: Path) -> list[Pilot]:
                 continue
             needed = SHARP_ENOUGH * part.smallest
             try:
-                asked = list(lines(part, stored)) or [{}]
-                for line in asked:
+                for line in list(lines(part, stored)) or [{}]:
                     width = _pilot_width(part, line, claims.members, stored)
                     name = ", ".join(str(value) for value in line.values())
                     made.append(Pilot(claim.id, name, width, needed))
@@ -544,41 +543,74 @@ def piloted(claims: Claims, results: Path) -> list[Pilot]:
 
 
 def _pilot_width(part: Part, line: dict[str, Any], members: int, stored: Stored) -> float:
-    """From the churn of the row, the spread of dense members, or the pilot's own interval."""
-    from fairweight.studies.estimates import PER_SEED, losses
+    """From the pilot's own intervals over examples, and the spread of its dense members.
 
+    A difference has both sides' widths, as if they were independent; a ratio their relative ones.
+    """
     where: dict[str, Any] = {**part.where, **line}
     folder = str(part.folder)
     if part.level is not None:
-        task = where.get("task")
-        found = losses(part.level, folder, task if isinstance(task, str) else None, stored)
-        if not found:
-            raise NotThereError(f"these results have no variant {part.level.family}")
-        paper = part.level.loss[0] if part.level.loss else part.level.between[1]  # type: ignore[index]
-        name = min(found, key=lambda one: abs(found[one] - paper))
-        where = at_level(where, Matched(name, found[name]))
-    spread = nan
-    if table_of(part) in (RESULTS, PER_SEED):
-        members_of = stored.table(folder, PER_SEED)
-        dense = {key: value for key, value in where.items() if key != "variant"}
-        free = () if part.mean_over is None else (part.mean_over,)
-        rows = chosen(members_of, {**dense, "variant": "dense"}, free=free)
-        if part.mean_over is not None and len(rows):
-            rows = rows.groupby("seed", as_index=False)["value"].mean()
-        if len(rows) > 1:
-            spread = float(rows["value"].std(ddof=1))
-    if table_of(part) == RESULTS and part.value in (None, "shift", "excess_shift"):
-        rows = chosen(stored.table(folder, RESULTS), where)
-        if not len(rows):
-            raise NotThereError(NO_ROW)
-        row = in_scope(rows, "shift")
-        if missing(row.get("churn")):
-            found_one = stored_estimate(part, where, stored)
-            return (found_one.high - found_one.low) / 2
-        return expected_half_width(
-            members, n=real(row["n"]), churn=real(row["churn"]), spread=spread
-        )
+        where = at_level(where, _nearest(part.level, folder, where, stored))
+    sides = [(folder, where)]
     if part.against is not None:
-        return expected_half_width(members, spread=spread * (1 if part.ratio else sqrt(2)))
-    found_one = stored_estimate(part, where, stored)
-    return (found_one.high - found_one.low) / 2
+        other = dict(where)
+        for old, new in part.against.replace.items():
+            other = {
+                key: value.replace(old, new) if isinstance(value, str) else value
+                for key, value in other.items()
+            }
+        place = part.against.folder or folder
+        if part.against.level is not None:
+            other = at_level(other, _nearest(part.against.level, place, where, stored))
+        sides.append((place, {**other, **part.against.where}))
+    squares = 0.0
+    for place, rows in sides:
+        value, width = _pilot_row(part, place, rows, stored)
+        squares += (width / value if part.ratio else width) ** 2
+    over_examples = sqrt(squares * (SHARED + (1 - SHARED) / members))
+    spread = _dense_spread(part, folder, where, stored)
+    over_members = expected_half_width(members, spread=spread * sqrt(len(sides)))
+    return sqrt(over_examples**2 + (0.0 if isnan(over_members) else over_members**2))
+
+
+def _nearest(level: Level, folder: str, where: Where, stored: Stored) -> Matched:
+    """The variant of a family whose loss is nearest to a level, however far it is."""
+    task = where.get("task")
+    found = losses(level, folder, task if isinstance(task, str) else None, stored)
+    if not found:
+        raise NotThereError(f"these results have no variant {level.family}")
+    paper = level.loss[0] if level.between is None else level.between[1]
+    name = min(found, key=lambda one: abs(found[one] - paper))
+    return Matched(name, found[name])
+
+
+def _pilot_row(part: Part, folder: str, where: Where, stored: Stored) -> tuple[float, float]:
+    """A value of the pilot and half of its interval over examples; of dense members theirs."""
+    table = RESULTS if part.against is not None else table_of(part)
+    rows = dict(where)
+    value = part.value
+    if part.against is not None:
+        dense = rows.get("variant") == BASELINE
+        value = "baseline" if dense else "compressed"
+        if dense:
+            del rows["variant"]
+    one = replace(
+        part, folder=folder, table=table, value=value, against=None, mean_over=None, ratio=False,
+        null=0.0, corrected=False, needs="all", says=None,
+    )  # fmt: skip
+    found = stored_estimate(one, rows, stored)
+    if isnan(found.low) or isnan(found.high):
+        raise NotThereError(found.reason or "no interval")
+    return found.value, (found.high - found.low) / 2
+
+
+def _dense_spread(part: Part, folder: str, where: Where, stored: Stored) -> float:
+    """The standard deviation of the quantity over the pilot's dense members, if it has several."""
+    try:
+        table = stored.table(folder, PER_SEED)
+        free = () if part.mean_over is None else (part.mean_over,)
+        rows = chosen(table, {**where, "variant": BASELINE}, free=free)
+    except NotThereError:
+        return nan
+    values = rows.groupby("seed")["value"].mean()
+    return float(values.std(ddof=1)) if len(values) > 1 else nan

@@ -86,6 +86,14 @@ def test_every_form_says_the_same(mine: Run) -> None:
     assert document["summary"] in Path("claims.md").read_text()
 
 
+def test_a_pilot_says_how_wide_intervals_will_be(mine: Run) -> None:
+    shown = " ".join(mine("study", "claims", "mine.toml", "--pilot").done().out.split())
+    assert "half-width to expect" in shown
+    assert "With 5 members on a side 1 of 2 claims have intervals" in shown
+    told = mine("study", "claims", "mine.toml", "--pilot", "--out", "claims.md").refused()
+    assert "--pilot prints a table; leave --out out." in told
+
+
 def test_bad_input(mine: Run) -> None:
     told = mine("study", "claims", "mine.toml", "--out", "claims.pdf").refused()
     assert "--out 'claims.pdf' must end in .md, .csv, .json" in told

@@ -364,6 +364,14 @@ def test_teachers_of_another_experiment() -> None:
         plan(read_study(fields))
 
 
+def test_stages_know_their_member() -> None:
+    planned = plan(made(taught(), {"method": "int8-static"}, members=2, first_seed=5))
+    for model in planned.models:
+        for key in (model.made_by, model.asked_by):
+            assert planned.stages[key].member == model.seed - 5
+    assert planned.stages[planned.audits["a"]].member > 10**6
+
+
 def test_one_teacher_of_many_students() -> None:
     planned = plan(made(taught(from_seed=1, members=4), members=2))
     students = [model for model in planned.models if model.variant == "kd-50"]

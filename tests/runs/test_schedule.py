@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,22 @@ def test_a_stage_comes_after_its_inputs_and_the_longest_path_first() -> None:
 def test_the_order_given_decides_between_equals() -> None:
     equal = [stage(key) for key in "hbxa"]
     assert emptied(Schedule(equal, done=())) == list("hbxa")
+
+
+def test_one_member_is_whole_before_the_next_begins() -> None:
+    """Dense 0, its copies and their predictions, then dense 1; what needs all comes last."""
+    stages = [
+        replace(stage(f"{name}{member}", *inputs, work=work), member=member)
+        for member in (0, 1)
+        for name, inputs, work in (
+            ("dense", (), 9.0),
+            ("long", (f"dense{member}",), 99.0),
+            ("short", (f"dense{member}",), 1.0),
+        )
+    ]
+    stages.append(replace(stage("audit", "long0", "short1"), member=10**9))
+    order = ["dense0", "long0", "short0", "dense1", "long1", "short1", "audit"]
+    assert emptied(Schedule(reversed(stages), done=())) == order
 
 
 def test_a_long_chain_of_unknown_cost_comes_before_single_stages() -> None:

@@ -63,8 +63,8 @@ def test_kinds_say_what_they_do_and_read() -> None:
         "predict": ("train", "compress"),
         "similarity": ("train", "compress"),
         "count": (),
-        "audit": ("train", "compress", "predict", "similarity"),
-        "classes": ("train", "compress", "predict"),
+        "audit": ("predict", "similarity"),
+        "classes": ("predict",),
         "settings": ("audit",),
     }
     assert STAGES["train"].address == "fairweight.runs.stages:train"

@@ -382,10 +382,11 @@ def _plan_audit(made: Plan, experiment: Experiment) -> None:
         "figures": experiment.figures,
         "models": [[one.variant, one.seed, parents[one]] for one in models],
     }
-    if experiment.fixed_side is not None:
-        spec["fixed_side"] = experiment.fixed_side
-    if experiment.audited_tasks is not None:
-        spec["audited_tasks"] = experiment.audited_tasks
+    for name in ("fixed_side", "audited_tasks", "fill"):
+        if (value := getattr(experiment, name)) is not None:
+            spec[name] = value
+    if experiment.tie_rule != "disjoint":
+        spec["tie_rule"] = experiment.tie_rule
     inputs = tuple(one.asked_by for one in models)
     distances = [one.compared_by for one in models]
     if any(distances):

@@ -149,6 +149,9 @@ class Experiment:
         clusters), similarity (of representations, where their distances were measured).
     individual_group
         A column by which individuals are compared.
+    tie_rule, fill
+        Of exemplars: who wins equally many votes (HK's code: `max`), and whether a cut of the
+        distance is filled at random with examples on which nothing differs (`random`, as there).
     similarity
         How representations of copies are compared with those of the dense member that they come
         from; by default they are not.
@@ -184,6 +187,8 @@ class Experiment:
         Literal["exemplars", "slices", "properties", "individuals", "similarity"], ...
     ] = ()
     individual_group: str | None = None
+    tie_rule: Literal["disjoint", "max", "min", "negative", "random", "baseline"] = "disjoint"
+    fill: Literal["random"] | None = None
     similarity: Similarity | None = None
     figures: tuple[str, ...] = ()
     expected: Expected | None = None

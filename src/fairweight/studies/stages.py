@@ -124,6 +124,8 @@ def _looked_for(spec: Mapping[str, Any], context: StageContext) -> ExplainReques
     return ExplainRequest(
         parts=parts,
         group=spec["individual_group"],
+        tie_rule=spec.get("tie_rule", "disjoint"),
+        fill=spec.get("fill"),
         measure=measure(prepared.test, prepared.train) if measured else None,
         images=prepared.test,
     )

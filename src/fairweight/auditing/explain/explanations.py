@@ -37,6 +37,8 @@ class ExplainRequest:
         Whose examples belong to one individual: `cluster`, or a column.
     group
         A column by which individuals are compared.
+    tie_rule, fill
+        Of exemplars, as for `find`.
     measure
         From the answers of a task to properties of their images, in the same order; none by
         default.
@@ -53,6 +55,8 @@ class ExplainRequest:
     percentiles: tuple[float, ...] = (90, 95, 99)
     by: str = "cluster"
     group: str | None = None
+    tie_rule: str = "disjoint"
+    fill: str | None = None
     measure: Callable[[Answers], Mapping[str, ArrayLike]] | None = None
     images: Images | None = None
     gallery: int = 200
@@ -129,6 +133,8 @@ def _exemplars(
     found = find(
         answers,
         percentiles=asked.percentiles,
+        tie_rule=asked.tie_rule,
+        fill=asked.fill,
         random_state=asked.random_state,
         alpha=asked.alpha,
     )

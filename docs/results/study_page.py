@@ -263,12 +263,13 @@ def name_shared_folders() -> None:
     os.environ.setdefault("FAIRWEIGHT_REAL", str(shared / "real"))
 
 
-def brief(line: Line) -> str:
+def brief(line: Line, points: bool) -> str:
     """An estimate within a sentence: the number, and its interval in brackets."""
     found = line.estimate
-    text = f"{found.value:.3g}"
+    shape, times, unit = ("+.2f", 100, " points") if points else (".3g", 1, "")
+    text = f"{times * found.value:{shape}}{unit}"
     if found.low == found.low:
-        text += f" [{found.low:.3g}, {found.high:.3g}]"
+        text += f" [{times * found.low:{shape}}, {times * found.high:{shape}}]"
     return text.replace("-", "−")
 
 
@@ -287,10 +288,11 @@ def takeaways(paper: Printed, found: Sequence[Judged]) -> list[str]:
                 )
 
         def put_in(match: re.Match[str]) -> str:
-            id, _, rest = match[1].partition(":")
+            name, _, form = match[1].partition("|")
+            id, _, rest = name.partition(":")
             source, _, line = rest.partition(":")
             given = by_id[id].authors if source else by_id[id].lines
-            return brief(next(own for own in given if not line or own.name == line))
+            return brief(next(own for own in given if not line or own.name == line), bool(form))
 
         lines.append(f"- {re.sub(r'[{]([^{}]+)[}]', put_in, one.text)}")
     return lines

@@ -104,6 +104,8 @@ def test_takeaways_are_filled_and_held_to_their_verdicts(page: ModuleType, tmp_p
     assert page.takeaways(paper(text="It falls by {c}.", holds=holds), found) == [
         "- It falls by −0.05 [−0.07, −0.03]."
     ]
+    in_points = paper(text="It changes by {c|points}.", holds=holds)
+    assert page.takeaways(in_points, found) == ["- It changes by −5.00 points [−7.00, −3.00]."]
     with pytest.raises(SystemExit, match=r"'c' being 'cannot tell', and it is 'reproduces'"):
         page.takeaways(paper(text="Nobody knows.", holds={"c": CANNOT_TELL}), found)
 

@@ -123,7 +123,8 @@ class Takeaway:
     ----------
     text
         A sentence in which `{claim}` stands for what the run says of a claim, `{claim:authors}` for
-        what the authors' numbers say, and `{claim:authors:line}` for one line of that.
+        what the authors' numbers say, and `{claim:authors:line}` for one line of that; with
+        `|points` behind it, shares are given in points.
     holds
         The verdicts that make the sentence true, by the same names.
     """

@@ -52,9 +52,7 @@ class Stored:
         """When the first model of an experiment was begun; None where that is not known."""
         place = self.root / folder
         published = read_experiment(place) if place.is_dir() else None
-        if published is None or published.began is None:
-            return None
-        return datetime.fromisoformat(published.began)
+        return None if published is None else published.began
 
     def table(self, folder: str, name: str) -> pd.DataFrame:
         """A table of an experiment's audit, or of another folder with `tables`."""

@@ -46,11 +46,11 @@ class Published:
     groups: tuple[str, ...] | None
     cluster: str | None
     positive: str | None
-    began: str | None = None  # when its first model was begun, in UTC (ISO 8601)
+    began: datetime | None = None  # when its first model was begun
 
 
 def write_experiment(
-    study: str, experiment: Experiment, folder: Path, began: str | None = None
+    study: str, experiment: Experiment, folder: Path, began: datetime | None = None
 ) -> None:
     """Write the file of an experiment into its folder."""
     data = asdict(experiment.data)
@@ -66,7 +66,7 @@ def write_experiment(
         "groups": experiment.groups,
         "cluster": experiment.cluster,
         "positive": experiment.positive,
-        "began": began,
+        "began": None if began is None else began.isoformat(timespec="seconds"),
     }
     with atomic_file(folder / EXPERIMENT_FILE, "w") as file:
         json.dump(held, file, indent=1, sort_keys=True)
@@ -90,13 +90,23 @@ def read_experiment(folder: Path) -> Published | None:
             groups=None if groups is None else tuple(str(name) for name in groups),
             cluster=held["cluster"],
             positive=held["positive"],
-            began=held.get("began"),
+            began=_moment(held.get("began")),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"'{path}' does not describe an experiment ({error}); publish the study again "
             "(fairweight study run), or remove the file."
         ) from error
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A moment with its time zone; files of earlier versions have none."""
+    if text is None:
+        return None
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"began = {text!r} has no time zone")
+    return found
 
 
 COMPLETION = ("audit/report.html", "audit/audit.json", "study.json")
@@ -193,8 +203,7 @@ def _maker(
         trained = (m for m in finished if on_own_data(experiment, m) and m.made_by in done)
         made = [store.manifest(m.made_by) for m in finished if m.made_by in done]
         begun = [datetime.fromisoformat(m.finished) - timedelta(seconds=m.seconds) for m in made]
-        began = min(begun).isoformat(timespec="seconds") if begun else None
-        write_experiment(plan.study.name, experiment, folder, began)
+        write_experiment(plan.study.name, experiment, folder, min(begun, default=None))
         first = next(trained, None)
         if first is not None:
             link(store.folder(first.made_by) / TRAINING, folder / TRAINING)

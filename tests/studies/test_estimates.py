@@ -329,7 +329,7 @@ def test_the_level_that_loses_most_within_limits(tmp_path: Path) -> None:
     assert [line.name for line in found.lines] == ["pruned-90 (loses 0.4 points)"]
     none = judge(tmp_path, level={"family": "pruned-*", "between": [0.1, 0.3]}, **asked)
     assert none.lines[0].estimate.reason == (
-        "no level loses 10 to 30 points (they lose -0.4, 0.4, 5.0)"
+        "no level loses 10 to 30 points (they lose −0.4, 0.4, 5.0)"
     )
     other = judge(tmp_path, level={"family": "gmp-*", "between": [0.1, 0.3]}, **asked)
     assert (other.verdict, other.lines[0].estimate.reason) == (

@@ -543,9 +543,10 @@ def piloted(claims: Claims, results: Path) -> list[Pilot]:
 
 
 def _pilot_width(part: Part, line: dict[str, Any], members: int, stored: Stored) -> float:
-    """From the pilot's own intervals over examples, and the spread of its dense members.
+    """From the spread of a pilot's members where it has several, and its interval over examples.
 
-    A difference has both sides' widths, as if they were independent; a ratio their relative ones.
+    A difference over members has their spread alone; of a single pilot member the intervals over
+    examples of both sides stand in for it, as if they were independent.
     """
     where: dict[str, Any] = {**part.where, **line}
     folder = str(part.folder)
@@ -563,14 +564,46 @@ def _pilot_width(part: Part, line: dict[str, Any], members: int, stored: Stored)
         if part.against.level is not None:
             other = at_level(other, _nearest(part.against.level, place, where, stored))
         sides.append((place, {**other, **part.against.where}))
-    squares = 0.0
+    over_members = expected_half_width(members, spread=_pilot_spread(part, sides, stored))
+    if part.against is not None and not isnan(over_members):
+        return over_members
+    squares = 0.0 if isnan(over_members) else over_members**2
     for place, rows in sides:
         value, width = _pilot_row(part, place, rows, stored)
-        squares += (width / value if part.ratio else width) ** 2
-    over_examples = sqrt(squares * (SHARED + (1 - SHARED) / members))
-    spread = _dense_spread(part, folder, where, stored)
-    over_members = expected_half_width(members, spread=spread * sqrt(len(sides)))
-    return sqrt(over_examples**2 + (0.0 if isnan(over_members) else over_members**2))
+        width = width / value if part.ratio else width
+        squares += width**2 * (SHARED + (1 - SHARED) / members)
+    return sqrt(squares)
+
+
+def _pilot_spread(part: Part, sides: list[tuple[str, dict[str, Any]]], stored: Stored) -> float:
+    """The standard deviation of the quantity over a pilot's members; NaN where it has one.
+
+    Of a shift it is that of a member's difference from its own dense model.
+    """
+    import numpy as np
+
+    asked = list(sides)
+    if part.against is None:
+        if table_of(part) != RESULTS:
+            return nan
+        folder, where = sides[0]
+        if part.value == "baseline":
+            asked = [(folder, {**where, "variant": BASELINE})]
+        elif part.value in (None, "shift", "excess_shift"):
+            asked = [(folder, where), (folder, {**where, "variant": BASELINE})]
+    try:
+        name = part.table if part.against is not None and part.table else PER_SEED
+        column = part.value if part.against is not None and part.value else "value"
+        found = []
+        for folder, where in asked:
+            free = () if part.mean_over is None else (part.mean_over,)
+            rows = chosen(stored.table(folder, name), where, free=free)
+            found.append(rows.groupby(rows[part.pair_by].astype(str))[column].mean())
+    except NotThereError:
+        return nan
+    values = [np.log(one) if part.ratio else one for one in found]
+    differences = values[0] if len(values) == 1 else (values[0] - values[1]).dropna()
+    return float(differences.std(ddof=1)) if len(differences) > 1 else nan
 
 
 def _nearest(level: Level, folder: str, where: Where, stored: Stored) -> Matched:
@@ -602,15 +635,3 @@ def _pilot_row(part: Part, folder: str, where: Where, stored: Stored) -> tuple[f
     if isnan(found.low) or isnan(found.high):
         raise NotThereError(found.reason or "no interval")
     return found.value, (found.high - found.low) / 2
-
-
-def _dense_spread(part: Part, folder: str, where: Where, stored: Stored) -> float:
-    """The standard deviation of the quantity over the pilot's dense members, if it has several."""
-    try:
-        table = stored.table(folder, PER_SEED)
-        free = () if part.mean_over is None else (part.mean_over,)
-        rows = chosen(table, {**where, "variant": BASELINE}, free=free)
-    except NotThereError:
-        return nan
-    values = rows.groupby("seed")["value"].mean()
-    return float(values.std(ddof=1)) if len(values) > 1 else nan

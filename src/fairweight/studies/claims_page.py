@@ -109,13 +109,15 @@ def written(claims: Claims, found: Sequence[Judged]) -> str:
         if not before
         else f"{before} of them before the run began, the others after it"
     )
-    return f"Written down {when} ({_cell(claims.known)}): {mark}."
+    known = f" ({_cell(claims.known)})" if claims.known else ""
+    return f"Written down {when}{known}: {mark}."
 
 
 def markdown(claims: Claims, found: Sequence[Judged]) -> str:
     """All claims of a paper as one section."""
+    title = f", *{_cell(claims.title)}*" if claims.title else ""
     head = [
-        f"{_cell(claims.paper)}, *{_cell(claims.title)}*. {written(claims, found)}",
+        f"{_cell(claims.paper)}{title}. {written(claims, found)}",
         "",
         summary(found),
         "",

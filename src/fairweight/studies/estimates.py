@@ -15,6 +15,7 @@ from fairweight.auditing.schema import AUDIT_TABLES, NOT_ESTIMABLE, OK, UNKNOWN,
 from fairweight.base.files import settle
 from fairweight.base.wording import missing, real
 from fairweight.errors import InputError
+from fairweight.report.numbers import MINUS
 from fairweight.specs.claims import Level, Part, Where
 from fairweight.studies.publication import read_experiment
 from fairweight.studies.stages import BASELINE
@@ -180,7 +181,7 @@ def matched(
     found = losses(level, folder, task, stored)
     if not found:
         raise NotThereError(f"these results have no variant {level.family}")
-    have = ", ".join(f"{100 * loss:.1f}" for loss in sorted(found.values()))
+    have = ", ".join(f"{100 * x:.1f}" for x in sorted(found.values())).replace("-", MINUS)
     if level.between is not None:
         low, high = level.between
         inside = {name: loss for name, loss in found.items() if low <= loss <= high}

@@ -17,6 +17,7 @@ from fairweight.base.files import atomic_file, check_file
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, listing, plain_console, study_bars
 from fairweight.errors import InputError
+from fairweight.report.numbers import number
 from fairweight.runs.runner import cores
 from fairweight.runs.runner import run as run_stages
 from fairweight.runs.store import Store
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from fairweight.runs.listing import Listed
     from fairweight.runs.plan import Plan
     from fairweight.runs.runner import News
-    from fairweight.studies.claims import Judged
+    from fairweight.studies.claims import Judged, Pilot
 
 ALONE = 30.0  # seconds of work below which loading torch in other processes takes longer
 STORE = "fairweight-runs"
@@ -334,6 +335,7 @@ def export(
 
         fairweight study export runs.csv
     """
+    from fairweight.runs import catalogue
 
     check_file(out, inputs=[store], overwrite=overwrite, option="FILE")
     catalogue.export(Store(store), out)
@@ -418,26 +420,39 @@ def claims(
     ] = None,
     out: Annotated[str | None, o.OPTION("A .md, .csv or .json file.", "FILE")] = None,
     overwrite: o.Overwrite = False,
+    pilot: Annotated[
+        bool,
+        o.OPTION("How wide intervals will be, computed from a pilot's results.", flag="--pilot"),
+    ] = False,
 ) -> None:
     """Judge the claims of a study's paper from its results.
 
-    Each claim was written down without them: a quantity, a direction, and the
-    smallest effect that matters. The interval that the study stored decides: it
-    reproduces, it does not, or it cannot be told at this scale:
+    Each claim names a quantity, a direction and the smallest effect that matters,
+    and says whether it was written before the run. The interval that the study
+    stored decides: it reproduces, is weaker than claimed, does not reproduce,
+    cannot be told, or its regime was not reached:
 
         fairweight study claims characterising-bias
 
         fairweight study claims simon-says --results DIR --out claims.md
 
+    With --pilot the results are those of a first member: it says of which claims
+    the interval will be narrow enough.
+
     A study of your own, mine.toml, has its claims in mine.claims.toml.
     """
     from fairweight.studies import claims_page, library
-    from fairweight.studies.claims import frame, judged
+    from fairweight.studies.claims import frame, judged, piloted
 
     if out is not None and Path(out).suffix not in FORMATS:
         raise InputError(f"--out '{out}' must end in {', '.join(FORMATS)}.")
     asked = library.claims(which)
     folder = Path(results or f"{STORE}/results/{library.study(which, preset).name}")
+    if pilot:
+        if out is not None:
+            raise InputError("--pilot prints a table; leave --out out.")
+        _show_pilot(piloted(asked, folder), asked.members)
+        return
     if out is not None:
         own = Path(which).with_suffix(".claims.toml") if which.endswith(".toml") else None
         given = [which, str(folder), None if own is None else str(own)]
@@ -455,7 +470,8 @@ def claims(
             document = {
                 "schema": 1,
                 "paper": asked.paper,
-                "written": asked.written,
+                "title": asked.title,
+                "written": asked.written.isoformat(),
                 "summary": claims_page.summary(found),
                 "lines": plain_records(frame(found)),
             }
@@ -469,17 +485,37 @@ def _show_claims(found: list[Judged]) -> None:
 
     table = listing("claim", "it would take", "this run", "verdict")
     for one in found:
-        takes = claims_page.needed(one.claim)
-        if one.lines[0][0]:
-            table.add_row(one.claim.id, takes, "", Text(one.verdict, style="bold"))
-        for line, estimate, verdict in one.lines:
-            reason = f": {estimate.reason}" if estimate.reason else ""
-            name, needs = (f"  {line}", "") if line else (one.claim.id, takes)
-            table.add_row(name, needs, claims_page.told(estimate), verdict + reason)
+        for place, part in enumerate(one.parts):
+            name, takes = one.claim.id if place == 0 else "  and", claims_page.needed(part.part)
+            if len(part.lines) > 1 or part.lines[0].name:
+                table.add_row(name, takes, "", Text(part.verdict, style="bold"))
+            for line in part.lines:
+                more = "; ".join(filter(None, (line.estimate.reason, *line.notes)))
+                verdict = line.verdict + (f": {more}" if more else "")
+                own = (f"  {line.name}", "") if line.name else (name, takes)
+                table.add_row(own[0], own[1], claims_page.of_line(line), verdict)
     console = plain_console()
     console.print(table)
     console.print()
     console.print(claims_page.summary(found))
+
+
+def _show_pilot(found: list[Pilot], members: int) -> None:
+    """Print how wide the interval of every claim will be, and how many are narrow enough."""
+    table = listing("claim", "line", "half-width to expect", "at most", "")
+    for one in found:
+        width = number(one.half_width) if one.half_width == one.half_width else ""
+        told = one.reason or ("narrow enough" if one.sharp else "too wide")
+        table.add_row(one.claim, one.line, width, number(one.needed), told)
+    console = plain_console()
+    console.print(table)
+    names = {one.claim for one in found}
+    sharp = {name for name in names if all(one.sharp for one in found if one.claim == name)}
+    console.print(
+        f"\nWith {members} members on a side {len(sharp)} of {len(names)} claims have intervals "
+        "whose half-width is below half of the effect that matters, in every line.",
+        soft_wrap=True,
+    )
 
 
 def seconds_of(text: str, option: str) -> float:

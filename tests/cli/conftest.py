@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import typer.main
 
 import fairweight as fw
 from fairweight import cli
@@ -47,14 +46,6 @@ class Outcome:
 
 
 Run = Callable[..., Outcome]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_parser() -> Iterator[None]:
-    """Build the parser of all commands once, which takes longer than many a command to run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
-        yield
 
 
 @pytest.fixture
@@ -150,13 +141,21 @@ def model_frames(wide: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
 
 def document(out: str | Path = "fairweight-audit") -> dict[str, Any]:
     """The audit as one document, with every row; NaN and Infinity are not JSON."""
+    folder = Path(out).resolve()
+    files = sorted([folder / "audit.json", *folder.glob("tables/*.parquet")])
+    return _document(folder, tuple(file.stat().st_mtime_ns for file in files))
+
+
+@functools.lru_cache(maxsize=4)
+def _document(folder: Path, times: tuple[int, ...]) -> dict[str, Any]:
+    """Read once, however often a test asks: families of rows are computed when they are read."""
 
     def strict(constant: str) -> None:
         raise AssertionError(f"{constant} in audit.json")
 
-    text = Path(out, "audit.json").read_text(encoding="utf-8")
+    text = (folder / "audit.json").read_text(encoding="utf-8")
     json.loads(text, parse_constant=strict)
-    read: dict[str, Any] = json.loads(fw.load(out).to_json(), parse_constant=strict)
+    read: dict[str, Any] = json.loads(fw.load(folder).to_json(), parse_constant=strict)
     return read
 
 

@@ -84,6 +84,11 @@ def strings(value: object) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
+@pytest.fixture(scope="module")
+def of_repeated(repeated: AuditResult) -> dict[str, str]:
+    return outputs(repeated)
+
+
 def outputs(result: AuditResult) -> dict[str, str]:
     file = io.StringIO()
     show(result, Console(file=file, width=160))
@@ -102,14 +107,14 @@ def ours(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace(NAME, "NAME")
 
 
-def test_nothing_speaks_of_retraining(repeated: AuditResult) -> None:
-    for where, text in outputs(repeated).items():
+def test_nothing_speaks_of_retraining(of_repeated: dict[str, str]) -> None:
+    for where, text in of_repeated.items():
         said = ours(text)
         assert not re.search("retrain", said.replace("p_retraining", ""), re.IGNORECASE), where
         assert not re.search(r"\bthe method\b", said, re.IGNORECASE), where
         assert NAME in re.sub(r"\s+", " ", text), where
     for where in ("terminal", "page", "markdown", "card", "explanations"):
-        assert "the same model run again" in ours(outputs(repeated)[where]).lower(), where
+        assert "the same model run again" in ours(of_repeated[where]).lower(), where
 
 
 def test_figures_do_not_either(repeated: AuditResult) -> None:

@@ -29,8 +29,8 @@ test: $(VENV)/.dev-installed chromium  ## tests and doctests
 quick: $(VENV)/.dev-installed  ## the core and the tests of what changed since the last commit, within a minute
 	$(ONE_THREAD) $(BIN)/python -m tests.quick
 
-test-slow: $(VENV)/.dev-installed  ## simulations of coverage and power, many minutes
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+test-slow: $(VENV)/.dev-installed  ## simulations, all combinations and cases, properties twice as often: hours
+	$(ONE_THREAD) FAIRWEIGHT_HYPOTHESIS=thorough $(BIN)/python -m pytest -n $(WORKERS) -m 'slow or hypothesis'
 
 test-lowest: $(BIN)/pip  ## the audit, viewer and command line at the lowest versions that are declared
 	mkdir -p build && $(BIN)/python tests/lowest.py > build/lowest.txt

@@ -20,8 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 TOGETHER = ("tests/browser/", "tests/lab/", "tests/report/")
 
 # The same examples on every machine and every run: a red build is about the code, not about luck.
-# `FAIRWEIGHT_HYPOTHESIS=explore make test` looks for new ones.
-settings.register_profile("repeatable", deadline=None, derandomize=True)
+# `make test-slow` runs twice as many, `FAIRWEIGHT_HYPOTHESIS=explore make test` looks for new ones.
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("FAIRWEIGHT_HYPOTHESIS", "repeatable"))
 

@@ -33,7 +33,10 @@ HELD = "torch"
 
 
 def resolved(*wanted: str, constraints: str) -> dict[str, str]:
-    """Names and versions that pip would install into an empty environment."""
+    """Names and versions that pip would install into an empty environment.
+
+    Without the mark of a build (`+cpu`), which other indexes do not have.
+    """
     with tempfile.TemporaryDirectory() as folder:
         held, report = Path(folder, "held.txt"), Path(folder, "report.json")
         held.write_text(constraints)
@@ -42,7 +45,7 @@ def resolved(*wanted: str, constraints: str) -> dict[str, str]:
         subprocess.run([sys.executable, "-m", "pip", *words, *wanted], cwd=ROOT, check=True)
         document: dict[str, Any] = json.loads(report.read_text())
     found = (entry["metadata"] for entry in document["install"])
-    return {entry["name"]: entry["version"] for entry in found}
+    return {entry["name"]: entry["version"].partition("+")[0] for entry in found}
 
 
 def main() -> None:

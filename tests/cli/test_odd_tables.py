@@ -257,7 +257,11 @@ def test_what_a_variants_table_may_hold(run: Run, no_page: None) -> None:
     run("audit", written(BASE), "--variants", "beside.parquet", *FEW).done()
 
 
-@pytest.mark.parametrize("tasks", [("a", "b"), (True, False), (1.5, 2.5)], ids=str)
+@pytest.mark.parametrize(
+    "tasks",
+    [(True, False), *(pytest.param(t, marks=pytest.mark.slow) for t in (("a", "b"), (1.5, 2.5)))],
+    ids=str,
+)
 def test_explain_where_a_task_has_one_label(run: Run, no_page: None, tasks: Any) -> None:
     both = pd.concat([TWO.assign(task=tasks[0], label=1), TWO.assign(task=tasks[1])])
     run("explain", written(both), "--groups", "sex", *FEW).done()

@@ -84,7 +84,9 @@ def long() -> pd.DataFrame:
 # --- text files --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+@pytest.mark.parametrize(
+    "end", ["\r", *(pytest.param(end, marks=pytest.mark.slow) for end in ("\r\n", "\n"))]
+)
 def test_lines_may_end_in_any_way(folder: Path, end: str) -> None:
     text = wide().to_csv(index=False, lineterminator=end)
     (folder / "a.csv").write_bytes(text.encode())
@@ -269,7 +271,7 @@ def test_a_group_column_without_any_value(folder: Path) -> None:
     assert cli.run(["audit", "a.parquet", "--groups", "sex", *AUDIT]) == 0
 
 
-@pytest.mark.parametrize("weight", [1e-25, 1e19, 1e25])
+@pytest.mark.parametrize("weight", [1e-25, 1e25, pytest.param(1e19, marks=pytest.mark.slow)])
 def test_large_and_small_weights_change_nothing(folder: Path, weight: float) -> None:
     frame = long()
     frame.assign(w=frame["w"] * weight).to_parquet("a.parquet")

@@ -130,7 +130,7 @@ def _header(shape: tuple[int, ...]) -> bytes:
 @contextmanager
 def _alone(path: Path) -> Iterator[IO[bytes]]:
     """The file, for this process only; the system frees it even when the process is killed."""
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
+    with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
         locks.hold(file.fileno())
         yield file
 

@@ -4,8 +4,8 @@
 
 `src/fairweight/a/b.py` is tested by `tests/a/test_b.py`, or `mirror.toml` says where. The command
 writes that file again after modules or tests were moved: lines that hold stay, and where one is
-missing it names the tests that import the module. What nobody imports has to be written by hand;
-`tests/test_mirror.py` fails until it is.
+missing it names the tests that import the module, or what imports it: read them, and correct the
+line. What nobody imports has to be written by hand; `tests/test_mirror.py` fails until it is.
 """
 
 from __future__ import annotations
@@ -92,14 +92,25 @@ def written() -> str:
         there = [test for test in held.get(module, []) if test in files]
         if not there:
             found = [test for test, names in users.items() if module in names]
-            nearest = sorted(found, key=partial(_distance, module, users))  # type: ignore[arg-type]
+            found = found or _indirect(module, users)
+            nearest = sorted(found, key=partial(_distance, module, users))
             there = sorted(nearest[:MOST])
         if there:
             lines.append(f'"{module}" = [{", ".join(f"{test!r}" for test in there)}]')
     return HEAD + "\n".join(lines).replace("'", '"') + "\n"
 
 
-def _distance(module: str, users: dict[str, frozenset[str]], test: str) -> tuple[object, ...]:
+def _indirect(module: str, users: dict[str, frozenset[str]]) -> list[str]:
+    """Tests of the modules that import a module which no test imports by itself."""
+    others = [other for other in modules() if module in imported(SOURCE / other)]
+    found = {test for test, names in users.items() if names & {*others}}
+    found |= {test for other in others for test in tests_of(other)} & {*users}
+    return [test for test in found if module in near(test)]
+
+
+def _distance(
+    module: str, users: dict[str, frozenset[str]], test: str
+) -> tuple[bool, bool, int, str]:
     """Nearest are tests that name the module, those of its folder, and those of few modules."""
     path = Path(module)
     named = path.stem.removesuffix("s") in Path(test).stem

@@ -11,6 +11,7 @@ line. What nobody imports has to be written by hand; `tests/test_mirror.py` fail
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache, partial
@@ -24,6 +25,9 @@ HEAD = """\
 # Paths are below src/fairweight and below tests. `python -m tests.mirror` writes this file again.
 
 """
+# Read by their form: to parse every file would take seconds.
+FROM = re.compile(r"^ *from (fairweight[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
+PLAIN = re.compile(r"""(?:^ *import |["'])(fairweight[\w.]*)""", re.MULTILINE)
 MOST = 2  # files that the command writes for a module
 
 
@@ -36,7 +40,9 @@ def modules() -> list[str]:
 def _defines(path: Path) -> bool:
     """A package without functions and classes only passes names on."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return path.name != "__init__.py" or any(isinstance(n, kinds) for n in _tree(path).body)
+    if path.name != "__init__.py":
+        return True
+    return any(isinstance(n, kinds) for n in ast.parse(path.read_text(encoding="utf-8")).body)
 
 
 def own(module: str) -> str:
@@ -68,7 +74,8 @@ def test_files() -> list[str]:
 def imported(path: Path) -> frozenset[str]:
     """Modules of the source that a file imports, at its top or inside its functions."""
     known = _by_dotted_name()
-    return frozenset(known[name] for name in _named(_tree(path)) if name in known)
+    names = _named(path.read_text(encoding="utf-8"))
+    return frozenset(known[name] for name in names if name in known)
 
 
 def near(test: str) -> set[str]:
@@ -123,26 +130,17 @@ def _by_dotted_name() -> dict[str, str]:
     return {_dotted(path): path for path in paths}
 
 
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def _dotted(module: str) -> str:
     name = "fairweight." + module.removesuffix(".py").replace("/", ".")
     return name.removesuffix(".__init__")
 
 
-def _named(tree: ast.Module) -> Iterator[str]:
+def _named(text: str) -> Iterator[str]:
     """Dotted names that are imported, or stand in a text: some modules are loaded by their name."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.Constant) and str(node.value).startswith("fairweight."):
-            yield str(node.value)
+    for module, names in FROM.findall(text):
+        yield module
+        yield from (f"{module}.{name}" for name in re.findall(r"\w+", names))
+    yield from PLAIN.findall(text)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ WITHOUT_LAB := tests/tables tests/cli/test_audit_command.py tests/cli/test_bad_i
   tests/security/test_audit_file.py tests/security/test_inputs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-lowest test-3.12 test-3.13 same same-store house check format docs bench clean chromium
+.PHONY: help demo test quick test-slow test-lowest test-3.12 test-3.13 same same-store house check hooks lock format docs bench clean chromium
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,8 +26,11 @@ demo: $(VENV)/.demo-installed  ## train, compress and audit small models of hand
 test: $(VENV)/.dev-installed chromium  ## tests and doctests
 	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
 
-test-slow: $(VENV)/.dev-installed  ## simulations of coverage and power, many minutes
-	$(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS) -m slow
+quick: $(VENV)/.dev-installed  ## the core and the tests of what changed since the last commit, within a minute
+	$(ONE_THREAD) $(BIN)/python -m tests.quick
+
+test-slow: $(VENV)/.dev-installed  ## simulations, all combinations and cases, properties twice as often: hours
+	$(ONE_THREAD) FAIRWEIGHT_HYPOTHESIS=thorough $(BIN)/python -m pytest -n $(WORKERS) -m 'slow or hypothesis'
 
 test-lowest: $(BIN)/pip  ## the audit, viewer and command line at the lowest versions that are declared
 	mkdir -p build && $(BIN)/python tests/lowest.py > build/lowest.txt
@@ -59,6 +62,12 @@ check: $(VENV)/.dev-installed  ## lint, format, types, layers, and that numbers 
 	$(BIN)/lint-imports
 	$(ONE_THREAD) $(BIN)/python -m tests.same --jobs $(WORKERS)
 
+hooks: $(VENV)/.dev-installed  ## run lint, types and layers before every commit
+	$(BIN)/pre-commit install
+
+lock: $(VENV)/.pip-upgraded  ## write constraints.txt: what is pinned stays, what is missing is added
+	$(BIN)/python -m tests.lock $(if $(NEWER),--newer)
+
 format: $(VENV)/.dev-installed  ## let ruff repair and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -83,19 +92,24 @@ $(BIN)/pip:
 	  echo "Name another one, for example: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 
+# Dependency groups need pip 25.1, which older Pythons do not bring.
+$(VENV)/.pip-upgraded: constraints.txt | $(BIN)/pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --upgrade pip
+	@touch $@
+
 # Editable in both cases, so that neither target undoes the other's installation.
 $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(BIN)/pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,web]'
 	@touch $@
 
 # Peers that tests compare with come alone: no test needs what they would bring along (torchvision).
-$(VENV)/.dev-installed: pyproject.toml constraints.txt | $(BIN)/pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,lab,ray,web]'
+$(VENV)/.dev-installed: pyproject.toml constraints.txt | $(VENV)/.pip-upgraded
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[lab,ray,web]' --group dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchdistill pytorch-cka
 	@touch $@ $(VENV)/.demo-installed
 
-$(VENV)/.docs-installed: pyproject.toml constraints.txt | $(BIN)/pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+$(VENV)/.docs-installed: pyproject.toml constraints.txt | $(VENV)/.pip-upgraded
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group docs
 	@touch $@
 
 # Reports are looked at in a real browser where there is one; those tests skip themselves otherwise.

@@ -4,6 +4,11 @@
 
 The source is read, not imported, so that neither torch nor anything else is needed. A test fails
 when a page is not what the code says.
+
+Why not mkdocstrings (1.0, with mkdocstrings-python 2.0, tried on `fw.audit_table`): its page exists
+only in the built site, while these are read on Git hosts too; defaults that stand in one place are
+shown as `AuditOptions.alpha` instead of 0.05; and parameters that are described together (`label`,
+`id`: "names of the columns") all get the default of the first.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MISSING = (
     "The browser tests need Chromium and Playwright: `apt-get install chromium` (or the package of "
-    "your system) and `pip install 'fairweight[dev]'`."
+    "your system) and `pip install --group dev`."
 )
 # Nothing but this computer: names are not resolved, and no service calls home.
 OFFLINE = [

@@ -2,21 +2,56 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 pytest_plugins = ["tests.chromium"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# Folders whose tests share audits, a browser, or libraries that take seconds to load.
+TOGETHER = ("tests/browser/", "tests/lab/", "tests/report/")
+
 # The same examples on every machine and every run: a red build is about the code, not about luck.
-# `FAIRWEIGHT_HYPOTHESIS=explore make test` looks for new ones.
-settings.register_profile("repeatable", deadline=None, derandomize=True)
+# `make test-slow` runs twice as many, `FAIRWEIGHT_HYPOTHESIS=explore make test` looks for new ones.
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("FAIRWEIGHT_HYPOTHESIS", "repeatable"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file goes to one process, so that what its tests share is made once; some folders do.
+
+    Files keep their order: the doctests, which are short, come last, and both processes end
+    together.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return next((folder for folder in TOGETHER if nodeid.startswith(folder)), "") or str(
+                super()._split_scope(nodeid)
+            )
+
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_parser() -> Iterator[None]:
+    """Build the parser of all commands once, which takes longer than many a command to run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 def _folder(variable: str, default: Path) -> Path:

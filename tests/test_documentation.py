@@ -250,6 +250,7 @@ def test_commands_of_docstrings_parse() -> None:
     assert found >= 7
 
 
+FEW = 40  # replicates; pages show 200 and the defaults
 RUN = [page for page in PAGES if "reference" not in page.parts and "```python" in page.read_text()]
 
 
@@ -259,11 +260,10 @@ def few_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
     from fairweight.auditing import pipeline
 
     monkeypatch.setattr("fairweight.report.html.render", lambda *_: "<!doctype html>")
-    audited, usual = pipeline.audited, fw.AuditOptions().n_boot
+    audited = pipeline.audited
 
     def quickly(tables: fw.TableSpec, options: fw.AuditOptions, **more: Any) -> Any:
-        fewer = replace(options, n_boot=40) if options.n_boot == usual else options
-        return audited(tables, fewer, **more)
+        return audited(tables, replace(options, n_boot=min(options.n_boot, FEW)), **more)
 
     monkeypatch.setattr(pipeline, "audited", quickly)
 
@@ -281,6 +281,7 @@ def same_metrics() -> Iterator[None]:
 def run_blocks(text: str, names: dict[str, Any]) -> int:
     """Run the Python and console blocks of a page from top to bottom; returns how many ran."""
     ran = 0
+    text = re.sub(r"(--n-boot |n_boot=)\d+", rf"\g<1>{FEW}", text)
     for language, body in FENCED.findall(text):
         if language == "python":
             with contextlib.redirect_stdout(io.StringIO()):
@@ -289,7 +290,8 @@ def run_blocks(text: str, names: dict[str, Any]) -> int:
         elif language == "console":
             for words in commands(f"```console\n{body}```"):
                 from_tables = not any(word.endswith(".json") for word in words[1:2])
-                few = ["--n-boot", "40"] if words[0] in ("audit", "gate") and from_tables else []
+                drawn = words[0] in ("audit", "gate") and from_tables
+                few = ["--n-boot", str(FEW)] if drawn else []
                 assert cli.run([*words, *few]) == cli.DONE, words
                 ran += 1
     return ran

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import tomllib
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST_FILE_BYTES = 1_000_000
@@ -103,15 +106,41 @@ def test_ci_runs_what_a_developer_runs() -> None:
 
 
 def test_constraints_pin_every_dependency_that_make_installs() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    required = project["dependencies"] + extras["dev"] + extras["docs"]
-    required += extras["lab"] + extras["explain"]
-    required = [entry for entry in required if not entry.startswith("fairweight[")]
-    names = {normalised(re.split(r"[<>=!~\[; ]", entry, maxsplit=1)[0]) for entry in required}
-    assert len(names) > 15
-    assert names - set(pinned()) == set()
+    """What is declared, and what that needs in turn, as far as it is installed here."""
+    named, known = declared(), {}
+    assert len(named) > 15
+    while named:
+        requirement = Requirement(named.pop())
+        name = normalised(requirement.name)
+        extras = requirement.extras or {""}
+        if name in known and known[name] >= extras:
+            continue
+        known[name] = known.get(name, set()) | extras
+        with contextlib.suppress(PackageNotFoundError):
+            named += [
+                text
+                for text in requires(name) or ()
+                if any(applies(Requirement(text), extra) for extra in extras)
+            ]
+    known.pop("fairweight", None)
+    assert len(known) > 60
+    assert set(known) - set(pinned()) == set(), "run: make lock"
     assert "torch" in pinned()  # else pip takes the build with gigabytes of CUDA
+
+
+def declared() -> list[str]:
+    """What `make` installs: dependencies, extras and groups of pyproject.toml."""
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    found = [*document["project"]["dependencies"]]
+    for extra in ("explain", "lab", "ray", "web"):
+        found += document["project"]["optional-dependencies"][extra]
+    for entries in document["dependency-groups"].values():
+        found += [entry for entry in entries if isinstance(entry, str)]
+    return [entry for entry in found if not entry.startswith("fairweight[")]
+
+
+def applies(requirement: Requirement, extra: str) -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
 def test_constraints_name_versions_and_no_places() -> None:
@@ -123,5 +152,20 @@ def test_constraints_name_versions_and_no_places() -> None:
 def test_extras_are_those_of_the_design() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(project["optional-dependencies"]) == {
-        "all", "dev", "docs", "explain", "lab", "ray", "tflite", "web",
+        "all", "explain", "lab", "ray", "tflite", "web",
     }  # fmt: skip
+
+
+def test_groups_are_for_those_who_work_on_it() -> None:
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert set(document["dependency-groups"]) == {"dev", "docs"}
+
+
+def test_hooks_run_what_make_check_runs() -> None:
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert "repo: local" in hooks
+    assert "http" not in hooks  # nothing is fetched
+    recipe = (ROOT / "Makefile").read_text().partition("\ncheck:")[2].partition("\n\n")[0]
+    for tool in ("ruff check", "ruff format", "mypy", "lint-imports"):
+        assert tool in hooks
+        assert tool in recipe

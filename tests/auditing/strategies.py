@@ -147,7 +147,7 @@ def prediction_tables(
 # An audit takes some tenths of a second: few examples (more under the profile `explore`), and none
 # spent on shrinking a failure.
 FEW_AUDITS = settings(
-    max_examples=settings.default.max_examples // 20,
+    max_examples=max(3, settings.default.max_examples // 20),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
 

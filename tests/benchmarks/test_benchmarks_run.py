@@ -29,22 +29,12 @@ def smaller(shape: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+QUICK = ("bootstrap", "exemplars", "report", "votes")
+SLOW = ("choose", "large", "many", "overrides", "populations", "slices", "startup", "view-readers")
+
+
 @pytest.mark.parametrize(
-    "name",
-    [
-        "bootstrap",
-        "choose",
-        "exemplars",
-        "large",
-        "many",
-        "overrides",
-        "populations",
-        "report",
-        "slices",
-        "startup",
-        pytest.param("view-readers", marks=pytest.mark.slow),  # starts servers
-        "votes",
-    ],
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 )
 def test_every_benchmark_returns_finite_ratios(
     name: str, benchmarks: Any, monkeypatch: pytest.MonkeyPatch
@@ -67,25 +57,11 @@ def test_every_benchmark_returns_finite_ratios(
 
 
 def test_there_is_no_benchmark_without_a_test(benchmarks: Any) -> None:
-    tested = {
-        "bootstrap",
-        "choose",
-        "exemplars",
-        "large",
-        "many",
-        "overrides",
-        "populations",
-        "report",
-        "runs",
-        "slices",
-        "startup",
-        "view-readers",
-        "votes",
-    }
-    tested |= {"similarity"}
+    tested = {*QUICK, *SLOW, "runs", "similarity"}
     assert {name for name in benchmarks.BENCHMARKS if not name.startswith("lab-")} == tested
 
 
+@pytest.mark.slow
 def test_the_share_of_the_runner_is_measured(
     benchmarks: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,13 +140,21 @@ def model_frames(wide: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
 
 def document(out: str | Path = "fairweight-audit") -> dict[str, Any]:
     """The audit as one document, with every row; NaN and Infinity are not JSON."""
+    folder = Path(out).resolve()
+    files = sorted([folder / "audit.json", *folder.glob("tables/*.parquet")])
+    return _document(folder, tuple(file.stat().st_mtime_ns for file in files))
+
+
+@functools.lru_cache(maxsize=4)
+def _document(folder: Path, times: tuple[int, ...]) -> dict[str, Any]:
+    """Read once, however often a test asks: families of rows are computed when they are read."""
 
     def strict(constant: str) -> None:
         raise AssertionError(f"{constant} in audit.json")
 
-    text = Path(out, "audit.json").read_text(encoding="utf-8")
+    text = (folder / "audit.json").read_text(encoding="utf-8")
     json.loads(text, parse_constant=strict)
-    read: dict[str, Any] = json.loads(fw.load(out).to_json(), parse_constant=strict)
+    read: dict[str, Any] = json.loads(fw.load(folder).to_json(), parse_constant=strict)
     return read
 
 

@@ -508,7 +508,10 @@ def one_file_each(long: pd.DataFrame) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(("dense", "int8"), [(3, 2), (1, 4), (2, 1)])
+@pytest.mark.parametrize(
+    ("dense", "int8"),
+    [(3, 2), *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((1, 4), (2, 1)))],
+)
 def test_unequal_populations_in_every_layout(
     run: Run, no_page: None, dense: int, int8: int
 ) -> None:

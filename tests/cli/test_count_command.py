@@ -30,7 +30,15 @@ def direct_and_by_cube(run: Run, *flags: Any) -> None:
     run("audit", "cube-*.parquet", *FEW, "--out", "by-cube").done()
 
 
-@pytest.mark.parametrize("flags", [(), ("--weight", "w"), ("--cluster", "person")], ids=str)
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--cluster", "person"),
+        pytest.param((), marks=pytest.mark.slow),
+        pytest.param(("--weight", "w"), marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
 def test_cubes_give_the_numbers_of_the_table(run: Run, no_page: None, flags: Any) -> None:
     direct_and_by_cube(run, *flags)
     same(numbers("by-cube"), numbers("direct"))

@@ -20,7 +20,11 @@ def files(folder: Path) -> str:
     return "predictions/*/*.parquet"
 
 
-@pytest.mark.parametrize("more", [(), ("--cluster", "person")], ids=["examples", "clusters"])
+@pytest.mark.parametrize(
+    "more",
+    [("--cluster", "person"), pytest.param((), marks=pytest.mark.slow)],
+    ids=["clusters", "examples"],
+)
 def test_parts_add_up_to_the_whole(
     run: Run, files: str, folder: Path, more: tuple[str, ...], no_page: None
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from .conftest import FEW, Run, document, numbers, same
 
-GROUPS = ("--groups", "sex,age,sex*age")
+GROUPS = ("--groups", "sex,sex*age")
 KEYS = ["label", "pred_dense", "pred_half", "pred_int8", "sex", "age", "person"]
 
 
@@ -165,7 +165,11 @@ def test_two_million_examples_are_counted(run: Run, no_page: None) -> None:
     assert group["n"] == 1_000_000
 
 
-@pytest.mark.parametrize("cluster", [(), ("--cluster", "person")], ids=["", "clusters"])
+@pytest.mark.parametrize(
+    "cluster",
+    [("--cluster", "person"), pytest.param((), marks=pytest.mark.slow)],
+    ids=["clusters", ""],
+)
 def test_a_cube_that_lost_its_metadata(run: Run, no_page: None, cluster: tuple[str, ...]) -> None:
     groups = ("--groups", "sex,age")
     run("count", "rows.csv", *groups, *cluster, "--out", "cube.parquet", "-q").done()

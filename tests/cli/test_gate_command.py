@@ -175,10 +175,11 @@ def in_python(audit: Audit, policy: dict[str, Any], require: Any) -> tuple[int, 
     return verdict.exit_code, verdict.rows[["decision", "reason"]].values.tolist()
 
 
-def test_python_and_the_command_line_agree_in_200_random_cases(run: Run) -> None:
+@pytest.mark.parametrize("cases", [60, pytest.param(200, marks=pytest.mark.slow)])
+def test_python_and_the_command_line_agree_in_random_cases(run: Run, cases: int) -> None:
     rng = np.random.default_rng(3)
     seen = []
-    for case in range(200):
+    for case in range(cases):
         rows, policy, require = random_case(rng)
         audit = Audit(made_audit(rows))
         expected, told = in_python(audit, policy, require)
@@ -195,7 +196,7 @@ def test_python_and_the_command_line_agree_in_200_random_cases(run: Run) -> None
             assert [[row["decision"], row["reason"]] for row in endpoints] == told
         seen.append(expected)
     # Every outcome occurs often enough for agreement to mean something.
-    assert all(seen.count(code) >= 10 for code in (0, 1, 2, 3)), seen
+    assert all(seen.count(code) >= cases / 20 for code in (0, 1, 2, 3)), seen
 
 
 # --- bad input -----------------------------------------------------------------------------------

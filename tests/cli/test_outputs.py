@@ -182,7 +182,7 @@ def test_a_full_disk_while_the_tables_are_written(run: Run, preds: str, tiny_dis
 
 
 def test_a_full_disk_and_a_cube(run: Run, preds: str, tiny_disk: Path) -> None:
-    with open("disk/filler", "wb", 0) as filler, suppress(OSError):  # until nothing fits
+    with Path("disk/filler").open("wb", 0) as filler, suppress(OSError):  # until nothing fits
         while True:
             filler.write(bytes(4096))
     assert "no space left" in run("count", preds, "--out", "disk/cube.parquet").refused()

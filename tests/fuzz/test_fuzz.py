@@ -11,7 +11,7 @@ from tests.fuzz.cases import COMMANDS, Case, case, options_of
 from tests.fuzz.defects import DEFECTS, Defect, put_back
 from tests.fuzz.harness import Outcome, command_line, run_case
 
-CASES, CHUNK = 200, 20
+CASES, CHUNK = 60, 20
 MANY, MANY_CHUNK = 5_000, 250
 LOOKED_AT = 4_000  # cases whose command lines are drawn, not run
 LEAST_SUCCEEDING = 0.40
@@ -114,8 +114,12 @@ def test_a_defect_that_is_put_back_is_found(defect: Defect, tmp_path: Path) -> N
     with put_back(defect):
         found = run_case(defect.case, tmp_path / "case").problems
     assert found, f"not by case {defect.case}; look again: python -m tests.fuzz --defects"
-    if defect.case >= CASES:  # else `test_cases` shows it
-        assert not run_case(defect.case, tmp_path / "case").problems
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", sorted({defect.case for defect in DEFECTS}))
+def test_without_a_defect_its_case_has_no_problem(number: int, tmp_path: Path) -> None:
+    assert not run_case(number, tmp_path / "case").problems
 
 
 def test_a_case_is_the_same_every_time() -> None:

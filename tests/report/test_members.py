@@ -6,6 +6,7 @@ import html
 import io
 import json
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,12 @@ from fairweight.report.terminal import show
 NAME = "retraining alone, the method"  # a variant of a user who knows our words
 
 
-def audited(members: str, n_seeds: int = 6, **options: object) -> AuditResult:
+def audited(
+    members: str,
+    n_seeds: int = 6,
+    explain: Sequence[str] = ("exemplars", "properties"),
+    **options: object,
+) -> AuditResult:
     """Dense and pruned members on 240 examples; the pruned ones lose class `b` of the old."""
     rng = np.random.default_rng(5)
     n = 240
@@ -53,10 +59,9 @@ def audited(members: str, n_seeds: int = 6, **options: object) -> AuditResult:
                 )
             )
     table = pd.concat(parts, ignore_index=True)
-    made = fw.audit_table(
-        table, n_boot=40, members=members, explain=["exemplars", "properties"], **options
-    )
-    return made.result
+    return fw.audit_table(
+        table, n_boot=40, members=members, explain=list(explain) or None, **options
+    ).result
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +89,11 @@ def strings(value: object) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
+@pytest.fixture(scope="module")
+def of_repeated(repeated: AuditResult) -> dict[str, str]:
+    return outputs(repeated)
+
+
 def outputs(result: AuditResult) -> dict[str, str]:
     file = io.StringIO()
     show(result, Console(file=file, width=160))
@@ -102,14 +112,14 @@ def ours(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace(NAME, "NAME")
 
 
-def test_nothing_speaks_of_retraining(repeated: AuditResult) -> None:
-    for where, text in outputs(repeated).items():
+def test_nothing_speaks_of_retraining(of_repeated: dict[str, str]) -> None:
+    for where, text in of_repeated.items():
         said = ours(text)
         assert not re.search("retrain", said.replace("p_retraining", ""), re.IGNORECASE), where
         assert not re.search(r"\bthe method\b", said, re.IGNORECASE), where
         assert NAME in re.sub(r"\s+", " ", text), where
     for where in ("terminal", "page", "markdown", "card", "explanations"):
-        assert "the same model run again" in ours(outputs(repeated)[where]).lower(), where
+        assert "the same model run again" in ours(of_repeated[where]).lower(), where
 
 
 def test_figures_do_not_either(repeated: AuditResult) -> None:
@@ -159,11 +169,11 @@ def test_one_caveat_where_no_variants_table_confirms(
     assert "about running the models again, not about training" in notes(repeated)[0]
     members = [(v, s) for v in ("dense", NAME) for s in range(6)]
     table = pd.DataFrame(members, columns=["variant", "seed"])
-    assert notes(audited("retrained", variants=table)) == []
-    assert len(notes(audited("retrained", variants=table[:-1]))) == 1
+    assert notes(audited("retrained", explain=(), variants=table)) == []
+    assert len(notes(audited("retrained", explain=(), variants=table[:-1]))) == 1
     made_from = table[6:].assign(parent=[f"dense:{seed}" for seed in range(6)])
-    assert notes(audited("retrained", variants=made_from)) == []
-    assert notes(audited("retrained", n_seeds=1)) == []
+    assert notes(audited("retrained", explain=(), variants=made_from)) == []
+    assert notes(audited("retrained", explain=(), n_seeds=1)) == []
 
 
 def test_one_pair_of_runs() -> None:

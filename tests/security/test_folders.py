@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,11 +26,10 @@ QUICK = ("--n-boot", "20", "--quiet")
 OUTSIDE = "../../../../escaped"
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with predictions in it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fairweight.report.html.render", lambda *_: "<!doctype html>")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with predictions and their audit in `out`."""
+    folder = tmp_path_factory.mktemp("made")
     i = np.arange(60)
     wide = pd.DataFrame(
         {
@@ -40,8 +40,28 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "sex": np.where(i % 3, "f", "m"),
         }
     )
-    wide.to_parquet("q.parquet")
+    wide.to_parquet(folder / "q.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("fairweight.report.html.render", lambda *_: "<!doctype html>")
+        done("audit", "q.parquet", *QUICK, "--out", "out")
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with predictions in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fairweight.report.html.render", lambda *_: "<!doctype html>")
+    shutil.copy(made / "q.parquet", tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def audited(made: Path, here: Path) -> Path:
+    """The same with an audit in `out`."""
+    shutil.copytree(made / "out", here / "out")
+    return here
 
 
 @pytest.fixture
@@ -241,34 +261,31 @@ def test_a_planted_manifest_removes_nothing(here: Path, planted: object) -> None
 
 
 def test_a_manifest_with_a_null_character_stops_before_anything_is_gone(
-    here: Path, refused: Refused
+    audited: Path, refused: Refused
 ) -> None:
     """It failed after the report had gone."""
-    done("audit", "q.parquet", *QUICK, "--out", "out")
-    held = json.loads((here / "out" / MANIFEST).read_text())
+    held = json.loads((audited / "out" / MANIFEST).read_text())
     held["files"] |= {"zz\0": "0" * 64}
-    (here / "out" / MANIFEST).write_text(json.dumps(held))
+    (audited / "out" / MANIFEST).write_text(json.dumps(held))
     told = refused("audit", "q.parquet", *QUICK, "--out", "out")
     assert "fairweight cannot have written" in told
 
 
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_linked_folder_in_the_output(here: Path, refused: Refused, inside: bool) -> None:
+def test_a_linked_folder_in_the_output(audited: Path, refused: Refused, inside: bool) -> None:
     """Tables were written through it, and listed files removed."""
-    done("audit", "q.parquet", *QUICK, "--out", "out")
-    elsewhere = here / ("out/mine" if inside else "mine")
-    (here / "out" / "tables").rename(elsewhere)
-    (here / "out" / "tables").symlink_to(elsewhere)
+    elsewhere = audited / ("out/mine" if inside else "mine")
+    (audited / "out" / "tables").rename(elsewhere)
+    (audited / "out" / "tables").symlink_to(elsewhere)
     for words in ((), ("--overwrite",)):
         told = refused("audit", "q.parquet", "--alpha", "0.1", *QUICK, "--out", "out", *words)
         assert "is a link to another folder" in told
 
 
-def test_folders_of_the_first_version(here: Path, refused: Refused) -> None:
+def test_folders_of_the_first_version(audited: Path, refused: Refused) -> None:
     """Their manifests have no checksums: nothing is replaced before it is asked for."""
-    done("audit", "q.parquet", *QUICK, "--out", "out")
-    listed = list(json.loads((here / "out" / MANIFEST).read_text())["files"])
-    (here / "out" / MANIFEST).write_text(json.dumps(listed))
+    listed = list(json.loads((audited / "out" / MANIFEST).read_text())["files"])
+    (audited / "out" / MANIFEST).write_text(json.dumps(listed))
     words = ("audit", "q.parquet", "--alpha", "0.1", *QUICK, "--out", "out")
     assert "an earlier version that wrote it kept no checksums" in refused(*words)
     done("report", "out", "--format", "md")
@@ -279,11 +296,10 @@ def test_folders_of_the_first_version(here: Path, refused: Refused) -> None:
 # --- outputs -------------------------------------------------------------------------------------
 
 
-def test_an_output_that_is_an_input(here: Path, refused: Refused) -> None:
+def test_an_output_that_is_an_input(audited: Path, refused: Refused) -> None:
     """`count q.parquet --out q.parquet` replaced its input; so might every other command."""
-    (here / "policy.toml").write_text("version = 1\n")
-    (here / "link.parquet").symlink_to("q.parquet")
-    done("audit", "q.parquet", *QUICK, "--out", "out")
+    (audited / "policy.toml").write_text("version = 1\n")
+    (audited / "link.parquet").symlink_to("q.parquet")
     for words in (
         ("count", "q.parquet", "--out", "q.parquet"),
         ("count", "a=q.parquet", "--out", "q.parquet", "--parts", "2"),
@@ -303,9 +319,8 @@ def test_an_output_that_is_an_input(here: Path, refused: Refused) -> None:
             assert "is an input of this command" in told, (words, told)
 
 
-def test_an_input_among_the_files_of_an_output(here: Path, refused: Refused) -> None:
+def test_an_input_among_the_files_of_an_output(audited: Path, refused: Refused) -> None:
     """An audit into the folder of its own predictions would remove them: they are listed there."""
-    done("audit", "q.parquet", *QUICK, "--out", "out")
     table = "out/tables/results.csv"
     for words in (
         ("audit", table, "--out", "out"),
@@ -367,16 +382,15 @@ def test_a_file_of_the_user_is_not_replaced(
     assert "--overwrite" in told
 
 
-def test_what_was_written_may_be_written_again(here: Path) -> None:
-    for _ in range(2):
-        done("audit", "q.parquet", *QUICK, "--out", "out")
+def test_what_was_written_may_be_written_again(audited: Path) -> None:
+    done("audit", "q.parquet", *QUICK, "--out", "out")
     done("report", "out", "--out", "out/report.html")  # of the same folder
     done("audit", "q.parquet", *QUICK, "--out", "out")
-    (here / "out" / "report.html").write_text("mine")
+    (audited / "out" / "report.html").write_text("mine")
     assert cli.run(["audit", "q.parquet", *QUICK, "--out", "out"]) == cli.BAD_INPUT
-    assert (here / "out" / "report.html").read_text() == "mine"
+    assert (audited / "out" / "report.html").read_text() == "mine"
     done("audit", "q.parquet", *QUICK, "--out", "out", "--overwrite")
-    assert (here / "out" / "report.html").read_text() == "<!doctype html>"
+    assert (audited / "out" / "report.html").read_text() == "<!doctype html>"
 
 
 def test_inputs_in_the_folder_that_is_overwritten(here: Path) -> None:

@@ -34,7 +34,7 @@ from fairweight.web.votes.builder import indexed
 
 from .killer import Done, Killer, Order, killer, read_log
 
-KILLS = pytest.mark.parametrize("kills", [4, pytest.param(100, marks=pytest.mark.slow)])
+KILLS = pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
 KILLED = -signal.SIGKILL
 
 
@@ -256,7 +256,7 @@ def test_study_run_while_it_makes_stages(finished: Path, tmp_path: Path) -> None
     Campaign("stages", tmp_path, order, check, folder, 40, inside=0.0).run()
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=pytest.mark.slow)])
 def test_study_run_while_it_publishes(finished: Path, tmp_path: Path, kills: int) -> None:
     folder, check = study_check(finished, tmp_path)
     order = study_order(tmp_path, "new")

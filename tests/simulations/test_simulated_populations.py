@@ -31,7 +31,8 @@ def outside(found: Mapping[Any, Share], low: float, high: float) -> dict[Any, st
 
 def assert_covered(found: Mapping[tuple[str, str], Share]) -> None:
     """Shifts and excesses have the wider of two intervals: where few predictions changed, in small
-    groups, that covers up to all."""
+    groups, that covers up to all.
+    """
     small = {(part, row): s for (part, row), s in found.items() if row in ("100", "300")}
     wide = {at: s for at, s in small.items() if at[0] != "accuracy"}
     assert outside(wide, 0.92, 1.0) == {}

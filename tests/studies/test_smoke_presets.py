@@ -1,4 +1,8 @@
-"""Every study's smoke preset, as a user runs it: all of it, in seconds."""
+"""Every study's smoke preset, as a user runs it: all of it, in seconds.
+
+Two of them in `make test`. Of the others `make check` makes all that comes after prediction
+(tests/same/studies.py), and their networks and methods have tests of their own (tests/lab).
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,12 @@ def test_every_study_has_a_smoke_preset_that_is_run_here() -> None:
     assert set(EXPECTED) == set(names())
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+QUICK = ("characterising-bias", "pruned-vision-bias")
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in EXPECTED]
+)
 def test_smoke(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     begun = time.process_time()

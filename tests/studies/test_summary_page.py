@@ -38,8 +38,8 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     simon_says.cache_clear()
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def audit() -> str:
     """Of 400 answers, all right before: `pruned` loses 40 of the 200 of `b`; `taught` none."""
     n = 400
     label = np.arange(n) % 2
@@ -49,11 +49,16 @@ def results(tmp_path: Path) -> Path:
         "example_id": np.arange(n), "label": label, "pred_dense": label,
         "pred_pruned": np.where(wrong, 1 - label, label), "pred_taught": label, "group": group,
     }  # fmt: skip
+    return fw.audit_table(table, groups=["group"], n_boot=20).to_json()
+
+
+@pytest.fixture
+def results(audit: str, tmp_path: Path) -> Path:
+    """Results of a study with that audit."""
     folder = tmp_path / "mine" / "squares"
     (folder / "predictions").mkdir(parents=True)
     (folder / "audit").mkdir()
-    made = fw.audit_table(table, groups=["group"], n_boot=20)
-    (folder / "audit" / "audit.json").write_text(made.to_json(), encoding="utf-8")
+    (folder / "audit" / "audit.json").write_text(audit, encoding="utf-8")
     facts = {
         "variant": ["dense", "pruned", "taught"], "seed": [0, 0, 0],
         "method": ["none", "l1-unstructured", "l1-unstructured"], "sparsity": [0.0, 0.9, 0.9],

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.crosses import crossed
 
 from fairweight.auditing.counts.cube import Cube
 from fairweight.auditing.counts.group_by import count, training_table
@@ -175,8 +176,7 @@ def right(cube: Cube, variant: str) -> int:
     return int(cube.count[cube.prediction[:, member] == cube.label].sum())
 
 
-@pytest.mark.parametrize("kind", TEXT_SOURCES)
-@pytest.mark.parametrize("codes", CODES.values(), ids=list(CODES))
+@pytest.mark.parametrize(("codes", "kind"), crossed(CODES.values(), TEXT_SOURCES, every=3))
 def test_codes_stay_two_classes_and_two_groups(
     codes: tuple[str, str], kind: str, tmp_path: Path
 ) -> None:
@@ -201,8 +201,7 @@ def test_codes_stay_two_classes_and_two_groups(
     assert cube.n_examples == N
 
 
-@pytest.mark.parametrize("kind", TEXT_SOURCES)
-@pytest.mark.parametrize("codes", CODES.values(), ids=list(CODES))
+@pytest.mark.parametrize(("codes", "kind"), crossed(CODES.values(), TEXT_SOURCES, every=3))
 def test_codes_stay_two_variants_tasks_and_examples(
     codes: tuple[str, str], kind: str, tmp_path: Path
 ) -> None:
@@ -227,8 +226,7 @@ SPELLINGS = {
 }
 
 
-@pytest.mark.parametrize("kind", TEXT_SOURCES)
-@pytest.mark.parametrize("spellings", SPELLINGS.values(), ids=list(SPELLINGS))
+@pytest.mark.parametrize(("spellings", "kind"), crossed(SPELLINGS.values(), TEXT_SOURCES, every=2))
 def test_spellings_are_one_class_and_one_group(
     spellings: tuple[str, ...], kind: str, tmp_path: Path
 ) -> None:
@@ -275,9 +273,9 @@ SAME_NUMBERS: dict[str, Any] = {
 TYPED_SOURCES = ("parquet", "pandas", "arrow table", "dict", "relation")
 
 
-@pytest.mark.parametrize("kind", TYPED_SOURCES)
-@pytest.mark.parametrize("label", SAME_NUMBERS, ids=list(SAME_NUMBERS))
-@pytest.mark.parametrize("prediction", SAME_NUMBERS, ids=list(SAME_NUMBERS))
+@pytest.mark.parametrize(
+    ("label", "prediction", "kind"), crossed(SAME_NUMBERS, SAME_NUMBERS, TYPED_SOURCES, every=9)
+)
 def test_typed_numbers_are_one_class_however_they_are_held(
     label: str, prediction: str, kind: str, tmp_path: Path
 ) -> None:

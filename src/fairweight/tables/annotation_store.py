@@ -68,7 +68,7 @@ def move_out(earlier: Path, place: Path) -> tuple[Path, str | None]:
     """
     if earlier == place or earlier.is_symlink() or not earlier.is_file():
         return place, None
-    if place.exists() and os.path.samefile(earlier, place):  # stopped between the two names
+    if place.exists() and earlier.samefile(place):  # stopped between the two names
         earlier.unlink()
         return place, None
     stays = f"Annotations of an earlier version stay in '{earlier}'"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -252,7 +251,7 @@ def _alone(workspace: Workspace, path: Path) -> Iterator[duckdb.DuckDBPyConnecti
     """A connection in which the file is all that there is: no other file, no network, no Python."""
     import duckdb
 
-    spill = os.path.join(str(workspace.config["temp_directory"]), "alone")
+    spill = str(Path(str(workspace.config["temp_directory"]), "alone"))
     config = {**workspace.config, "temp_directory": spill}
     with duckdb.connect(":memory:", config=config) as held:
         held.execute(f"ATTACH {literal(str(path))} AS file (READ_ONLY)")

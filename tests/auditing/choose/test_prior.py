@@ -127,7 +127,8 @@ def test_near_the_best_by_hand() -> None:
 
 def test_the_shapes_depend_on_the_question() -> None:
     """A leader by one σ may be lucky: equal variants count most for who is the best, less for who
-    is on a frontier, and not at all for how far one is from the best."""
+    is on a frontier, and not at all for how far one is from the best.
+    """
     values = np.array([1.0, 0.0, -0.2, 0.1, -0.1])
     replicates = values + rng(31).standard_normal((4000, 5))
     draws = [

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.crosses import crossed
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -311,7 +312,7 @@ def test_features_of_a_network_with_other_names_pair_by_their_order() -> None:
         Distiller(Distillation(losses="max-pool-hint"), two).begin(student, data, SPEC, one.scaling)
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in architectures()])
+@pytest.mark.parametrize("name", crossed([entry.name for entry in architectures()], every=3))
 def test_every_architecture_can_be_taught_by_every_loss_that_it_has_features_for(name: str) -> None:
     rng = np.random.default_rng(0)
     data = examples(rng.integers(0, 256, (8, 32, 32, 3)).astype(np.uint8), np.arange(8) % 2)

@@ -95,7 +95,16 @@ def test_the_state_can_be_loaded_into_another_network(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["lenet", "alexnet", "vgg11", "resnet18", "resnet50", "resnet8x4", "mobilenet"]
+    "name",
+    [
+        "lenet",
+        "resnet18",
+        "mobilenet",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("alexnet", "vgg11", "resnet50", "resnet8x4")
+        ),
+    ],
 )
 def test_torch_export_keeps_the_answers_for_any_batch(name: str) -> None:
     model = small(name)

@@ -9,12 +9,10 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fairweight.errors import InputError
 from fairweight.lab.batches import Scaling
 from fairweight.lab.models.efficientnet_lite import SamePadded
 from fairweight.lab.models.registry import Pretrained, architecture, initialise_convolutions, scaled
 
-SIZE = 112  # the last map is 7 × 7, which the mean is taken over
 # Pixels from 0 to 255, less the mean of the faces it was trained on, divided by 255.
 SCALING = Scaling((122.782 / 255, 117.001 / 255, 104.298 / 255), (1.0, 1.0, 1.0))
 
@@ -152,6 +150,4 @@ def _from_tensorflow(stored: dict[str, Tensor]) -> dict[str, Tensor]:
 )
 def face_gender(*, classes: int, channels: int, size: int, width: float = 1.0) -> nn.Module:
     """Its weights are made for faces of 112 pixels."""
-    if size < 16:
-        raise InputError(f"face-gender halves its maps four times; {size} pixels are too few.")
     return FaceGender(classes=classes, channels=channels, size=size, width=width)

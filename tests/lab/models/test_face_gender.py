@@ -81,9 +81,9 @@ def test_the_digest_holds_the_bytes_that_a_manifest_names(tmp_path: Path) -> Non
 
 
 def test_without_the_file_it_is_said_how_to_fetch_it() -> None:
-    with pytest.raises(InputError, match="npm pack @vladmandic/face-api.*--weights FILE"):
+    with pytest.raises(InputError, match=r"npm pack @vladmandic/face-api.*--weights FILE"):
         pretrained_file(Model(architecture="face-gender", init="shipped"))
-    with pytest.raises(InputError, match="has no shipped weights.*face-gender"):
+    with pytest.raises(InputError, match=r"has no shipped weights.*face-gender"):
         pretrained_file(Model(architecture="lenet", init="shipped"))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fairweight.lab.training import Made
 
 EPOCHS = 20
-IMAGENET = "imagenet"
+PUBLISHED = ("imagenet", "shipped")  # what --init may name beside files
 FILES = ("model.json", "weights.safetensors")  # what a model's folder surely holds
 
 NETWORK, PRUNING, DISTILLATION = map(o.panel, ("Network", "Pruning", "Distillation"))
@@ -146,16 +146,16 @@ def train(
     init: Annotated[
         str | None,
         NETWORK(
-            "Start from ImageNet weights (the EfficientNet-Lites have some), or from your own "
-            "(.safetensors, or a model's folder).",
-            "imagenet|FILE",
+            "Start from ImageNet weights (the EfficientNet-Lites have some), from those of a "
+            "deployed network (face-gender), or from your own (.safetensors, or a model's folder).",
+            "imagenet|shipped|FILE",
         ),
     ] = None,
     weights: Annotated[
         str | None,
         NETWORK(
-            "Of --init imagenet: the file with the weights (.pth or .safetensors); by default "
-            "that of the installed package.",
+            "Of --init imagenet or shipped: the file with the weights (.pth, .safetensors or a "
+            "TensorFlow.js manifest); by default that of the installed package.",
             "FILE",
         ),
     ] = None,
@@ -244,7 +244,7 @@ def train(
             "architecture": model,
             "width": width,
             "options": o.assignments(model_option, "--model-option"),
-            "init": IMAGENET if init == IMAGENET else "random",
+            "init": init if init in PUBLISHED else "random",
         },
         "The network",
     )
@@ -273,7 +273,7 @@ def train(
     lesson = distillation(distill, distill_option)
     called = variant or trained_name(pruning, lesson)
     place = _place(out, called, seed, Path("models"))
-    own = None if init == IMAGENET else init
+    own = None if init in PUBLISHED else init
     read = (backdoor, own, weights, training, teacher)
     check_folder(str(place), inputs=read, overwrite=overwrite, names=FILES)
     with training_bar(f"training {called}, seed {seed}") as progress:

@@ -64,16 +64,22 @@ def fairface(
     root: Path,
     *,
     label: str = "gender",
+    groups: Sequence[str] | None = None,
     splits: str | Sequence[str] = _SPLITS,
     size: Size = None,
     fit: Fit = "crop",
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Images:
-    """Read FairFace; `label` is `age`, `gender` or `race`, and the other two are groups."""
-    if label not in FAIRFACE_CLASSES:
-        raise UnknownNameError("Label of FairFace", label, FAIRFACE_CLASSES)
-    groups = [column for column in FAIRFACE_CLASSES if column != label]
+    """Read FairFace; `label` is `age`, `gender` or `race`, and the other two are groups.
+
+    `groups` names other columns as groups; the label may be among them.
+    """
+    if groups is None:
+        groups = [column for column in FAIRFACE_CLASSES if column != label]
+    for name, what in ((label, "Label"), *((group, "Group column") for group in groups)):
+        if name not in FAIRFACE_CLASSES:
+            raise UnknownNameError(f"{what} of FairFace", name, FAIRFACE_CLASSES)
     folder = find_folder(root, *_FAIRFACE_FOLDERS)
     wanted = chosen(splits, _SPLITS)
     files = {path: split for path, split in parquet_files(folder).items() if split in wanted}

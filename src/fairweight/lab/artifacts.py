@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -167,23 +167,15 @@ def resize_layers(model: nn.Module, state: Mapping[str, Tensor]) -> None:
 
 
 def _fitted(module: nn.Module, weight: Tensor, *, bias: bool) -> nn.Module | None:
-    if isinstance(module, nn.Conv2d) and weight.dim() == 4:
-        depthwise = module.groups == module.in_channels > 1
-        groups = weight.shape[0] if depthwise else module.groups
-        return nn.Conv2d(
-            weight.shape[1] * groups,
-            weight.shape[0],
-            (weight.shape[2], weight.shape[3]),
-            stride=_pair(module.stride),
-            padding=module.padding if isinstance(module.padding, str) else _pair(module.padding),
-            dilation=_pair(module.dilation),
-            groups=groups,
-            bias=bias,
-            padding_mode=module.padding_mode,
-        )
-    if isinstance(module, nn.Linear) and weight.dim() == 2:
-        return nn.Linear(weight.shape[1], weight.shape[0], bias=bias)
-    if isinstance(module, nn.BatchNorm2d | nn.BatchNorm1d) and weight.dim() == 1:
+    """A copy of a layer for weights of this shape; its kind, stride and padding stay."""
+    fitted = copy.deepcopy(module)
+    if isinstance(fitted, nn.Conv2d) and weight.dim() == 4:
+        if fitted.groups == fitted.in_channels > 1:
+            fitted.groups = weight.shape[0]
+        fitted.out_channels, fitted.in_channels = weight.shape[0], weight.shape[1] * fitted.groups
+    elif isinstance(fitted, nn.Linear) and weight.dim() == 2:
+        fitted.out_features, fitted.in_features = weight.shape
+    elif isinstance(module, nn.BatchNorm2d | nn.BatchNorm1d) and weight.dim() == 1:
         return type(module)(
             len(weight),
             eps=module.eps,
@@ -191,11 +183,11 @@ def _fitted(module: nn.Module, weight: Tensor, *, bias: bool) -> nn.Module | Non
             affine=module.affine,
             track_running_stats=module.track_running_stats,
         )
-    return None
-
-
-def _pair(sizes: Sequence[int]) -> tuple[int, int]:
-    return sizes[0], sizes[1]
+    else:
+        return None
+    fitted.weight = nn.Parameter(torch.zeros_like(weight))
+    fitted.bias = nn.Parameter(torch.zeros(weight.shape[0])) if bias else None
+    return fitted
 
 
 # A model's weights as they act: masks applied, one plain tensor per parameter.

@@ -334,8 +334,8 @@ def train(
     init
         A safetensors file, or the folder of a model, whose weights are the start.
     weights
-        Of a network with `init = "imagenet"`: the file with its ImageNet weights; by default that
-        of the installed package.
+        Of a network with `init = "imagenet"` or `"shipped"`: the file with its published weights;
+        by default that of the installed package.
     variant
         What the model is called; by default `dense`, or the method with its sparsity.
     root
@@ -371,17 +371,18 @@ def train(
         )
     if ":" in model.architecture:
         require_own(model.architecture, "The network")
-    if model.init != "imagenet" and weights is not None:
+    if model.init == "random" and weights is not None:
         raise InputError(
-            "weights name a file of ImageNet weights, but the network starts from random ones; add "
-            'init = "imagenet" (--init imagenet), or give your own weights as init (--init FILE).'
+            "weights name a file of published weights, but the network starts from random ones; "
+            'add init = "imagenet" or "shipped" (--init imagenet, --init shipped), or give your '
+            "own weights as init (--init FILE)."
         )
-    if model.init == "imagenet" and init is not None:
+    if model.init != "random" and init is not None:
         raise InputError(
-            f"The network cannot start from ImageNet weights and from '{init}'; give one of them."
+            f"The network cannot start from published weights and from '{init}'; give one of them."
         )
     pretrained = None
-    if model.init == "imagenet":
+    if model.init != "random":
         pretrained = pretrained_file(model, [] if weights is None else [weights])
     prepared = prepared or prepare(data, root)
     training = _with_loss(training, prepared)
@@ -390,7 +391,7 @@ def train(
     if init is not None:
         load_first_weights(network, init)
     if pretrained is not None:
-        load_pretrained(network, pretrained)
+        load_pretrained(network, pretrained, prepared.train.classes)
         begun = {
             "init": model.init,
             "weights": str(pretrained.path),

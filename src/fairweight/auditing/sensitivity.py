@@ -104,7 +104,7 @@ class _Rows:
         if self.unit is None:
             return scores
         flat = scores.reshape(-1, scores.shape[-1])
-        made = np.stack([np.bincount(self.unit, row) for row in flat])
+        made: Floats = np.stack([np.bincount(self.unit, row) for row in flat]).astype(np.float64)
         return made.reshape(*scores.shape[:-1], -1)
 
 

@@ -1,0 +1,398 @@
+"""Ratios of sums: limits of the change of a mean, a word error rate, a loss per token, an IoU.
+
+A model's value is R = Σ numerator / Σ denominator over units (examples, or clusters of them); the
+shift is R of the compressed model − R of the baseline. Everything here is computed from sums of
+products per row, which add up over cells, files and machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from math import comb, factorial, prod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from fairweight.base.types import Floats, Limits
+
+# What is summed: products up to the third order of these four. Differences between the models, not
+# the compressed model's own values: rounding would eat Σ e³ of losses that hardly change.
+VARIABLES = ("num", "num_change", "den", "den_change")  # num: less `centre` times den
+EXPONENTS: tuple[tuple[int, ...], ...] = tuple(
+    sorted((p for p in product(range(4), repeat=4) if 0 < sum(p) <= 3), key=lambda p: (sum(p), p))
+)
+POSITION = {exponents: place for place, exponents in enumerate(EXPONENTS)}
+N_CHANGED = 10  # with fewer changed values nothing is known of their size
+SMALL_POOL = 1000  # units up to which the skewness of a pool counts more than once
+OWN_SIZE = 10  # changed values from which a row's own size of a change is heard
+LARGEST_Z = 37.0  # beyond this p is no normal floating-point number
+
+
+def products_of(
+    num_b: ArrayLike, num_c: ArrayLike, den_b: ArrayLike, den_c: ArrayLike, centre: float = 0.0
+) -> Floats:
+    """The products of every unit, (units, 34); their sums are what `RatioSums` holds.
+
+    Parameters
+    ----------
+    num_b, num_c, den_b, den_c
+        Numerators and denominators of the baseline and of the compressed model.
+    centre
+        About the baseline's ratio, so that sums of cubes keep their digits.
+    """
+    nb, nc, db, dc = (np.asarray(v, dtype=np.float64) for v in (num_b, num_c, den_b, den_c))
+    values = (nb - centre * db, nc - nb, db, dc - db)
+    powers = [[np.ones_like(v), v, v * v, v * v * v] for v in values]
+    return np.stack([prod(p[k] for p, k in zip(powers, e, strict=True)) for e in EXPONENTS], -1)
+
+
+@dataclass(frozen=True)
+class RatioSums:
+    """Sums of some rows (groups, classes, all): everything that limits need.
+
+    Parameters
+    ----------
+    n
+        Units: examples, or clusters.
+    changed
+        Units in which numerator or denominator differ between the models.
+    products
+        Sums of `products_of`, (rows, 34).
+    examples, den
+        Examples, and their unweighted sum of the baseline's denominators.
+    centre
+        The constant of `products_of`.
+    """
+
+    n: Floats
+    changed: Floats
+    products: Floats
+    examples: Floats
+    den: Floats
+    centre: float = 0.0
+
+    @staticmethod
+    def of_units(
+        num_b: ArrayLike,
+        num_c: ArrayLike,
+        den_b: ArrayLike,
+        den_c: ArrayLike,
+        rows: NDArray[np.bool_] | None = None,
+        *,
+        centre: float = 0.0,
+    ) -> RatioSums:
+        """The sums of units that are examples, by masks (rows, units); of all by default."""
+        made = products_of(num_b, num_c, den_b, den_c, centre)
+        masks = np.ones((1, len(made))) if rows is None else rows.astype(np.float64)
+        nb, nc, db, dc = (np.asarray(v, dtype=np.float64) for v in (num_b, num_c, den_b, den_c))
+        n = masks.sum(1)
+        return RatioSums(n, masks @ ((nb != nc) | (db != dc)), masks @ made, n, masks @ db, centre)
+
+    def __add__(self, other: RatioSums) -> RatioSums:
+        same = other.recentred(self.centre)
+        return RatioSums(
+            self.n + same.n, self.changed + same.changed, self.products + same.products,
+            self.examples + same.examples, self.den + same.den, self.centre,
+        )  # fmt: skip
+
+    def recentred(self, centre: float) -> RatioSums:
+        """The same sums about another constant: num becomes num + (old − new) den."""
+        step = self.centre - centre
+        if step == 0:
+            return self
+        made = np.zeros_like(self.products)
+        for place, (a, change, den, more) in enumerate(EXPONENTS):
+            for moved in range(a + 1):
+                source = POSITION[(a - moved, change, den + moved, more)]
+                made[..., place] += comb(a, moved) * step**moved * self.products[..., source]
+        return RatioSums(self.n, self.changed, made, self.examples, self.den, centre)
+
+    def _sum(self, **powers: int) -> Floats:
+        return self.products[..., POSITION[tuple(powers.get(v, 0) for v in VARIABLES)]]
+
+    def moments(self, rho: float = 1.0) -> RatioMoments:
+        """The shift R_c − ρ R_b, and second and third moments of what units contribute to it."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            base, grown = self._sum(den=1), self._sum(den_change=1)
+            total = base + grown
+            baseline = self._sum(num=1) / base  # less the centre
+            compressed = (
+                self._sum(num=1) + self._sum(num_change=1) - self.centre * grown
+            ) / total  # less the centre too
+            n = self.n
+            coefficients = (
+                n * (1 / total - rho / base),
+                n / total,
+                n * (rho * baseline / base - compressed / total),
+                -n * (compressed + self.centre) / total,
+            )
+            second, third = (self._form(coefficients, order) for order in (2, 3))
+            return RatioMoments(
+                n=n,
+                n_equal=np.minimum(base**2 / self._sum(den=2), n),
+                den=self.den / self.examples,
+                baseline=baseline + self.centre,
+                compressed=compressed + self.centre,
+                shift=compressed - rho * baseline + (1 - rho) * self.centre,
+                changed=self.changed if rho == 1 else n,
+                second=np.maximum(second, 0),
+                third=third,
+            )
+
+    def _form(self, coefficients: tuple[Floats, ...], order: int) -> Floats:
+        """Σ (c · v)^order over units, from the sums of products of that order."""
+        made = np.zeros_like(self.n)
+        for place, exponents in enumerate(EXPONENTS):
+            if sum(exponents) == order:
+                times = factorial(order) // prod(factorial(k) for k in exponents)
+                powers = prod(c**k for c, k in zip(coefficients, exponents, strict=True) if k)
+                made = made + times * powers * self.products[..., place]
+        return made
+
+
+@dataclass(frozen=True)
+class RatioMoments:
+    """Of rows: values, shift, and moments of e, n times what a unit contributes to the shift."""
+
+    n: Floats
+    n_equal: Floats  # (Σ den)² / Σ den²: as many units of equal size
+    den: Floats  # mean denominator of an example, unweighted
+    baseline: Floats
+    compressed: Floats
+    shift: Floats
+    changed: Floats
+    second: Floats  # Σ e²
+    third: Floats  # Σ e³
+
+    @property
+    def change_size(self) -> Floats:
+        """Root mean square of a change, over the units that changed."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.sqrt((self.second + self.n * self.shift**2) / self.changed)
+
+
+@dataclass(frozen=True)
+class UsualChange:
+    """What a change is like in the whole variant, which small rows borrow.
+
+    size
+        Root mean square of a change.
+    skewness
+        Of what units contribute, in units of `size`; up to twice in pools under 1,000 units.
+    """
+
+    size: float
+    skewness: float
+    den: float
+    changed: float
+    share_changed: float
+    variance: float
+
+    @staticmethod
+    def of(pool: RatioMoments) -> UsualChange:
+        """Of the one row that holds all units of a variant and task."""
+        n, changed, second, third, den, size = (
+            float(np.asarray(one).item())
+            for one in (
+                pool.n, pool.changed, pool.second, pool.third, pool.den, pool.change_size
+            )
+        )  # fmt: skip
+        size = size if changed else 0.0
+        skewness = third / (second * size) if second * size > 0 else 0.0
+        return UsualChange(
+            size=size,
+            skewness=(1 + min(1.0, SMALL_POOL / n)) * skewness,
+            den=den,
+            changed=changed,
+            share_changed=changed / n,
+            variance=second / n,
+        )
+
+
+@dataclass(frozen=True)
+class RatioShift:
+    """Limits and p of shifts of ratios.
+
+    Notes
+    -----
+    shift ± q √((s2 + m²) / n² · n* / (n* − 1)) + (1 + 2 q²) / 6 · S± / n, q = t(n* − 1): one
+    pseudo-change of usual size m, Johnson's term for skewness where it widens, with a floor where
+    little changed. The plain t interval passes up to 30 % of gates at the margin where changes
+    are rare or skewed; this rule up to 7 % (docs/statistics.md). NaN where fewer than 10 values
+    changed in the whole pool, and in rows of one unit.
+
+    References
+    ----------
+    Johnson, N. J. (1978), Journal of the American Statistical Association 73, 536-544.
+    """
+
+    rows: RatioMoments
+    usual: UsualChange
+
+    @property
+    def estimable(self) -> NDArray[np.bool_]:
+        enough = self.usual.changed >= N_CHANGED
+        found: NDArray[np.bool_] = (self.rows.n_equal > 1) & np.isfinite(self.rows.shift) & enough
+        return found
+
+    @property
+    def size(self) -> Floats:
+        """m of each row: the pool's, for examples of the row's length; its own where larger."""
+        rows = self.rows
+        with np.errstate(invalid="ignore", divide="ignore"):
+            lent = self.usual.size * self.usual.den / rows.den
+            own = np.where(rows.changed >= OWN_SIZE, rows.change_size, 0.0)
+        return np.fmax(lent, own)
+
+    @property
+    def standard_error(self) -> Floats:
+        rows = self.rows
+        with np.errstate(invalid="ignore", divide="ignore"):
+            spread = (rows.second + self.size**2) / rows.n**2
+            return np.sqrt(spread * rows.n_equal / (rows.n_equal - 1))
+
+    @property
+    def skewed(self) -> tuple[Floats, Floats]:
+        """S− / n and S+ / n: how far skewness moves the lower and the upper limit."""
+        rows, size = self.rows, self.size
+        with np.errstate(invalid="ignore", divide="ignore"):
+            own = np.where(rows.second > 0, rows.third / rows.second, 0.0)
+        lent, floor = self.usual.skewness * size, 2 * size / (2 + rows.changed)
+        low = np.minimum(np.minimum(own, lent), -floor) / rows.n
+        return low, np.maximum(np.maximum(own, lent), floor) / rows.n
+
+    def distances(self, z: ArrayLike) -> Limits:
+        """How far the lower and the upper limit lie from the shift at a normal quantile."""
+        with np.errstate(invalid="ignore"):
+            q = -stdtrit(self.rows.n_equal - 1, ndtr(-np.asarray(z, dtype=np.float64)))
+            low, high = self.skewed
+            wide, bend = q * self.standard_error, (1 + 2 * q * q) / 6
+            below, above = wide - bend * low, wide + bend * high
+        return np.where(self.estimable, below, np.nan), np.where(self.estimable, above, np.nan)
+
+    def limits(self, alpha: ArrayLike) -> Limits:
+        """Limits at confidence 1 − alpha; levels (L, 1) give (L, rows)."""
+        below, above = self.distances(-ndtri(np.asarray(alpha, dtype=np.float64) / 2))
+        return self.rows.shift - below, self.rows.shift + above
+
+    def p_value(self) -> Floats:
+        """The smallest level at which the limits exclude 0, by a quadratic in the quantile."""
+        shift, (low, high) = self.rows.shift, self.skewed
+        bend = np.where(shift > 0, -low, high)  # of the limit that faces 0
+        error, distance = self.standard_error, np.abs(shift)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            left = distance - bend / 6
+            q = (np.sqrt(error**2 + 4 / 3 * bend * left) - error) / (2 / 3 * bend)
+            p = np.where(left > 0, 2 * stdtr(self.rows.n_equal - 1, -q), 1.0)
+        return np.where(self.estimable, p, np.nan)
+
+
+@dataclass(frozen=True)
+class RatioExcess:
+    """Limits and p of shift of a row − shift of all others: MOVER on the limits of both.
+
+    Parameters
+    ----------
+    factor
+        Where groups vary inside clusters: how much the two sides' common clusters narrow (or
+        widen) the half-widths, by `shared_clusters`.
+    """
+
+    group: RatioShift
+    others: RatioShift
+    factor: Floats | float = 1.0
+
+    @property
+    def value(self) -> Floats:
+        return self.group.rows.shift - self.others.rows.shift
+
+    def distances(self, z: ArrayLike) -> Limits:
+        """How far the limits lie from the excess at a normal quantile."""
+        (below, above), (others_below, others_above) = (
+            side.distances(z) for side in (self.group, self.others)
+        )
+        return (
+            self.factor * np.hypot(below, others_above),
+            self.factor * np.hypot(above, others_below),
+        )
+
+    def limits(self, alpha: ArrayLike) -> Limits:
+        """Limits at confidence 1 − alpha; levels (L, 1) give (L, rows)."""
+        return self.limits_at(-ndtri(np.asarray(alpha, dtype=np.float64) / 2))
+
+    def limits_at(self, z: ArrayLike) -> Limits:
+        """Limits at a normal quantile, such as that of the largest of a family."""
+        below, above = self.distances(z)
+        return self.value - below, self.value + above
+
+    def touching(self) -> Floats:
+        """The normal quantile at which the limits touch 0; 0 where they contain it at any level."""
+        value = self.value
+
+        def excluded(z: Floats) -> NDArray[np.bool_]:
+            below, above = self.distances(z)
+            return np.abs(value) > np.where(value > 0, below, above)
+
+        return largest_quantile(excluded, value)
+
+    def p_value(self) -> Floats:
+        """The smallest level at which the limits exclude 0."""
+        return np.where(np.isnan(self.value), np.nan, 2 * ndtr(-self.touching()))
+
+
+def largest_quantile(excluded: Callable[[Floats], NDArray[np.bool_]], value: Floats) -> Floats:
+    """The largest normal quantile at which limits exclude 0, by bisection; NaN where undefined."""
+    low, high = np.zeros_like(value), np.full_like(value, LARGEST_Z)
+    for _ in range(60):
+        middle = (low + high) / 2
+        out = excluded(middle)
+        low, high = np.where(out, middle, low), np.where(out, high, middle)
+    return np.where(np.isnan(value), np.nan, low)
+
+
+def shared_clusters(group: ArrayLike, others: ArrayLike) -> Floats:
+    """√(Σ (U_g − U_o)² / (Σ U_g² + Σ U_o²)) of what clusters contribute to either side.
+
+    Parameters
+    ----------
+    group, others
+        (rows, clusters): a cluster's sum of e / n on either side.
+    """
+    one, other = np.asarray(group, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = ((one - other) ** 2).sum(-1) / ((one**2).sum(-1) + (other**2).sum(-1))
+    found: Floats = np.sqrt(np.where(np.isfinite(ratio), ratio, 1.0))
+    return found
+
+
+def min_detectable_change(
+    n: ArrayLike, usual: UsualChange, alpha: ArrayLike, power_z: float = 0.8416
+) -> Floats:
+    """The change that is found with a power of 80 % in a row of n examples.
+
+    Parameters
+    ----------
+    alpha
+        The row's level: α / the size of its family.
+    power_z
+        The normal quantile of the power.
+    """
+    n, alpha = (np.asarray(v, dtype=np.float64) for v in (n, alpha))
+    if usual.changed < N_CHANGED or usual.size == 0:
+        return np.full(np.broadcast_shapes(n.shape, alpha.shape), np.nan)
+    with np.errstate(invalid="ignore"):
+        q = -stdtrit(n - 1, alpha / 2)
+    size, grows = usual.size, usual.share_changed <= 0.9  # else harm brings no more changes
+    change: Floats = np.zeros_like(q)
+    for _ in range(200):
+        variance = usual.variance + (size * change if grows else 0.0)
+        changed = n * np.minimum(1.0, usual.share_changed + change / size)
+        change = (
+            q * np.sqrt(variance / n + (size / n) ** 2)
+            + power_z * np.sqrt(variance / n)
+            + (1 + 2 * q * q) / 6 * 2 * size / (2 + changed) / n
+        )
+    return change

@@ -63,8 +63,7 @@ def assert_no_group_loses(
     )
     crossed = len(made.result.groupings) > len(made.result.single_columns)
     rules = [
-        {"metric": metric, "by": by, "margin": margin}
-        for by in (kinds if crossed else kinds[:2])
+        {"metric": metric, "by": by, "margin": margin} for by in (kinds if crossed else kinds[:2])
     ]
     verdict = made.gate({"rule": rules})
     if verdict.passed or (allow_cannot_tell and verdict.exit_code == 3):

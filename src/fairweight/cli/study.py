@@ -211,10 +211,10 @@ def run(
         return
     if workers is None and ray is None and total.seconds < ALONE:
         workers = 0
-    with study_bars(plan.study.name) as progress:
+    with study_bars(plan.study.name) as shown:
 
         def told_of(news: News) -> None:
-            progress(news)
+            shown(news)
             if packed is not None and news.event == "done" and news.stage.kind in PACKED:
                 packs.pack(plan, place, Path(packed))
 

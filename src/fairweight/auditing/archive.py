@@ -1,4 +1,4 @@
-"""An audit on disk: a small audit.json, its tables and its cube as Parquet; and one reader of it.
+"""Stored audits: a small audit.json, the tables and the cube as Parquet, and their one reader.
 
 audit.json (schema 2) holds the finding, the request, what there is in which family of rows and, of
 the confirmatory metrics, the rows overall, by group and by class: what a gate mostly asks for. All

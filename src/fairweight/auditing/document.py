@@ -1,4 +1,4 @@
-"""audit.json as it is read: every field and table is checked, so that nobody meets another form."""
+"""The reader of audit.json: every field and every table is checked before anybody uses it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of an object; each is given in the form that was asked for."""
+    """The fields of a JSON object; whoever takes one says its type, and it is checked."""
 
     held: Mapping[str, Any]
     inside: str  # "provenance." for the fields of that object

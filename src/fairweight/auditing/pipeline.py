@@ -66,12 +66,12 @@ if TYPE_CHECKING:
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """A progress that says nothing."""
+    """Report no progress."""
 
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """What is asked of an audit, and what of it the tables have settled."""
+    """The request of one audit, with the names that its tables have settled."""
 
     tables: TableSpec
     options: AuditOptions
@@ -496,7 +496,7 @@ def _audit_cubes(
 
 
 def read_chosen_cubes(paths: Sequence[str], tables: TableSpec) -> tuple[Cube, str, tuple[str, ...]]:
-    """The cubes as one, its baseline and its groupings, as they were asked for or stored."""
+    """The sum of the cubes, its baseline and its groupings: those requested, else those stored."""
     cube, stored, groupings = read_cubes(paths)
     baseline = canonical(tables.baseline) or stored
     names = list(dict.fromkeys(member.variant for member in cube.members))
@@ -508,7 +508,7 @@ def read_chosen_cubes(paths: Sequence[str], tables: TableSpec) -> tuple[Cube, st
 
 
 def models_beside_cubes(tables: TableSpec) -> tuple[pd.DataFrame, Source] | None:
-    """The variants table; options that concern columns were needed when counting."""
+    """The variants table beside cubes; options that only apply when counting are refused."""
     options = options_of(tables)
     for name in OF_TABLES:
         if getattr(tables, name) is not None:

@@ -34,7 +34,7 @@ BOUNDED = f"{BOUND}: "
 
 @dataclass(frozen=True)
 class Provenance:
-    """From what and how the numbers were made; enough to make them again."""
+    """How the numbers were made, and from which inputs; enough to make them again."""
 
     version: str
     command: str | None

@@ -222,5 +222,5 @@ REMEDY = "give the audit.json that fairweight wrote"
 
 
 def other_form(name: str, problem: str) -> InputError:
-    """What is said of a field of a stored audit that cannot be right."""
+    """The error for a field of a stored audit that has another form than it should."""
     return InputError(f"In the audit, '{shown(name, 80)}' {problem}; {REMEDY}.")

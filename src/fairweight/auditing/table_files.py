@@ -43,7 +43,7 @@ def write_frames(
 
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """A place to write to; what is there at the end replaces the file."""
+    """A path beside the file to write to; at the end it replaces the file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield temporary

@@ -34,7 +34,7 @@ class Vocabulary:
     members: tuple[tuple[str, Mapping[str | None, int]], ...]  # variant; None: it abstains
 
     def check(self, baseline: str, *, force: bool = False) -> list[str]:
-        """What is to be said about the predictions; an error where they cannot be meant.
+        """Notes about the predictions; an error where they cannot be what the user meant.
 
         Only the baseline's are judged by what they look like: a compressed model that has
         collapsed to one class is a finding, not a mistake. `force`: the user has looked.

@@ -134,7 +134,7 @@ def build(c: Comparison, family: Family, scope: str = "model") -> Block:
 
 @dataclass(frozen=True)
 class _Levels:
-    """Levels that limits of a family are asked for at."""
+    """The levels at which limits of a family are computed."""
 
     change: Floats  # simultaneous, simultaneous on one side, and the gate's
     excess: float

@@ -95,7 +95,7 @@ class Statistic:
 
     @cached_property
     def matrices(self) -> list[csr_array]:
-        """Of every member."""
+        """`matrix` of every member."""
         return [self.matrix(m) for m in range(self.members)]
 
 

@@ -155,7 +155,7 @@ def draw_signs(
         for family in everyone:
             largest[place] = np.maximum(largest[place], family.draw(signs, place, rng))
     return Signs(
-        {(variants[f.v], f.task, f.kind): f.collected() for f in everyone},
+        {(variants[f.v], f.task, f.kind): f.draws for f in everyone},
         largest,
         {(variants[mean.v], mean.kind): mean for mean in means},
     )
@@ -271,10 +271,18 @@ class SignRows:
         outer = self.inverse**2 * float((units.variance * all_units**2).sum())
         self.excess_scale = _inverse_root(crossed + outer)
         self.within = None if classes is None else Within(self, classes)
-        columns = len(rows.starts)
-        self._excess = np.zeros((N_DRAWS, columns))
-        self._shift, self._harm = np.zeros(N_DRAWS), np.zeros(N_DRAWS)
-        self._within = np.zeros((N_DRAWS, 0 if self.within is None else columns))
+        columns, nothing = len(rows.starts), np.full(rows.n_rows, np.nan)
+        self.draws = FamilyDraws(
+            rows.inside,
+            rows.column,
+            rows.contrasts,
+            excess=np.zeros((N_DRAWS, columns)),
+            shift=np.zeros(N_DRAWS),
+            harm=np.zeros(N_DRAWS),
+            within=np.zeros((N_DRAWS, 0 if self.within is None else columns)),
+            within_z=nothing if self.within is None else self.within.z,
+            standardised_z=nothing if self.within is None else self.within.standardised_z,
+        )
         self.drawn = np.zeros((0, 0), np.float32)
         self.numerator: NDArray[Any] = np.zeros((0, 0), np.float32)
 
@@ -287,8 +295,8 @@ class SignRows:
         lead: Floats = loss.max(axis=0, initial=0.0)
         own = self.drawn - self.shift[:, None].astype(np.float32) * rows.signs
         own = np.where(inside, own * self.shift_scale[:, None], 0.0)
-        self._shift[place] = np.abs(own).max(axis=0, initial=0.0)
-        self._harm[place] = own.max(axis=0, initial=0.0)
+        self.draws.shift[place] = np.abs(own).max(axis=0, initial=0.0)
+        self.draws.harm[place] = own.max(axis=0, initial=0.0)
         if self.kind == "overall":
             return lead
         deviation = self.drawn - np.float32(self.overall) * rows.signs
@@ -296,26 +304,12 @@ class SignRows:
         self.numerator = self.both[:, None] * deviation - self.inverse[:, None] * everyone
         excess = np.abs(np.where(inside, self.numerator * self.excess_scale[:, None], 0.0))
         by_column = np.maximum.reduceat(excess, rows.starts, axis=0)
-        self._excess[place] = by_column.T
+        self.draws.excess[place] = by_column.T
         if self.within is not None:
             found = np.where(inside, self.within.draw(signs, rng), 0.0)
-            self._within[place] = np.maximum.reduceat(np.abs(found), rows.starts, axis=0).T
+            self.draws.within[place] = np.maximum.reduceat(np.abs(found), rows.starts, axis=0).T
         lead = np.maximum(lead, by_column.max(axis=0, initial=0.0))
         return lead
-
-    def collected(self) -> FamilyDraws:
-        nothing = np.full(self.rows.n_rows, np.nan)
-        return FamilyDraws(
-            self.inside,
-            self.rows.column,
-            self.rows.contrasts,
-            self._excess,
-            self._shift,
-            self._harm,
-            self._within,
-            nothing if self.within is None else self.within.z,
-            nothing if self.within is None else self.within.standardised_z,
-        )
 
 
 class Within:
@@ -440,11 +434,21 @@ class MeanFamily:
         tested = np.bincount(self.column, weights=self.inside, minlength=self.n_columns)
         number = np.bincount(self.column, minlength=self.n_columns)
         self.contrasts = np.where(number <= 2, np.minimum(tested, 1), tested).astype(np.intp)
-        self._measure(units, size, clusters)
-        self._excess = np.zeros((N_DRAWS, self.n_columns))
-        self._shift, self._harm = np.zeros(N_DRAWS), np.zeros(N_DRAWS)
+        self._measure(units, size)
+        nothing = np.full(size, np.nan)
+        self.draws = FamilyDraws(
+            self.inside,
+            self.column,
+            self.contrasts,
+            excess=np.zeros((N_DRAWS, self.n_columns)),
+            shift=np.zeros(N_DRAWS),
+            harm=np.zeros(N_DRAWS),
+            within=np.zeros((N_DRAWS, 0)),
+            within_z=nothing,
+            standardised_z=nothing,
+        )
 
-    def _measure(self, units: SignedUnits, size: int, clusters: Floats) -> None:
+    def _measure(self, units: SignedUnits, size: int) -> None:
         """Mean shift and excess with linearised errors, and the scales of the draws."""
         share = [_inverse(self.used[at]) for at in self.at]
         self.shift, self.excess = np.zeros(size), np.zeros(size)
@@ -522,23 +526,16 @@ class MeanFamily:
                 excess[at] += part.numerator * _inverse(self.used[at])[:, None]
         inside = self.inside[:, None]
         own = np.where(inside, own * self.shift_scale[:, None], 0.0)
-        self._shift[place] = np.abs(own).max(axis=0, initial=0.0)
-        self._harm[place] = own.max(axis=0, initial=0.0)
+        self.draws.shift[place] = np.abs(own).max(axis=0, initial=0.0)
+        self.draws.harm[place] = own.max(axis=0, initial=0.0)
         lead: Floats = np.where(inside, np.abs(loss * self.loss_scale[:, None]), 0.0).max(axis=0)
         if self.kind == "overall":
             return lead
         found = np.where(inside, np.abs(excess * self.excess_scale[:, None]), 0.0)
         for k in range(self.n_columns):
-            self._excess[place, k] = found[self.column == k].max(axis=0, initial=0.0)
+            self.draws.excess[place, k] = found[self.column == k].max(axis=0, initial=0.0)
         lead = np.maximum(lead, found.max(axis=0, initial=0.0))
         return lead
-
-    def collected(self) -> FamilyDraws:
-        nothing = np.full(len(self.inside), np.nan)
-        return FamilyDraws(
-            self.inside, self.column, self.contrasts, self._excess, self._shift, self._harm,
-            np.zeros((N_DRAWS, 0)), nothing, nothing,
-        )  # fmt: skip
 
 
 def _inverse(values: Floats) -> Floats:

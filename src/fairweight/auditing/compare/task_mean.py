@@ -341,7 +341,7 @@ def _heterogeneity(c: Comparison, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _rates(c: Comparison) -> list[Estimand]:
-    """Rates as what is drawn: within a task they have closed forms, across tasks none."""
+    """Rates to be drawn: within a task they have a closed form, across tasks they have none."""
     made = []
     for entry in metrics():
         if entry.kind != "rate" or entry.event is None or entry.of_scores:

@@ -77,7 +77,7 @@ def numbers(table: pa.Table, name: str) -> Floats:
 
 
 def vector_classes(vector: Floats, aligned: Aligned, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Which class each entry of a score vector is of: as said, or the labels in their order."""
+    """The class of each entry of a score vector: as named, or the labels in their order."""
     length = vector.shape[2]
     named = aligned.score_classes
     if named is None:

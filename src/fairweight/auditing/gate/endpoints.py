@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,17 @@ from fairweight.auditing.metrics import Metric
 from fairweight.auditing.result import BOUND_COLUMNS, AuditResult
 from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
-from fairweight.specs.policy import Criterion, Policy, Rule
 from fairweight.tables.canonical import canonical
-from fairweight.tables.names import grouping_name, grouping_of, known_group, split_grouping
-from fairweight.tables.names import is_missing as is_missing
+from fairweight.tables.names import (
+    grouping_name,
+    grouping_of,
+    is_missing,
+    known_group,
+    split_grouping,
+)
+
+if TYPE_CHECKING:  # every audit loads this module, and few have a policy
+    from fairweight.specs.policy import Criterion, Policy, Rule
 
 # What a rule asks of one row, on a scale on which more is better.
 

@@ -71,13 +71,10 @@ def signed(value: float, decimals: int) -> str:
     return (MINUS if value < 0 else "+") + body
 
 
-def _decimals(values: Iterable[float], least: int = 1, most: int = 3) -> int:
-    """Fewest decimals at which no number that differs from zero is shown as zero."""
+def _decimals(values: Iterable[float]) -> int:
+    """Fewest decimals, of 1 to 3, at which no number that differs from zero is shown as zero."""
     finite = [abs(v) for v in values if math.isfinite(v) and v != 0]
-    for decimals in range(least, most):
-        if all(round(v, decimals) > 0 for v in finite):
-            return decimals
-    return most
+    return next((d for d in (1, 2) if all(round(v, d) > 0 for v in finite)), 3)
 
 
 def points(share: float, *others: float) -> str:

@@ -298,14 +298,14 @@ def ruled_out(finding: Finding, limit: int = 3) -> list[str]:
     return [f"{said}; open: {names}" + (f" and {count(left)} more." if left > 0 else ".")]
 
 
-def wrong_labels(finding: Finding, limit: int = 3) -> list[str]:
+def wrong_labels(finding: Finding) -> list[str]:
     """What a declared share of wrong group labels may hide of an excess."""
     if not finding.label_error:
         return []
     if not finding.allowed:
         return ["No group has a harmful excess that wrong group labels could hide a part of."]
     some = "; ".join(
-        f"{shown(a.name)} {points(a.low)} to {points(a.high)}" for a in finding.allowed[:limit]
+        f"{shown(a.name)} {points(a.low)} to {points(a.high)}" for a in finding.allowed[:3]
     )
     wrong = percent(finding.label_error, 0)
     return [f"If {wrong} of the group labels are wrong, the excess is: {some}."]

@@ -61,9 +61,6 @@ def figure(
     *,
     title: str | None = None,
     caption: str | None = None,
-    more: bool = False,
-    explains: bool = False,
-    once: bool = False,
 ) -> Callable[[Draw], Draw]:
     """Register a function `(result, variant, task) -> specification or Absent` under an id.
 
@@ -72,14 +69,13 @@ def figure(
 
     Parameters
     ----------
-    title, caption, more, explains, once
+    title, caption
         Of a figure that has no text in `figures.toml`.
     """
 
     def add(function: Draw) -> Draw:
         if title is not None and caption is not None:
-            text = {"title": title, "caption": caption}
-            entry = Figure(id, function, **text, more=more, explains=explains, once=once)
+            entry = Figure(id, function, title, caption)
         elif id in texts():
             entry = Figure(id, function, **texts()[id])
         else:

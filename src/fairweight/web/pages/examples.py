@@ -201,15 +201,6 @@ class Chip:
     without: str
 
 
-def chips(item: Item, asked: GalleryQuery, page: str) -> list[Chip]:
-    """The active filters of a page."""
-    made = []
-    for name, value in to_query(asked.filters).items():
-        without = of_item(item.key, page, **asked.query(**{name: None, "offset": None}))
-        made.append(Chip(name.removeprefix(GROUP), value, without))
-    return made
-
-
 @dataclass(frozen=True)
 class Walk:
     """The pages before and after this one, and another sample."""
@@ -220,8 +211,8 @@ class Walk:
 
 
 @dataclass(frozen=True)
-class ExamplesPage:
-    """A page of examples; `total` fit the filters."""
+class GalleryPage:
+    """What pages of examples and of pairs share; `total` fit the filters."""
 
     key: str
     task: str | None
@@ -229,13 +220,19 @@ class ExamplesPage:
     variant: str
     query: dict[str, Any]
     total: int
-    n_examples: int
     offset: int
     limit: int
-    order: str
     chips: list[Chip]
     choices: Choices
     walk: Walk
+
+
+@dataclass(frozen=True)
+class ExamplesPage(GalleryPage):
+    """A page of examples; `total` fit the filters."""
+
+    n_examples: int
+    order: str
     cards: list[ExampleCard]
 
 
@@ -253,19 +250,9 @@ def examples(site: OfSite, item: OfItem, asked: OfAsked) -> ExamplesPage:
         verdicts(site, item, asked, votes.head.name),
     )
     return ExamplesPage(
-        key=item.key,
-        task=votes.head.name,
-        baseline=votes.head.baseline,
-        variant=variant,
-        query=asked.query(),
-        total=chosen.total,
+        **gallery(site, item, asked, chosen.total, "examples"),
         n_examples=votes.n_examples,
-        offset=asked.offset,
-        limit=asked.limit,
         order=asked.order,
-        chips=chips(item, asked, "examples"),
-        choices=choices(site, item, asked.filters.task),
-        walk=walk(item, asked, chosen.total, "examples"),
         cards=cards(site, item, asked.filters.task, chosen.places.tolist(), [variant]),
     )
 
@@ -280,8 +267,13 @@ def verdicts(
     return {name: [row.verdict for row in rows] for name, rows in told.items()}
 
 
-def walk(item: Item, asked: GalleryQuery, total: int, page: str) -> Walk:
-    """Where the pages beside this one are."""
+def gallery(site: Site, item: Item, asked: GalleryQuery, total: int, page: str) -> dict[str, Any]:
+    """What pages of examples and of pairs share: votes of whom, filters, the pages beside."""
+    votes = site.index(item).task(asked.filters.task)
+    chips = []
+    for name, value in to_query(asked.filters).items():
+        without = of_item(item.key, page, **asked.query(**{name: None, "offset": None}))
+        chips.append(Chip(name.removeprefix(GROUP), value, without))
     after = asked.offset + asked.limit
     before, beyond, again = (
         of_item(item.key, page, **asked.query(**changes))
@@ -291,7 +283,19 @@ def walk(item: Item, asked: GalleryQuery, total: int, page: str) -> Walk:
             {"order": "random", "random_state": asked.random_state + 1, "offset": None},
         )
     )
-    return Walk(before if asked.offset else None, beyond if after < total else None, again)
+    return {
+        "key": item.key,
+        "task": votes.head.name,
+        "baseline": votes.head.baseline,
+        "variant": compressed_side(votes, asked.filters).variant,
+        "query": asked.query(),
+        "total": total,
+        "offset": asked.offset,
+        "limit": asked.limit,
+        "chips": chips,
+        "choices": choices(site, item, asked.filters.task),
+        "walk": Walk(before if asked.offset else None, beyond if after < total else None, again),
+    }
 
 
 router = APIRouter(tags=["examples"])
@@ -350,21 +354,10 @@ class ExemplarPair:
 
 
 @dataclass(frozen=True)
-class PairsPage:
+class PairsPage(GalleryPage):
     """A page of pairs; `total` exemplars fit the filters."""
 
-    key: str
-    task: str | None
-    baseline: str
-    variant: str
     kind: str
-    query: dict[str, Any]
-    total: int
-    offset: int
-    limit: int
-    chips: list[Chip]
-    choices: Choices
-    walk: Walk
     pairs: list[ExemplarPair]
 
 
@@ -384,18 +377,8 @@ def pairs(site: OfSite, item: OfItem, asked: OfAsked) -> PairsPage:
     both = [place for pair in found.pairs for place in pair if place is not None]
     made = iter(cards(site, item, asked.filters.task, both, [variant]))
     return PairsPage(
-        key=item.key,
-        task=votes.head.name,
-        baseline=votes.head.baseline,
-        variant=variant,
+        **gallery(site, item, asked, found.total, "pairs"),
         kind=asked.filters.kind or DEFAULT_KIND,
-        query=asked.query(),
-        total=found.total,
-        offset=asked.offset,
-        limit=asked.limit,
-        chips=chips(item, asked, "pairs"),
-        choices=choices(site, item, asked.filters.task),
-        walk=walk(item, asked, found.total, "pairs"),
         pairs=[
             ExemplarPair(next(made), None if other is None else next(made))
             for _, other in found.pairs

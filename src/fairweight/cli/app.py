@@ -61,6 +61,7 @@ LISTED = (
      "Train small classifiers of handwritten digits, prune and quantise them, audit the copies."),
 )  # fmt: skip
 NAMES = tuple(name for _, _, name, _ in LISTED)
+HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 
 @functools.cache
@@ -68,11 +69,14 @@ def parser(name: str) -> Any:
     """The parser of a command, or of a group of commands, with everything that it needs to run."""
     module = next(module for _, module, listed, _ in LISTED if listed == name)
     held = getattr(importlib.import_module(f"fairweight.cli.{module}"), name)
-    if not isinstance(held, typer.Typer):
+    if isinstance(held, typer.Typer):
+        found: Any = typer.main.get_group(held)
+    else:
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
         alone.command(name)(held)
-        return typer.main.get_command(alone)
-    return typer.main.get_group(held)
+        found = typer.main.get_command(alone)
+    found.context_settings = {**found.context_settings, **HELP}
+    return found
 
 
 class Commands(typer.core.TyperGroup):
@@ -97,7 +101,7 @@ app = typer.Typer(
     add_completion=True,
     rich_markup_mode="rich",  # markdown would import a parser, a third of the start-up time
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=HELP,
     help=(
         "Who pays when a neural network is compressed: which classes and groups does the "
         "compressed model treat worse than the dense one, and is that more than noise?\n\n"

@@ -91,13 +91,21 @@ def view(
         "uvicorn",
         remedy="The viewer needs {missing}, which is not installed: pip install 'fairweight[web]'.",
     )
-    from fairweight.web.application import create_app, listening, run
+    from fairweight.web.application import create_app, listening, made_token, run, token_in
     from fairweight.web.items import find_items
     from fairweight.web.site import Settings
 
     options = o.assignments(dataset_option, "--dataset-option")
     items = find_items(path, dataset=dataset, options=options, data=data)
-    secret = _token(token, token_file, no_token)
+    if sum((token is not None, token_file is not None, no_token)) > 1:
+        raise InputError("--token, --token-file and --no-token exclude each other; give one.")
+    secret = token if token is not None else os.environ.get("FAIRWEIGHT_TOKEN")
+    if no_token:
+        secret = None
+    elif token_file is not None:
+        secret = token_in(Path(token_file))
+    elif secret is None:
+        secret = made_token()
     settings = Settings(host, port, secret, read_only, _annotations(path, annotations, read_only))
     with listening(host, port) as listener:
         settings = replace(settings, port=listener.getsockname()[1])
@@ -107,21 +115,6 @@ def view(
         with tempfile.TemporaryDirectory(prefix="fairweight-view-") as private:
             browse = None if no_browser else Path(private)
             run(app, listener, lambda: _ready(settings, len(items), browse))
-
-
-def _token(given: str | None, file: str | None, none: bool) -> str | None:
-    """The secret of the pages: of the command, a file or the environment, or a new one."""
-    from fairweight.web.application import made_token, token_in
-
-    if sum((given is not None, file is not None, none)) > 1:
-        raise InputError("--token, --token-file and --no-token exclude each other; give one.")
-    if none:
-        return None
-    if file is not None:
-        return token_in(Path(file))
-    if given is None:
-        given = os.environ.get("FAIRWEIGHT_TOKEN")
-    return made_token() if given is None else given
 
 
 def _annotations(path: str, given: str | None, read_only: bool) -> Path | None:

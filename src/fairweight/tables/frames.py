@@ -323,22 +323,17 @@ def _scores(given: Any, name: object, n: int, seeds: int) -> list[Any]:
 
 def _features(given: Any, n: int) -> Iterator[tuple[str, Any]]:
     """Names and columns of whatever describes the groups."""
-    if given is None:
-        return
+    held: list[tuple[str, str, Any]] = []  # name, name in messages, values
     if isinstance(given, Mapping):
-        for name, values in given.items():
-            yield str(name), _feature(values, str(name), n)
+        held = [(str(name), str(name), values) for name, values in given.items()]
     elif hasattr(given, "columns"):
-        for name in given.columns:
-            yield str(name), _feature(given[name], str(name), n)
+        held = [(str(name), str(name), given[name]) for name in given.columns]
     elif getattr(given, "ndim", 1) == 2:
         for i in range(given.shape[1]):
-            yield f"feature_{i}", _feature(given[:, i], f"sensitive_features[:, {i}]", n)
-    else:
+            held.append((f"feature_{i}", f"sensitive_features[:, {i}]", given[:, i]))
+    elif given is not None:
         name = getattr(given, "name", None)
-        shown = "group" if name is None else str(name)
-        yield shown, _feature(given, "sensitive_features", n)
-
-
-def _feature(values: Any, name: str, n: int) -> Any:
-    return _of_length(_one_dimensional(values, name), n, f"sensitive_features '{name}'")
+        held = [("group" if name is None else str(name), "sensitive_features", given)]
+    for column, shown, values in held:
+        plain = _one_dimensional(values, shown)
+        yield column, _of_length(plain, n, f"sensitive_features '{shown}'")

@@ -116,38 +116,35 @@ def format_of(place: Place) -> TableFormat:
     heads = []
     for file in place.files:
         with reading(f"'{file}'"), file.open("rb") as stream:
-            heads.append(stream.read(16))
-        _check_packing(file, heads[-1])
+            head = stream.read(16)
+        heads.append(head)
+        packed = next((end for end, magic in _PACKED.items() if re.match(magic, head)), "")
+        named = next((end for end in _PACKED if file.name.lower().endswith(end)), "")
+        archive = next((kind for magic, kind in _ARCHIVES.items() if re.match(magic, head)), None)
+        if archive is not None:
+            raise InputError(
+                f"'{file}' is {archive}; unpack it, or save the table as CSV or Parquet."
+            )
+        if packed and packed != named:
+            raise InputError(
+                f"'{file}' is compressed ({packed}), but its name does not say so; rename it to "
+                f"'{file.name}{packed}', or unpack it."
+            )
+        if named and not packed:
+            raise InputError(
+                f"'{file}' is named {named}, but it is not compressed; rename it to "
+                f"'{file.name[: -len(named)]}'."
+            )
     for known in FORMATS.values():
         if known.begins is not None and re.match(known.begins, heads[0], re.DOTALL):
             return known
-    named = next((known for known in FORMATS.values() if place.suffix in known.suffixes), None)
-    if named is not None and named.database:
+    likely = next((known for known in FORMATS.values() if place.suffix in known.suffixes), None)
+    if likely is not None and likely.database:
         raise InputError(f"'{place.files[0]}' is neither a DuckDB nor a SQLite file.")
-    if named is not None:
-        return named
+    if likely is not None:
+        return likely
     readable = ", ".join(known.shown for known in FORMATS.values())
     raise InputError(f"'{place.files[0]}' is of an unknown kind; fairweight reads {readable}.")
-
-
-def _check_packing(file: Path, head: bytes) -> None:
-    """Raise where the first bytes and the name of a file disagree on how it is packed."""
-    name = file.name.lower()
-    packed = next((end for end, magic in _PACKED.items() if re.match(magic, head)), "")
-    named = next((end for end in _PACKED if name.endswith(end)), "")
-    archive = next((kind for magic, kind in _ARCHIVES.items() if re.match(magic, head)), None)
-    if archive is not None:
-        raise InputError(f"'{file}' is {archive}; unpack it, or save the table as CSV or Parquet.")
-    if packed and packed != named:
-        raise InputError(
-            f"'{file}' is compressed ({packed}), but its name does not say so; rename it to "
-            f"'{file.name}{packed}', or unpack it."
-        )
-    if named and not packed:
-        raise InputError(
-            f"'{file}' is named {named}, but it is not compressed; rename it to "
-            f"'{file.name[: -len(named)]}'."
-        )
 
 
 def file_list(files: Iterable[Path]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from fairweight.lab.masks import prunable
 from fairweight.lab.models import build
 from fairweight.lab.models.efficientnet_lite import SCALING, SamePadded
 from fairweight.lab.models.features import features
+from fairweight.lab.training import distil, train
 from fairweight.lab.variants import compress
 from fairweight.lab.weights import pretrained_file
 from fairweight.specs.training import Model
@@ -132,3 +134,17 @@ def test_channels_are_really_removed() -> None:
 def test_grey_images_and_a_width() -> None:
     network = build("efficientnet-lite0", classes=40, channels=1, size=28, width=0.5, dropout=0.0)
     assert network.eval()(torch.zeros(2, 1, 28, 28)).shape == (2, 40)
+
+
+def test_it_teaches_smaller_networks_and_is_taught(tmp_path: Path) -> None:
+    """Its five blocks have the sizes of MobileNet's, so that feature maps can be compared."""
+    data = {"name": "digits", "size": 32, "most_train": 200}
+    once = {"epochs": 1, "batch_size": 100, "lr": 0.01}
+    lite = {"architecture": "efficientnet-lite0", "width": 0.25}
+    mobile = {"architecture": "mobilenet", "width": 0.125, "options": {"stem": "imagenet"}}
+    for losses, teacher, student in (("at+kd", lite, mobile), ("at+kd", mobile, lite)):
+        name = f"{teacher['architecture']}-{losses}"
+        first = train(data, teacher, once, tmp_path / f"{name}-teacher")
+        made = distil(first.path, losses, student, once, tmp_path / name)
+        assert made.card.variant == "dense-at-kd"
+        assert made.card.compression["distillation"]["teacher"] == "dense:0"

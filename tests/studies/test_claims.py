@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from itertools import product
-from math import isnan, nan
+from math import isnan, log, nan
 from pathlib import Path
 from typing import Any
 
@@ -350,6 +350,19 @@ def test_a_pilot_says_which_claims_will_be_sharp(tmp_path: Path) -> None:
     assert found[0].half_width == pytest.approx(0.02 * 0.6**0.5)
     assert found[3].half_width == pytest.approx(0.02 * (2 * 0.6) ** 0.5)
     assert found[4].reason == "these results have no such row"
+
+
+def test_ratios_are_piloted_on_the_scale_of_logarithms(tmp_path: Path) -> None:
+    row = {"variant": "pruned-90", "by": "group", "group": "old", "odds_ratio": 4.0}
+    publish(tmp_path, "enrichment", [row | {"or_low": 2.0, "or_high": 8.0}])
+    (found,) = piloted(
+        claims(claim(
+            table="enrichment", where={"variant": "pruned-90", "group": "old"}, value="odds_ratio",
+            null=1.0, direction="up", smallest=1.0,
+        )), tmp_path,
+    )  # fmt: skip
+    assert found.half_width == pytest.approx(log(2) * 0.6**0.5)
+    assert found.needed == pytest.approx(log(2) / 2)
 
 
 def test_members_of_a_pilot_say_how_far_they_scatter(tmp_path: Path) -> None:

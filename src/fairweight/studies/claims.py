@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan, sqrt
+from math import isnan, log, nan, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -506,7 +506,10 @@ def expected_half_width(
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a pilot says of a line: how wide its interval will be, and how wide it may be."""
+    """What a pilot says of a line: how wide its interval will be, and how wide it may be.
+
+    Of ratios and odds both are differences of logarithms.
+    """
 
     claim: str
     line: str
@@ -531,7 +534,7 @@ def piloted(claims: Claims, results: Path) -> list[Pilot]:
         for part in (claim, *claim.also):
             if part.unjudged is not None:
                 continue
-            needed = SHARP_ENOUGH * part.smallest
+            needed = SHARP_ENOUGH * abs(_scaled(part, part.null + _least(part)))
             try:
                 for line in list(lines(part, stored)) or [{}]:
                     width = _pilot_width(part, line, claims.members, stored)
@@ -569,10 +572,18 @@ def _pilot_width(part: Part, line: dict[str, Any], members: int, stored: Stored)
         return over_members
     squares = 0.0 if isnan(over_members) else over_members**2
     for place, rows in sides:
-        value, width = _pilot_row(part, place, rows, stored)
-        width = width / value if part.ratio else width
-        squares += width**2 * (SHARED + (1 - SHARED) / members)
+        squares += _pilot_row(part, place, rows, stored) ** 2 * (SHARED + (1 - SHARED) / members)
     return sqrt(squares)
+
+
+def _least(part: Part) -> float:
+    """The smallest effect that matters, with its sign."""
+    return -part.smallest if part.direction.endswith("down") else part.smallest
+
+
+def _scaled(part: Part, value: float) -> float:
+    """On the scale on which intervals are symmetric: of ratios that of logarithms."""
+    return log(value) if part.null == 1 and value > 0 else value - part.null
 
 
 def _pilot_spread(part: Part, sides: list[tuple[str, dict[str, Any]]], stored: Stored) -> float:
@@ -617,8 +628,8 @@ def _nearest(level: Level, folder: str, where: Where, stored: Stored) -> Matched
     return Matched(name, found[name])
 
 
-def _pilot_row(part: Part, folder: str, where: Where, stored: Stored) -> tuple[float, float]:
-    """A value of the pilot and half of its interval over examples; of dense members theirs."""
+def _pilot_row(part: Part, folder: str, where: Where, stored: Stored) -> float:
+    """Half of the pilot's interval over examples, of dense members theirs."""
     table = RESULTS if part.against is not None else table_of(part)
     rows = dict(where)
     value = part.value
@@ -634,4 +645,7 @@ def _pilot_row(part: Part, folder: str, where: Where, stored: Stored) -> tuple[f
     found = stored_estimate(one, rows, stored)
     if isnan(found.low) or isnan(found.high):
         raise NotThereError(found.reason or "no interval")
-    return found.value, (found.high - found.low) / 2
+    if part.ratio or part.null == 1:
+        scale = replace(part, null=1.0) if part.ratio else part
+        return (_scaled(scale, found.high) - _scaled(scale, found.low)) / 2
+    return (found.high - found.low) / 2

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from fairweight.runs.stage import Stage
     from fairweight.runs.store import Store
     from fairweight.specs.claims import Claims
-    from fairweight.studies.claims import Judged, Pilot
+    from fairweight.studies.claims import Judged
+    from fairweight.studies.pilots import Pilot
 
 ALONE = 30.0  # seconds of work below which loading torch in other processes takes longer
 STORE = "fairweight-runs"
@@ -511,9 +512,10 @@ def claims(
     A study of your own, mine.toml, has its claims in mine.claims.toml.
     """
     from fairweight.base.files import check_file
-    from fairweight.studies.claims import judged, piloted
+    from fairweight.studies.claims import judged
     from fairweight.studies.library import claims as written
     from fairweight.studies.library import study as read
+    from fairweight.studies.pilots import piloted
 
     if out is not None and Path(out).suffix not in FORMATS:
         raise InputError(f"--out '{out}' must end in {', '.join(FORMATS)}.")

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,12 @@ class Published:
     groups: tuple[str, ...] | None
     cluster: str | None
     positive: str | None
+    began: datetime | None = None  # when its first model was begun
 
 
-def write_experiment(study: str, experiment: Experiment, folder: Path) -> None:
+def write_experiment(
+    study: str, experiment: Experiment, folder: Path, began: datetime | None = None
+) -> None:
     """Write the file of an experiment into its folder."""
     data = asdict(experiment.data)
     if isinstance(experiment.data.backdoor, str):
@@ -62,6 +66,7 @@ def write_experiment(study: str, experiment: Experiment, folder: Path) -> None:
         "groups": experiment.groups,
         "cluster": experiment.cluster,
         "positive": experiment.positive,
+        "began": None if began is None else began.isoformat(timespec="seconds"),
     }
     with atomic_file(folder / EXPERIMENT_FILE, "w") as file:
         json.dump(held, file, indent=1, sort_keys=True)
@@ -85,12 +90,23 @@ def read_experiment(folder: Path) -> Published | None:
             groups=None if groups is None else tuple(str(name) for name in groups),
             cluster=held["cluster"],
             positive=held["positive"],
+            began=_moment(held.get("began")),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"'{path}' does not describe an experiment ({error}); publish the study again "
             "(fairweight study run), or remove the file."
         ) from error
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A moment with its time zone; files of earlier versions have none."""
+    if text is None:
+        return None
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"began = {text!r} has no time zone")
+    return found
 
 
 COMPLETION = ("audit/report.html", "audit/audit.json", "study.json")
@@ -185,7 +201,9 @@ def _maker(
         ]
         gather(rows, [store.folder(model.asked_by) for model in finished], folder, distances)
         trained = (m for m in finished if on_own_data(experiment, m) and m.made_by in done)
-        write_experiment(plan.study.name, experiment, folder)
+        made = [store.manifest(m.made_by) for m in finished if m.made_by in done]
+        begun = [datetime.fromisoformat(m.finished) - timedelta(seconds=m.seconds) for m in made]
+        write_experiment(plan.study.name, experiment, folder, min(begun, default=None))
         first = next(trained, None)
         if first is not None:
             link(store.folder(first.made_by) / TRAINING, folder / TRAINING)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from fairweight.runs.listing import Listed
     from fairweight.runs.plan import Plan
     from fairweight.runs.runner import News
-    from fairweight.studies.claims import Judged, Pilot
+    from fairweight.studies.claims import Judged
+    from fairweight.studies.pilots import Pilot
 
 ALONE = 30.0  # seconds of work below which loading torch in other processes takes longer
 STORE = "fairweight-runs"
@@ -229,6 +230,8 @@ def run(
             budget=limit,
             progress=told_of,
         )
+    if packed is not None:  # what was there before this run too
+        packs.pack(plan, place, Path(packed))
     _publish(plan, place, console, overwrite=overwrite)
     told = f"{len(outcome.done)} stages made, {len(outcome.cached)} were there"
     told += f", {len(outcome.failed)} failed" if outcome.failed else ""
@@ -442,7 +445,8 @@ def claims(
     A study of your own, mine.toml, has its claims in mine.claims.toml.
     """
     from fairweight.studies import claims_page, library
-    from fairweight.studies.claims import frame, judged, piloted
+    from fairweight.studies.claims import frame, judged
+    from fairweight.studies.pilots import piloted
 
     if out is not None and Path(out).suffix not in FORMATS:
         raise InputError(f"--out '{out}' must end in {', '.join(FORMATS)}.")

@@ -67,7 +67,7 @@ def welch(one: Numbers, two: Numbers) -> Limits:
     """Difference of two means with Welch's 95 % limits.
 
     >>> [round(x, 4) for x in welch([1.0, 2.0, 3.0], [0.0, 1.0, 2.0])]  # se √(2/3), 4 df
-    [1.0, -1.2669, 3.2669]
+    [1.0, -1.267, 3.267]
     """
     import numpy as np
 

@@ -34,8 +34,9 @@ def filled(text: str) -> str:
 
 def main() -> None:
     """Write both; the authors' counts are beside the repository unless the variable says so."""
-    beside = PAGE.parents[2] / "shared" / "golden"
-    os.environ.setdefault("FAIRWEIGHT_GOLDEN", str(beside))
+    beside = PAGE.parents[2] / "shared"
+    os.environ.setdefault("FAIRWEIGHT_GOLDEN", str(beside / "golden"))
+    os.environ.setdefault("FAIRWEIGHT_REAL", str(beside / "real"))
     for page in (PAGE, NUMBER):
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
 

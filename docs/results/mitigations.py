@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from study_figures import put
+from study_page import put
 from study_tables import markdown
 
 OBJECTIVES = ("accuracy", "worst_group_shift", "sparsity")

@@ -22,7 +22,7 @@ training = {epochs = 1}
 """
 CLAIMS = """
 paper = "Mine"
-written = "before"
+written = 2026-11-17T12:00:00Z
 [[claim]]
 id = "kept"
 statement = "It is kept."
@@ -71,18 +71,27 @@ def mine(finished: tuple[Path, tuple[str, str]], run: Run, monkeypatch: pytest.M
 def test_every_form_says_the_same(mine: Run) -> None:
     shown = mine("study", "claims", "mine.toml").done().out
     assert "kept" in shown
-    assert "2 claims in 2 lines: 1 reproduce, 0 do not, 1 cannot be told" in " ".join(shown.split())
+    counted = "2 claims. These data allow 2 of them, in 2 lines: 1 reproduces, 1 cannot be told."
+    assert counted in " ".join(shown.split())
     for ending in ("md", "csv", "json"):
         told = mine("study", "claims", "mine.toml", "--out", f"claims.{ending}").done().out
         assert told == f"Written to claims.{ending}\n"
     table = pd.read_csv("claims.csv")
     document = json.loads(Path("claims.json").read_text())
-    assert table["verdict"].tolist() == ["reproduces", "cannot tell at this scale"]
+    assert table["verdict"].tolist() == ["reproduces", "cannot tell"]
     assert [line["verdict"] for line in document["lines"]] == table["verdict"].tolist()
     assert document["lines"][0]["low"] == pytest.approx(table["low"][0])
     assert document["lines"][1]["value"] is None
     assert "1 pairs of members" in table["reason"][1]
     assert document["summary"] in Path("claims.md").read_text()
+
+
+def test_a_pilot_says_how_wide_intervals_will_be(mine: Run) -> None:
+    shown = " ".join(mine("study", "claims", "mine.toml", "--pilot").done().out.split())
+    assert "half-width to expect" in shown
+    assert "With 5 members on a side 1 of 2 claims have intervals" in shown
+    told = mine("study", "claims", "mine.toml", "--pilot", "--out", "claims.md").refused()
+    assert "--pilot prints a table; leave --out out." in told
 
 
 def test_bad_input(mine: Run) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,21 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert found is not None
     assert (found.study, found.experiment, found.data) == ("numbers", "digits", DIGITS.data)
     assert (found.groups, found.cluster, found.positive) == (None, None, None)
+    assert found.began is None
+    began = datetime(2026, 11, 17, 19, 30, tzinfo=UTC)
+    write_experiment("numbers", DIGITS, tmp_path, began)
+    known = read_experiment(tmp_path)
+    assert known is not None
+    assert known.began == began
+
+
+@pytest.mark.parametrize("began", ["yesterday", "2026-11-17T19:30:00"])
+def test_a_moment_without_its_zone_is_refused(began: str, tmp_path: Path) -> None:
+    write_experiment("numbers", DIGITS, tmp_path)
+    path = tmp_path / EXPERIMENT_FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"began": began}))
+    with pytest.raises(InputError, match="publish the study again"):
+        read_experiment(tmp_path)
 
 
 def test_a_file_of_marked_examples_goes_along(tmp_path: Path) -> None:

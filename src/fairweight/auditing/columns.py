@@ -1062,24 +1062,32 @@ LISTED: tuple[Table, ...] = (
         "claims",
         "Of `fairweight study claims`: a row per line of every claim of a paper.",
         """
-        claim          text!   its id
-        statement      text!   what the paper says
-        place          text    where it says so
-        quantity       text    what is looked at
-        line           text    which of several lines of one claim: a variant, a group
-        direction      text    which way it should go
-        null           number  the value that stands for no effect
-        smallest       number  the least effect that matters
-        why            text    why that much
-        value          number  what this study measured
-        low            number  lower end of its interval
-        high           number  upper end
-        interval       text    how the interval was made
-        scope          text    as in results
-        retraining     number  how far retraining alone moves it
-        verdict        text!   of the line: `reproduces`, `smaller`, `does not`, `cannot tell`
-        reason         text    why it cannot be told
-        claim_verdict  text!   of the whole claim
+        claim           text!   its id
+        statement       text!   what the paper says
+        place           text    where it says so
+        source          text!   `run`, or `authors`: from the authors' own numbers
+        quantity        text    what is looked at
+        line            text    which of several lines of one claim: a level, a group
+        direction       text    which way it should go
+        null            number  the value that stands for no effect
+        smallest        number  the least effect that matters
+        says            number  the number that the paper states, if any
+        why             text    why that much
+        value           number  what was measured
+        low             number  lower end of its interval
+        high            number  upper end
+        interval        text    how the interval was made
+        scope           text    as in results; `members`: other members, the same examples
+        retraining      number  how far retraining alone moves it
+        control         number  the same after as many epochs with nothing removed
+        difficulty      number  the same of dense against dense
+        verdict         text!   of the line: `reproduces`, `weaker than claimed`, `does not
+                                reproduce`, `cannot tell` or `regime not reached`
+        reason          text    why it cannot be told, or is not reached
+        notes           text    what to know of the line, such as `within retraining noise`
+        twin_of         text    the claim from which it follows by arithmetic: not counted
+        written_before  truth   whether it was written down before the run began
+        claim_verdict   text!   of the whole claim, from this source
         """,
         of="other",
     ),

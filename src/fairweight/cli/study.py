@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairweight.runs.store import Store
     from fairweight.specs.claims import Claims
     from fairweight.studies.claims import Judged
+    from fairweight.studies.pilots import Pilot
 
 ALONE = 30.0  # seconds of work below which loading torch in other processes takes longer
 STORE = "fairweight-runs"
@@ -489,16 +490,26 @@ def claims(
         str | None, typer.Option(metavar="FILE", help="A .md, .csv or .json file.")
     ] = None,
     overwrite: Overwrite = False,
+    pilot: Annotated[
+        bool,
+        typer.Option(
+            "--pilot", help="How wide intervals will be, reckoned from a pilot's results."
+        ),
+    ] = False,
 ) -> None:
     """Judge the claims of a study's paper from its results.
 
-    Each claim was written down without them: a quantity, a direction, and the
-    smallest effect that matters. The interval that the study stored decides: it
-    reproduces, it does not, or it cannot be told at this scale:
+    Each claim names a quantity, a direction and the smallest effect that matters,
+    and says whether it was written before the run. The interval that the study
+    stored decides: it reproduces, is weaker than claimed, does not reproduce,
+    cannot be told, or its regime was not reached:
 
         fairweight study claims characterising-bias
 
         fairweight study claims simon-says --results DIR --out claims.md
+
+    With --pilot the results are those of a first member: it says of which claims
+    the interval will be narrow enough.
 
     A study of your own, mine.toml, has its claims in mine.claims.toml.
     """
@@ -506,11 +517,17 @@ def claims(
     from fairweight.studies.claims import judged
     from fairweight.studies.library import claims as written
     from fairweight.studies.library import study as read
+    from fairweight.studies.pilots import piloted
 
     if out is not None and Path(out).suffix not in FORMATS:
         raise InputError(f"--out '{out}' must end in {', '.join(FORMATS)}.")
     asked = written(which)
     folder = Path(results or f"{STORE}/results/{read(which, preset).name}")
+    if pilot:
+        if out is not None:
+            raise InputError("--pilot prints a table; leave --out out.")
+        _show_pilot(piloted(asked, folder), asked.members)
+        return
     if out is not None:
         own = Path(which).with_suffix(".claims.toml") if which.endswith(".toml") else None
         given = [which, str(folder), None if own is None else str(own)]
@@ -540,7 +557,8 @@ def _write(asked: Claims, found: list[Judged], path: Path) -> None:
             document = {
                 "schema": 1,
                 "paper": asked.paper,
-                "written": asked.written,
+                "title": asked.title,
+                "written": asked.written.isoformat(),
                 "summary": summary(found),
                 "lines": plain_records(frame(found)),
             }
@@ -552,23 +570,50 @@ def _show(found: list[Judged]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from fairweight.studies.claims_page import needed, summary, told
+    from fairweight.studies.claims_page import needed, of_line, summary
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("claim", "it would take", "this run", "verdict"):
         table.add_column(column, style="bold" if column == "claim" else None)
     for one in found:
-        takes = Text(needed(one.claim))
-        if one.lines[0][0]:
-            table.add_row(Text(one.claim.id), takes, "", Text(one.verdict, style="bold"))
-        for line, estimate, verdict in one.lines:
-            reason = f": {estimate.reason}" if estimate.reason else ""
-            name, needs = (f"  {line}", Text("")) if line else (one.claim.id, takes)
-            table.add_row(Text(name), needs, Text(told(estimate)), Text(verdict + reason))
+        for number, part in enumerate(one.parts):
+            name, takes = one.claim.id if number == 0 else "  and", Text(needed(part.part))
+            if len(part.lines) > 1 or part.lines[0].name:
+                table.add_row(Text(name), takes, "", Text(part.verdict, style="bold"))
+            for line in part.lines:
+                more = "; ".join(filter(None, (line.estimate.reason, *line.notes)))
+                verdict = Text(line.verdict + (f": {more}" if more else ""))
+                own = (f"  {line.name}", Text("")) if line.name else (name, takes)
+                table.add_row(Text(own[0]), own[1], Text(of_line(line)), verdict)
     console = Console(highlight=False)
     console.print(table)
     console.print()
     console.print(Text(summary(found)))
+
+
+def _show_pilot(found: list[Pilot], members: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from fairweight.report.numbers import number
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("claim", "line", "half-width to expect", "at most", ""):
+        table.add_column(column, style="bold" if column == "claim" else None)
+    for one in found:
+        width = number(one.half_width) if one.half_width == one.half_width else ""
+        told = one.reason or ("narrow enough" if one.sharp else "too wide")
+        table.add_row(one.claim, Text(one.line), width, number(one.needed), Text(told))
+    console = Console(highlight=False)
+    console.print(table)
+    names = {one.claim for one in found}
+    sharp = {name for name in names if all(one.sharp for one in found if one.claim == name)}
+    console.print(
+        f"\nWith {members} members on a side {len(sharp)} of {len(names)} claims have intervals "
+        "whose half-width is below half of the effect that matters, in every line.",
+        soft_wrap=True,
+    )
 
 
 # Times as people write and read them.

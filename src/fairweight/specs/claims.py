@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import AwareDatetime, ConfigDict, Field, FiniteFloat, model_validator
 from pydantic.dataclasses import dataclass
 
 from fairweight.specs.study import Name
@@ -14,8 +15,40 @@ from fairweight.specs.study import Name
 Cell: TypeAlias = bool | int | float | str
 Where: TypeAlias = Mapping[str, Cell | tuple[Cell, ...]]
 Direction: TypeAlias = Literal["up", "down", "not-up", "not-down", "none"]
+Share: TypeAlias = Annotated[FiniteFloat, Field(ge=0, le=1)]
 
 _FROZEN = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Level:
+    """Which variant stands for a level of the paper: by loss of accuracy, not by its name.
+
+    A network that is a sixtieth of the paper's is in another regime at the same sparsity.
+
+    Parameters
+    ----------
+    family
+        A pattern of variants' names, such as `pruned-*`.
+    loss
+        The paper's loss of accuracy at the levels meant, as shares of 1: one line for each. The
+        variant whose loss is nearest stands for it, if that is between half and double of it.
+    between
+        Instead: the variant that loses most within these limits.
+    folder
+        Where accuracies are looked up, if not in the claim's own folder.
+    """
+
+    family: str
+    loss: tuple[Annotated[FiniteFloat, Field(gt=0, le=1)], ...] = ()
+    between: tuple[FiniteFloat, FiniteFloat] | None = None
+    folder: str | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Level:
+        if bool(self.loss) == (self.between is not None):
+            raise ValueError(f"the level '{self.family}' needs either loss or between")
+        return self
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
@@ -24,7 +57,7 @@ class Against:
 
     Parameters
     ----------
-    folder, where
+    folder, where, level
         As of the claim, where they differ.
     replace
         Parts of the line's texts that become others: `{"kd" = "plain"}` sets `kd-45` against
@@ -33,17 +66,16 @@ class Against:
 
     folder: str | None = None
     where: Where = field(default_factory=dict)
+    level: Level | None = None
     replace: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
-class Claim:
-    """One claim, as it is judged.
+class Part:
+    """A part of a claim: one quantity, and what must be seen of it.
 
     Parameters
     ----------
-    id, statement, place
-        Its name in tables, what the paper says, and where.
     quantity
         What is judged, in words.
     direction
@@ -51,6 +83,9 @@ class Claim:
         none that matters. `none`: there is none that matters in either.
     smallest, why
         The smallest effect that matters, in units of the quantity, and a word on why.
+    says
+        The number that the paper states, on the scale of the quantity: the interval must contain
+        or exceed it, else the effect is weaker than claimed.
     null
         The value of no effect.
     folder, table, where
@@ -58,6 +93,9 @@ class Claim:
         folder of a mitigation; a table of it; and columns with their values. Columns that say
         what a row is about (`task`, `group`, `class` …) and are not named must be empty; `"*"`
         takes any.
+    level
+        The variant, where it is matched by loss of accuracy; it stands where values of `where` say
+        `{level}`, else as the variant.
     value
         The column; its limits are those that the table has beside it.
     each, needs
@@ -76,21 +114,29 @@ class Claim:
         over pairs; the value of no effect is 1.
     corrected
         Whether limits hold for all lines together; else for each line alone.
+    control
+        The variant that was trained as long as this one with nothing removed; its change of the
+        same quantity stands beside.
+    difficulty
+        Of claims about exemplars: the column that has the same of dense against dense.
+    total
+        The loss of accuracy without which there is nothing to divide among groups: a share of 1.
+    may_collapse
+        Whether a model that answers one class alone is what the paper speaks of.
     unjudged
-        Why this study cannot speak to the claim, which is listed all the same.
+        Why these data cannot speak to it.
     """
 
-    id: Name
-    statement: str
-    place: str
     quantity: str
     direction: Direction
     smallest: Annotated[FiniteFloat, Field(gt=0)]
     why: str
+    says: FiniteFloat | None = None
     null: FiniteFloat = 0.0
     folder: str | None = None
     table: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None = None
     where: Where = field(default_factory=dict)
+    level: Level | None = None
     value: str | None = None
     each: tuple[str, ...] = ()
     needs: Literal["all", "most", "some"] = "all"
@@ -99,21 +145,91 @@ class Claim:
     pair_by: str = "seed"
     ratio: bool = False
     corrected: bool = False
+    control: str | None = None
+    difficulty: str | None = None
+    total: Share | None = None
+    may_collapse: bool = False
     unjudged: str | None = None
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Claim:
+    def _fits_together(self) -> Part:
+        name = f"'{self.quantity}'"
         if (self.folder is None) == (self.unjudged is None):
-            raise ValueError(f"'{self.id}' needs either folder or unjudged")
+            raise ValueError(f"{name} needs either folder or unjudged")
         if self.against is None and (self.mean_over is not None or self.ratio):
-            raise ValueError(f"'{self.id}' has mean_over or ratio, which need against")
+            raise ValueError(f"{name} has mean_over or ratio, which need against")
         if self.ratio and self.null != 1:
-            raise ValueError(f"'{self.id}' is a ratio; give null = 1")
+            raise ValueError(f"{name} is a ratio; give null = 1")
         if self.needs == "some" and not self.corrected:
-            raise ValueError(f"'{self.id}' needs some of its lines; give corrected = true")
+            raise ValueError(f"{name} needs some of its lines; give corrected = true")
         if self.corrected and self.against is None and self.value not in (None, "shift"):
-            raise ValueError(f"'{self.id}' is corrected; only shift and against can be")
+            raise ValueError(f"{name} is corrected; only shift and against can be")
+        named = any("{level}" in str(value) for value in self.where.values())
+        if self.level is None and named:
+            raise ValueError(f"{name} names {{level}}; give level")
+        if self.level is not None and not named and "variant" in self.where:
+            raise ValueError(f"{name} has a level, which says the variant; leave variant out")
+        if self.says is not None:
+            if self.direction not in ("up", "down"):
+                raise ValueError(f"{name} claims no change, so it says no number; leave says out")
+            if (self.says - self.null > 0) != (self.direction == "up"):
+                raise ValueError(f"{name} says {self.says:g}, which is not {self.direction}")
         return self
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Claim(Part):
+    """One claim, as it is judged: a first part, and further ones that must hold with it.
+
+    Parameters
+    ----------
+    id, statement, place
+        Its name in tables, what the paper says, and where: `Table 3`, `Figure 2`, then sections.
+    also
+        What the claim says besides: it reproduces only where every part does.
+    twin_of
+        The claim that this one follows from by arithmetic. It is shown, and not counted.
+    authors
+        How it is computed from the authors' own numbers: `compute` names the computation
+        (`studies/authors.py`), the rest is what it takes.
+    written
+        When it was written down, where that was not when the others were.
+    """
+
+    id: Name
+    statement: str
+    place: str
+    also: tuple[Part, ...] = ()
+    twin_of: Name | None = None
+    authors: Where | None = None
+    written: AwareDatetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=_FROZEN)
+class Regime:
+    """What the paper's dense models reach, so that a run's can be compared.
+
+    Parameters
+    ----------
+    folder, task
+        Of the run; every task where none is named.
+    recall
+        The paper's recall of the rarer class.
+    tcb
+        Where no recall is printed: how often the paper's dense models predict the rarer class,
+        over how often it is there.
+    accuracy
+        The paper's dense accuracy, to be shown beside the run's.
+    down_sampled
+        Classes of which training examples were taken away.
+    """
+
+    folder: str
+    task: str | None = None
+    recall: Share | None = None
+    tcb: Share | None = None
+    accuracy: Share | None = None
+    down_sampled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
@@ -122,16 +238,27 @@ class Claims:
 
     Parameters
     ----------
-    paper
-        Authors, year, title.
+    paper, title
+        Authors and year; the paper's title.
     written
-        When the claims were written down, and what was known of the results by then.
+        When the claims were written down (with a time zone). A claim is *written before the run*
+        where the run began later, else *after*.
+    known
+        What was known of results by then.
+    members
+        How many members the second round has on a side: what pilots reckon with.
+    regime
+        What the paper's dense models reach.
     claim
         The claims, in the paper's order.
     """
 
     paper: str
-    written: str
+    written: AwareDatetime
+    title: str = ""
+    known: str = ""
+    members: Annotated[int, Field(ge=2)] = 5
+    regime: tuple[Regime, ...] = ()
     claim: Annotated[tuple[Claim, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -140,4 +267,11 @@ class Claims:
         for id in ids:
             if ids.count(id) > 1:
                 raise ValueError(f"has two claims '{id}'; give each its own id")
+        for one in self.claim:
+            if one.twin_of is not None and one.twin_of not in ids:
+                raise ValueError(f"'{one.id}' is a twin of '{one.twin_of}', which is no claim")
         return self
+
+    def written_at(self, claim: Claim) -> datetime:
+        """When a claim was written down."""
+        return claim.written or self.written

@@ -1,485 +1,468 @@
-"""Which stored rows a claim speaks of, and what they say."""
+"""Claims of papers, judged: whether a run is in the paper's regime, and what its intervals say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
-from math import isnan, nan, sqrt
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing import schema
-from fairweight.auditing.schema import AUDIT_TABLES, NOT_ESTIMABLE, OK, UNKNOWN, Status
-from fairweight.base.files import settle
-from fairweight.base.wording import missing, real
-from fairweight.errors import InputError
-from fairweight.specs.claims import Claim, Claims, Direction, Where
-from fairweight.studies.stages import BASELINE
+from fairweight.base.wording import real
+from fairweight.specs.claims import Claim, Claims, Direction, Part, Regime, Where
+from fairweight.studies.authors import authors_numbers
+from fairweight.studies.estimates import (
+    LEVEL,
+    NO_ROW,
+    RESULTS,
+    ClaimedValue,
+    Matched,
+    NotReachedError,
+    NotThereError,
+    Stored,
+    chosen,
+    dense_estimate,
+    in_scope,
+    lines,
+    matched,
+    paired_estimate,
+    stored_estimate,
+    table_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-# The published tables of a study, read once each.
-
-CHANGE_FITS = "individual_change_fits"  # lines through the changes of individuals
-
-
-class NotThereError(Exception):
-    """Why a table or a row is not available; a claim that needs it cannot be judged."""
-
-
-class Stored:
-    """Reads tables of a study's published folder and keeps them: claims share most of them."""
-
-    def __init__(self, root: Path) -> None:
-        if not root.is_dir():
-            raise InputError(
-                f"There are no results in '{root}'; run the study, or give --results DIR."
-            )
-        self.root = root
-        self._frames: dict[tuple[str, str], pd.DataFrame] = {}
-
-    def table(self, folder: str, name: str) -> pd.DataFrame:
-        """A table of an experiment's audit, or of another folder with `tables`."""
-        key = (folder, name)
-        if key not in self._frames:
-            self._frames[key] = self._read(folder, name)
-        return self._frames[key]
-
-    def _read(self, folder: str, name: str) -> pd.DataFrame:
-        place = self.root / folder
-        settle(place)
-        if (place / "audit").is_dir():
-            place = place / "audit"
-        if not place.is_dir():
-            raise NotThereError(f"these results have no {folder}")
-        if name == CHANGE_FITS:
-            from fairweight.auditing.explain.individuals import individual_fits
-
-            return individual_fits(self.table(folder, "individuals"), sides=("shift",))
-        from fairweight.auditing.archive import AUDIT, load
-        from fairweight.auditing.table_files import read_table
-
-        if (place / AUDIT).is_file():
-            result = load(place)
-            held: dict[str, pd.DataFrame] = dict(result.explanations)
-            held |= {one: getattr(result, one) for one in AUDIT_TABLES}
-            for one, frame in held.items():
-                self._frames.setdefault((folder, one), frame)
-            if name in held:
-                return held[name]
-        elif (path := place / "tables" / f"{name}.parquet").is_file():
-            return read_table(path)
-        raise NotThereError(f"{folder} has no table {name}")
-
-
-RESULTS, PER_SEED = "results", "per_seed"
-# What a row is about: empty unless a claim names it.
-KEYS = ("task", "group", "class", "category", "percentile")
-ANY = "*"
-NO_ROW = "these results have no such row"
-ENOUGH_MEMBERS = 4  # statistics: with 2 or 3 members a study speaks of these models only
-_LIMITS = {
-    "excess_shift": "excess", "odds_ratio": "or", "beyond_random": "beyond",
-    "retraining_odds_ratio": "retraining", "shift_shrunk": "shift",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ClaimedValue:
-    """What a study says about a quantity; `reason` where it says nothing."""
-
-    value: float = nan
-    low: float = nan
-    high: float = nan
-    interval: str = ""
-    scope: str = ""  # model: these models; method: members are a sample too
-    floor: float = nan  # what retraining alone moves
-    reason: str = ""
-
-
-def lines(claim: Claim, stored: Stored) -> Iterator[dict[str, Any]]:
-    """The values of `each`, one line per combination: those that are listed, else those stored."""
-    choices = []
-    for column in claim.each:
-        listed = claim.where.get(column)
-        if listed is None:
-            listed = _found(claim, column, stored)
-        choices.append(listed if isinstance(listed, tuple) else (listed,))
-    for values in product(*choices):
-        yield dict(zip(claim.each, values, strict=True))
-
-
-def table_of(claim: Claim) -> str:
-    """The table that a claim reads: by default of results, or of members where they are paired."""
-    return claim.table or (RESULTS if claim.against is None else PER_SEED)
-
-
-def _found(claim: Claim, column: str, stored: Stored) -> tuple[Any, ...]:
-    rows = chosen(stored.table(str(claim.folder), table_of(claim)), claim.where, free=claim.each)
-    return tuple(dict.fromkeys(v for v in rows[column] if not missing(v)))
-
-
-def chosen(table: pd.DataFrame, where: Where, *, free: tuple[str, ...] = ()) -> pd.DataFrame:
-    """The rows with these values; key columns that are neither named nor free are empty."""
-    asked = {**_implied(table, where, free), **where}
-    for column, value in asked.items():
-        if column not in table:
-            raise NotThereError(f"the table has no column {column}")
-        if value == ANY:
-            continue
-        table = table[_is(table[column], value)]
-    for column in KEYS:
-        if column in table and column not in asked and column not in free:
-            table = table[table[column].isna()]
-    return table
-
-
-def stored_estimate(claim: Claim, where: Where, stored: Stored) -> ClaimedValue:
-    """The one row that these values select, with the limits beside it."""
-    name = table_of(claim)
-    rows = chosen(stored.table(str(claim.folder), name), where)
-    value = claim.value or "shift"
-    if value not in rows:
-        raise NotThereError(f"the table {name} has no column {value}")
-    if not len(rows):
-        raise NotThereError(NO_ROW)
-    row = _in_scope(rows, value)
-    low, high, how = _limits(row, value, claim.corrected)
-    status = Status.of(row.get("status"))
-    reason = ""
-    if status.kind in (NOT_ESTIMABLE, UNKNOWN):
-        reason = status.reason or status.kind
-    elif isnan(low) or isnan(high):
-        reason = "no interval" if status == Status(OK) else str(status)
-    return ClaimedValue(
-        real(row[value]),
-        low,
-        high,
-        how or str(row.get("interval", "")),
-        "" if missing(row.get("scope")) else str(row["scope"]),
-        real(row.get("noise_floor", nan)) if value == "shift" else nan,
-        reason,
-    )
-
-
-def _implied(table: pd.DataFrame, where: Where, free: tuple[str, ...]) -> dict[str, Any]:
-    """Of results: rows of all examples, unless a group or a class is named."""
-    if "by" not in table or "by" in where:
-        return {}
-    named = [key for key in ("group", "class") if key in where or key in free]
-    return {"by": "*".join(named) or "overall"}
-
-
-def _is(column: pd.Series, value: Any) -> pd.Series:
-    values = value if isinstance(value, tuple) else (value,)
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-        import numpy as np
-        import pandas as pd
-
-        cells = column.to_numpy(dtype=float, na_value=nan)
-        near = [np.isclose(cells, v, rtol=0, atol=1e-9) for v in values]
-        return pd.Series(np.logical_or.reduce(near), index=column.index)
-    found: pd.Series = column.notna() & column.astype(object).map(str).isin(map(str, values))
-    return found
-
-
-def _in_scope(rows: pd.DataFrame, value: str) -> Mapping[str, Any]:
-    """The row of scope `method` where enough members were trained, else that of `model`."""
-    if "scope" in rows and rows["scope"].nunique() > 1:
-        method = rows[rows["scope"] == "method"]
-        sides = ("baseline", "compressed") if value not in ("baseline", "compressed") else (value,)
-        few = min(method[f"n_seeds_{side}"].min() for side in sides) < ENOUGH_MEMBERS
-        known = (method["status"] == "ok").all() and not any(
-            isnan(limit) for limit in _limits(_row(method), value, False)[:2]
-        )
-        rows = method if known and not few else rows[rows["scope"] == "model"]
-    if len(rows) > 1:
-        raise NotThereError(f"{len(rows)} rows are meant; the claim must name more columns")
-    return _row(rows)
-
-
-def _row(rows: pd.DataFrame) -> dict[str, Any]:
-    return {str(column): rows[column].iloc[0] for column in rows}
-
-
-def _limits(row: Mapping[str, Any], value: str, corrected: bool) -> tuple[float, float, str]:
-    """The limits that stand beside a value; of a slope without any, those of its standard error."""
-    # A comparison (flips, normalised changes) has no baseline: its limits are those of a shift.
-    compared = value == "compressed" and missing(row.get("baseline"))
-    if "ci_low" in row and (value == "shift" or compared):
-        stem = "sim" if corrected else "ci"
-        return real(row[f"{stem}_low"]), real(row[f"{stem}_high"]), ""
-    stem = _LIMITS.get(value, value)
-    if f"{stem}_low" in row:
-        return real(row[f"{stem}_low"]), real(row[f"{stem}_high"]), ""
-    if f"{value}_se" in row:
-        from scipy.special import stdtrit
-
-        reach = float(stdtrit(real(row["n"]) - 2, 0.975)) * real(row[f"{value}_se"])
-        middle = real(row[value])
-        return middle - reach, middle + reach, "t of the fit"
-    if "low" in row:
-        return real(row["low"]), real(row["high"]), ""
-    return nan, nan, ""
-
-
-# What the members of a population say where an audit stored no interval.
-
-FEWEST = 3
-ROUNDING = 1e-12  # a spread below this is that of the arithmetic
-SCOPE = "members"  # other members, the same test examples
-
-
-def student(values: pd.Series, alpha: float, what: str = "members") -> tuple[float, float, float]:
-    """The mean with the limits of Student's t; refuses what has no spread to speak of."""
-    from scipy.special import stdtrit
-
-    undefined = int(values.isna().sum())
-    k = len(values)
-    if undefined:  # a mean of those that are defined would be one of chosen members
-        raise NotThereError(f"undefined for {undefined} of {k} {what}")
-    if k < FEWEST:
-        raise NotThereError(f"{k} {what}, {FEWEST} are needed")
-    middle, spread = float(values.mean()), float(values.std(ddof=1))
-    if spread <= ROUNDING * max(1.0, abs(middle)):
-        raise NotThereError("members do not differ, so their spread says nothing")
-    reach = float(stdtrit(k - 1, 1 - alpha / 2)) * spread / sqrt(k)
-    return middle, middle - reach, middle + reach
-
-
-def by_member(table: pd.DataFrame, where: Where, value: str, member: str) -> pd.Series:
-    """A value per member, NaN where it has none; one row of each is meant."""
-    rows = chosen(table, where)
-    if not len(rows):
-        raise NotThereError("these results have no such members")
-    grouped = rows.groupby(rows[member].astype(str))[value]
-    if (grouped.size() > 1).any():
-        raise NotThereError("several rows of a member are meant; the claim must name more columns")
-    return grouped.first().reindex(members_of(table, where, member))
-
-
-def members_of(table: pd.DataFrame, where: Where, member: str) -> list[str]:
-    """Everybody who is meant, also those for whom the quantity was undefined and left out."""
-    if "variant" in table and isinstance(where.get("variant"), str):
-        table = table[table["variant"] == where["variant"]]
-    return sorted(set(table[member].astype(str)))
-
-
-def dense_estimate(claim: Claim, where: Where, stored: Stored) -> ClaimedValue:
-    """The dense members' mean, for rows without limits because the compressed side is undefined."""
-    dense: dict[str, Any] = {**where, "variant": BASELINE}
-    values = by_member(stored.table(str(claim.folder), PER_SEED), dense, "value", "seed")
-    value, low, high = student(values, 0.05)
-    return ClaimedValue(value, low, high, f"Student's t over {len(values)} dense members", SCOPE)
-
-
-# Differences between two variants, settings or groups for which no interval is stored.
-
-
-def paired_estimate(
-    claim: Claim, line: dict[str, Any], stored: Stored, n_lines: int = 1, alpha: float = 0.05
-) -> ClaimedValue:
-    """Mean difference over pairs of members, with Student's t; of a ratio that of logarithms.
-
-    Both sides answered the same test examples, which are held: the interval speaks of other
-    members. Pairing by seed is valid whether or not equal seeds have anything in common.
-
-    Parameters
-    ----------
-    n_lines
-        Of a claim whose limits hold for all its lines together.
-    """
-    import numpy as np
-
-    assert claim.against is not None
-    folder = str(claim.folder)
-    other = claim.against.folder or folder
-    own = {**claim.where, **line}
-    first = _values(claim, stored.table(folder, table_of(claim)), own)
-    subtracted = {**_replaced(own, claim.against.replace), **claim.against.where}
-    second = _values(claim, stored.table(other, table_of(claim)), subtracted)
-    if claim.mean_over is not None:
-        shared = first.columns.intersection(second.columns)
-        first, second = first[shared].dropna(axis=1), second[shared].dropna(axis=1)
-        shared = first.columns.intersection(second.columns)
-        if not len(shared):
-            raise NotThereError(f"no {claim.mean_over} is defined for all members of both sides")
-        first, second = first[shared], second[shared]
-    one, two = first.mean(axis=1, skipna=False), second.mean(axis=1, skipna=False)
-    if claim.ratio:
-        if min(one.min(), two.min()) <= 0:
-            raise NotThereError("a ratio needs values above 0")
-        one, two = np.log(one), np.log(two)
-    both = one.index.intersection(two.index)
-    differences = one[both] - two[both]
-    level = alpha / n_lines if claim.corrected else alpha
-    found = np.array(student(differences, level, "pairs of members"))
-    value, low, high = (np.exp(found) if claim.ratio else found).tolist()
-    how = f"Student's t over {len(both)} pairs by {claim.pair_by}"
-    return ClaimedValue(value, low, high, how, SCOPE)
-
-
-def _replaced(where: Where, parts: Mapping[str, str]) -> dict[str, Any]:
-    def other(value: Any) -> Any:
-        for old, new in parts.items() if isinstance(value, str) else ():
-            value = value.replace(old, new)
-        return value
-
-    return {column: other(value) for column, value in where.items()}
-
-
-def _values(claim: Claim, table: pd.DataFrame, where: Where) -> pd.DataFrame:
-    """A row per member, a column per level of `mean_over` (else a single one)."""
-    import pandas as pd
-
-    value, over = claim.value or "value", claim.mean_over
-    for column in (claim.pair_by, value):
-        if column not in table:
-            raise NotThereError(f"the table has no column {column}")
-    if over is None:
-        return by_member(table, where, value, claim.pair_by).to_frame()
-    levels = chosen(table, where, free=(over,))[over].dropna().unique()
-    if not len(levels):
-        raise NotThereError("these results have no such members")
-    columns = {
-        str(level): by_member(table, {**where, over: level}, value, claim.pair_by)
-        for level in levels
-    }
-    return pd.DataFrame(columns)
-
-
 # From an interval to a verdict.
 
 REPRODUCES = "reproduces"
-SMALLER = "reproduces, smaller than what matters"
+WEAKER = "weaker than claimed"
 DOES_NOT = "does not reproduce"
-CANNOT_TELL = "cannot tell at this scale"
-VERDICTS = (REPRODUCES, SMALLER, DOES_NOT, CANNOT_TELL)
+CANNOT_TELL = "cannot tell"
+NOT_REACHED = "regime not reached"
+VERDICTS = (REPRODUCES, WEAKER, DOES_NOT, CANNOT_TELL, NOT_REACHED)
 
 
-def verdict(direction: Direction, low: float, high: float, smallest: float) -> str:
+def verdict(
+    direction: Direction, low: float, high: float, smallest: float, says: float | None = None
+) -> str:
     """The verdict on a difference from no effect.
 
-    A claim of a change reproduces where the interval excludes 0 in its direction, and does not
-    where it excludes the smallest effect that matters. A claim of no change is the negation: it
-    reproduces where the interval excludes the smallest effect, and does not where it excludes 0
-    and reaches the smallest effect.
+    A claim of a change reproduces where the interval excludes 0 in its direction and contains or
+    exceeds the number that the paper states (else the smallest effect that matters); below that it
+    is weaker than claimed. It does not reproduce where the interval excludes the smallest effect.
+    A claim of no change reproduces where the interval lies inside ± the smallest effect, and does
+    not where it lies outside.
 
     >>> verdict("up", 0.01, 0.09, 0.05), verdict("up", 0.01, 0.04, 0.05)
-    ('reproduces', 'reproduces, smaller than what matters')
+    ('reproduces', 'weaker than claimed')
+    >>> verdict("down", -0.59, -0.53, 0.4, says=-0.75)  # "to less than 25 %": .44 [.41, .47]
+    'weaker than claimed'
     >>> verdict("up", -0.02, 0.04, 0.05), verdict("down", -0.02, 0.04, 0.01)
-    ('does not reproduce', 'cannot tell at this scale')
+    ('does not reproduce', 'cannot tell')
     >>> verdict("none", -0.02, 0.04, 0.05), verdict("none", 0.01, 0.04, 0.03)
-    ('reproduces', 'does not reproduce')
+    ('reproduces', 'cannot tell')
+    >>> verdict("none", 0.04, 0.06, 0.03)
+    'does not reproduce'
     """
     if isnan(low) or isnan(high):
         return CANNOT_TELL
     if direction in ("down", "not-down"):
         low, high = -high, -low
-    there = low > 0
-    negligible = high < smallest
-    if direction == "none":
-        there = low > 0 or high < 0
-        negligible = -smallest < low and high < smallest
+        says = None if says is None else -says
     if direction in ("up", "down"):
-        if there:
-            return SMALLER if negligible else REPRODUCES
-        return DOES_NOT if negligible else CANNOT_TELL
-    if negligible:
+        if low > 0:
+            return REPRODUCES if high >= (smallest if says is None else says) else WEAKER
+        return DOES_NOT if high < smallest else CANNOT_TELL
+    if direction == "none":
+        if -smallest < low and high < smallest:
+            return REPRODUCES
+        return DOES_NOT if low > smallest or high < -smallest else CANNOT_TELL
+    if high < smallest:
         return REPRODUCES
-    return DOES_NOT if there else CANNOT_TELL
+    return DOES_NOT if low > smallest else CANNOT_TELL
 
 
-def of_all_lines(claim: Claim, verdicts: Sequence[str]) -> str:
-    """The verdict on a claim from those on its lines.
+def of_all_lines(part: Part, verdicts: Sequence[str]) -> str:
+    """The verdict on a part from those on its lines.
 
-    Reproducing in all lines at once needs no correction; `some` has corrected limits.
+    Lines out of the paper's regime say nothing, unless all are. Reproducing in all lines at once
+    needs no correction; `some` has corrected limits.
     """
-    if not verdicts:
-        return CANNOT_TELL
-    seen = [v in (REPRODUCES, SMALLER) for v in verdicts]
-    against = verdicts.count(DOES_NOT)
-    half = len(verdicts) / 2
-    holds = {"all": all(seen), "most": sum(seen) > half, "some": any(seen)}[claim.needs]
-    fails = {"all": against > 0, "most": against > half, "some": against == len(verdicts)}
-    if holds:
-        large = verdicts.count(REPRODUCES)
-        matters = {"all": large == len(verdicts), "most": large > half, "some": large > 0}
-        return REPRODUCES if matters[claim.needs] else SMALLER
-    return DOES_NOT if fails[claim.needs] else CANNOT_TELL
+    reached = [one for one in verdicts if one != NOT_REACHED]
+    if not reached:
+        return NOT_REACHED if verdicts else CANNOT_TELL
+    seen = sum(one in (REPRODUCES, WEAKER) for one in reached)
+    against, whole = reached.count(DOES_NOT), reached.count(REPRODUCES)
+    n, half = len(reached), len(reached) / 2
+    if {"all": seen == n, "most": seen > half, "some": seen > 0}[part.needs]:
+        large = {"all": whole == n, "most": whole > half, "some": whole > 0}[part.needs]
+        return REPRODUCES if large else WEAKER
+    fails = {"all": against > 0, "most": against > half, "some": against == n}[part.needs]
+    return DOES_NOT if fails else CANNOT_TELL
 
 
-# All claims of a study judged: as a frame, and as Markdown.
+def of_all_parts(verdicts: Sequence[str]) -> str:
+    """The verdict on a claim from those on its parts, all of which must hold.
+
+    >>> of_all_parts(["reproduces", "weaker than claimed"])
+    'weaker than claimed'
+    >>> of_all_parts(["reproduces", "cannot tell", "does not reproduce"])
+    'does not reproduce'
+    """
+    for worst in (DOES_NOT, NOT_REACHED, CANNOT_TELL, WEAKER):
+        if worst in verdicts:
+            return worst
+    return REPRODUCES
+
+
+# Whether the models are in the regime that the paper speaks of.
+
+NEAR_MAJORITY = 0.02  # of accuracy: above always answering the most frequent class
+HALF = 0.5  # of the paper's recall or TCB
+COLLAPSED = 0.05  # a class is hardly predicted: under this share of its frequency
+UNSEEN = 0.05  # recall of a down-sampled class before compression
+
+
+@dataclass(frozen=True)
+class ClassRates:
+    """How often every class is there, predicted and recognised, before and after compression."""
+
+    n: dict[str, float]
+    recall: dict[str, float]  # of the dense models
+    predicted: dict[str, float]  # by the dense models, over how often the class is there
+    predicted_after: dict[str, float]  # by the compressed ones
+
+    @property
+    def rarer(self) -> str:
+        return min(self.n, key=self.n.__getitem__)
+
+    @property
+    def above_majority(self) -> float:
+        """Dense accuracy less that of always answering the most frequent class."""
+        total = sum(self.n.values())
+        right = sum(self.n[one] * self.recall[one] for one in self.n)
+        return (right - max(self.n.values())) / total
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether the compressed models answer one class alone, or hardly another."""
+        return sum(share >= COLLAPSED for share in self.predicted_after.values()) <= 1
+
+
+def class_rates(table: pd.DataFrame, variant: str | None, task: str | None) -> ClassRates | None:
+    """Of one task and variant, from rows of results by class; None where there are none."""
+    rows = table[(table["by"] == "class") & table["metric"].isin(("recall", "selection_rate"))]
+    rows = rows[rows["task"].isna() if task is None else rows["task"] == task]
+    if variant is not None and (rows["variant"] == variant).any():
+        rows = rows[rows["variant"] == variant]
+    rows = rows.drop_duplicates(["metric", "class"])  # scopes and other variants: one dense side
+    recall = rows[rows["metric"] == "recall"].set_index("class")
+    rate = rows[rows["metric"] == "selection_rate"].set_index("class")
+    if len(recall) < 2 or set(recall.index) != set(rate.index):
+        return None
+    n = {str(one): real(count) for one, count in recall["n"].items()}
+    total = sum(n.values())
+    shares = {one: count / total for one, count in n.items()}
+    return ClassRates(
+        n,
+        {str(one): real(value) for one, value in recall["baseline"].items()},
+        {str(one): real(value) / shares[str(one)] for one, value in rate["baseline"].items()},
+        {str(one): real(value) / shares[str(one)] for one, value in rate["compressed"].items()},
+    )
+
+
+def out_of_regime(part: Part, where: Where, regimes: Sequence[Regime], stored: Stored) -> str:
+    """Why these models are not in the paper's regime; empty where nothing speaks against it.
+
+    Of a mean over attributes more than half of them must be in it.
+    """
+    folder = (part.level.folder if part.level else None) or str(part.folder)
+    try:
+        table = stored.table(folder, RESULTS)
+    except NotThereError:
+        return ""
+    task, variant = where.get("task"), where.get("variant")
+    name = variant.partition("+")[0] if isinstance(variant, str) else None
+    own = [one for one in regimes if one.folder == folder and one.task in (None, task)]
+    named = [one for one in own if one.task is not None] or own
+    regime = named[0] if named else Regime(folder=folder)
+    if part.total is not None and name is not None:
+        rows = chosen(table, {"metric": "accuracy", "variant": name})
+        loss = -real(in_scope(rows, "shift")["shift"]) if len(rows) else nan
+        if loss < part.total:
+            return f"accuracy falls by {100 * loss:.1f} points, {100 * part.total:g} are needed"
+    tasks = [task] if isinstance(task, str) else _tasks(table)
+    found = [_task_out_of_regime(part, one, name, regime, table, where) for one in tasks]
+    reasons = [reason for reason in found if reason]
+    if len(reasons) <= len(tasks) / 2:
+        return ""
+    return (
+        reasons[0]
+        if len(tasks) == 1
+        else f"in {len(reasons)} of {len(tasks)} attributes "
+        + ("the models are near a constant, or collapsed")
+    )
+
+
+def _tasks(table: pd.DataFrame) -> list[str | None]:
+    found = table["task"].dropna().unique().tolist() if "task" in table else []
+    return [str(one) for one in found] or [None]
+
+
+def _task_out_of_regime(
+    part: Part,
+    task: str | None,
+    variant: str | None,
+    regime: Regime,
+    table: pd.DataFrame,
+    where: Where,
+) -> str:
+    rates = class_rates(table, variant, task)
+    if rates is None:
+        return ""
+    rare = rates.rarer
+    if regime.tcb is not None and rates.predicted[rare] < HALF * regime.tcb:
+        return (
+            "the dense models are near a constant: they predict "
+            f"{rare} {rates.predicted[rare]:.2f} times as often as it is there, the paper's "
+            f"{regime.tcb:g} times"
+        )
+    if regime.recall is not None and rates.recall[rare] < HALF * regime.recall:
+        return (
+            f"the dense models are near a constant: they recall {100 * rates.recall[rare]:.0f} % "
+            f"of {rare}, the paper's {100 * regime.recall:.0f} %"
+        )
+    if regime.tcb is None and rates.above_majority < NEAR_MAJORITY:
+        return (
+            "the dense models are near a constant: their accuracy is "
+            f"{100 * rates.above_majority:.1f} points above always answering the largest class"
+        )
+    for one in regime.down_sampled:
+        if where.get("class") == one and rates.recall.get(one, 1.0) < UNSEEN:
+            return f"the dense models recall {100 * rates.recall[one]:.0f} % of {one} already"
+    if rates.collapsed and variant is not None and not part.may_collapse:
+        return "the compressed models answer one class only"
+    return ""
+
+
+# All claims of a study judged.
+
+NOT_RUN = "the run is not made yet"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a part: which one it is, what the run says, the verdict, and what to know."""
+
+    name: str
+    estimate: ClaimedValue
+    verdict: str
+    notes: tuple[str, ...] = ()
+    control: ClaimedValue | None = None  # the same quantity, trained as long, nothing removed
+    difficulty: ClaimedValue | None = None  # the same quantity, dense against dense
+
+
+@dataclass(frozen=True)
+class JudgedPart:
+    part: Part
+    lines: tuple[Line, ...]
+    verdict: str
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with its lines: the values of `each`, the estimate, the verdict."""
+    """A claim with its parts, and what the authors' own numbers say."""
 
     claim: Claim
-    lines: tuple[tuple[str, ClaimedValue, str], ...]
+    parts: tuple[JudgedPart, ...]
     verdict: str
+    authors: tuple[Line, ...] = ()
+    authors_verdict: str = ""  # empty where there are no such numbers
+    before: bool = False  # whether it was written before the run began
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        return tuple(line for part in self.parts for line in part.lines)
 
 
-def judged(claims: Claims, results: Path) -> list[Judged]:
-    """Judge every claim from the published results of a study."""
-    stored = Stored(results)
-    return [_judge(claim, stored) for claim in claims.claim]
+def judged(claims: Claims, results: Path | None) -> list[Judged]:
+    """Judge every claim: from the authors' numbers, and from the published results of a study.
+
+    Without results only the first.
+    """
+    stored = None if results is None else Stored(results)
+    return [_judge(claim, claims, stored) for claim in claims.claim]
 
 
-def _judge(claim: Claim, stored: Stored) -> Judged:
-    if claim.unjudged is not None:
-        return _untold(claim, claim.unjudged)
+def _judge(claim: Claim, claims: Claims, stored: Stored | None) -> Judged:
+    parts = tuple(_judge_part(part, claims, stored) for part in (claim, *claim.also))
+    authors = tuple(
+        Line(name, found, _told(claim, found)) for name, found in authors_numbers(claim)
+    )
+    told = [one.verdict for one in authors if not one.estimate.reason]
+    began = None if stored is None or claim.folder is None else stored.began(claim.folder)
+    return Judged(
+        claim,
+        parts,
+        of_all_parts([one.verdict for one in parts]),
+        authors,
+        of_all_lines(replace(claim, needs="all", corrected=False), told) if told else "",
+        began is not None and claims.written_at(claim) < began,
+    )
+
+
+def _told(part: Part, found: ClaimedValue) -> str:
+    if found.reason:
+        return CANNOT_TELL
+    says = None if part.says is None else part.says - part.null
+    return verdict(
+        part.direction, found.low - part.null, found.high - part.null, part.smallest, says
+    )
+
+
+def _judge_part(part: Part, claims: Claims, stored: Stored | None) -> JudgedPart:
+    if part.unjudged is not None or stored is None:
+        reason = part.unjudged or NOT_RUN
+        return JudgedPart(part, (Line("", ClaimedValue(reason=reason), CANNOT_TELL),), CANNOT_TELL)
     try:
-        asked = list(lines(claim, stored))
+        asked = list(lines(part, stored))
     except NotThereError as error:
-        return _untold(claim, str(error))
-    if not asked:
-        return _untold(claim, NO_ROW)
-    made = []
-    for line in asked:
-        found = _estimate(claim, line, stored, len(asked))
-        told = CANNOT_TELL
-        if not found.reason:
-            low, high = found.low - claim.null, found.high - claim.null
-            told = verdict(claim.direction, low, high, claim.smallest)
-        made.append((", ".join(str(value) for value in line.values()), found, told))
-    return Judged(claim, tuple(made), of_all_lines(claim, [told for _, _, told in made]))
+        return JudgedPart(
+            part, (Line("", ClaimedValue(reason=str(error)), CANNOT_TELL),), CANNOT_TELL
+        )
+    levels = range(len(part.level.loss)) if part.level is not None and part.level.loss else (0,)
+    n_lines = len(asked) * len(levels)
+    made = tuple(
+        _judge_line(part, line, number, n_lines, claims.regime, stored)
+        for number in levels
+        for line in asked
+    )
+    if not made:
+        made = (Line("", ClaimedValue(reason=NO_ROW), CANNOT_TELL),)
+    return JudgedPart(part, made, of_all_lines(part, [line.verdict for line in made]))
 
 
-def _untold(claim: Claim, reason: str) -> Judged:
-    return Judged(claim, (("", ClaimedValue(reason=reason), CANNOT_TELL),), CANNOT_TELL)
-
-
-def _estimate(claim: Claim, line: dict[str, Any], stored: Stored, n_lines: int) -> ClaimedValue:
+def _judge_line(
+    part: Part,
+    line: dict[str, Any],
+    number: int,
+    n_lines: int,
+    regimes: Sequence[Regime],
+    stored: Stored,
+) -> Line:
+    where: dict[str, Any] = {**part.where, **line}
+    names = [str(value) for value in line.values()]
     try:
-        if claim.against is not None:
-            return paired_estimate(claim, line, stored, n_lines)
-        where = {**claim.where, **line}
-        found = stored_estimate(claim, where, stored)
-        if found.reason and claim.value == "baseline" and table_of(claim) == RESULTS:
-            return dense_estimate(claim, where, stored)
-        return found
+        level = None
+        if part.level is not None:
+            task = where.get("task")
+            level = matched(
+                part.level,
+                str(part.folder),
+                task if isinstance(task, str) else None,
+                stored,
+                number,
+            )
+            where = at_level(where, level)
+            names.insert(0, level_name(level))
+        reason = out_of_regime(part, where, regimes, stored)
+        if reason:
+            raise NotReachedError(reason)
+        found = _estimate(part, where, stored, n_lines)
+    except NotReachedError as error:
+        if part.level is not None and part.level.loss and len(names) == len(line):
+            names.insert(0, f"a loss of {100 * part.level.loss[number]:g} points")
+        return Line(", ".join(names), ClaimedValue(reason=str(error)), NOT_REACHED)
     except NotThereError as error:
+        return Line(", ".join(names), ClaimedValue(reason=str(error)), CANNOT_TELL)
+    control = difficulty = None
+    if part.control is not None:
+        control = _beside(part, {**where, "variant": part.control}, stored, n_lines)
+    if part.difficulty is not None:
+        difficulty = _beside(replace(part, value=part.difficulty), where, stored, n_lines)
+    told = _told(part, found)
+    return Line(
+        ", ".join(names), found, told, notes(part, found, told, control), control, difficulty
+    )
+
+
+def at_level(where: Where, level: Matched) -> dict[str, Any]:
+    """The rows of a level: its variant stands where `{level}` does, else as the variant."""
+    if any(LEVEL in str(value) for value in where.values()):
+        return {
+            column: value.replace(LEVEL, level.variant) if isinstance(value, str) else value
+            for column, value in where.items()
+        }
+    return {**where, "variant": level.variant}
+
+
+def level_name(level: Matched) -> str:
+    """A level in words: its variant, its loss, and the paper's."""
+    own = f"{level.variant} (loses {100 * level.loss:.1f}"
+    return f"{own} points)" if level.paper is None else f"{own}, the paper {100 * level.paper:.1f})"
+
+
+def _estimate(part: Part, where: Where, stored: Stored, n_lines: int) -> ClaimedValue:
+    if part.against is not None:
+        return paired_estimate(part, where, stored, n_lines)
+    found = stored_estimate(part, where, stored)
+    if found.reason and part.value == "baseline" and table_of(part) == RESULTS:
+        return dense_estimate(part, where, stored)
+    return found
+
+
+def _beside(part: Part, where: Where, stored: Stored, n_lines: int) -> ClaimedValue:
+    """What stands beside a line; its reason where there is no such number."""
+    try:
+        return _estimate(part, where, stored, n_lines)
+    except (NotThereError, NotReachedError) as error:
         return ClaimedValue(reason=str(error))
+
+
+def notes(
+    part: Part, found: ClaimedValue, told: str, control: ClaimedValue | None
+) -> tuple[str, ...]:
+    """What a reader has to know of a line beside its verdict."""
+    said = []
+    if found.scope == "model":
+        said.append("about these models, not the method")
+    changed = told in (REPRODUCES, WEAKER) and part.direction in ("up", "down")
+    if changed and abs(found.value - part.null) <= found.floor:
+        said.append("within retraining noise")
+    if changed and control is not None and not control.reason:
+        low, high = control.low - part.null, control.high - part.null
+        if low > 0 if part.direction == "up" else high < 0:
+            said.append("the control changes too")
+    return tuple(said)
 
 
 def frame(found: Sequence[Judged]) -> pd.DataFrame:
     """A row per line of every claim."""
-
     rows = [
         {
             "claim": one.claim.id, "statement": one.claim.statement, "place": one.claim.place,
-            "quantity": one.claim.quantity, "line": line, "direction": one.claim.direction,
-            "null": one.claim.null, "smallest": one.claim.smallest, "why": one.claim.why,
-            "value": estimate.value, "low": estimate.low, "high": estimate.high,
-            "interval": estimate.interval, "scope": estimate.scope, "retraining": estimate.floor,
-            "verdict": told, "reason": estimate.reason, "claim_verdict": one.verdict,
+            "source": source, "quantity": part.quantity, "line": line.name,
+            "direction": part.direction, "null": part.null, "smallest": part.smallest,
+            "says": nan if part.says is None else part.says, "why": part.why,
+            "value": line.estimate.value, "low": line.estimate.low, "high": line.estimate.high,
+            "interval": line.estimate.interval, "scope": line.estimate.scope,
+            "retraining": line.estimate.floor,
+            "control": nan if line.control is None else line.control.value,
+            "difficulty": nan if line.difficulty is None else line.difficulty.value,
+            "verdict": line.verdict, "reason": line.estimate.reason,
+            "notes": "; ".join(line.notes), "twin_of": one.claim.twin_of,
+            "written_before": one.before,
+            "claim_verdict": one.verdict if source == "run" else one.authors_verdict,
         }
         for one in found
-        for line, estimate, told in one.lines
+        for source, parts in (
+            ("authors", [(one.claim, one.authors)]),
+            ("run", [(judged.part, judged.lines) for judged in one.parts]),
+        )
+        for part, own in parts
+        for line in own
     ]  # fmt: skip
     return schema.frame("claims", rows)

@@ -12,6 +12,7 @@ from fairweight.data.registry import dataset
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.runs.stage import STAGES, Cost, StageKind, Unit
 from fairweight.specs.claims import Claims
+from fairweight.specs.printed import Printed
 from fairweight.specs.study import Experiment, Study
 from fairweight.specs.toml import read_spec, read_study, read_toml
 
@@ -19,6 +20,7 @@ FOLDER = Path(__file__).parent / "specs"
 PRESETS = ("smoke", "quick", "laptop", "paper")  # small ones first
 DEFAULT = "laptop"
 CLAIMS = "claims.toml"
+PRINTED = "printed.toml"
 
 
 def names() -> list[str]:
@@ -58,6 +60,12 @@ def claims(name: str) -> Claims:
         beside = f"write '{path}'" if own else f"those that have: {', '.join(with_claims())}"
         raise InputError(f"The study '{name}' has no claims to judge; {beside}.")
     return read_spec(Claims, read_toml(path, "The claims"), f"The claims '{path.name}'")
+
+
+def printed(name: str) -> Printed:
+    """What the paper of a study prints: its tables and figures."""
+    path = _folder(name) / PRINTED
+    return read_spec(Printed, read_toml(path, "The paper's tables"), f"The tables of '{name}'")
 
 
 def with_claims() -> list[str]:

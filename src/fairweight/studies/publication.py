@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,9 +50,12 @@ class Published:
     groups: tuple[str, ...] | None
     cluster: str | None
     positive: str | None
+    began: datetime | None = None  # when its first model was begun
 
 
-def write_experiment(study: str, experiment: Experiment, folder: Path) -> None:
+def write_experiment(
+    study: str, experiment: Experiment, folder: Path, began: datetime | None = None
+) -> None:
     """Write the file of an experiment into its folder."""
     data = asdict(experiment.data)
     if isinstance(experiment.data.backdoor, str):
@@ -66,6 +70,7 @@ def write_experiment(study: str, experiment: Experiment, folder: Path) -> None:
         "groups": experiment.groups,
         "cluster": experiment.cluster,
         "positive": experiment.positive,
+        "began": None if began is None else began.isoformat(timespec="seconds"),
     }
     with atomic_file(folder / EXPERIMENT_FILE, "w") as file:
         json.dump(held, file, indent=1, sort_keys=True)
@@ -89,6 +94,7 @@ def read_experiment(folder: Path) -> Published | None:
             groups=None if groups is None else tuple(str(name) for name in groups),
             cluster=held["cluster"],
             positive=held["positive"],
+            began=_moment(held.get("began")),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
@@ -134,6 +140,16 @@ def link(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A moment with its time zone; files of earlier versions have none."""
+    if text is None:
+        return None
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"began = {text!r} has no time zone")
+    return found
 
 
 COMPLETION = ("audit/report.html", "audit/audit.json", "study.json")
@@ -218,7 +234,10 @@ def _write_results(plan: Plan, name: str, store: Store, done: set[str], folder: 
             for model in finished
         ],
     )
-    write_experiment(plan.study.name, plan.experiments[name], folder)
+    made = [store.manifest(model.made_by) for model in finished if model.made_by in done]
+    begun = [datetime.fromisoformat(one.finished) - timedelta(seconds=one.seconds) for one in made]
+    began = min(begun, default=None)
+    write_experiment(plan.study.name, plan.experiments[name], folder, began)
     trained = (model for model in finished if plan.on_own_data(model) and model.made_by in done)
     if (first := next(trained, None)) is not None:
         link(store.folder(first.made_by) / TRAINING, folder / TRAINING)

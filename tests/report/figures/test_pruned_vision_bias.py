@@ -120,6 +120,10 @@ def test_only_attributes_of_two_settings_are_compared(explained: AuditResult) ->
     assert joint[0] == pytest.approx(95)
     bias = spec["vconcat"][3]["hconcat"][0]
     assert bias["title"]["text"].startswith("Oval: ")
+    frame = explained.explanations["settings"]
+    male = with_table(explained, "settings", category=frame["category"].replace("age", "Male"))
+    bias = spec_of("IO-F3", male)["vconcat"][3]["hconcat"][0]
+    assert bias["title"]["text"] == "Oval: Male"  # the paper's category, where there is one
     alone = explained.explanations["settings"]
     audit = replace(explained, explanations={"settings": alone[alone["setting"] == "joint"]})
     assert draw("IO-F3", audit).reason == "no attribute was trained in two settings"

@@ -59,11 +59,11 @@ RATES = ("error_rate", "fpr", "fnr")
 # --- how common, and who is common among exemplars -----------------------------------------------
 
 SPLITS = {"train": "training", "test": "test"}
+MOST_GROUPS = 80  # both values of each of CelebA's 40 attributes
 
 
 @figure("HK-F1")
 def shares(result: AuditResult, name: str, task: Name) -> Drawn:
-    limit = 30
     few = 100  # up to here an accuracy is known to about ± 10 points, or worse
     kinds = {"class": "classes", "group": "groups", "group*class": "classes within groups"}
     rows = records(at_task(result.data, result, task))
@@ -76,7 +76,7 @@ def shares(result: AuditResult, name: str, task: Name) -> Drawn:
         share = {(row["split"], row["group"], row["class"]): row for row in own}
         first = "train" if any(row["split"] == "train" for row in own) else "test"
         size = {key: share[first, *key]["share"] if (first, *key) in share else 0 for key in keys}
-        kept = sorted(keys, key=lambda key: -size[key])[-limit:]
+        kept = sorted(keys, key=lambda key: -size[key])[-MOST_GROUPS:]
         said.append(selection(len(kept), len(keys), words, "the smallest share"))
         rarest = min([rarest or 1.0, *size.values()])
         texts = labels([" & ".join(str(p) for p in key if not missing(p)) for key in kept])
@@ -105,14 +105,13 @@ def shares(result: AuditResult, name: str, task: Name) -> Drawn:
 
 @figure("HK-F2")
 def over_indexing(result: AuditResult, name: str, task: Name) -> Drawn:
-    limit = 30
     found = explained(result, "enrichment", name, task)
     groups = found[found["by"] == "group"]
     if groups.empty:
         return Absent("there are no groups among the exemplars")
     cut = usual_cut(groups)
     rows = records(at_cut(groups, cut))
-    kept = largest(rows, [_distance(row) for row in rows], limit)
+    kept = largest(rows, [_distance(row) for row in rows], MOST_GROUPS)
     source = "share_train" if any(not missing(row["share_train"]) for row in kept) else "share_test"
     texts = labels([row["group"] for row in kept])
     values = [_odds(text, row, source) for text, row in zip(texts, kept, strict=True)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairweight.data.codecs import Fit
 from fairweight.data.dataset import Images, Texts, Whole
-from fairweight.data.parquet import columns_of, parquet_files, read_parquet_images
+from fairweight.data.parquet import ParquetTable, parquet_files, read_parquet_images
 from fairweight.data.photographs import Progress, Size, photographs
 from fairweight.data.registry import (
     AGAIN,
@@ -156,7 +156,8 @@ def _per_file(path: Path, files: list[str]) -> Texts:
 def _from_parquet(
     files: dict[Path, str], label: str | Sequence[str] | None, groups: Sequence[str], **photos: Any
 ) -> Images:
-    columns = [c for c in columns_of(next(iter(files))) if c not in ("example_id", "image")]
+    held = ParquetTable(next(iter(files))).columns
+    columns = [column for column in held if column not in ("example_id", "image")]
     for wanted in groups:
         _place(wanted, tuple(columns))
     images = read_parquet_images("celeba", files, label=columns, groups=groups, **photos)

@@ -77,11 +77,6 @@ def parquet_files(place: Path) -> dict[Path, str]:
     return dict(sorted(files.items(), key=lambda item: order.index(item[1])))
 
 
-def columns_of(path: Path) -> list[str]:
-    """Names of the columns of a Parquet file."""
-    return ParquetTable(path).columns
-
-
 def read_parquet_images(
     name: str,
     files: Mapping[Path, str],

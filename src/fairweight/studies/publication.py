@@ -235,8 +235,9 @@ def _write_results(plan: Plan, name: str, store: Store, done: set[str], folder: 
         ],
     )
     made = [store.manifest(model.made_by) for model in finished if model.made_by in done]
-    begun = [datetime.fromisoformat(m.finished) - timedelta(seconds=m.seconds) for m in made]
-    write_experiment(plan.study.name, plan.experiments[name], folder, min(begun, default=None))
+    begun = [datetime.fromisoformat(one.finished) - timedelta(seconds=one.seconds) for one in made]
+    began = min(begun, default=None)
+    write_experiment(plan.study.name, plan.experiments[name], folder, began)
     trained = (model for model in finished if plan.on_own_data(model) and model.made_by in done)
     if (first := next(trained, None)) is not None:
         link(store.folder(first.made_by) / TRAINING, folder / TRAINING)

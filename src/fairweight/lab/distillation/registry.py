@@ -270,7 +270,8 @@ def pairs_of(loss: str, student: Features, teacher: Features) -> list[FeaturePai
         for (name, mine), theirs in zip(student.items(), teacher.values(), strict=True)
     ]
     for pair in pairs:
-        if min(pair.student.dim(), pair.teacher.dim()) < 2 or _n(pair.student) != _n(pair.teacher):
+        flat = min(pair.student.dim(), pair.teacher.dim()) < 2
+        if flat or len(pair.student) != len(pair.teacher):
             raise unlike(loss, pair, "both need the same examples in rows")
     return pairs
 
@@ -287,10 +288,10 @@ def one_pair(loss: str, student: Features, teacher: Features) -> FeaturePair:
 
 def require_several_examples(loss: str, pair: FeaturePair) -> None:
     """Of one example alone there is nothing to compare: the loss would be 0 whatever it is."""
-    if _n(pair.student) < 2:
+    if len(pair.student) < 2:
         raise InputError(
             f"The loss '{loss}' compares the examples of a batch with each other, and a batch has "
-            f"{_n(pair.student)}; choose a batch_size of 2 or more."
+            f"{len(pair.student)}; choose a batch_size of 2 or more."
         )
 
 
@@ -316,10 +317,6 @@ def unlike(loss: str, pair: FeaturePair, need: str) -> InputError:
         f"{tuple(pair.student.shape)} in the student and {tuple(pair.teacher.shape)} in the "
         f"teacher: {need}; choose other features or another loss."
     )
-
-
-def _n(values: Tensor) -> int:
-    return values.shape[0] if values.dim() else 0
 
 
 def _listed(features: Features) -> str:

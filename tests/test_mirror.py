@@ -32,7 +32,7 @@ def test_the_tests_that_are_named_load_the_module() -> None:
 def test_a_module_without_tests_is_found() -> None:
     assert mirror.tests_of("tables/nowhere.py") == []
     assert mirror.tests_of("auditing/pipeline.py") == ["auditing/test_pipeline.py"]
-    assert not any(name.startswith("lab/") for name in mirror.near("tables/test_canonical.py"))
+    assert not any(name.startswith("web/") for name in mirror.near("tables/test_canonical.py"))
 
 
 def test_make_quick_begins_with_what_changed() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests import mirror
+from tests import mirror, quick
 
 
 def test_every_module_has_a_test_file_of_its_name_or_a_line_that_says_where_it_is_tested() -> None:
@@ -32,4 +32,15 @@ def test_the_tests_that_are_named_load_the_module() -> None:
 def test_a_module_without_tests_is_found() -> None:
     assert mirror.tests_of("tables/nowhere.py") == []
     assert mirror.tests_of("auditing/pipeline.py") == ["auditing/test_pipeline.py"]
-    assert "lab/masks.py" not in mirror.near("tables/test_canonical.py")
+    assert not any(name.startswith("web/") for name in mirror.near("tables/test_canonical.py"))
+
+
+def test_make_quick_begins_with_what_changed() -> None:
+    changed = ["docs/guide.md", "src/fairweight/errors.py", "tests/test_api.py"]
+    first, *rest = quick.chosen(changed)
+    assert first == "test_api.py"
+    tested = mirror.tests_of("errors.py")
+    assert rest[: len(tested)] == tested
+    assert rest[len(tested) :][: len(quick.CORE)] == list(quick.CORE)
+    assert "security/test_inputs.py" in rest  # imports it, and nothing says that it tests it
+    assert set(rest) <= set(mirror.test_files())

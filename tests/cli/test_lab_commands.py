@@ -209,6 +209,11 @@ COMPRESS = ("compress", "models/dense-0", "--method")
         (("train", "--sparsity", "0.5"), ("no method is named",)),
         (("train", "--method", "int8-static"), ("fairweight compress",)),
         (("train", "--init", "none.safetensors"), ("'none.safetensors'",)),
+        (
+            ("train", "--model", "efficientnet-lite0", "--init", "imagenet", "--weights", "no.pth"),
+            ("'no.pth'", "--weights"),
+        ),
+        (("train", "--init", "imagenet"), ("'lenet'", "efficientnet-lite0", "--init FILE")),
         (("train", "--threads", "0"), ("--threads 0",)),
         (("train", "--device", "abacus"), ("device = 'abacus'",)),
         (("train", "--epochs", "1", "--lr", "1e30"), ("The loss became", "lower learning rate")),

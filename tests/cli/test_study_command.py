@@ -117,6 +117,23 @@ def test_status_and_dry_run(there: Run) -> None:
     assert re.search(r", \d+ MB\. On GPUs about \S+ GPU hours \(assumed: 10 TFLOP/s", told)
 
 
+def test_a_lost_store_costs_no_model(there: Run, no_page: None, tmp_path: Path) -> None:
+    """What is there is packed by the next run; another store then makes the audit alone."""
+    packed = str(tmp_path / "packed")
+    again = ("study", "run", "tiny.toml", "--workers", "0", "--packed", packed)
+    there(*again).done()
+    assert len(list(Path(packed).glob("tiny-digits-*.parquet"))) == 2
+    told = there(*again, "--store", str(tmp_path / "other")).done().out
+    assert "Predictions of 6 models were read from" in told
+    assert "1 stages made" in told
+    first = Path("fairweight-runs") / "results" / "tiny" / "digits" / "audit" / "tables"
+    other = tmp_path / "other" / "results" / "tiny" / "digits" / "audit" / "tables"
+    columns = ["metric", "by", "class", "shift", "ci_low", "ci_high"]
+    both = [pd.read_parquet(folder / "results.parquet") for folder in (first, other)]
+    both = [table[table["metric"].isin(["accuracy", "recall", "cev"])][columns] for table in both]
+    pd.testing.assert_frame_equal(*both)
+
+
 def test_export(there: Run) -> None:
     there("study", "export", "runs.csv").done()
     runs = pd.read_csv("runs.csv")

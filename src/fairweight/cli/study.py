@@ -226,6 +226,8 @@ def run(
             budget=limit,
             progress=told_of,
         )
+    if packed is not None:  # what was there before this run too
+        pack(plan, room, Path(packed))
     _publish(plan, room, console, overwrite=overwrite)
     told = f"{len(outcome.done)} stages made, {len(outcome.cached)} were there"
     told += f", {len(outcome.failed)} failed" if outcome.failed else ""

@@ -348,7 +348,7 @@ def _channels_last(sizes: Sequence[Any]) -> bool:
 
 # Any model as it was given: a module, a function, or a path, by its kind.
 
-Model: TypeAlias = nn.Module | Callable[[Any], Any] | str | os.PathLike[str]
+Model: TypeAlias = nn.Module | Loaded | Callable[[Any], Any] | str | os.PathLike[str]
 
 PICKLES = frozenset({".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle", ".joblib"})
 KINDS = (

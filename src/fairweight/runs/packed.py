@@ -120,7 +120,8 @@ def _packed(stage: Stage, model: PlannedModel, store: Store, *, scores: bool) ->
     names = table.column_names
     tasks = tuple(dict.fromkeys(table["task"].to_pylist())) if "task" in names else ()
     ids = table["example_id"].to_pylist()[:: max(1, len(tasks))]
-    said, classes = table["prediction"].to_pylist(), ("0", "1")
+    said = table["prediction"].to_pylist()
+    classes: tuple[str, ...] = ("0", "1")
     lists = "scores" in names and not tasks
     if lists:  # in the order of the file, which its metadata say
         classes = tuple(json.loads(table.schema.metadata[CLASSES_KEY]))
@@ -297,30 +298,35 @@ def _outputs(one: Packed, part: Images) -> NDArray[Any]:
             "here; give the same data set and the same study, or leave --packed out."
         )
     rows = np.array([places[id] for id in wanted])
-    said = one.predictions.reshape(len(one.ids), -1)[rows]
-    shares = None
+    said: NDArray[Any] = one.predictions.reshape(len(one.ids), -1)[rows]
+    shares: NDArray[Any] | None = None
     if one.thousandths is not None:
         shares = one.thousandths.reshape(len(one.ids), -1)[rows] / THOUSAND
     if one.tasks:
         if shares is None:
             return said.astype(np.int64)
         # Rounding must not take a prediction to the other side.
-        return np.where(said == 1, np.maximum(shares, 0.5 + 1e-6), np.minimum(shares, 0.5))
+        sides: NDArray[Any] = np.where(
+            said == 1, np.maximum(shares, 0.5 + 1e-6), np.minimum(shares, 0.5)
+        )
+        return sides
     own = np.array([part.classes.index(name) for name in one.classes])
-    chosen = own[said[:, 0]]
+    chosen: NDArray[Any] = own[said[:, 0]]
     if shares is None:
         return chosen.astype(np.int64)
     everyone, classes = np.arange(len(rows)), len(part.classes)
     if shares.shape[1] > 1:
         full = np.zeros((len(rows), classes))
         full[:, own] = shares
-        full[everyone, chosen] = full.max(axis=1) + 1e-6  # the prediction itself stays first
-        return full / full.sum(axis=1, keepdims=True)
-    # Of two classes the score may be that of the other one, which is the smaller.
-    score = np.maximum(shares, 1 - shares) if classes == 2 else shares
-    full = np.repeat((1 - score) / max(classes - 1, 1), classes, axis=1)
-    full[everyone, chosen] = np.maximum(score[:, 0], full[everyone, chosen] + 1e-6)
-    return full / full.sum(axis=1, keepdims=True)
+        first = full.max(axis=1)
+    else:
+        # Of two classes the score may be that of the other one, which is the smaller.
+        score = np.maximum(shares, 1 - shares) if classes == 2 else shares
+        full = np.repeat((1 - score) / max(classes - 1, 1), classes, axis=1)
+        first = np.maximum(score[:, 0], full[:, 0])
+    full[everyone, chosen] = first + 1e-6  # the prediction itself stays first
+    full /= full.sum(axis=1, keepdims=True)
+    return full
 
 
 def _put(name: str, text: str, room: Path) -> None:

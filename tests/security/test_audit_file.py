@@ -137,6 +137,7 @@ def test_mutated_audits(cases: int) -> None:
         (lambda d: d["results"][0].update(shift=1e300), "results.shift"),
         (lambda d: d["results"][0].update(by="everybody"), "results.by"),
         (lambda d: d["results"][0].update(n=10**30), "results.n"),
+        (lambda d: d["results"][0].update(n=None), "results.n"),
         (lambda d: d["results"][0].update(metric=None), "results.metric"),
         (lambda d: d["results"][0].pop("metric"), "results"),
         (lambda d: d["per_seed"][0].update(task="none such"), "per_seed.task"),

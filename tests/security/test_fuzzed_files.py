@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from fairweight.base.files import MANIFEST, PENDING, STEPS, atomic_directory, finish, manifest
+from fairweight.errors import InputError, OutputError
 from fairweight.specs.study import Expected
 from fairweight.specs.toml import read_study
 
@@ -217,3 +218,44 @@ def test_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: int) 
     assert tally["refused"] > cases / 10
     assert tally["accepted"] > cases / 10
     assert set(below(tmp_path / "work")) >= {"out", "thesis.tex"}
+
+
+# --- what these have found -----------------------------------------------------------------------
+
+
+def test_a_field_of_a_copy_may_be_named_like_an_argument() -> None:
+    pytest.importorskip("torch")
+    from fairweight.lab.compression.registry import spec_of
+
+    with pytest.raises(InputError, match="'global-magnitude': the field 'name' does not exist"):
+        spec_of("global-magnitude", name="pruned")
+
+
+def test_steps_whose_last_files_are_no_list_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / PENDING).mkdir(parents=True)
+    (out / PENDING / STEPS).write_text(
+        '{"writes": {"new.csv": "0"}, "removes": {}, "completion": 1}'
+    )
+    with pytest.raises(OutputError, match="not a folder that fairweight wrote"):
+        finish(out)
+
+
+def test_a_grid_does_not_make_names_without_end() -> None:
+    pytest.importorskip("torch")
+    from fairweight.runs.plan import plan
+
+    study = {
+        "name": "s",
+        "experiment": [
+            {
+                "name": "first",
+                "data": {"name": "digits"},
+                "model": {"architecture": "lenet"},
+                "training": {"epochs": 1},
+                "grid": {"model.architecture": ["x" * 2000]},
+            }
+        ],
+    }
+    with pytest.raises(InputError, match=r"grid of 'first' is 'first-x+…', which cannot be"):
+        plan(read_study(study))

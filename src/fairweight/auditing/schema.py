@@ -204,6 +204,10 @@ def check(
             if beyond.any():
                 told = f"{numbers[beyond][0]:.3g}"
                 refuse(beyond, f"{place}.{name}", f"holds {told}, which no audit has,")
+    if table == "results" and {"n", "status"} <= set(held.columns):
+        estimated = held["status"].isna() | (held["status"] == OK)
+        uncounted = (estimated & held["n"].isna()).to_numpy(dtype=bool)
+        refuse(uncounted, f"{place}.n", "is empty beside an estimate")
 
 
 def refuse(rows: Sequence[bool] | Any, place: str, problem: str) -> None:

@@ -392,7 +392,10 @@ def _finish(target: Path) -> None:
     if os.path.lexists(pending / MANIFEST) and manifest(pending) != writes:
         raise stranger
     listed = manifest(target)
-    completion = [name for name in writes if name in (held.get("completion") or [])]
+    completion = held.get("completion") or []
+    if not isinstance(completion, list):
+        raise stranger
+    completion = [name for name in writes if name in completion]
     for name, ours in writes.items():
         place, source = _writable_place(target, name), _writable_place(pending, name)
         moved = not source.is_file() or not os.path.lexists(place)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from fairweight.base.files import atomic_file
 from fairweight.base.trust import plain_name, require_module
+from fairweight.base.wording import shown
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.runs import stages as _stages  # noqa: F401  registers what a plan is made of
 from fairweight.runs.stage import FORMAT, STAGES, Stage, canonical, digest, key_of
@@ -53,7 +54,8 @@ def experiments_of(experiment: Experiment) -> list[Experiment]:
         for path, value in chosen.items():
             _put(fields, path, value, experiment.name)
         words = [_plain(value) for value in chosen.values()]
-        fields["name"] = "-".join([experiment.name, *words])
+        named = "-".join([experiment.name, *words])
+        fields["name"] = plain_name(named, f"An experiment of the grid of '{experiment.name}'")
         made.append(read_spec(Experiment, fields, f"The experiment '{fields['name']}'"))
     return made
 
@@ -102,8 +104,8 @@ def _put(fields: dict[str, Any], path: str, value: Any, name: str) -> None:
         place = place.get(table) if isinstance(place, Mapping) else None
     if not isinstance(place, dict) or (last not in place and tables[-1:] != ["options"]):
         raise InputError(
-            f"The experiment '{name}': the grid names '{path}', which it has not; use a dotted "
-            "field, such as model.width or training.lr."
+            f"The experiment '{name}': the grid names '{shown(path, 60)}', which it "
+            "has not; use a dotted field, such as model.width or training.lr."
         )
     place[last] = value
 

@@ -72,7 +72,7 @@ class FamilyRecipe:
     def pruning(self) -> dict[str, GlobalMagnitude]:
         """Pruned variants by their names.
 
-        >>> list(Recipe().pruning)
+        >>> list(FamilyRecipe().pruning)
         ['pruned-80', 'pruned-90']
         """
         return {

@@ -127,7 +127,7 @@ def base_method(name: str) -> Method:
     return METHODS[name if recipe is None else recipe.method]
 
 
-def spec_of(name: str, **given: Any) -> Any:
+def spec_of(name: str, /, **given: Any) -> Any:
     """The spec of a method (a recipe, a kind of int8) with these fields, or a sentence why not.
 
     >>> spec_of("global-magnitude", sparsity=0.9).layers

@@ -11,6 +11,7 @@ from fairweight.runs.cost import asking_seconds, training_seconds
 from fairweight.runs.plan import plan
 from fairweight.specs.study import Study
 from fairweight.specs.toml import read_study
+from fairweight.studies import stages as _stages  # noqa: F401  registers those of audits
 
 UNIT = cost.Unit(
     train_s=1e-4,

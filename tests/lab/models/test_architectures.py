@@ -24,7 +24,7 @@ def small(name: str, **given: object) -> nn.Module:
     return build(name, **options).eval()  # type: ignore[arg-type]
 
 
-def test_the_registry_has_the_architectures_of_the_papers() -> None:
+def test_the_registry_has_the_architectures_of_the_papers_and_pretrained_ones() -> None:
     assert NAMES == [
         "lenet", "alexnet", "vgg11", "vgg16", "resnet18", "resnet34", "resnet50", "resnet8x4",
         "resnet32x4", "mobilenet", "efficientnet-lite0", "efficientnet-lite1", "efficientnet-lite2",

@@ -57,9 +57,10 @@ def test_the_section(tmp_path: Path) -> None:
     )
     assert table[3] == (
         "| It \\| falls\\nmore. (1) `lines` *written after the run* | accuracy *together*: down "
-        "(0.02 matters), two in a hundred |  | in some line | **reproduces** (lines: 1 reproduces, 1 cannot be told) |"
+        "(0.02 matters), two in a hundred |  | in some line | **reproduces** (lines: 1 reproduces, "
+        "1 cannot be told) |"
     )
-    assert table[5] == ("|  | pruned-95 |  | — | cannot tell: these results have no such row |")
+    assert table[5] == "|  | pruned-95 |  | — | cannot tell: these results have no such row |"
 
 
 def test_parts_controls_and_twins_are_shown(tmp_path: Path) -> None:

@@ -170,6 +170,13 @@ def together(*parts: Cells | None) -> Cells:
     return Cells(where=where, **{name: last(name) for name in names})  # type: ignore[arg-type]
 
 
+def cells_of(exhibit: Exhibit, column: Column, row: PrintedRow) -> Cells:
+    """Where the run's value of a cell is; a column with a table of its own goes before the row."""
+    own = column.run is not None and column.run.table is not None
+    first, last = (row.run, column.run) if own else (column.run, row.run)
+    return together(exhibit.run, first, last)
+
+
 def run_value(cells: Cells, stored: Stored) -> tuple[float, Matched | None]:
     """The run's value of a cell and the level that it stands for; refuses what is not there."""
     where, level, folder = dict(cells.where), None, str(cells.folder)
@@ -198,7 +205,7 @@ def side_by_side(exhibit: Exhibit, stored: Stored | None) -> tuple[list[str], li
             try:
                 if column.run is None and exhibit.run is None:
                     raise NotThereError("the run has no such column")
-                value, level = run_value(together(exhibit.run, column.run, row.run), stored)
+                value, level = run_value(cells_of(exhibit, column, row), stored)
                 cells.append("" if value != value else f"{value:.{column.decimals}f}")
                 if level is not None:
                     name = row.name if row.run.level else column.name

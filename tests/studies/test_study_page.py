@@ -13,6 +13,8 @@ from tests.scripts import loaded
 from tests.studies.published import claim, claims, publish
 from tests.studies.published import results as results_of
 
+from fairweight.auditing.schema import column_names
+from fairweight.runs.plan import plan
 from fairweight.specs.printed import Exhibit, Printed
 from fairweight.specs.toml import read_spec
 from fairweight.studies import library
@@ -132,6 +134,30 @@ def test_every_claim_of_a_table_finds_it(page: ModuleType, study: str) -> None:
         named = [p.strip() for p in one.claim.place.split(";")]
         expected = any(p.startswith(("Table", "Figure")) for p in named)
         assert bool(page.exhibit_of(one, paper)) == expected, one.claim.id
+
+
+@pytest.mark.parametrize("study", library.with_claims())
+def test_cells_name_tables_columns_and_experiments_that_exist(page: ModuleType, study: str) -> None:
+    made = plan(library.study(study, "laptop"))
+    places = {*made.experiments, "classes", "settings"}
+    for one in library.printed(study).exhibit:
+        assert one.folder is None or one.folder in places, one.name
+        for row in one.row:
+            for column in one.column if row.run is not None else ():
+                cells = page.cells_of(one, column, row)
+                if column.run is None and one.run is None:
+                    continue
+                assert cells.folder in places, (one.name, row.name, column.name)
+                table = cells.table or "results"
+                known = column_names(table)
+                assert set(cells.where) <= set(known), (one.name, row.name, column.name)
+                if table != "results" and (one.name, row.name) != ("Table 1", "0"):
+                    assert cells.value in known, (one.name, row.name, column.name)
+                variants = {model.variant for model in made.of(str(cells.folder))} if (
+                    cells.folder in made.experiments
+                ) else set()  # fmt: skip
+                if "variant" in cells.where:
+                    assert cells.where["variant"] in variants, (one.name, row.name)
 
 
 def test_recovered_columns_are_those_computed() -> None:

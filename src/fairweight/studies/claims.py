@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from fairweight.auditing import schema
 from fairweight.base.wording import real
@@ -31,10 +33,6 @@ from fairweight.studies.estimates import (
     table_of,
 )
 from fairweight.studies.stages import BASELINE
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # From an interval to a verdict.
 

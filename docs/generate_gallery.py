@@ -23,7 +23,7 @@ from gallery_data.attributes import audit_of_attributes, audit_of_thresholds
 from gallery_data.classes import audit_of_classes
 from gallery_data.decisions import audit_of_two_answers
 from generate_reference import plain
-from results.study_page import put
+from results.study_tables import put
 
 from fairweight.report.figures import draw, figures
 from fairweight.report.figures.export import rendered

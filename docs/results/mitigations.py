@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from study_page import put
-from study_tables import markdown
+from study_tables import markdown, put
 
 OBJECTIVES = ("accuracy", "worst_group_shift", "sparsity")
 WEIGHTS = ("accuracy=100", "unfairness=10", "sparsity=1")

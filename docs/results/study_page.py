@@ -10,7 +10,6 @@ page, into a folder of its name. Notes by hand stand between two comments, and a
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import re
 import shutil
@@ -27,6 +26,7 @@ from study_tables import (
     class_fits,
     dense_attributes,
     markdown,
+    put,
     rewound,
     techniques,
     worst_individuals,
@@ -102,8 +102,6 @@ def between_marks(notes: str) -> list[str]:
 PICTURES = ("HK-F3", "SS-F1", "PA-F10")  # they hold images, which may be somebody else's
 # They show every variant and mark one of them.
 ALL_VARIANTS = ("SG-T1", "SG-F3", "SG-F4", "SG-F5", "SG-F6", "SS-F2")
-LARGEST = 40_000  # bytes of a drawing; above it stands a picture of few colours
-COLOURS = 128
 
 
 def drawn(folder: Path, *, pictures: bool = False) -> list[Path]:
@@ -115,24 +113,6 @@ def drawn(folder: Path, *, pictures: bool = False) -> list[Path]:
         id = next((id for id in ALL_VARIANTS if path.stem.startswith(f"{id}-")), path.stem)
         shown[id] = path
     return list(shown.values())
-
-
-def put(figure: Path, target: Path) -> Path:
-    """Copy a figure to `target`, as a PNG where it is large; returns where it went."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if figure.stat().st_size <= LARGEST:
-        shutil.copyfile(figure, target)
-        return target
-    import vl_convert
-    from PIL import Image
-
-    image = vl_convert.svg_to_png(figure.read_text(encoding="utf-8"), scale=1.0)
-    picture = Image.open(io.BytesIO(image)).convert("RGB")
-    # By coverage of colours: the median cut makes those of thin lines alike.
-    picture = picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE)
-    made = target.with_suffix(".png")
-    picture.save(made, optimize=True)
-    return made
 
 
 def figures(

@@ -1,13 +1,17 @@
-"""Tables of a study's results as Markdown."""
+"""Tables and figures of a study's results, as Markdown and as files beside a page."""
 
 from __future__ import annotations
 
+import io
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+LARGEST = 40_000  # bytes of a drawing; above it stands a picture of few colours
+COLOURS = 128
 WORST = 10
 # The terms that the paper speaks of; PA-T2 has all of them.
 TERMS = ("imbalance", "class_entropy", "sparsity", "np.exp(sparsity)", "accuracy0",
@@ -347,3 +351,21 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     rule = "".join("---:|" if head.endswith(":") else "---|" for head in heads)
     lines = [f"| {' | '.join(head.removesuffix(':') for head in heads)} |", f"|{rule}"]
     return lines + [f"| {' | '.join(row)} |" for row in rows]
+
+
+def put(figure: Path, target: Path) -> Path:
+    """Copy a figure to `target`, as a PNG where it is large; returns where it went."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if figure.stat().st_size <= LARGEST:
+        shutil.copyfile(figure, target)
+        return target
+    import vl_convert
+    from PIL import Image
+
+    image = vl_convert.svg_to_png(figure.read_text(encoding="utf-8"), scale=1.0)
+    picture = Image.open(io.BytesIO(image)).convert("RGB")
+    # By coverage of colours: the median cut makes those of thin lines alike.
+    picture = picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE)
+    made = target.with_suffix(".png")
+    picture.save(made, optimize=True)
+    return made

@@ -175,7 +175,7 @@ def test_nothing_in_a_file_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[
         with pytest.raises(InputError, match="cannot be read as"):
             read_tensors(path)
     assert "read a pickle" not in capsys.readouterr().out
-    with pytest.raises(InputError, match=r"read from \.safetensors or \.pth or \.pt files"):
+    with pytest.raises(InputError, match=r"from \.safetensors or \.pth or \.pt or \.json files"):
         read_tensors(tmp_path / "weights.bin")
     with pytest.raises(InputError, match=r"read from \.safetensors files"):
         load_first_weights(torch.nn.Linear(1, 1), harmful)
@@ -192,7 +192,7 @@ def test_weights_that_do_not_fit(weights: Path) -> None:
 
 def test_one_start_only(weights: Path, photographs: Path, tmp_path: Path) -> None:
     data = DATA
-    with pytest.raises(InputError, match="cannot start from ImageNet weights and from"):
+    with pytest.raises(InputError, match="cannot start from published weights and from"):
         train(
             data,
             LITE,

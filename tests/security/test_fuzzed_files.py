@@ -66,8 +66,8 @@ def test_cards(tmp_path: Path, canary: Path, cases: int) -> None:
         data_of(model_files([str(tmp_path / name)]))
 
     tally = fuzz(attempt, made, cases)
-    assert tally["refused"] > cases / 10
-    assert tally["accepted"] > cases / 10
+    assert tally["refused"] >= cases / 10
+    assert tally["accepted"] >= cases / 10
     assert {path.name for path in tmp_path.iterdir()} == {"lenet", "resnet18", "importable"}
 
 
@@ -215,8 +215,8 @@ def test_manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: int) 
         assert not (out / PENDING).exists()
 
     tally = fuzz(attempt, made, cases)
-    assert tally["refused"] > cases / 10
-    assert tally["accepted"] > cases / 10
+    assert tally["refused"] >= cases / 10
+    assert tally["accepted"] >= cases / 10
     assert set(below(tmp_path / "work")) >= {"out", "thesis.tex"}
 
 

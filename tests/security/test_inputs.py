@@ -363,7 +363,7 @@ def test_out_of_memory_is_a_sentence(
     def nothing_left(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("fairweight.auditing.counts.group_by.count", nothing_left)
+    monkeypatch.setattr("fairweight.auditing.pipeline.count", nothing_left)
     said = refused("audit", "a.csv", *AUDIT)
     assert "not enough memory" in said
     assert "fewer group columns" in said

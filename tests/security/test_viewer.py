@@ -177,7 +177,7 @@ def port(table: Path) -> Iterator[int]:
     with application.listening("127.0.0.1", 0) as listener:
         number = listener.getsockname()[1]
         settings = Settings(port=number, token=TOKEN, annotations=table.with_name("said.sqlite"))
-        server = application.server(create_app(items, settings=settings), ready.set)
+        server = application.Server(create_app(items, settings=settings), ready.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         ready.wait(60)

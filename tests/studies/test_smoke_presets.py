@@ -20,6 +20,7 @@ pytest.importorskip("torch")
 EXPECTED = {
     "resource-efficient": ("structured/audit/figures/SG-T1-one-layer-50.svg",),
     "mnist-lenet": ("digits/audit/report.html",),
+    "deployed-face-gender": ("digits/audit/report.html",),
     "characterising-bias": (
         "digits/audit/figures/HK-F4-pruned-95.svg",
         "digits/audit/tables/enrichment.parquet",

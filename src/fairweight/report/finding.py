@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from fairweight.auditing.compare.estimate import RunValues
-from fairweight.auditing.compare.estimate import members_of as values_of
 from fairweight.auditing.metrics import confirmatory
 from fairweight.auditing.metrics import metric as registered
 from fairweight.auditing.result import Scope, at_task, is_ok, of_scope, records, select, variant_of
@@ -21,6 +19,7 @@ from fairweight.tables.companions import leaks
 from fairweight.tables.names import split_group
 
 if TYPE_CHECKING:
+    from fairweight.auditing.compare.estimate import RunValues
     from fairweight.auditing.result import AuditResult
 
 
@@ -490,6 +489,8 @@ FEWEST_FOR_LEAD = 4  # members a side: with three the tables speak of the method
 
 def find(result: AuditResult, variant: str | None = None) -> Finding:
     """The finding about one variant (the first one by default)."""
+    from fairweight.auditing.compare.estimate import members_of as values_of  # with pandas
+
     name = variant_of(result, variant)
     options = result.provenance.options
     alpha = float(options.get("alpha", 0.05))

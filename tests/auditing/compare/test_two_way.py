@@ -412,7 +412,7 @@ def test_the_upper_end_of_sde_reaches_further_about_the_method(
     def reached(estimate: Matrix, *_: Any, reach_up: float, **__: Any) -> tuple[Matrix, Matrix]:
         return estimate - reach_up, estimate + reach_up
 
-    monkeypatch.setattr("fairweight.auditing.intervals.bootstrap.inflated_limits", reached)
+    monkeypatch.setattr("fairweight.auditing.compare.bootstrap.inflated_limits", reached)
     rng = np.random.default_rng(8)
     label = np.repeat([0, 1], 1000)  # fewer of a class, and there are no limits
     dense, small = (np.where(rng.random((3, 2000)) < e, 1 - label, label).T for e in (0.1, 0.2))

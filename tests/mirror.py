@@ -28,6 +28,8 @@ HEAD = """\
 # Read by their form: to parse every file would take seconds.
 FROM = re.compile(r"^ *from (fairweight[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 PLAIN = re.compile(r"""(?:^ *import |["'])(fairweight[\w.]*)""", re.MULTILINE)
+# These load the modules of a folder by names that they list.
+LOADERS = {"cli/app.py": "cli", "tables/logs/log.py": "tables/logs"}
 MOST = 2  # files that the command writes for a module
 
 
@@ -75,7 +77,11 @@ def imported(path: Path) -> frozenset[str]:
     """Modules of the source that a file imports, at its top or inside its functions."""
     known = _by_dotted_name()
     names = _named(path.read_text(encoding="utf-8"))
-    return frozenset(known[name] for name in names if name in known)
+    found = {known[name] for name in names if name in known}
+    if path.is_relative_to(SOURCE):
+        folder = LOADERS.get(path.relative_to(SOURCE).as_posix())
+        found |= {module for module in known.values() if folder and module.startswith(f"{folder}/")}
+    return frozenset(found)
 
 
 def near(test: str) -> set[str]:

@@ -140,8 +140,8 @@ DEFECTS: tuple[Defect, ...] = (
         "tables are joined on the order of their rows",
         6,
         "tables.joins",
-        "if counts[0] != counts[1]:",
-        "if counts[0] == counts[1]:\n            return True\n        else:",
+        "if rows[0] == rows[1] and not self._count(",
+        "if rows[0] == rows[1] and 0 <= self._count(",
     ),
     _defect(
         "the place of a row in the examples table is taken for its identity",
@@ -191,16 +191,15 @@ DEFECTS: tuple[Defect, ...] = (
     _defect(
         "codes of groups are shifted by one where some value is missing",
         5,
-        "auditing.counts.group_by",
-        "        at = {value: k for k, value in enumerate(levels)}\n        columns.append(",
-        "        at = {value: (k + (None in levels)) % len(levels)\n"
-        "              for k, value in enumerate(levels)}\n        columns.append(",
+        "auditing.counts.cube",
+        "at = {value: i for i, value in enumerate(levels)}",
+        "at = {v: (i + (None in levels)) % len(levels) for i, v in enumerate(levels)}",
     ),
     _defect(
         "members are mixed up",
         1,
         "tables.align",
-        """prediction=f"p{number}",""",
+        """prediction=held["p"],""",
         """prediction=f"p{len(parts) - 1 - number}",""",
     ),
     _defect(

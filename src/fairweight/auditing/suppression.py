@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairweight.auditing.archive import stored_cube
-from fairweight.auditing.gate.endpoints import column_of
 from fairweight.auditing.result import BOOLEAN_COLUMNS, INTEGER_COLUMNS, TEXT_COLUMNS, AuditResult
 from fairweight.auditing.schema import SUPPRESSED, Status
+from fairweight.tables.names import column_of
 
 LEAST = 10
 NOT_ABOUT_PEOPLE = frozenset({"n_seeds_baseline", "n_seeds_compressed", "n_family"})

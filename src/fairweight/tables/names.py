@@ -243,3 +243,21 @@ def known_group(text: str, known: Collection[str]) -> str | None:
     levels = [(column, canonical(value)) for column, value in split_group(text)]
     name = group_name(levels)
     return name if name in known else None
+
+
+def column_of(level: str, columns: Iterable[str]) -> str | None:
+    """The group column, or the intersection of columns, that a level is of.
+
+    >>> columns = ("sex", "age", "sex*age")
+    >>> column_of("sex=Female", columns), column_of("sex=Female & age=old", columns)
+    ('sex', 'sex*age')
+    """
+    name, known = grouping_of(level), list(columns)
+    if name in known:
+        return name
+    # Version 0.1.0 did not quote names: the longest, `sex*age` before `sex`, `a=b` before `a`.
+    patterns = {
+        name: " & ".join(f"{re.escape(part)}=.*" for part in name.split("*")) for name in known
+    }
+    owners = [name for name in known if re.match(patterns[name], level, re.DOTALL)]
+    return max(owners, key=len, default=None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -18,8 +16,8 @@ from fairweight.base.types import Floats
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.tables.canonical import canonical
 from fairweight.tables.names import (
+    column_of,
     grouping_name,
-    grouping_of,
     is_missing,
     known_group,
     split_grouping,
@@ -142,24 +140,6 @@ def _direction(name: str, metric: Metric, criterion: Criterion) -> int:
 
 
 # Which column a level belongs to, and what a policy means by a name.
-
-
-def column_of(level: str, columns: Iterable[str]) -> str | None:
-    """The group column, or the intersection of columns, that a level is of.
-
-    >>> columns = ("sex", "age", "sex*age")
-    >>> column_of("sex=Female", columns), column_of("sex=Female & age=old", columns)
-    ('sex', 'sex*age')
-    """
-    name, known = grouping_of(level), list(columns)
-    if name in known:
-        return name
-    # Version 0.1.0 did not quote names: the longest, `sex*age` before `sex`, `a=b` before `a`.
-    patterns = {
-        name: " & ".join(f"{re.escape(part)}=.*" for part in name.split("*")) for name in known
-    }
-    owners = [name for name in known if re.match(patterns[name], level, re.DOTALL)]
-    return max(owners, key=len, default=None)
 
 
 def known_name(what: str, text: str, known: list[str]) -> str | None:

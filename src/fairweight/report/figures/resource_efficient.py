@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from fairweight.auditing.gate.endpoints import column_of
 from fairweight.auditing.result import at_task, records, select
 from fairweight.base.wording import NOTHING, missing, real
 from fairweight.report.figures.forms import intervals
@@ -47,6 +46,7 @@ from fairweight.report.figures.theme import (
     variants_title,
 )
 from fairweight.report.numbers import MINUS, axis_of, count, is_share, label_of, signed
+from fairweight.tables.names import column_of
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult

@@ -15,7 +15,6 @@ from fairweight.auditing.result import Scope, at_task, is_ok, of_scope, records,
 from fairweight.auditing.schema import Status
 from fairweight.base.wording import missing, real, text, whole
 from fairweight.report.members import RETRAINED, members_of
-from fairweight.tables.companions import leaks
 from fairweight.tables.names import split_group
 
 if TYPE_CHECKING:
@@ -490,6 +489,7 @@ FEWEST_FOR_LEAD = 4  # members a side: with three the tables speak of the method
 def find(result: AuditResult, variant: str | None = None) -> Finding:
     """The finding about one variant (the first one by default)."""
     from fairweight.auditing.compare.estimate import members_of as values_of  # with pandas
+    from fairweight.tables.companions import leaks  # with pyarrow
 
     name = variant_of(result, variant)
     options = result.provenance.options

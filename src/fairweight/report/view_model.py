@@ -37,7 +37,6 @@ from fairweight.report.sentences import (
     reading,
 )
 from fairweight.report.view_tables import Cell, ShownTable, finite, interval
-from fairweight.tables.companions import leak_notes, leaks
 
 if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
@@ -426,6 +425,8 @@ class View:
 
 def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
     """Everything that is shown of an audit; of these variants only, by default of all."""
+    from fairweight.tables.companions import leak_notes, leaks  # with pyarrow
+
     found = tuple(find(result, name) for name in variants or result.variants)
     standings = ranked(found)
     methods = {s.place: s for s in ranked(found, "method")}

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from fairweight.auditing.compare.reliability import if_calibrated
 from fairweight.auditing.metrics import metrics
 from fairweight.auditing.result import Scope, at_task, records, select
 from fairweight.auditing.schema import Status
@@ -502,6 +501,8 @@ def _numbers(result: AuditResult, finding: Finding) -> ShownTable | None:
 
 def _calibration(result: AuditResult, finding: Finding) -> ShownTable | None:
     """Calibration error beside that of a calibrated model, and the gap, by group."""
+    from fairweight.auditing.compare.reliability import if_calibrated  # with pandas
+
     expected = if_calibrated(result.reliability)
     baseline, variant = result.baseline, finding.variant
     cells: list[tuple[Cell, ...]] = []

@@ -15,6 +15,7 @@ from fairweight.studies.estimates import ClaimedValue
 
 ROW: dict[str, Any] = {
     "variant": "pruned-90", "metric": "accuracy", "by": "overall", "group": None, "class": None,
+    "n": 1000,
     "task": None, "scope": "model", "n_seeds_baseline": 5, "n_seeds_compressed": 5,
     "baseline": 0.9, "baseline_low": 0.88, "baseline_high": 0.92,
     "compressed": 0.85, "compressed_low": 0.83, "compressed_high": 0.87,

@@ -215,9 +215,11 @@ def test_regimes_that_are_not_reached(
     assert found.lines[0].estimate.reason.endswith(reason)
 
 
-def test_a_collapse_may_be_what_the_paper_speaks_of(tmp_path: Path) -> None:
+def test_a_collapsed_copy_says_nothing_against_its_dense_models(tmp_path: Path) -> None:
     results(tmp_path, {}, *classes(GOOD, {"no": 1.0, "yes": 0.0}, N))
-    assert judge(tmp_path, may_collapse=True).verdict == REPRODUCES
+    assert judge(tmp_path).verdict == NOT_REACHED
+    dense = {"where": {"metric": "accuracy"}, "value": "baseline", "null": 1.0}
+    assert judge(tmp_path, **dense).verdict == REPRODUCES
 
 
 def test_without_a_loss_there_is_nothing_to_divide(tmp_path: Path) -> None:

@@ -50,15 +50,17 @@ def test_the_section(tmp_path: Path) -> None:
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.replace("\\|", "").count("|") == 6 for line in table)
     assert table[2] == (
-        "| It falls. (1) `c` | accuracy: down (0.02 matters), two in a hundred |  | "
+        "| It falls. (1) `c` *written after the run* | accuracy: down (0.02 matters), two in a "
+        "hundred |  | "
         "−0.0500 [−0.0700, −0.0300] (models); retraining alone up to 0.0100 | "
         "**reproduces**: about these models, not the method |"
     )
     assert table[3] == (
-        "| It \\| falls\\nmore. (1) `lines` | accuracy *together*: down (0.02 matters), two in a "
-        "hundred |  | in some line | **reproduces** (lines: 1 reproduces, 1 cannot be told) |"
+        "| It \\| falls\\nmore. (1) `lines` *written after the run* | accuracy *together*: down "
+        "(0.02 matters), two in a hundred |  | in some line | **reproduces** (lines: 1 reproduces, "
+        "1 cannot be told) |"
     )
-    assert table[5] == ("|  | pruned-95 |  | — | cannot tell: these results have no such row |")
+    assert table[5] == "|  | pruned-95 |  | — | cannot tell: these results have no such row |"
 
 
 def test_parts_controls_and_twins_are_shown(tmp_path: Path) -> None:

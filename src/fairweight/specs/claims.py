@@ -121,8 +121,6 @@ class Part:
         Of claims about exemplars: the column that has the same of dense against dense.
     total
         The loss of accuracy without which there is nothing to divide among groups: a share of 1.
-    may_collapse
-        Whether a model that answers one class alone is what the paper speaks of.
     unjudged
         Why these data cannot speak to it.
     """
@@ -148,7 +146,6 @@ class Part:
     control: str | None = None
     difficulty: str | None = None
     total: Share | None = None
-    may_collapse: bool = False
     unjudged: str | None = None
 
     @model_validator(mode="after")

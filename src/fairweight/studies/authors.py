@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from functools import cache
 from math import atanh, exp, nan, sqrt, tanh
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.special import stdtrit
 
 from fairweight.specs.claims import Claim
 from fairweight.studies.estimates import ClaimedValue, NotThereError
 from fairweight.studies.library import printed
 
-if TYPE_CHECKING:
-    import numpy as np
-
-Numbers: TypeAlias = "Sequence[float] | np.ndarray"
+Numbers: TypeAlias = Sequence[float] | np.ndarray
 Found: TypeAlias = list[tuple[str, ClaimedValue]]
 NO_INTERVAL = "no interval"
 
@@ -69,8 +69,6 @@ def welch(one: Numbers, two: Numbers) -> Limits:
     >>> [round(x, 4) for x in welch([1.0, 2.0, 3.0], [0.0, 1.0, 2.0])]  # se √(2/3), 4 df
     [1.0, -1.267, 3.267]
     """
-    import numpy as np
-
     first, second = np.asarray(one, float), np.asarray(two, float)
     return welch_of(
         float(first.mean()), float(first.std(ddof=1)), len(first),
@@ -80,8 +78,6 @@ def welch(one: Numbers, two: Numbers) -> Limits:
 
 def welch_of(mean: float, sd: float, n: int, other: float, other_sd: float, other_n: int) -> Limits:
     """The same from means and standard deviations."""
-    from scipy.special import stdtrit
-
     a, b = sd**2 / n, other_sd**2 / other_n
     freedom = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (other_n - 1))
     reach = float(stdtrit(freedom, 0.975)) * sqrt(a + b)
@@ -91,8 +87,6 @@ def welch_of(mean: float, sd: float, n: int, other: float, other_sd: float, othe
 
 def fisher(x: Numbers, y: Numbers) -> Limits:
     """Pearson's correlation with Fisher's 95 % limits."""
-    import numpy as np
-
     r = float(np.corrcoef(x, y)[0, 1])
     reach = 1.959964 / sqrt(len(x) - 3)
     return r, tanh(atanh(r) - reach), tanh(atanh(r) + reach)
@@ -135,8 +129,6 @@ class Models:
 
     def metric(self, name: str) -> np.ndarray:
         """Of every model by itself: accuracy, CEV or SDE against the teacher."""
-        import numpy as np
-
         if name == "accuracy":
             wrong: np.ndarray = 1 - self.fn.mean(axis=1) / self.per_class
             return wrong
@@ -158,8 +150,6 @@ def _folder(variable: str, name: str) -> Path:
 @cache
 def simon_says(data: str) -> Models:
     """The authors' models of `biased` (down-sampled) or `balanced` data."""
-    import numpy as np
-
     if data == "biased":
         path = _folder("FAIRWEIGHT_GOLDEN", "golden") / "simon_says_table3.json"
         _there(path, "FAIRWEIGHT_GOLDEN")
@@ -185,8 +175,6 @@ def simon_says(data: str) -> Models:
 
 
 def _class_names() -> tuple[str, ...]:
-    import numpy as np
-
     path = _folder("FAIRWEIGHT_REAL", "real") / "simon-says" / "bias.npz"
     if not path.is_file():
         return ()
@@ -218,8 +206,6 @@ def ss_difference(data: str, metric: str, method: Sequence[str]) -> Found:
 def _against_plain(
     data: str, metric: str, method: Sequence[str], *, logarithm: bool
 ) -> list[tuple[str, Limits]]:
-    import numpy as np
-
     models = simon_says(data)
     values = models.metric(metric)
     values = np.log(values) if logarithm else values
@@ -236,8 +222,6 @@ def _against_plain(
 
 def ss_levels(metric: str, levels: Sequence[int]) -> Found:
     """Pruning alone of balanced data, one sparsity over another."""
-    import numpy as np
-
     models = simon_says("balanced")
     values = np.log(models.metric(metric))
     high, low = (values[models.of(PLAIN, int(level))] for level in levels)
@@ -247,8 +231,6 @@ def ss_levels(metric: str, levels: Sequence[int]) -> Found:
 
 def ss_imbalance(metric: str) -> Found:
     """Pruning alone at 45 %, down-sampled over balanced data; the teacher saw all of both."""
-    import numpy as np
-
     values = [
         np.log(models.metric(metric)[models.of(PLAIN)])
         for models in (simon_says("biased"), simon_says("balanced"))
@@ -259,8 +241,6 @@ def ss_imbalance(metric: str) -> Found:
 
 def ss_recall(method: Sequence[str]) -> Found:
     """Mean recall of the down-sampled classes, a method less another; of one less the teacher."""
-    import numpy as np
-
     models = simon_says("biased")
     if not models.classes:
         raise NotThereError("the authors' file bias.npz is not there (FAIRWEIGHT_REAL)")
@@ -295,8 +275,6 @@ def ss_similarity(block: Sequence[str]) -> Found:
 
 def ss_accuracy() -> Found:
     """Accuracy against the logarithm of CEV: over 40 models, and over means of the ten methods."""
-    import numpy as np
-
     models = simon_says("biased")
     accuracy, cev = models.metric("accuracy"), np.log(models.metric("cev"))
     methods = dict.fromkeys(models.method.tolist())

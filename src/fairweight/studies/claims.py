@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from fairweight.auditing import schema
 from fairweight.base.wording import real
@@ -30,10 +32,7 @@ from fairweight.studies.estimates import (
     stored_estimate,
     table_of,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from fairweight.studies.stages import BASELINE
 
 # From an interval to a verdict.
 
@@ -152,13 +151,16 @@ class ClassRates:
         return sum(share >= COLLAPSED for share in self.predicted_after.values()) <= 1
 
 
-def class_rates(table: pd.DataFrame, variant: str | None, task: str | None) -> ClassRates | None:
-    """Of one task and variant, from rows of results by class; None where there are none."""
+def class_rates(table: pd.DataFrame, variant: str, task: str | None) -> ClassRates | None:
+    """Of one task and variant, from rows of results by class; None where there are none.
+
+    All variants have the same dense side, so that any row has that of the baseline.
+    """
     rows = table[(table["by"] == "class") & table["metric"].isin(("recall", "selection_rate"))]
     rows = rows[rows["task"].isna() if task is None else rows["task"] == task]
-    if variant is not None and (rows["variant"] == variant).any():
+    if variant != BASELINE:
         rows = rows[rows["variant"] == variant]
-    rows = rows.drop_duplicates(["metric", "class"])  # scopes and other variants: one dense side
+    rows = rows.drop_duplicates(["metric", "class"])
     recall = rows[rows["metric"] == "recall"].set_index("class")
     rate = rows[rows["metric"] == "selection_rate"].set_index("class")
     if len(recall) < 2 or set(recall.index) != set(rate.index):
@@ -185,25 +187,24 @@ def out_of_regime(part: Part, where: Where, regimes: Sequence[Regime], stored: S
     except NotThereError:
         return ""
     task, variant = where.get("task"), where.get("variant")
-    name = variant.partition("+")[0] if isinstance(variant, str) else None
+    name = variant.partition("+")[0] if isinstance(variant, str) else BASELINE
     own = [one for one in regimes if one.folder == folder and one.task in (None, task)]
     named = [one for one in own if one.task is not None] or own
     regime = named[0] if named else Regime(folder=folder)
-    if part.total is not None and name is not None:
+    if part.total is not None and name != BASELINE:
         rows = chosen(table, {"metric": "accuracy", "variant": name})
         loss = -real(in_scope(rows, "shift")["shift"]) if len(rows) else nan
         if loss < part.total:
             return f"accuracy falls by {100 * loss:.1f} points, {100 * part.total:g} are needed"
     tasks = [task] if isinstance(task, str) else _tasks(table)
-    found = [_task_out_of_regime(part, one, name, regime, table, where) for one in tasks]
+    found = [_task_out_of_regime(one, name, regime, table, where) for one in tasks]
     reasons = [reason for reason in found if reason]
     if len(reasons) <= len(tasks) / 2:
         return ""
+    if len(tasks) == 1:
+        return reasons[0]
     return (
-        reasons[0]
-        if len(tasks) == 1
-        else f"in {len(reasons)} of {len(tasks)} attributes "
-        + ("the models are near a constant, or collapsed")
+        f"in {len(reasons)} of {len(tasks)} attributes the models are near a constant, or collapsed"
     )
 
 
@@ -213,9 +214,8 @@ def _tasks(table: pd.DataFrame) -> list[str | None]:
 
 
 def _task_out_of_regime(
-    part: Part,
     task: str | None,
-    variant: str | None,
+    variant: str,
     regime: Regime,
     table: pd.DataFrame,
     where: Where,
@@ -243,7 +243,7 @@ def _task_out_of_regime(
     for one in regime.down_sampled:
         if where.get("class") == one and rates.recall.get(one, 1.0) < UNSEEN:
             return f"the dense models recall {100 * rates.recall[one]:.0f} % of {one} already"
-    if rates.collapsed and variant is not None and not part.may_collapse:
+    if rates.collapsed and variant != BASELINE:
         return "the compressed models answer one class only"
     return ""
 

@@ -188,6 +188,9 @@ def _rows(one: Judged) -> list[str]:
     """The first row is the claim, then a row per line and further part."""
     claim = one.claim
     mark = " *follows from `" + claim.twin_of + "`, not counted*" if claim.twin_of else ""
+    run = claim.unjudged is None and one.lines[0].estimate.reason != NOT_RUN
+    if run and not one.before:
+        mark += " *written after the run*"
     says = f"{_cell(claim.statement)} ({_cell(claim.place)}) `{claim.id}`{mark}"
     authors = "<br>".join(
         f"{_cell(line.name)}: {told(line.estimate)}" if line.name else told(line.estimate)
@@ -209,8 +212,8 @@ def _rows(one: Judged) -> list[str]:
             continue
         if len(part.lines) == 1:
             line = part.lines[0]
-            run = f"{_cell(line.name)}: {of_line(line)}" if line.name else of_line(line)
-            rows.append(_row(*first, run, _full(line, bold=True)))
+            told_of = f"{_cell(line.name)}: {of_line(line)}" if line.name else of_line(line)
+            rows.append(_row(*first, told_of, _full(line, bold=True)))
             continue
         rows.append(_row(*first, _IN[part.part.needs], of_lines(part)))
         rows += [

@@ -9,9 +9,16 @@ from fnmatch import fnmatchcase
 from itertools import product
 from math import isnan, log, nan, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from fairweight.auditing.archive import AUDIT, load
+from fairweight.auditing.explain.individuals import individual_fits
 from fairweight.auditing.schema import AUDIT_TABLES, NOT_ESTIMABLE, OK, UNKNOWN, Status
+from fairweight.auditing.table_files import read_table
 from fairweight.base.files import settle
 from fairweight.base.wording import missing, real
 from fairweight.errors import InputError
@@ -19,9 +26,6 @@ from fairweight.report.numbers import MINUS
 from fairweight.specs.claims import Level, Part, Where
 from fairweight.studies.publication import read_experiment
 from fairweight.studies.stages import BASELINE
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class NotThereError(Exception):
@@ -70,12 +74,7 @@ class Stored:
         if not place.is_dir():
             raise NotThereError(f"these results have no {folder}")
         if name == CHANGE_FITS:
-            from fairweight.auditing.explain.individuals import individual_fits
-
             return individual_fits(self.table(folder, "individuals"), sides=("shift",))
-        from fairweight.auditing.archive import AUDIT, load
-        from fairweight.auditing.table_files import read_table
-
         if (place / AUDIT).is_file():
             result = load(place)
             held: dict[str, pd.DataFrame] = dict(result.explanations)
@@ -139,9 +138,6 @@ def chosen(table: pd.DataFrame, where: Where, *, free: tuple[str, ...] = ()) -> 
 def _is(column: pd.Series, value: Any) -> pd.Series:
     values = value if isinstance(value, tuple) else (value,)
     if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-        import numpy as np
-        import pandas as pd
-
         cells = column.to_numpy(dtype=float, na_value=nan)
         near = [np.isclose(cells, v, rtol=0, atol=1e-9) for v in values]
         return pd.Series(np.logical_or.reduce(near), index=column.index)
@@ -287,8 +283,6 @@ def limits(row: Mapping[str, Any], value: str, corrected: bool) -> tuple[float, 
     if f"{stem}_low" in row:
         return real(row[f"{stem}_low"]), real(row[f"{stem}_high"]), ""
     if f"{value}_se" in row:
-        from scipy.special import stdtrit
-
         reach = float(stdtrit(real(row["n"]) - 2, 0.975)) * real(row[f"{value}_se"])
         middle = real(row[value])
         return middle - reach, middle + reach, "t of the fit"
@@ -305,8 +299,6 @@ SCOPE = "members"  # other members, the same test examples
 
 def student(values: pd.Series, alpha: float, what: str = "members") -> tuple[float, float, float]:
     """The mean with the limits of Student's t; refuses what has no spread to speak of."""
-    from scipy.special import stdtrit
-
     undefined = int(values.isna().sum())
     k = len(values)
     if undefined:  # a mean of those that are defined would be one of chosen members
@@ -358,8 +350,6 @@ def paired_estimate(
     n_lines
         Of a claim whose limits hold for all its lines together.
     """
-    import numpy as np
-
     assert part.against is not None
     folder = str(part.folder)
     other = part.against.folder or folder
@@ -400,8 +390,6 @@ def _replaced(value: Any, parts: Mapping[str, str]) -> Any:
 
 def _values(part: Part, table: pd.DataFrame, where: Where) -> pd.DataFrame:
     """A row per member, a column per level of `mean_over` (else a single one)."""
-    import pandas as pd
-
     value, over = part.value or "value", part.mean_over
     for column in (part.pair_by, value):
         if column not in table:

@@ -7,6 +7,9 @@ from math import isnan, log, nan, sqrt
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from scipy.special import stdtrit
+
 from fairweight.specs.claims import Claims, Level, Part, Where
 from fairweight.studies.claims import at_level
 from fairweight.studies.estimates import (
@@ -43,8 +46,6 @@ def expected_half_width(
     >>> round(expected_half_width(5, spread=0.004), 5)  # 2.776 × .004 / √5
     0.00497
     """
-    from scipy.special import stdtrit
-
     over_examples = (
         0.0 if isnan(churn) else 1.959964**2 * churn / n * (SHARED + (1 - SHARED) / members)
     )
@@ -142,8 +143,6 @@ def _pilot_spread(part: Part, sides: list[tuple[str, dict[str, Any]]], stored: S
 
     Of a shift it is that of a member's difference from its own dense model.
     """
-    import numpy as np
-
     asked = list(sides)
     if part.against is None:
         if table_of(part) != RESULTS:

@@ -12,6 +12,14 @@ from fairweight.base import files
 from fairweight.report import html
 
 
+JAVASCRIPT = html.javascript  # before a server of other tests keeps its own copy
+
+
+@pytest.fixture(autouse=True)
+def as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "javascript", JAVASCRIPT)
+
+
 @pytest.fixture(scope="module")
 def bundled() -> str:
     """The JavaScript, which takes seconds to make."""

@@ -11,7 +11,6 @@ import pytest
 from fairweight.base import files
 from fairweight.report import html
 
-
 JAVASCRIPT = html.javascript  # before a server of other tests keeps its own copy
 
 

@@ -204,10 +204,11 @@ class Audit:
         `load` reads it back without any other file. The `audit.json` that `save` writes is small:
         it leaves most rows to `tables/`.
         """
+        from fairweight.report.brief import brief, finding_document
         from fairweight.report.finding import findings
-        from fairweight.report.sentences import finding_document
 
-        return archive.to_json(self.result, finding_document(findings(self.result)))
+        found = findings(self.result)
+        return archive.to_json(self.result, finding_document(found, brief(self.result, found)))
 
     def save(
         self, directory: str | Path, *, verdict: Verdict | None = None, overwrite: bool = False

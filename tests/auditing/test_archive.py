@@ -150,7 +150,7 @@ def test_audit_json_holds_the_confirmatory_rows(tmp_path: Path) -> None:
     }
     assert held["tables"]["results"] == {"rows": len(made.results), "here": len(rows)}
     assert set(held["request"]) == {"tables", "options", "out"}
-    assert set(held["finding"]) == {"headline", "beyond_retraining", "variants"}
+    assert set(held["finding"]) == {"headline", "beyond_retraining", "brief", "variants"}
     assert "power" not in held
     family = next(f for f in held["families"] if (f["metric"], f["by"]) == ("accuracy", "group"))
     assert family["rows"] == family["here"] == 8  # sex, age, and four intersections

@@ -139,10 +139,10 @@ def test_every_layout_gives_the_same_numbers(
 def test_what_an_audit_writes_and_says(run: Run) -> None:
     wide_frame().to_csv("wide.csv", index=False)
     told = run("audit", "wide.csv", *GROUPS, "--n-boot", "40", "--out", "o u t").done().out
-    assert "int8 against dense on 240 examples" in told
+    assert "int8 against dense: 240 examples" in told
     # 24 of 240 are wrong in the dense model, 60 in int8 (see wide_frame).
-    assert "Accuracy 90.0 % → 75.0 %" in told
-    assert told.rstrip().endswith("Report: o u t/report.html")
+    assert "accuracy 90.0 % → 75.0 %" in told
+    assert "\nReport: o u t/report.html (-v for everything here)\n" in told
 
     made = document("o u t")
     assert made["schema"] == 2
@@ -387,7 +387,7 @@ def test_no_groups_at_all(run: Run) -> None:
     bare = wide_frame()[["example_id", "label", "pred_dense", "pred_int8"]]
     bare.to_csv("bare.csv", index=False)
     told = run("audit", "bare.csv", "--n-boot", "40").done().out
-    assert "Accuracy 90.0 % → 75.0 %" in told
+    assert "accuracy 90.0 % → 75.0 %" in told
     assert document()["groupings"] == []
 
 
@@ -429,7 +429,7 @@ def test_members_that_are_runs_of_one_model(run: Run, no_page: None) -> None:
     parts = [long_frame(scores=False).assign(seed=seed) for seed in range(3)]
     pd.concat(parts).to_csv("runs.csv", index=False)
     few = ("--n-boot", "40", "--groups", "sex")
-    outcome = run("audit", "runs.csv", *few, "--members", "repeated").done()
+    outcome = run("audit", "runs.csv", *few, "--members", "repeated", "-v").done()
     assert document()["provenance"]["options"]["members"] == "repeated"
     assert "Members are runs of the same models" in " ".join(outcome.out.split())
     assert "retrain" not in outcome.out.lower()

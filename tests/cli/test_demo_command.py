@@ -41,8 +41,9 @@ def test_the_demo_makes_a_report(made: tuple[Path, Outcome]) -> None:
     assert len(audit["variants"]) >= 2
     assert {"slant", "ink"} <= set(audit["groupings"])
     assert len(audit["classes"]) == 10
+    assert "pruned-80, pruned-90 and int8 against dense: 899 examples" in outcome.out
     for variant in audit["variants"]:
-        assert f"{variant} against dense" in outcome.out
+        assert f"\n{variant.ljust(9)}  " in outcome.out  # its line
     assert "Report: fairweight-demo/audit/report.html" in outcome.out
 
 

@@ -127,7 +127,7 @@ def test_the_card_says_the_finding_and_invents_nothing(result: AuditResult) -> N
     said = headline([find(result, "int8")])
     assert said.replace("[", "\\[").replace("]", "\\]") in text
     assert "## Bias, Risks, and Limitations" in text
-    assert "no evidence about a method" in text
+    assert "not about the method that made them" in text
     for word in ("license", "base_model:", "base_model_relation"):
         assert word not in text
 

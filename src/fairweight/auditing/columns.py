@@ -1169,7 +1169,8 @@ AUDIT_KEYS: dict[str, str] = {
     "make the audit again",
     "request": "what was asked for, as an object; null where that is not known",
     "finding": "what was found, in words: `headline`, `beyond_retraining` (null without enough "
-    "members), and under `variants` the sentences of each",
+    "members), `brief` (the lines that are read first), and under `variants` the sentences of "
+    "each",
     "cube": "`why_not`: null where tables/cube.parquet holds the counts, else why it does not",
     "families": "a row per metric and kind of row (`by`): `rows`, how many there are; `held`, "
     "`stored` (in tables/results.parquet) or `computed` (the reader makes them again from the "

@@ -48,6 +48,7 @@ def audit(
         ),
     ] = False,
     overwrite: o.Overwrite = False,
+    verbose: o.Verbose = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Compare compressed models with the dense one: who pays, and is it more than noise?
@@ -95,7 +96,8 @@ def audit(
         made.save(out, verdict=verdict, overwrite=overwrite)
     if not quiet:
         with reader_may_leave():
-            show_audit(made.result, str(Path(out, "report.html")))
+            report = str(Path(out, "report.html"))
+            show_audit(made.result, report, verdict=verdict, verbose=verbose)
     if verdict:
         _leave(verdict, quiet=quiet)
 

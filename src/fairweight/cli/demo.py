@@ -27,6 +27,7 @@ def demo(
     out: Annotated[
         str, o.OPTION("Where models, predictions and report go.", "DIR")
     ] = "fairweight-demo",
+    verbose: o.Verbose = False,
     overwrite: o.Overwrite = False,
 ) -> None:
     """Train small classifiers of handwritten digits, prune and quantise them, audit the copies.
@@ -96,7 +97,7 @@ def demo(
         )
         progress("writing the report", 0, 1)
         made.save(folder / "audit", overwrite=overwrite)
-    show_audit(made.result, str(folder / "audit" / "report.html"))
+    show_audit(made.result, str(folder / "audit" / "report.html"), verbose=verbose)
     console = plain_console()
     console.print(f"The same again, from the tables: {command}", soft_wrap=True)
     look = shlex.join(["fairweight", "view", str(folder)])

@@ -151,6 +151,9 @@ def _read(kind: type, name: str, value: Any) -> Any:
 
 
 Quiet: TypeAlias = Annotated[bool, OUTPUT("Print no summary.", flag="--quiet -q")]
+Verbose: TypeAlias = Annotated[
+    bool, OUTPUT("Print everything about every variant, and all notes.", flag="--verbose -v")
+]
 Overwrite: TypeAlias = Annotated[
     bool,
     OUTPUT(

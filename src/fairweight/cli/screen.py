@@ -24,6 +24,7 @@ from rich.progress import (
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from fairweight.auditing.gate.verdict import Verdict
     from fairweight.auditing.result import AuditResult
     from fairweight.runs.runner import News
 
@@ -58,11 +59,13 @@ def show_facts(facts: Mapping[str, str]) -> None:
     plain_console().print(grid)
 
 
-def show_audit(result: AuditResult, report: str) -> None:
-    """Print the summary of an audit, and where its report is."""
+def show_audit(
+    result: AuditResult, report: str, *, verdict: Verdict | None = None, verbose: bool = False
+) -> None:
+    """Print what is read first of an audit, and where its report is."""
     from fairweight.report.terminal import show
 
-    show(result, Console(), report=report)
+    show(result, Console(), report=report, verdict=verdict, verbose=verbose)
 
 
 @contextmanager

@@ -163,9 +163,7 @@ def to_card(
     measured = {words: float(row[key]) for key, words in _MEASURED.items() if key in row}
     lines += [""] if measured else []
     lines += [f"- {words}: {number(value)}" for words, value in measured.items()]
-    lines += ["", "## Bias, Risks, and Limitations", "", f"**{escaped(made.headline)}**"]
-    lines += [] if made.beyond is None else ["", escaped(made.beyond)]
-    lines.append("")
+    lines += ["", "## Bias, Risks, and Limitations", "", f"**{escaped(made.headline)}**", ""]
     sides = [("", section.said), *((f"{side.title}: ", side.said) for side in section.sides)]
     lines += [
         f"- {escaped(whose + line)}"
@@ -176,7 +174,7 @@ def to_card(
         for line in one.lines
     ]
     lines += ["", *(f"{escaped(line)}\n" for line in section.scope)]
-    lines += ["## Evaluation", "", escaped(made.facts), ""]
+    lines += ["## Evaluation", "", f"{escaped(made.brief.compared)}.", ""]
     (standing,) = ranked(made.findings)
     shifts = standing.verdict.shifts
     floors = any(not missing(change.noise_floor) for change in shifts)

@@ -5,7 +5,7 @@ Structure only; `report.sentences` puts it into words for terminal, page and not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -124,6 +124,15 @@ class ScopeFinding:
         falls = {payer.key for payer in self.shifts if payer.shift < 0}
         return tuple(
             p for p in self.excesses if p.p <= self.alpha and p.shift < 0 and p.key in falls
+        )
+
+    @property
+    def gained_less(self) -> tuple[Change, ...]:
+        """Who gained, or stayed as it was, and is shown to fall behind the rest all the same."""
+        falls = {payer.key for payer in self.shifts if payer.shift < 0}
+        stays = {payer.key for payer in self.shifts} - falls
+        return tuple(
+            p for p in self.excesses if p.p <= self.alpha and p.shift < 0 and p.key in stays
         )
 
     @property
@@ -322,27 +331,74 @@ class Open:
 
 
 @dataclass(frozen=True)
+class Parts:
+    """How many classes and how many groups something is about, and what they are called."""
+
+    classes: int
+    groups: int
+
+    @classmethod
+    def of(cls, parts: Iterable[Change | Open]) -> Parts:
+        """The classes and groups among these."""
+        kinds = [part.kind for part in parts]
+        return cls(kinds.count("class"), kinds.count("group"))
+
+    @property
+    def number(self) -> int:
+        return self.classes + self.groups
+
+    @property
+    def one(self) -> str:
+        """One of them, in a sentence.
+
+        >>> Parts(10, 6).one, Parts(10, 0).one, Parts(0, 6).one
+        ('class or group', 'class', 'group')
+        """
+        if bool(self.classes) == bool(self.groups):
+            return "class or group"
+        return "group" if self.groups else "class"
+
+    @property
+    def many(self) -> str:
+        """All of them, counted.
+
+        >>> Parts(10, 6).many, Parts(1, 0).many
+        ('16 classes and groups', '1 class')
+        """
+        plural = {"class or group": "classes and groups", "class": "classes", "group": "groups"}
+        return f"{self.number:,} {self.one if self.number == 1 else plural[self.one]}"
+
+    def share(self, some: int) -> str:
+        """So many of them.
+
+        >>> [Parts(5, 6).share(n) for n in (0, 4, 11)]
+        ['none of 11 classes and groups', '4 of 11 classes and groups', 'all 11 classes and groups']
+        """
+        if some == self.number > 1:
+            return f"all {self.many}"
+        return f"{some:,} of {self.many}" if some else f"none of {self.many}"
+
+
+@dataclass(frozen=True)
 class RuledOut:
     """For how many classes and groups a loss beyond the margin is ruled out, or shown, or open."""
 
     margin: float
     number: int
-    of: int
+    parts: Parts
     shown: int
     open: tuple[Open, ...]  # the largest possible loss first
     largest: float  # the largest loss that is not ruled out anywhere; NaN where it is not known
 
     @property
-    def whom(self) -> str:
-        """For how many, in words.
+    def of(self) -> int:
+        """How many classes and groups were tested."""
+        return self.parts.number
 
-        >>> [RuledOut(0.02, n, 11, 0, (), 0.1).whom for n in (0, 4, 11)]
-        ['none of 11 classes and groups', '4 of 11 classes and groups', 'all 11 classes and groups']
-        """
-        many = f"{self.of:,} classes and groups"
-        if self.number == self.of:
-            return f"all {many}"
-        return f"{f'{self.number:,}' if self.number else 'none'} of {many}"
+    @property
+    def whom(self) -> str:
+        """For how many, in words."""
+        return self.parts.share(self.number)
 
 
 def margin_of(result: AuditResult) -> float:
@@ -356,13 +412,14 @@ def ruled_out(result: AuditResult, model: ScopeFinding) -> RuledOut | None:
 
     A loss beyond the margin is shown where the limits of the lead (`model`) lie below it.
     """
-    number, of, margin = 0, 0, margin_of(result)
+    number, margin = 0, margin_of(result)
+    sizes: dict[Kind, int] = {"group": 0, "class": 0}
     beyond = {payer.key for payer in model.shifts if payer.high < -margin}
     left: list[Open] = []
     for metric, kind in lead_families():
         rows = select(result, model.variant, metric, kind)
         rows = rows[is_ok(rows) & rows["family"].notna() & rows["loss_ruled_out"].notna()]
-        of += len(rows)
+        sizes[kind] += len(rows)
         number += int(rows["loss_ruled_out"].sum())
         power = result.power
         power = power[(power["variant"] == model.variant) & (power["metric"] == metric)]
@@ -374,12 +431,13 @@ def ruled_out(result: AuditResult, model: ScopeFinding) -> RuledOut | None:
             task, name = text(row["task"]), str(row[kind])
             largest = reach.get((task, name), float("nan"))
             left.append(Open(kind, name, task, whole(row["n"]), largest))
-    if not of:
+    if not any(sizes.values()):
         return None
     left.sort(key=lambda o: 0.0 if missing(o.largest) else -o.largest)
     still = tuple(o for o in left if (o.kind, o.name, o.task) not in beyond)
     largest = left[0].largest if left else float("nan")
-    return RuledOut(margin, number, of, len(left) - len(still), still, largest)
+    parts = Parts(sizes["class"], sizes["group"])
+    return RuledOut(margin, number, parts, len(left) - len(still), still, largest)
 
 
 def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
@@ -392,14 +450,17 @@ def blind(result: AuditResult, variant: str) -> tuple[tuple[Blind, ...], int]:
     found: list[Blind] = []
     watched = 0
     for metric, kind in lead_families():
-        power = frame[(frame["metric"] == metric) & (frame["by"] == kind)]
-        watched += len(power)
-        # Told are those with limits beside 0, and those where a loss of that size is ruled out.
+        # Whoever was too small to be tested is listed elsewhere.
         rows = select(result, variant, metric, kind)
+        small = {(text(r["task"]), str(r[kind])) for r in records(rows[~is_ok(rows)])}
+        power = frame[(frame["metric"] == metric) & (frame["by"] == kind)]
+        tested = [r for r in records(power) if (text(r["task"]), str(r[kind])) not in small]
+        watched += len(tested)
+        # Told are those with limits beside 0, and those where a loss of that size is ruled out.
         above = rows["loss_ruled_out"].fillna(False).astype(bool)
         told = rows[(rows["sim_high"] < 0) | (rows["sim_low"] >= -abs(reference)) | above]
         settled = set(zip(map(text, told["task"]), told[kind].astype(str), strict=True))
-        for row in records(power):
+        for row in tested:
             task, name = text(row["task"]), str(row[kind])
             detectable = abs(real(row["min_detectable_shift"]))
             matters = abs(real(row["reference_shift"]))

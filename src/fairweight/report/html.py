@@ -25,6 +25,7 @@ from fairweight.auditing.archive import file_names, write
 from fairweight.base.files import atomic_directory, atomic_file, cache_folder
 from fairweight.base.wording import shown
 from fairweight.errors import FairweightError
+from fairweight.report.brief import finding_document
 from fairweight.report.examples import (
     GALLERY_SCRIPTS,
     DrawnFigure,
@@ -38,7 +39,6 @@ from fairweight.report.figures.theme import CONFIG
 from fairweight.report.members import worded
 from fairweight.report.numbers import count
 from fairweight.report.sections import Section, answers, figure_command
-from fairweight.report.sentences import finding_document
 from fairweight.report.view_model import View, view
 from fairweight.report.view_tables import (
     Cell,
@@ -221,7 +221,7 @@ def render(result: AuditResult, verdict: Verdict | None = None, lead: View | Non
     from markupsafe import Markup
 
     specs: dict[str, Spec] = {}
-    lead = lead or view(result)
+    lead = lead or view(result, verdict=verdict)
     variants = variant_parts(result, lead, specs)
     first = [part.section.variant for part in variants[:DRAWN]]
     examples = explanation(result, lead, specs, first)
@@ -324,7 +324,7 @@ def save(
     target = atomic_directory(Path(directory), overwrite=overwrite)
     with target as room, ThreadPoolExecutor(1) as beside:
         # Arrow and DuckDB write the tables while the page is made.
-        lead = view(result)
-        written = beside.submit(write, result, room, finding_document(lead.findings))
+        lead = view(result, verdict=verdict)
+        written = beside.submit(write, result, room, finding_document(lead.findings, lead.brief))
         (room / "report.html").write_text(render(result, verdict, lead), encoding="utf-8")
         written.result()

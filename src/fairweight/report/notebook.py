@@ -20,12 +20,18 @@ _SMALL = "style='font-size:85%;opacity:.8;margin:.2em 0'"
 def fragment(result: AuditResult) -> str:
     """The lead, a line per variant, and the summary of each, folded, in the notebook's colours."""
     made = view(result)
+    first = made.brief
+    lines = [
+        f"<th {_LEFT}>{escape(line.heading)}</th>"
+        f"<td {_LEFT}>{'<br>'.join(map(escape, line.parts))}</td>"
+        for line in (*first.lines, *first.variants[: MAX_ROWS + 1])
+    ]
     parts = [
         '<div class="fairweight" style="max-width:62em;line-height:1.4">',
-        f"<p style='font-size:115%;margin:.3em 0'><b>{escape(made.headline)}</b></p>",
+        f"<p style='font-size:115%;margin:.3em 0'><b>{escape(first.compared)}</b></p>",
+        _table(lines),
+        *(f"<p {_SMALL}>{escape(caveat.text)}</p>" for caveat in first.caveats),
     ]
-    if made.beyond is not None:
-        parts.append(f"<p style='margin:.2em 0'>{escape(made.beyond)}</p>")
     summary = made.summary_table()
     rows = [
         "".join(f"<th {_LEFT}>{escape(heading)}</th>" for heading in summary.headings),
@@ -34,9 +40,8 @@ def fragment(result: AuditResult) -> str:
             for row in summary.rows[:MAX_ROWS]
         ),
     ]
-    parts += [f"<p {_SMALL}>{escape(made.facts)}</p>", _table(rows)]
-    first = made.ranking[:MAX_VARIANTS]
-    for section in first:
+    parts.append(f"<details><summary>Variants side by side</summary>{_table(rows)}</details>")
+    for section in made.ranking[:MAX_VARIANTS]:
         # One row per topic; both scopes beside each other where there are two.
         heads = "".join(
             f"<th {_LEFT}>{escape(side.title)}: "
@@ -52,15 +57,12 @@ def fragment(result: AuditResult) -> str:
                 f"<td {_LEFT}{across}>{'<br>'.join(map(escape, lines))}</td>" for lines in columns
             )
             rows.append(f"<th {_LEFT}>{escape(heading)}</th>{cells}")
-        parts.append(
-            f"<details{'' if made.several else ' open'}><summary>{escape(section.pair)}</summary>"
-            f"{_table(rows)}</details>"
-        )
+        parts.append(f"<details><summary>{escape(section.pair)}</summary>{_table(rows)}</details>")
     if len(made.sections) > MAX_VARIANTS:
         more = count(len(made.sections) - MAX_VARIANTS)
         parts.append(f"<p>{more} more variants: see the report.</p>")
-    shared = dict.fromkeys(line for section in first for line in section.scope)
-    parts += [f"<p {_SMALL}>{escape(line)}</p>" for line in shared]
+    behind = (*made.explanations.values(), *made.scope)
+    parts += [f"<p {_SMALL}>{escape(line)}</p>" for line in behind]
     if made.notes:
         parts.append(f"<p {_SMALL}>{count(len(made.notes))} notes: see <code>.notes</code>.</p>")
     return "".join(parts) + "</div>"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairweight.base.wording import NOTHING, missing, shown
+from fairweight.report.brief import EXPLAINED, Brief, brief
 from fairweight.report.finding import (
     Blind,
     Change,
@@ -27,10 +28,8 @@ from fairweight.report.numbers import count, p_value, percent, signed, size_in_p
 from fairweight.report.sections import Section, section
 from fairweight.report.sentences import (
     NAME,
-    beyond_retraining,
     by_how_much,
     cannot_tell,
-    facts,
     headline,
     name_of,
     of_variant,
@@ -39,6 +38,7 @@ from fairweight.report.sentences import (
 from fairweight.report.view_tables import Cell, ShownTable, finite, interval
 
 if TYPE_CHECKING:
+    from fairweight.auditing.gate.verdict import Verdict
     from fairweight.auditing.result import AuditResult
 
 
@@ -255,6 +255,7 @@ class SummaryRow:
     most: Cell  # who loses most, which takes an excess; or that nobody is shown to
     size: str
     mark: Mark | None  # of whoever loses most, else of all examples together
+    of: Cell  # classes and groups that have limits: what the numbers after it count
     loses: Cell
     method_loses: Cell
     pays_more: Cell
@@ -262,9 +263,9 @@ class SummaryRow:
     unseen: Cell
 
 
-def _share_cell(some: int, every: int) -> Cell:
-    """So many of so many; a dash where there are none at all."""
-    return Cell(f"{count(some)} of {count(every)}", some) if every else Cell(NOTHING)
+def _number_cell(some: int | None, every: int) -> Cell:
+    """So many of all; a dash where that is not known."""
+    return Cell(NOTHING) if some is None or not every else Cell(count(some), some)
 
 
 # What these data cannot show, over all variants, and how many examples it would take.
@@ -354,10 +355,9 @@ class View:
     """An audit as it is shown."""
 
     findings: tuple[Finding, ...]
+    brief: Brief  # what is read first
     sections: tuple[Section, ...]  # in the order in which variants were given
     headline: str
-    beyond: str | None
-    facts: str
     reading: str
     leaks: tuple[str, ...]
     notes: tuple[str, ...]
@@ -387,8 +387,16 @@ class View:
 
     @property
     def scope(self) -> list[str]:
-        """What the numbers do not show, each line once."""
-        return list(dict.fromkeys(line for section in self.ranking for line in section.scope))
+        """What the numbers do not show, each line once; caveats are explained instead."""
+        caveats = {caveat.text for caveat in self.brief.caveats}
+        lines = dict.fromkeys(line for section in self.ranking for line in section.scope)
+        return [line for line in lines if line not in caveats]
+
+    @property
+    def explanations(self) -> dict[str, str]:
+        """What stands behind the caveats, by their anchors."""
+        anchors = [caveat.anchor for caveat in self.brief.caveats if caveat.anchor in EXPLAINED]
+        return {anchor: worded(EXPLAINED[anchor], self.members) for anchor in anchors}
 
     def summary_table(self, link: Callable[[str], str] | None = None) -> ShownTable:
         """One row per variant, the clearest loss first; `link` leads from a variant."""
@@ -396,14 +404,15 @@ class View:
         headings = (
             "variant",
             "accuracy",
-            "shift in points",
+            "change in points",
             *([worded("retraining alone, up to", self.members)] if floors else []),
             "loses most",
+            "classes and groups",
             "lose",
             *([worded("… beyond retraining", self.members)] if self.method else []),
-            "pay more",
+            "lose more than the rest",
             f"{self.reference} ruled out",
-            "too small",
+            "too few examples",
         )
         rows = tuple(
             (
@@ -412,6 +421,7 @@ class View:
                 row.shift,
                 *([row.floor] if floors else []),
                 replace(row.most, shown=f"{row.most.shown} {row.size}".rstrip()),
+                row.of,
                 row.loses,
                 *([row.method_loses] if self.method else []),
                 row.pays_more,
@@ -423,7 +433,9 @@ class View:
         return ShownTable("Variants", headings, rows, len(rows))
 
 
-def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
+def view(
+    result: AuditResult, variants: Sequence[str] | None = None, verdict: Verdict | None = None
+) -> View:
     """Everything that is shown of an audit; of these variants only, by default of all."""
     from fairweight.tables.companions import leak_notes, leaks  # with pyarrow
 
@@ -459,20 +471,19 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
 
     summary = []
     for standing in standings:
-        verdict, finding = standing.verdict, standing.finding
-        most, change, certain = verdict.most, verdict.overall, finding.ruled_out
+        scope, finding = standing.verdict, standing.finding
+        most, change, certain = scope.most, scope.overall, finding.ruled_out
         drawn, method = most or change, methods.get(standing.place)
         name = shown(finding.variant, NAME)
         accuracy = shift = floor = Cell(
-            NOTHING, None, verdict.reason or "the audit has no overall accuracy"
+            NOTHING, None, scope.reason or "the audit has no overall accuracy"
         )
         if change is not None:
             accuracy = Cell(_before_after(change), finite(change.compressed))
             shift = Cell(interval(change), finite(change.shift))
             floor = Cell(_floor_in_points(change), finite(change.noise_floor))
-        beyond = Cell(NOTHING)
-        if method is not None:
-            beyond = _share_cell(len(method.verdict.loses), len(method.verdict.shifts))
+        every = len(scope.shifts)
+        beyond = None if method is None else len(method.verdict.loses)
         summary.append(
             SummaryRow(
                 place=standing.place,
@@ -480,18 +491,15 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
                 accuracy=accuracy,
                 shift=shift,
                 floor=floor,
-                most=Cell("nobody shown")
-                if most is None
-                else Cell(name_of(most, NAME), most.shift),
+                most=Cell("none shown") if most is None else Cell(name_of(most, NAME), most.shift),
                 size="" if most is None else interval(most),
                 mark=None if drawn is None else mark(scale, drawn, standing.overall),
-                loses=_share_cell(len(verdict.loses), len(verdict.shifts)),
-                method_loses=beyond,
-                pays_more=_share_cell(len(verdict.pays_more), len(verdict.excesses)),
-                ruled_out=Cell(NOTHING)
-                if certain is None
-                else _share_cell(certain.number, certain.of),
-                unseen=_share_cell(len(finding.blind), finding.n_watched),
+                of=_number_cell(every, every),
+                loses=_number_cell(len(scope.loses), every),
+                method_loses=_number_cell(beyond, every),
+                pays_more=_number_cell(len(scope.pays_more), every),
+                ruled_out=_number_cell(None if certain is None else certain.number, every),
+                unseen=_number_cell(len(finding.blind), every),
             )
         )
 
@@ -509,10 +517,9 @@ def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
         payers.append(PayerGroup("Groups" if kind == "group" else "Classes", rows, note))
     return View(
         findings=found,
+        brief=brief(result, found, verdict),
         sections=tuple(section(finding) for finding in found),
         headline=headline(found),
-        beyond=beyond_retraining(found),
-        facts=facts(result, found),
         reading=reading(found[0]),
         leaks=tuple(leak_notes(leaks(result.variants_table, [f.variant for f in found]))),
         notes=result.notes,

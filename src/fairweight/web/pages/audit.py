@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, Response
 from fairweight.auditing.result import at_task, variant_of
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.report import sections
+from fairweight.report.brief import Brief
 from fairweight.report.figures import draw, figures
 from fairweight.report.finding import Finding, find
 from fairweight.report.members import members_of, worded
@@ -403,6 +404,7 @@ class OverviewPage:
     key: str
     title: str
     has_audit: bool
+    brief: Brief | None
     baseline: str
     n_examples: int
     classes: list[str]
@@ -422,13 +424,16 @@ def overview(site: OfSite, item: OfItem) -> OverviewPage:
 
 def _overview_page(site: Site, item: Item) -> OverviewPage:
     if item.audit_json is None:
-        return OverviewPage(item.key, item.title, False, "", 0, [], [], [], [], None, [], [], [])
+        return OverviewPage(
+            item.key, item.title, False, None, "", 0, [], [], [], [], None, [], [], []
+        )
     result = site.audit(item)
     made = view(result)
     return OverviewPage(
         key=item.key,
         title=item.title,
         has_audit=True,
+        brief=made.brief,
         baseline=result.baseline,
         n_examples=result.n_examples,
         classes=list(result.classes),

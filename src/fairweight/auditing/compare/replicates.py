@@ -135,10 +135,9 @@ def replicate(c: Comparison, wanted: Sequence[Estimand]) -> list[Replicated]:
         alive = [wanted[i] for i in drawn]
         if len(drawn) < len(wanted) and all(_without_classes(estimand) for estimand in alive):
             tally = Tally(c.cube, (c.whole,), members, positive=c.positive, totals=c.groupings)
-        values = [observed[i] for i in drawn]
-        kept, swapped = _replicates(c, alive, values, tally)
-        for i, store, exchanged in zip(drawn, kept, swapped, strict=True):
-            stored[i], null[i] = store, exchanged
+        kept, swapped = _replicates(c, alive, [observed[i] for i in drawn], tally)
+        for i, draws, swaps in zip(drawn, kept, swapped, strict=True):
+            stored[i], null[i] = draws, swaps
     against_mean = Both(
         {name: (one.averaged(), other) for name, (one, other) in counted.items()}, observed=True
     )

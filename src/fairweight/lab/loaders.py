@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.export import ExportedProgram
 
 from fairweight.base.trust import require_file
 from fairweight.errors import InputError
@@ -168,17 +169,24 @@ def in_batches_of(size: int, run: Run) -> Run:
 # `.pt2` files of `torch.export.save`.
 
 
-def open_exported(file: Path, shown: str, *, scaling: Scaling | None, device: str) -> Loaded:
+def open_program(file: Path, shown: str) -> ExportedProgram:
     """An exported program. Torch may unpickle parts of such a file: it must be trusted by name."""
+    if not file.is_file():
+        raise InputError(f"There is no file '{file}'; check the path.")
     require_file(file, shown)
     try:
-        program = torch.export.load(str(file))
+        return torch.export.load(str(file))
     except Exception as error:  # torch raises whatever its archive reader meets
         said = " ".join(str(error).split())[:200]
         raise InputError(
             f"'{file}' cannot be read as an exported program ({said}); write it again with "
             "torch.export.save."
         ) from None
+
+
+def open_exported(file: Path, shown: str, *, scaling: Scaling | None, device: str) -> Loaded:
+    """A model that runs an exported program."""
+    program = open_program(file, shown)
     name = one_input(list(program.graph_signature.user_inputs), shown)
     size = next(n.meta["val"].shape[0] for n in program.graph.nodes if n.name == name)
     module = program.module().to(device)
@@ -264,46 +272,73 @@ _TYPES: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class OnnxInput:
+    """How an ONNX file is asked: one input, and one output or `logits`.
+
+    sizes    as the file gives them, text or None where free; empty where it gives none
+    type     of the numbers that it takes
+    """
+
+    name: str
+    sizes: tuple[Any, ...]
+    type: Any
+    output: str
+
+    @classmethod
+    def of(cls, session: Any, shown: str) -> OnnxInput:
+        described = session.get_inputs()
+        name = one_input([held.name for held in described], shown)
+        names = [held.name for held in session.get_outputs()]
+        if len(names) > 1 and LOGITS not in names:
+            listed = ", ".join(f"'{one}'" for one in names)
+            raise InputError(
+                f"{shown} has {len(names)} outputs ({listed}) and none is called '{LOGITS}'; "
+                "export it with one output."
+            )
+        kind = described[0].type
+        if kind not in _TYPES:
+            raise InputError(f"{shown} takes {kind}; a model that takes floats is needed.")
+        output = LOGITS if len(names) > 1 else names[0]
+        return cls(name, tuple(described[0].shape), _TYPES[kind], output)
+
+    def array(self, inputs: Any, scaling: Scaling | None, shown: str) -> NDArray[Any]:
+        """A batch in the type and the order of axes that the file takes; bytes are scaled."""
+        images = as_floats(inputs, scaling, shown).cpu().numpy()
+        if _channels_last(self.sizes) and not _channels_last(images.shape):
+            images = images.transpose(0, 2, 3, 1)
+        return np.ascontiguousarray(images, dtype=self.type)
+
+    def runner(self, session: Any, shown: str) -> Run:
+        """A function from a batch of any size to the file's output."""
+
+        def run(batch: NDArray[Any]) -> NDArray[Any]:
+            try:
+                return np.asarray(session.run([self.output], {self.name: batch})[0])
+            except Exception as error:  # ONNX Runtime's exceptions have no other common base
+                raise InputError(
+                    f"{shown} cannot take a batch of shape {batch.shape}; it takes "
+                    f"{list(self.sizes)}: {' '.join(str(error).split())[:200]}"
+                ) from error
+
+        return run if self.batch_size is None else in_batches_of(self.batch_size, run)
+
+    @property
+    def batch_size(self) -> int | None:
+        """The only size of batches that it takes; None where any."""
+        return self.sizes[0] if self.sizes and isinstance(self.sizes[0], int) else None
+
+
 def open_onnx(file: Path, shown: str, *, scaling: Scaling | None) -> Loaded:
     """A session with as many threads as torch has; one input, and one output or `logits`."""
     session = session_of(file, threads=torch.get_num_threads())
-    described = session.get_inputs()
-    name = one_input([held.name for held in described], shown)
-    names = [held.name for held in session.get_outputs()]
-    if len(names) > 1 and LOGITS not in names:
-        listed = ", ".join(f"'{one}'" for one in names)
-        raise InputError(
-            f"{shown} has {len(names)} outputs ({listed}) and none is called '{LOGITS}'; export "
-            "it with one output."
-        )
-    output = LOGITS if len(names) > 1 else names[0]
-    kind = described[0].type
-    if kind not in _TYPES:
-        raise InputError(f"{shown} takes {kind}; a model that takes floats is needed.")
-    sizes = list(described[0].shape)
+    wanted = OnnxInput.of(session, shown)
     held = session.get_modelmeta().custom_metadata_map.get(KEY)
     card = Card() if held is None else card_from_json(held, f"The card in '{file}'")
     scaling = card.preprocessing or scaling
-
-    def run_one(batch: NDArray[Any]) -> NDArray[Any]:
-        try:
-            return np.asarray(session.run([output], {name: batch})[0])
-        except Exception as error:  # ONNX Runtime's exceptions have no other common base
-            raise InputError(
-                f"{shown} cannot take a batch of shape {batch.shape}; it takes {sizes}: "
-                f"{' '.join(str(error).split())[:200]}"
-            ) from error
-
-    run = run_one if not isinstance(sizes[0], int) else in_batches_of(sizes[0], run_one)
-
-    def predict(inputs: Any) -> NDArray[Any]:
-        images = as_floats(inputs, scaling, shown).cpu().numpy()
-        if _channels_last(sizes) and not _channels_last(images.shape):
-            images = images.transpose(0, 2, 3, 1)
-        return run(np.ascontiguousarray(images, dtype=_TYPES[kind]))
-
+    run = wanted.runner(session, shown)
     return Loaded(
-        run=predict,
+        run=lambda inputs: run(wanted.array(inputs, scaling, shown)),
         classes=card.classes or None,
         tasks=card.tasks if card.classes else None,
         outputs=None if held is None else card.outputs,

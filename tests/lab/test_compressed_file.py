@@ -1,4 +1,4 @@
-"""Files of any architecture: ONNX from torch and by hand, exported programs, and what is refused."""
+"""Files of any architecture: ONNX by torch and by hand, exported programs, what is refused."""
 
 from __future__ import annotations
 
@@ -80,9 +80,7 @@ def by_hand(opset: int = 11) -> onnx.ModelProto:
         [helper.make_tensor_value_info("columns", floats, ["n", 6])],
         [helper.make_tensor_value_info("probabilities", floats, ["n", 3])],
     )
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
-    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
 def answers(path: Path, inputs: NDArray[Any]) -> NDArray[Any]:

@@ -176,7 +176,9 @@ def compress(
                 "A module in memory is compressed at once, and its copy is returned: leave out and "
                 "training away, or give the folder of a model (fairweight.lab.save writes one)."
             )
-        return _in_memory(model, found, wanted, data)
+        return _in_memory(
+            getattr(model, "_orig_mod", model), found, wanted, data
+        )  # compiled or not
     if out is None:
         raise InputError(f"The copy of '{model}' needs a place; give out: a folder or a file.")
     if is_model_file(model):

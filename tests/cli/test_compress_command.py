@@ -57,9 +57,19 @@ def test_a_file_is_calibrated_on_an_array(run: Run, net: str, folder: Path) -> N
     assert "exists" in run("compress", net, *words).refused()
     assert "is an input" in run("compress", net, *words, "--out", net, "--overwrite").refused()
     np.save(folder / "bytes.npy", np.zeros((5, 8, 8, 1), np.uint8))
-    assert "--mean and --std" in run(
-        "compress", net, "--method", "int8-static", "--calibration", "bytes.npy", "--out", "b.onnx"
-    ).refused()
+    assert (
+        "--mean and --std"
+        in run(
+            "compress",
+            net,
+            "--method",
+            "int8-static",
+            "--calibration",
+            "bytes.npy",
+            "--out",
+            "b.onnx",
+        ).refused()
+    )
     assert not (folder / "b.onnx").exists()
 
 

@@ -55,7 +55,7 @@ def verdict_to_markdown(verdict: Verdict) -> str:
     lines = [f"## Gate: {escaped(headline(verdict))}", ""]
     named = passing(verdict)
     lines += [] if named is None else [escaped(named), ""]
-    heads = ("", "endpoint", "n", f"estimate, {confidence_of(verdict)} interval", "reason")
+    heads = ("", "check", "n", f"estimate, {confidence_of(verdict)} interval", "reason")
     for variant in verdict.variants:
         lines += [f"**{escaped(standing(verdict, variant))}**", ""]
         cells = [

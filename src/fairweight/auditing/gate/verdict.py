@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 
 from fairweight.auditing.gate.endpoints import demands, endpoints, unjudged_levels
 from fairweight.auditing.gate.looks import Look, check_looks, look_key, opened
+from fairweight.auditing.metrics import metric
 from fairweight.auditing.result import DIVISORS, AuditResult
 from fairweight.auditing.schema import BOUND, NOT_ESTIMABLE, Status, column_names, typed
 from fairweight.base.types import Floats
 from fairweight.errors import InputError
 from fairweight.specs.policy import Policy
 
-# The decision about every single endpoint, with its reason in the unit that the policy uses.
+# The decision about every single endpoint, with its reason in points and percent.
 #
 # Pass: the lower limit is above the threshold, uncorrected. Fail: the upper limit is below it
 # after Holm's step-down correction over the endpoints of the variant. Limits are known at a few
@@ -141,6 +142,7 @@ def judged(declared: pd.DataFrame, looks: int = 1, closed: str | None = None) ->
             least.tolist(),
             high[np.arange(len(high)), stored].tolist(),
             declared["worst"].tolist(),
+            [metric(name).unit != "number" for name in declared["metric"]],
             strict=True,
         )
     ]
@@ -285,6 +287,7 @@ class Limits:
     low: float  # uncorrected; what was left out is counted as errors
     high: float  # corrected where the endpoint fails, else uncorrected
     worst: float  # the least that is possible at all
+    share: bool  # whether it is said in points and percent
 
     @property
     def certifiable(self) -> float:
@@ -300,32 +303,52 @@ class Limits:
             return min(1.0, 1 + self.low / self.baseline)
         return self.low if self.criterion == "min" else -self.low
 
+    def level(self, value: float) -> str:
+        """A value in the metric's unit."""
+        return f"{plain(100 * value)} %" if self.share else plain(value)
+
+    def size(self, value: float) -> str:
+        """The size of a change."""
+        return f"{plain(100 * value)} points" if self.share else plain(value)
+
     @property
-    def asked(self) -> str:
+    def allowed(self) -> str:
         """The limit in words; of a recovery, the loss that it allows."""
-        if self.criterion != "recovery":
-            return plain(self.limit)
-        return f"{plain(-self.threshold)} (recovery {plain(self.limit)} of {plain(self.baseline)})"
+        if self.criterion == "margin":
+            return f"limit {self.size(self.limit)}"
+        if self.criterion == "recovery":
+            kept = f"{plain(100 * self.limit)} % of {self.level(self.baseline)}"
+            return f"limit {self.size(-self.threshold)}, which keeps {kept}"
+        return f"{NAMES[self.criterion]} {self.level(self.limit)}"
+
+    @property
+    def possible(self) -> str:
+        """The worst that these data allow."""
+        if self.criterion in ("margin", "recovery"):
+            return f"the loss may be up to {self.size(-self.low)}"
+        if self.criterion == "min":
+            return f"it may be as low as {self.level(self.low)}"
+        return f"it may be as high as {self.level(-self.low)}"
 
 
 def why_pass(of: Limits) -> str:
     """Why an endpoint passes."""
     if of.criterion in ("margin", "recovery"):
-        most = f"it is at most {plain(-of.low)}" if of.low < 0 else "there is none"
-        return f"a loss of {of.asked} is excluded: {most}"
+        most = f"the loss is at most {of.size(-of.low)}" if of.low < 0 else "there is no loss"
+        return f"{most} ({of.allowed})"
     if of.criterion == "min":
-        return f"it is above {of.asked}: at least {plain(of.low)}"
-    return f"it is below {of.asked}: at most {plain(-of.low)}"
+        return f"it is at least {of.level(of.low)} ({of.allowed})"
+    return f"it is at most {of.level(-of.low)} ({of.allowed})"
 
 
 def why_fail(of: Limits, endpoints: int) -> str:
     """Why an endpoint fails."""
-    corrected = f" (Holm, {endpoints:,} endpoints)" if endpoints > 1 else ""
+    corrected = f"; Holm over {endpoints:,} checks" if endpoints > 1 else ""
     if of.criterion in ("margin", "recovery"):
-        return f"a loss of more than {of.asked} is shown: at least {plain(-of.high)}{corrected}"
+        return f"the loss is at least {of.size(-of.high)} ({of.allowed}{corrected})"
     if of.criterion == "min":
-        return f"it is below {of.asked}: at most {plain(of.high)}{corrected}"
-    return f"it is above {of.asked}: at least {plain(-of.high)}{corrected}"
+        return f"it is at most {of.level(of.high)} ({of.allowed}{corrected})"
+    return f"it is at least {of.level(-of.high)} ({of.allowed}{corrected})"
 
 
 def why_cannot_tell(of: Limits, endpoints: int, *, alone: bool, seen: bool) -> str:
@@ -334,21 +357,16 @@ def why_cannot_tell(of: Limits, endpoints: int, *, alone: bool, seen: bool) -> s
     `alone`: the row by itself would fail, but not among all that were looked at. `seen`: it would
     pass, had nothing been left out.
     """
-    what = {
-        "margin": f"a loss of {of.asked} is neither excluded nor shown",
-        "recovery": f"a loss of {of.asked} is neither excluded nor shown",
-        "min": f"it is neither above nor below {of.asked} for sure",
-        "max": f"it is neither below nor above {of.asked} for sure",
-    }[of.criterion]
+    what = f"{of.possible} ({of.allowed})"
     if alone:
-        what = f"it misses {of.asked} by itself, but not after Holm over {endpoints:,} endpoints"
+        what += f"; by itself it would fail, but not as one of {endpoints:,} checks (Holm)"
     if seen:
-        what = f"it keeps {of.asked} only without the examples that were left out"
+        what += "; it would pass without the examples that were left out"
     if math.isnan(of.certifiable):
-        return f"{what}; these data certify no {NAMES[of.criterion]} at all"
+        return f"{what}; with these data no {of.criterion} would pass"
     upwards = of.criterion in ("min", "recovery")
     held = below(of.certifiable) if upwards else above(of.certifiable)
-    return f"{what}; these data certify a {NAMES[of.criterion]} of {held}"
+    return f"{what}; {of.criterion} = {held} would pass"
 
 
 def plain(value: float) -> str:
@@ -518,7 +536,7 @@ def _notes(
     sizes = declared["variant"][declared["too_small"].isna()].value_counts().tolist()
     if any(divisor(size * looks) is None for size in sizes):
         notes.append(
-            f"More than {DIVISORS[-1]:,} endpoints per variant{' and look' if look else ''}: a "
+            f"More than {DIVISORS[-1]:,} checks per variant{' and look' if look else ''}: a "
             "failure cannot be shown among so many; name the groups, classes or tasks that matter."
         )
     return tuple(notes)

@@ -101,13 +101,15 @@ def brief(result: AuditResult, found: Sequence[Finding], verdict: Verdict | None
     """The five lines over all variants, a line for each of them, and at most three caveats."""
     by_rank = [standing.finding for standing in ranked(found)]
     first = list(found) if len(found) <= NAMED else by_rank
-    lines = (
+    lines: tuple[Line, ...] = (
         Line("Overall", _overall(first)),
         Line("Loses most", _by_variant(first, _loses_most)),
         Line("More than the rest", _by_variant(first, _loses_more)),
         Line("Ruled out", _ruled_out(first)),
         Line("Too small", (_too_small(result, found),)),
     )
+    if not any(finding.model.shifts or finding.small for finding in found):
+        lines = (lines[0], Line("Loses most", ("no class or group can be tested",)))
     # A policy that was set when the audit was made decided elsewhere: nothing is said of it here.
     unknown = verdict is None and bool(result.provenance.options.get("confirmatory"))
     own = [Line(shown(result.baseline, NAME), (f"baseline, {_of_baseline(found)}",))]
@@ -345,7 +347,7 @@ def _span(numbers: Sequence[float]) -> str:
 def _of_baseline(found: Sequence[Finding]) -> str:
     change = found[0].model.overall
     if change is None or missing(change.baseline):
-        return "accuracy cannot be estimated."
+        return "accuracy not known."
     return f"accuracy {percent(change.baseline)}."
 
 
@@ -360,6 +362,8 @@ def _what(finding: Finding) -> str:
 
 
 def _shown_loss(scope: ScopeFinding) -> str:
+    if not scope.shifts and (scope.overall is None or missing(scope.overall.shift)):
+        return f"{overall_accuracy(scope.overall)}; a loss cannot be tested"
     one = Parts.of(scope.shifts).one
     more = len(scope.pays_more) - 1
     others = f"; {count(more)} more {'loses' if more == 1 else 'lose'} more than the rest"

@@ -151,6 +151,8 @@ def pair(finding: Finding) -> str:
 
 def overall_accuracy(change: Change | None) -> str:
     """Accuracy before and after with the shift and its interval."""
+    if change is not None and missing(change.shift) and not missing(change.compressed):
+        return f"{percent(change.compressed)} of predictions changed; there are no labels"
     if change is None or missing(change.shift):
         return "accuracy cannot be estimated"
     # A shift of −0.02 points beside 97.1 → 97.0 would look like a slip.

@@ -259,13 +259,13 @@ def _told_left_out(declared: pd.DataFrame) -> list[str | None]:
     """What was left out of each endpoint's row; None where nothing was."""
     found: list[str | None] = []
     columns = ("n_left_out", "lacks", "share_left_out", "metric")
-    for n, lacks, share, metric in zip(*(declared[name] for name in columns), strict=True):
+    for n, lacks, share, name in zip(*(declared[key] for key in columns), strict=True):
         if n == 0:
             found.append(None)
             continue
         number = "an unknown number of" if np.isnan(n) else f"{n:,.0f}"
         effect = (
-            f"and what they do to {metric} has no bound: give their predictions"
+            f"and what they do to {name} has no bound: give their predictions"
             if np.isnan(share)
             else "and are counted as errors of the compressed model"
         )

@@ -46,7 +46,7 @@ PAPERS = {  # in the order of the page
 TOLD = {
     "FW": "What no paper has: limits that hold for all rows at once, noise floors, what to decide.",
     "HK": "Hooker, Moorosi, Clark, Bengio and Denton, 2020: which examples, and which subgroups.",
-    "PA": "Paganini, 2020: classes and individuals against sparsity, and what goes along with it.",
+    "PA": "Paganini, 2020: classes and individuals against sparsity, and what goes with it.",
     "SG": "Sinha and Groover: tables before and after, by class and by group.",
     "SS": "Blakeney, Huish, Yan and Zong, 2021: how errors of classes move, and representations.",
     "IO": "Iofinova, Peste and Alistarh, 2023: many attributes, and their bias amplification.",

@@ -446,7 +446,7 @@ def explain(
     command: str | None = None,
     progress: Progress | None = None,
 ) -> Audit:
-    """Audit, and look for what goes along with the losses. Associations only.
+    """Audit, and look for what lost examples have in common. Associations only.
 
     Parameters
     ----------

@@ -108,10 +108,7 @@ class Audit:
     def exemplars(self) -> pd.DataFrame:
         """The examples on which the populations differ most (`explain=["exemplars"]`)."""
         if "exemplars" not in self.result.explanations:
-            raise InputError(
-                "Nobody asked for exemplars in this audit; say explain=['exemplars'] when it is "
-                "made."
-            )
+            raise InputError("This audit has no exemplars; make it with explain=['exemplars'].")
         return self.result.explanations["exemplars"]
 
     @property

@@ -145,7 +145,7 @@ def gate(
         str | None, o.OUTPUT("Write the verdict as JSON.", "FILE", flag="--json")
     ] = None,
     junit: Annotated[
-        str | None, o.OUTPUT("Write it as JUnit XML, one test per endpoint.", "FILE")
+        str | None, o.OUTPUT("Write it as JUnit XML, one test per check.", "FILE")
     ] = None,
     markdown: Annotated[str | None, o.OUTPUT("Write it as a Markdown summary.", "FILE")] = None,
     overwrite: o.Overwrite = False,

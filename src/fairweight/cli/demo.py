@@ -33,8 +33,8 @@ def demo(
     """Train small classifiers of handwritten digits, prune and quantise them, audit the copies.
 
     A population: 8 dense CNNs, each with two pruned copies and an int8 one that
-    ONNX Runtime runs, so that what compression does can be told from what training
-    again does (about a minute on two cores):
+    ONNX Runtime runs. It shows what compression does beyond what retraining does
+    (about a minute on two cores):
 
         fairweight demo
 

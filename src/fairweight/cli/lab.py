@@ -407,7 +407,7 @@ def show_model(made: Made) -> None:
     console = plain_console()
     console.print(
         f"{card.variant}, seed {card.seed}: {100 * made.test_accuracy:.2f} % accurate on the "
-        "examples held out"
+        "held-out examples"
     )
     for line in (*lines, *card.notes):
         console.print(f"  {line}")

@@ -82,7 +82,7 @@ def predict(
     overwrite: o.Overwrite = False,
     out: Annotated[str, o.OUTPUT("The prediction table.", "FILE")] = "predictions.parquet",
 ) -> None:
-    """Ask models about the examples held out, and write a prediction table for `audit`.
+    """Run models on held-out examples, and write a prediction table for `audit`.
 
     Models that `train` and `compress` wrote know their names, seeds and data:
 

@@ -288,7 +288,7 @@ def model_files(given: Sequence[str | Path | ModelFile] | str | Path) -> list[Mo
             card = read_card(path.parent)
         if name is None and card is None:
             raise InputError(
-                f"'{path}' does not say what it is called; write NAME={path}, such as int8={path}."
+                f"'{path}' has no variant name; write NAME={path}, such as int8={path}."
             )
         variant = name if name is not None else (card or Card()).variant
         same = [one.seed for one in found if one.variant == variant]

@@ -381,7 +381,7 @@ def _helped(changes: pd.DataFrame, kind: str) -> str:
     rows = records(aim if whole.empty else whole)
     better = [row for row in rows if row["verdict"] == "better"]
     worse = [row for row in rows if row["verdict"] == "worse"]
-    best = {"one": ", best at 1,", "zero": ", best at 0,"}.get(registered(metric).better, "")
+    best = {"one": " (best at 1)", "zero": " (best at 0)"}.get(registered(metric).better, "")
     name = f"{label_of(metric)}{best}"
     right, wrong = (f"{count(len(part))} of {count(len(rows))} rows" for part in (better, worse))
     if better and not worse:

@@ -114,7 +114,9 @@ def limit_of(row: dict[str, Any]) -> str:
         return f"recovery {100 * limit:g} %"
     if not is_share(row["metric"]):
         return f"{criterion} {limit:g}"
-    return f"{criterion} {100 * limit:g} {'points' if criterion == 'margin' else '%'}"
+    if criterion != "margin":
+        return f"{criterion} {100 * limit:g} %"
+    return f"margin {100 * limit:g} point{'' if limit == 0.01 else 's'}"
 
 
 def interval(row: dict[str, Any]) -> str:

@@ -278,7 +278,7 @@ _MEMBERS = (
 
 # Frames without metrics of their own: how their columns are read; all others are plain numbers.
 _PLAIN = {
-    "concentration": "Concentration of lost and gained answers",
+    "concentration": "Concentration of lost and gained predictions",
     "group_error": "Excess allowing for wrong group labels",
     "power": "What could have been found",
     "data": "Data",
@@ -340,7 +340,7 @@ def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Show
             "who",
             *(["task"] if tasks else []),
             "n",
-            "least loss found with 80 % power",
+            "smallest loss detectable (80 % power)",
             f"n needed for {100 * blind[0].reference:g} points",
         )
         cut = cut_of(len(rows), len(blind), "tables/power.parquet", "with the smallest n")

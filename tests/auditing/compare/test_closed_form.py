@@ -306,7 +306,7 @@ def test_abstentions_are_not_right_and_are_counted() -> None:
     assert row(results, "fpr")["compressed"] == 0.0
     assert row(results, "fnr")["compressed"] == pytest.approx(5 / 20)
     assert row(results, "flips")["compressed"] == pytest.approx(15 / 40)
-    assert "'small' abstains on 11 examples; they count as not right." in audit.notes
+    assert "'small': 11 missing predictions, counted as wrong." in audit.notes
     spoken = audit.confusion
     silent = spoken[(spoken["variant"] == "small") & (spoken["prediction"] == "(abstained)")]
     assert silent.set_index("label")["count"].to_dict() == {"0": 6, "1": 5}

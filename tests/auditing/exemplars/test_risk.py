@@ -97,3 +97,10 @@ def test_auc_equals_scikit_learn_where_scores_are_missing() -> None:
     doubt = np.minimum(score, 1 - score)[known, 0]
     assert found["n"] == known.sum()
     assert found["auc"] == pytest.approx(roc_auc_score(mask[known], doubt.round(6)))
+
+
+def test_no_auc_from_a_handful_of_exemplars() -> None:
+    (found,) = risk(binary(), {SMALL: np.array([False, True, False, True])}).to_dict("records")
+    assert found["status"] == "not_estimable: 2 exemplars, 20 are needed"
+    assert np.isnan(found["auc"])
+    assert found["n_exemplars"] == 2

@@ -145,7 +145,7 @@ def test_junit_has_one_test_per_endpoint(plain: Verdict) -> None:
     (error,) = suite.iter("error")
     assert error.get("type") == "cannot tell"
     names = {str(case.get("name")) for case in suite.iter("testcase")}
-    assert "rule 1: accuracy of sex=Female, margin 0.02" in names
+    assert "rule 1: accuracy of sex=Female, margin 2 points" in names
     assert len(names) == 6
 
 

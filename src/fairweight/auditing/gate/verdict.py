@@ -309,7 +309,10 @@ class Limits:
 
     def size(self, value: float) -> str:
         """The size of a change."""
-        return f"{plain(100 * value)} points" if self.share else plain(value)
+        if not self.share:
+            return plain(value)
+        number = plain(100 * value)
+        return f"{number} point{'' if number == '1' else 's'}"
 
     @property
     def allowed(self) -> str:

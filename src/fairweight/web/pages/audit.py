@@ -171,7 +171,7 @@ _METRIC: dict[By, str] = {"class": "recall", "group": "accuracy"}
 _READING = (
     "A shift is compressed minus baseline, with its interval. “Retraining alone, up to” is the "
     "noise floor: 95 % of pairs of retrained dense models move less. A dash is a number that "
-    "cannot be had; its reason is in the tooltip and the status."
+    "cannot be estimated; its reason is in the tooltip and the status."
 )
 
 

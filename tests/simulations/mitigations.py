@@ -118,7 +118,7 @@ def said(name: str) -> dict[str, Share]:
     told = [sentence(WORLDS[name], rng) for _ in range(WORLDS[name].audits)]
     return {
         words: share(f": {words}," in one for one in told)
-        for words in ("it helps", "it is not shown to help", "it does not help")
+        for words in ("it helps", "no clear improvement", "it does not help")
     }
 
 

@@ -26,8 +26,6 @@ from fairweight.specs.policy import read_policy
 from ..auditing.decide.made_bounds import answers, line, made_audit, spread
 from .conftest import FEW, Outcome, Run, value
 
-pytestmark = pytest.mark.usefixtures("few_metrics")
-
 POLICY = """
 schema = 1
 [[rule]]
@@ -175,7 +173,7 @@ def in_python(audit: Audit, policy: dict[str, Any], require: Any) -> tuple[int, 
     return verdict.exit_code, verdict.rows[["decision", "reason"]].values.tolist()
 
 
-@pytest.mark.parametrize("cases", [24, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [40, pytest.param(200, marks=pytest.mark.slow)])
 def test_python_and_the_command_line_agree_in_random_cases(run: Run, cases: int) -> None:
     rng = np.random.default_rng(3)
     seen = []

@@ -16,7 +16,7 @@ def printed(result: AuditResult, width: int, **options: object) -> str:
     console = Console(file=out, width=width, force_terminal=True, color_system="truecolor")
     made = view(result)
     console.print(five_lines(made.brief))
-    console.print(summary(made, **options))  # type: ignore[arg-type]
+    console.print(summary(made, **options))
     return out.getvalue()
 
 
@@ -24,7 +24,7 @@ def plain(result: AuditResult, width: int, **options: object) -> str:
     out = io.StringIO()
     console, made = Console(file=out, width=width), view(result)
     console.print(five_lines(made.brief))
-    console.print(summary(made, **options))  # type: ignore[arg-type]
+    console.print(summary(made, **options))
     return out.getvalue()
 
 

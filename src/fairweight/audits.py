@@ -236,6 +236,23 @@ class Audit:
 
         return Audit(suppressed(self.result, least))
 
+    def named(self, class_names: Mapping[str, str] | str | Path) -> Audit:
+        """The audit with names of classes, for labels that are codes.
+
+        Parameters
+        ----------
+        class_names
+            Names by label, or a file of them: JSON, a CSV of two columns, or a text whose first
+            line is the name of class 0.
+        """
+        from fairweight.tables.class_names import names_of_classes, read_class_names
+
+        given = class_names if isinstance(class_names, Mapping) else read_class_names(class_names)
+        known = names_of_classes(given, self.result.classes)
+        origin = self.result.provenance
+        options = {**origin.options, "class_names": known}
+        return Audit(replace(self.result, provenance=replace(origin, options=options)))
+
     def _repr_html_(self) -> str:
         from fairweight.report.notebook import fragment
 

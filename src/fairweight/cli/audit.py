@@ -51,6 +51,14 @@ def audit(
         bool, o.OUTPUT("Write the tables as CSV too, beside Parquet.", flag="--csv")
     ] = False,
     overwrite: o.Overwrite = False,
+    class_names: Annotated[
+        str | None,
+        o.OUTPUT(
+            "Names of classes whose labels are codes: JSON, CSV (label, name), or a text whose "
+            "first line is class 0.",
+            "FILE",
+        ),
+    ] = None,
     verbose: o.Verbose = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -93,6 +101,8 @@ def audit(
         )
         if suppress_small:
             made = made.suppressed()
+        if class_names is not None:
+            made = made.named(class_names)
         # Before anything is written: a policy that does not fit these data is bad input.
         verdict = made.gate(asked) if asked else None
         progress("writing the report", 1, 1)

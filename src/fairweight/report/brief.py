@@ -317,8 +317,7 @@ def _too_small(result: AuditResult, found: Sequence[Finding]) -> str:
     if untested:
         rest = sorted(untested.values(), key=lambda small: -(small.n or 0))
         names = [
-            f"{'class ' if small.kind == 'class' else ''}{shown(small.name, NAME)}"
-            + ("" if small.n is None else f" ({counted(small.n, 'example')})")
+            name_of(small, NAME) + ("" if small.n is None else f" ({counted(small.n, 'example')})")
             for small in rest
         ]
         named = joined(names)

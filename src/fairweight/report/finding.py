@@ -5,9 +5,9 @@ Structure only; `report.sentences` puts it into words for terminal, page and not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from fairweight.auditing.metrics import confirmatory
 from fairweight.auditing.metrics import metric as registered
@@ -68,6 +68,7 @@ class Change:
     noise_floor: float  # 95 % of the changes between two such sets of baseline members are smaller
     churn: float  # share of predictions that became wrong or right
     column: str | None = None  # of a group in the lead: its group column, or columns
+    label: str | None = None  # of a class: its name, where the class itself is a code
 
     @property
     def key(self) -> tuple[str, str, str | None]:
@@ -307,6 +308,7 @@ class Blind:
     detectable: float  # least loss found with 80 % power; NaN where no loss would be
     reference: float
     n_needed: float
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -317,6 +319,7 @@ class Small:
     name: str
     n: int | None
     reason: str
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -328,6 +331,7 @@ class Open:
     task: str | None
     n: int | None
     largest: float  # the largest loss that the data do not rule out
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -577,6 +581,13 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
     if len(frame):
         frame = frame[(frame["variant"] == name) & (frame["corrected_low"] < 0)]
         frame = frame.sort_values("corrected_low", kind="stable")
+    # Classes are shown by their names where they have any.
+    names = dict(options.get("class_names") or {})
+    model = _named_scope(model, names)
+    method = None if method is None else _named_scope(method, names)
+    certain = ruled_out(result, model)
+    if certain is not None:
+        certain = replace(certain, open=_named(certain.open, names))
     return Finding(
         variant=name,
         baseline=result.baseline,
@@ -587,12 +598,12 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         members=members,
         model=model,
         method=method,
-        families=tuple(families),
+        families=tuple(_named_scope(family, names) for family in families),
         one_rate=bool(len(result.lead)),
-        ruled_out=ruled_out(result, model),
-        blind=unseen,
+        ruled_out=certain,
+        blind=_named(unseen, names),
         n_watched=n_watched,
-        small=small(result, name),
+        small=_named(small(result, name), names),
         clustered=bool(result.results["n_clusters"].notna().any()),
         label_error=float(options.get("group_error") or 0.0),
         allowed=tuple(
@@ -601,6 +612,25 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
         ),
         leak=leaks(result.variants_table, (name,)).get(name),
         runs=tuple(values_of(result.per_seed, side) for side in (result.baseline, name)),
+    )
+
+
+Named = TypeVar("Named", Change, Blind, Open, Small)
+
+
+def _named(parts: tuple[Named, ...], names: Mapping[str, str]) -> tuple[Named, ...]:
+    """The same with the names of classes."""
+    if not names:
+        return parts
+    return tuple(
+        replace(part, label=names.get(part.name)) if part.kind == "class" else part
+        for part in parts
+    )
+
+
+def _named_scope(scope: ScopeFinding, names: Mapping[str, str]) -> ScopeFinding:
+    return replace(
+        scope, shifts=_named(scope.shifts, names), excesses=_named(scope.excesses, names)
     )
 
 

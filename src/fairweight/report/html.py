@@ -119,7 +119,8 @@ def provenance_lines(result: AuditResult) -> list[OriginLine]:
     """Version, time, command, inputs, random state, options and pairing."""
     origin = result.provenance
     command = origin.command or "none: called from Python"
-    options = {k: v for k, v in origin.options.items() if k != "random_state"}
+    aside = ("random_state", "class_names")
+    options = {k: v for k, v in origin.options.items() if k not in aside}
     inputs = []
     for given in origin.inputs:  # a file with its rows and checksum
         parts = [str(given.get("name", "—"))]

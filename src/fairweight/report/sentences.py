@@ -20,6 +20,7 @@ from fairweight.report.finding import (
     Open,
     Parts,
     ScopeFinding,
+    Small,
     Standing,
     ranked,
 )
@@ -88,6 +89,7 @@ PAIRED = {
     "known parent among the baseline's. A variants table with a column `parent` says who was made "
     "from whom.",
 }
+MOST_COLUMNS = 5  # beyond these, columns without a difference share a line
 MOST_RUNS = 10  # members per side that are listed one by one
 FLOOR_MEMBERS = 5  # baseline members from which a noise floor is told
 FEW_MEMBERS = 5  # up to so many members a side the method's tests have little power
@@ -189,7 +191,12 @@ def columns(verdict: ScopeFinding) -> list[str]:
     if not any(column.kind == "group" for column in verdict.columns):
         lines.append("No group column was given.")
     paying = {payer.key for payer in verdict.pays_more}
+    # Of many columns those are named that differ; the others are one line.
+    alike = [c for c in verdict.columns if c.differs is False]
+    together = len(verdict.columns) > MOST_COLUMNS and len(alike) > 1
     for column in verdict.columns:
+        if together and column.differs is False:
+            continue
         name = "By class" if column.kind == "class" else f"By {shown(column.name)}"
         name += f" ({shown(column.task)})" if column.task is not None else ""
         if column.differs is None:
@@ -213,19 +220,23 @@ def columns(verdict: ScopeFinding) -> list[str]:
                 said += f"; among examples of one class no difference is shown ({within}), so "
                 said += "the mix of classes may explain it"
         lines.append(f"{said}.")
+    if together:
+        least = p_value(min(column.p for column in alike))
+        lines.append(f"By {count(len(alike))} other columns: no difference shown (least {least}).")
     return lines
 
 
-def name_of(item: Change | Blind | Open, limit: int = 80) -> str:
+def name_of(item: Change | Blind | Open | Small, limit: int = 80) -> str:
     """The name of a class or group in a sentence.
 
     >>> from fairweight.report.finding import Blind
     >>> name_of(Blind("class", "7", "digit", 40, 0.1, 0.02, 900.0))
     'class 7 (digit)'
     """
-    name = shown(item.name, limit)
+    name = shown(item.label or item.name, limit)
     body = f"class {name}" if item.kind == "class" else name
-    return body + (f" ({shown(item.task)})" if item.task is not None else "")
+    task = None if isinstance(item, Small) else item.task
+    return body + (f" ({shown(task)})" if task is not None else "")
 
 
 def shift_and_n(change: Change) -> str:
@@ -393,7 +404,7 @@ def cannot_tell(finding: Finding, limit: int = 5) -> list[str]:
     if finding.small:
         names = []
         for small in finding.small:
-            name = ("class " if small.kind == "class" else "") + shown(small.name, 80)
+            name = name_of(small)
             too_few = small.n is not None and small.reason.startswith("n < ")
             why = f"n = {count(small.n)} {small.reason[2:]}" if too_few else shown(small.reason)
             names.append(f"{name} ({why})")

@@ -660,6 +660,7 @@ def choose(
     margin: float | None = None,
     confirm: Any = None,
     confirm_share: float | None = None,
+    policy: Policy | str | Path | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Choose among variants: by one number, a frontier, or what each objective is worth.
@@ -685,14 +686,33 @@ def choose(
     confirm, confirm_share
         Predictions on other examples, or the share of the examples held out, to look at the choice
         again.
+    policy
+        Only variants that pass this policy qualify, as `gate` decides it on the same examples.
     """
     from fairweight.auditing.choose.choice import Wishes, choice_from
 
     pairs = [f"{k}={v!r}" for k, v in worth.items()] if isinstance(worth, Mapping) else worth
+    chosen, tables, verdicts = options or AuditOptions(), tables_given(source), None
+    if policy is not None:
+        from fairweight.auditing.gate.verdict import limit_rows
+
+        if confirm_share is not None:
+            raise InputError(
+                "--policy judges all examples, so none would be left for --confirm-share; confirm "
+                "on another table: --confirm FILE."
+            )
+        asked = checked_policy(policy)
+        made = audit_table(
+            tables, replace(chosen, confirmatory=asked.confirmatory()), progress=progress
+        )
+        # The baseline loses nothing against itself; its size and latency count.
+        own = limit_rows(made.variants, [made.result.baseline], asked)["decision"]
+        verdicts = {made.result.baseline: next((d for d in own if d != "pass"), "pass")}
+        verdicts |= made.gate(asked).variants
     return choice_from(
-        tables_given(source),
-        Wishes(objectives, require, pairs, exclude, margin),
-        options or AuditOptions(),
+        tables,
+        Wishes(objectives, require, pairs, exclude, margin, verdicts),
+        chosen,
         confirm=confirm,
         confirm_share=confirm_share,
         progress=progress,

@@ -15,7 +15,7 @@ from fairweight.auditing.gate.sample_size import MARGINS, PlanRequest, sizes_of
 from fairweight.auditing.gate.starter import CHURN
 from fairweight.auditing.gate.verdict import decide
 from fairweight.report.gate import to_json
-from fairweight.specs.policy import Policy, Rule, read_policy
+from fairweight.specs.policy import Limit, Policy, Rule, read_policy
 
 from ..auditing.decide.made_bounds import answers, made_audit
 
@@ -31,6 +31,7 @@ def documented(heading: str) -> list[str]:
 def test_every_key_is_documented() -> None:
     assert set(documented("Keys of the policy")) == {field.name for field in fields(Policy)}
     assert documented("Keys of a rule") == [field.name for field in fields(Rule)]
+    assert documented("Keys of a limit") == [field.name for field in fields(Limit)]
 
 
 def test_every_key_of_the_json_is_documented() -> None:

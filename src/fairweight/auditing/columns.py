@@ -1032,12 +1032,13 @@ LISTED: tuple[Table, ...] = (
         """
         variant      text!   the compressed variant
         task         text    the task; null for single-task tables and for the mean over tasks
-        metric       text!   the metric
-        by           text!   kind of row, in the words of the policy
+        metric       text!   the metric, or the column of the variants table
+        by           text!   kind of row, in the words of the policy; `variant` where a limit of the
+                             policy speaks of the variants table
         group        text    the group, or the column; null if there is none
         class        text    the class; null if there is none
         n            whole   examples in the denominator
-        rule         whole   which rule of the policy, from 1
+        rule         whole   which rule of the policy, from 1; null of a limit
         criterion    text!   `margin`, `recovery`, `min` or `max`
         limit        number  its limit, as the policy has it
         threshold    number  the same in the unit of the estimate: −margin, −(1 − recovery) ×

@@ -202,7 +202,7 @@ def plan_of(result: AuditResult, request: PlanRequest, policy: Policy | None = N
         number: _is_planned(rule.metric, rule.by) for number, rule in enumerate(asked.rule, start=1)
     }
     declared = endpoints(result, asked, wanted)
-    declared = declared[declared["variant"] == pilot.variant]
+    declared = declared[(declared["variant"] == pilot.variant) & declared["aside"].isna()]
     fits = declared["rule"].map(plannable) & declared["criterion"].isin(["margin", "recovery"])
     rows = records(
         declared[fits],

@@ -366,6 +366,7 @@ def plan(
     expected_loss: float = 0.0,
     looks: int = 1,
     policy: Policy | str | Path | Mapping[str, Any] | None = None,
+    variant: str | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Before collecting: how many examples of each group does a margin take?
@@ -392,6 +393,8 @@ def plan(
         How often the examples may be gated in all.
     policy
         Plan for the rules of this policy, which needs a pilot.
+    variant
+        Whose churn counts, of several in a pilot; by default that of the one that changes most.
 
     Returns
     -------
@@ -417,11 +420,13 @@ def plan(
                 "--policy (policy=) needs a pilot, whose groups it speaks of; give predictions, or "
                 "--margin and --n-groups."
             )
+        if variant is not None:
+            raise InputError("--variant (variant=) is one of a pilot; give one, or leave it out.")
         return planned(request)
     chosen = options or AuditOptions()
     if asked is not None:
         chosen = replace(chosen, confirmatory=asked.confirmatory())
-    return plan_of(opened(source, chosen, progress).result, request, asked)
+    return plan_of(opened(source, chosen, progress).result, request, asked, variant)
 
 
 @dataclass(frozen=True)

@@ -1066,7 +1066,7 @@ LISTED: tuple[Table, ...] = (
         "`plan.rows` in Python and `rows` in the JSON of `fairweight plan`: how many examples a "
         "row of the gate needs; one per row of a pilot, or per margin and churn.",
         """
-        variant        text    the variant of the pilot that changes most
+        variant        text    the variant of the pilot, by default the one that changes most
         task           text    the task
         metric         text!   `accuracy`, `recall` and what changes with them
         by             text!   kind of row, in the words of the policy

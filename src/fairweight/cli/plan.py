@@ -58,6 +58,13 @@ def plan(
     policy: Annotated[
         str | None, PLAN("Plan for the rules of this policy (TOML); needs a pilot.", "FILE")
     ] = None,
+    variant: Annotated[
+        str | None,
+        PLAN(
+            "Whose churn counts, of several in the pilot; by default the one that changes most.",
+            "NAME",
+        ),
+    ] = None,
     *,
     tables: o.Tables,
     options: Annotated[AuditOptions, o.only("members", "min_group")],
@@ -105,6 +112,7 @@ def plan(
             expected_loss=expected_loss,
             looks=looks,
             policy=asked,
+            variant=variant,
             progress=progress,
         )
     from fairweight.report.figures.export import rendered

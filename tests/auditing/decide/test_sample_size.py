@@ -155,6 +155,17 @@ def test_a_pilot_gives_groups_sizes_and_churn_of_the_variant_that_changes_most(
     assert made.chance_now == pytest.approx(chances[0] * chances[1])
 
 
+def test_the_churn_of_one_variant_can_be_asked_for(pilot: fw.Audit) -> None:
+    made = fw.plan(pilot, margin=0.05, variant="int4")
+    assert made.pilot is not None
+    assert made.pilot.churn == pytest.approx(0.02)
+    assert set(made.rows["variant"]) == {"int4"}
+    with pytest.raises(InputError, match="'int5' does not exist"):
+        fw.plan(pilot, variant="int5")
+    with pytest.raises(InputError, match="a pilot"):
+        fw.plan(variant="int4")
+
+
 def test_a_plan_does_not_depend_on_whether_the_pilot_passes() -> None:
     """The same churn, once all lost and once all gained."""
     i = np.arange(600)

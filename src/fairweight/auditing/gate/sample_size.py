@@ -27,7 +27,7 @@ from fairweight.auditing.intervals.power import (
 from fairweight.auditing.result import DIVISORS, GATE_ALPHA, AuditResult, records
 from fairweight.auditing.schema import frame
 from fairweight.base.wording import counted, real, text
-from fairweight.errors import InputError
+from fairweight.errors import InputError, UnknownNameError
 from fairweight.specs.policy import Policy, read_policy
 
 MARGIN = 0.02
@@ -128,7 +128,7 @@ Key = tuple[str | None, str | None, str | None]  # task, group, class
 class Pilot:
     """What a table says that a plan can use."""
 
-    variant: str  # the one that changes most
+    variant: str  # the one that was asked for, or that changes most
     baseline: str
     n_examples: int
     churn: float  # of all examples
@@ -136,7 +136,10 @@ class Pilot:
     design_effects: dict[Key, float] = field(repr=False)  # how many examples are worth one
 
     @staticmethod
-    def of(result: AuditResult) -> Pilot:
+    def of(result: AuditResult, variant: str | None = None) -> Pilot:
+        """Of this variant, or of the one that changes most."""
+        if variant is not None and variant not in result.variants:
+            raise UnknownNameError("Variant", variant, result.variants)
         rows = result.results
         flips = rows[rows["metric"].isin(_FLIPS) & (rows["scope"] == "model")]
         churns: dict[str, dict[Key, float]] = {}  # a change is harmful or helpful
@@ -145,8 +148,9 @@ class Pilot:
             own[key] = own.get(key, 0.0) + real(row["compressed"])
         # Of several variants and tasks the one that changes most counts.
         overall = [
-            (share, variant)
-            for variant, own in churns.items()
+            (share, name)
+            for name, own in churns.items()
+            if variant in (None, name)
             for (_, group, cls), share in own.items()
             if group is None and cls is None and math.isfinite(share)
         ]
@@ -155,15 +159,15 @@ class Pilot:
                 "The pilot does not say how many predictions changed; give the predictions "
                 "themselves, or assume a churn without a pilot: --churn 0.03."
             )
-        churn, variant = max(overall)
-        power = result.power[result.power["variant"] == variant]
+        churn, name = max(overall)
+        power = result.power[result.power["variant"] == name]
         names = ["task", "group", "class", "design_effect"]
         return Pilot(
-            variant=variant,
+            variant=name,
             baseline=result.baseline,
             n_examples=result.n_examples,
             churn=churn,
-            churns=churns[variant],
+            churns=churns[name],
             design_effects={_key(row): real(row["design_effect"]) for row in records(power, names)},
         )
 
@@ -189,7 +193,12 @@ def planned(request: PlanRequest) -> Plan:
     return Plan(request, n_rows, frame("plan", found), curve)
 
 
-def plan_of(result: AuditResult, request: PlanRequest, policy: Policy | None = None) -> Plan:
+def plan_of(
+    result: AuditResult,
+    request: PlanRequest,
+    policy: Policy | None = None,
+    variant: str | None = None,
+) -> Plan:
     """The plan of a policy, or of one margin for every group, with sizes and churn of a pilot."""
     if request.n_groups is not None:
         raise InputError("--n-groups is counted in the pilot; leave it out, or the pilot.")
@@ -197,7 +206,7 @@ def plan_of(result: AuditResult, request: PlanRequest, policy: Policy | None = N
         raise InputError("--margin and --policy were both given; give one of them.")
     asked = policy or _one_margin(result, request)
     request = replace(request, min_group_size=asked.min_group_size)
-    pilot, wanted = Pilot.of(result), demands(asked)
+    pilot, wanted = Pilot.of(result, variant), demands(asked)
     plannable = {
         number: _is_planned(rule.metric, rule.by) for number, rule in enumerate(asked.rule, start=1)
     }

@@ -24,6 +24,7 @@ from fairweight.tables.spec import read_names
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fairweight.lab.batches import Scaling
     from fairweight.lab.representations import BlockDistance
 
 AskedDataset: TypeAlias = Annotated[
@@ -121,7 +122,6 @@ def predict(
     """
     o.require_lab(threads)
     from fairweight.data import load
-    from fairweight.lab.batches import Scaling
     from fairweight.lab.partition import prepare
     from fairweight.lab.prediction import (
         data_of,
@@ -133,23 +133,7 @@ def predict(
 
     if batch_size < 1:
         raise InputError(f"--batch-size {batch_size} cannot be used; give at least 1.")
-    scaling = None
-    if mean is not None or std is not None:
-        channels = []
-        for option, text in (("--mean", mean), ("--std", std)):
-            try:
-                channels.append(tuple(float(part) for part in (text or "").split(",")))
-            except ValueError:
-                raise InputError(
-                    f"{option} {text or ''} cannot be used; give both --mean and --std, one number "
-                    "per channel: 0.485,0.456,0.406"
-                ) from None
-        if len(channels[0]) != len(channels[1]) or not all(part > 0 for part in channels[1]):
-            raise InputError(
-                f"--mean {mean} and --std {std} do not fit; give one number per channel, those of "
-                "--std above 0."
-            )
-        scaling = Scaling(*channels)
+    scaling = scaling_of(mean, std)
     members = model_files(models)
     options = o.assignments(dataset_option, "--dataset-option")
     if dataset is None and (options or all_examples):
@@ -197,6 +181,29 @@ def predict(
     typer.echo(
         f"{len(members)} models on {len(chosen):,} examples, written to {', '.join(written)}"
     )
+
+
+def scaling_of(mean: str | None, std: str | None) -> Scaling | None:
+    """How pixels are scaled, as --mean and --std say; None where they say nothing."""
+    from fairweight.lab.batches import Scaling
+
+    if mean is None and std is None:
+        return None
+    channels = []
+    for option, text in (("--mean", mean), ("--std", std)):
+        try:
+            channels.append(tuple(float(part) for part in (text or "").split(",")))
+        except ValueError:
+            raise InputError(
+                f"{option} {text or ''} cannot be used; give both --mean and --std, one number "
+                "per channel: 0.485,0.456,0.406"
+            ) from None
+    if len(channels[0]) != len(channels[1]) or not all(part > 0 for part in channels[1]):
+        raise InputError(
+            f"--mean {mean} and --std {std} do not fit; give one number per channel, those of "
+            "--std above 0."
+        )
+    return Scaling(*channels)
 
 
 MEASURE = o.panel("Measure")

@@ -14,7 +14,6 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -23,7 +22,7 @@ from fairweight.base.types import Progress
 from fairweight.data.dataset import Images
 from fairweight.errors import InputError, UnknownNameError
 from fairweight.lab.artifacts import CARD, Card, Outputs, load
-from fairweight.lab.batches import Batch, Scaling, as_array, as_floats, batches_of, read_batches
+from fairweight.lab.batches import Batch, Scaling, as_floats, batches_of, read_batches
 from fairweight.lab.compression.registry import PartlyCompressed, fields_of
 from fairweight.lab.compression.unit_models import UnitModels
 from fairweight.lab.loaders import Loaded, digest_of_files, open_onnx
@@ -47,9 +46,11 @@ class Network:
     file       the float ONNX file
     module     what it was exported from; None for files of others
     variant    what the float model is called
+    folder     for files that are needed as long as it is open
     """
 
     file: Path
+    folder: Path
     card: Card
     module: nn.Module | None
     variant: str
@@ -84,12 +85,12 @@ def opened_network(
             card = card_of(read_onnx(path), f"'{path}'")
             called = path.stem if card is None else card.variant
             card = card or Card()
-            yield Network(path, card, None, called, card.preprocessing or scaling)
+            yield Network(path, Path(folder), card, None, called, card.preprocessing or scaling)
             return
         scale = card.preprocessing or scaling
         images = as_floats(example, scale, "The model")[:TIMED_AT_ONCE].contiguous()
         file = to_onnx(module, images, Path(folder) / "float.onnx", card=card)
-        yield Network(file, card, module, card.variant, scale)
+        yield Network(file, Path(folder), card, module, card.variant, scale)
 
 
 @dataclass(frozen=True)
@@ -483,7 +484,7 @@ def sensitivity(
         )
         tell("calibrating", 0, 1)
         models = UnitModels(
-            network.file, wanted, inputs, level=unit, network=network.module
+            network.file, wanted, inputs, network.folder, level=unit, network=network.module
         )
         names = [one.name for one in models.units]
         if len(names) < 2:
@@ -520,7 +521,11 @@ def sensitivity(
         full = predictor.of(every)
         done: dict[tuple[str, bool], NDArray[np.int64]] = {}
         for place, (one, which) in enumerate(asked):
-            if budget is not None and time.monotonic() - begun > budget and not predictor.has(which):
+            if (
+                budget is not None
+                and time.monotonic() - begun > budget
+                and not predictor.has(which)
+            ):
                 continue
             tell(f"asking {name}", place + 2, len(asked) + 2)
             done[one, len(which) == 1] = predictor.of(which)

@@ -110,7 +110,12 @@ def _layer_names(weights: dict[str, str]) -> dict[str, str]:
         numbered = "::" in weight or weight.isdecimal() or stem == weight
         named[node] = node if numbered else stem
     names = list(named.values())
-    return {node: name if names.count(name) == 1 else node for node, name in named.items()}
+    seen: dict[str, int] = {}
+    for node, name in named.items():
+        if names.count(name) > 1:  # weights that two layers share
+            seen[name] = seen.get(name, 0) + 1
+            named[node] = f"{name}:{seen[name]}"
+    return named
 
 
 def block_of(name: str) -> str:

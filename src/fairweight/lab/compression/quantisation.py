@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -98,10 +99,10 @@ def quantize_static(
             f"'{onnx_path}' takes batches of {sizes[0]} only; export it with a free batch size."
         )
     reduced = bool(reduce_range)
-    quantised = static_model(model, name, inputs, reduced)
-    if reduce_range is None and saturates(model, quantised, name, inputs):
+    quantised = _static(model, name, inputs, reduced)
+    if reduce_range is None and _saturates(model, quantised, name, inputs):
         reduced = True
-        quantised = static_model(model, name, inputs, reduced)
+        quantised = _static(model, name, inputs, reduced)
     bits = 7 if reduced else 8
     note(quantised, model, {"method": "int8-static", "weight_bits": bits, "n": len(inputs)})
     return Quantized(write_onnx(quantised, out), bits, len(inputs))
@@ -111,12 +112,12 @@ def quantize_dynamic(onnx_path: str | Path, out: str | Path) -> Quantized:
     """Hybrid int8: weights uint8 (which convolutions need here), activations quantised in use."""
     model = read_onnx(onnx_path)
     only_input(model, f"'{onnx_path}'")
-    quantised = dynamic_model(model)
+    quantised = _dynamic(model)
     note(quantised, model, {"method": "int8-dynamic", "weight_bits": 8})
     return Quantized(write_onnx(quantised, out), 8, None)
 
 
-def dynamic_model(model: onnx.ModelProto, nodes: Sequence[str] | None = None) -> onnx.ModelProto:
+def _dynamic(model: onnx.ModelProto, nodes: Sequence[str] | None = None) -> onnx.ModelProto:
     """The model in hybrid int8, or only these of its nodes."""
     from onnxruntime.quantization import QuantType
     from onnxruntime.quantization import quantize_dynamic as quantise
@@ -128,7 +129,7 @@ def dynamic_model(model: onnx.ModelProto, nodes: Sequence[str] | None = None) ->
     return _run(model, run)
 
 
-def static_model(
+def _static(
     model: onnx.ModelProto,
     name: str,
     inputs: NDArray[np.float32],
@@ -147,8 +148,12 @@ def static_model(
     ranges_file
         Keeps the ranges of all activations: they are computed by the first call alone.
     """
-    from onnxruntime.quantization import CalibrationMethod
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType
+    from onnxruntime.quantization import (
+        CalibrationDataReader,
+        CalibrationMethod,
+        QuantFormat,
+        QuantType,
+    )
     from onnxruntime.quantization import quantize_static as quantise
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]
@@ -177,7 +182,25 @@ def static_model(
             calibration_cache_path=ranges_file,
         )
 
-    return _run(model, run)
+    with warnings.catch_warnings():  # of infinite ranges, which the next line names
+        warnings.simplefilter("ignore", RuntimeWarning)
+        made = _run(model, run)
+    _require_finite(made)
+    return made
+
+
+def _require_finite(quantised: onnx.ModelProto) -> None:
+    """Raise where a range was infinite: such a file answers at random."""
+    from onnx import numpy_helper
+
+    scales = {node.input[1] for node in quantised.graph.node if node.op_type == "QuantizeLinear"}
+    for tensor in quantised.graph.initializer:
+        if tensor.name in scales and not np.isfinite(numpy_helper.to_array(tensor)).all():
+            raise InputError(
+                f"The values of '{tensor.name.removesuffix('_scale')}' have no finite range, so "
+                "they cannot be int8 (a padding by -inf in front of a maximum does this); pad with "
+                "the edge or a finite number, and export the model again."
+            )
 
 
 def _run(
@@ -237,7 +260,7 @@ def _first(calibration: Iterable[NDArray[Any]], examples: int) -> NDArray[np.flo
     return inputs
 
 
-def saturates(
+def _saturates(
     model: onnx.ModelProto, quantised: onnx.ModelProto, name: str, inputs: NDArray[np.float32]
 ) -> bool:
     """Whether this machine's int8 arithmetic errs more than the rounding that the file states.
@@ -316,7 +339,7 @@ class StaticUnits:
         self._reduced = bool(spec.reduce_range)
         if spec.reduce_range is None:
             whole = self._made(None)
-            self._reduced = saturates(model, whole, self._name, self._inputs)
+            self._reduced = _saturates(model, whole, self._name, self._inputs)
 
     def __call__(self, units: Sequence[Unit]) -> PartlyCompressed:
         made = self._made([node for unit in units for node in unit.nodes])
@@ -324,9 +347,7 @@ class StaticUnits:
         return PartlyCompressed(made, self._model.ByteSize() - made.ByteSize(), facts)
 
     def _made(self, nodes: Sequence[str] | None) -> onnx.ModelProto:
-        return static_model(
-            self._model, self._name, self._inputs, self._reduced, nodes, **self._how
-        )
+        return _static(self._model, self._name, self._inputs, self._reduced, nodes, **self._how)
 
 
 class DynamicUnits:
@@ -338,7 +359,7 @@ class DynamicUnits:
         self._model = model
 
     def __call__(self, units: Sequence[Unit]) -> PartlyCompressed:
-        made = dynamic_model(self._model, [node for unit in units for node in unit.nodes])
+        made = _dynamic(self._model, [node for unit in units for node in unit.nodes])
         return PartlyCompressed(made, self._model.ByteSize() - made.ByteSize(), {"weight_bits": 8})
 
 
@@ -350,7 +371,7 @@ class RoundedUnits:
     ) -> None:
         self._model = model
         self._bits = spec.bits
-        self._axes = output_axes(model, "The model")
+        self._axes = _output_axes(model, "The model")
 
     def __call__(self, units: Sequence[Unit]) -> PartlyCompressed:
         import onnx
@@ -418,7 +439,7 @@ SCALE_BYTES = 4  # of the scale of an output channel
 def round_weights(source: Path, out: Path, inputs: NDArray[Any], spec: WeightBits) -> None:
     """Round the weights of convolutions and products; biases and norms stay."""
     model = read_onnx(source)
-    saved = round_tensors(model, output_axes(model, source), spec.bits)
+    saved = round_tensors(model, _output_axes(model, source), spec.bits)
     facts = {"method": "weight-bits", "weight_bits": spec.bits, "saved_bytes": saved}
     note(model, model, facts)
     write_onnx(model, out)
@@ -453,7 +474,7 @@ def rounded(values: NDArray[Any], axis: int, bits: int) -> NDArray[Any]:
     return made
 
 
-def output_axes(model: onnx.ModelProto, path: str | Path) -> dict[str, int]:
+def _output_axes(model: onnx.ModelProto, path: str | Path) -> dict[str, int]:
     """Of every stored weight the axis of its outputs."""
     stored = {held.name: held for held in model.graph.initializer}
     made = {name: node for node in model.graph.node for name in node.output}

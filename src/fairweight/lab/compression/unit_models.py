@@ -39,6 +39,8 @@ class UnitModels:
         has other weights everywhere; a unit's own share is what the whole compression takes of it.
     inputs
         Calibration examples as the model takes them.
+    folder
+        Where what all models share is kept, such as the ranges of activations.
     level
         Whether a unit is a layer or a block.
     network
@@ -51,18 +53,18 @@ class UnitModels:
         source: Path,
         spec: Any,
         inputs: NDArray[Any],
+        folder: Path,
         *,
         level: Level = "layer",
         network: nn.Module | None = None,
     ) -> None:
         self.method: Method = method_of(spec)
         self.spec = spec
-        # Held as long as the models are: ranges of activations are kept in it.
-        self._folder = tempfile.TemporaryDirectory(prefix="fairweight-")
+        own = Path(tempfile.mkdtemp(prefix="units-", dir=folder))
         named = read_onnx(source)
         name_nodes(named)
         # Written and read again, without what the exporter noted: sizes are compared with it.
-        self.float_model = read_onnx(write_onnx(named, Path(self._folder.name) / "float.onnx"))
+        self.float_model = read_onnx(write_onnx(named, own / "float.onnx"))
         self.units = units_of(self.float_model, f"'{source}'", level)
         self._compressed: Callable[[Sequence[Unit]], PartlyCompressed]
         if self.method.acts_on == "weights":
@@ -73,8 +75,7 @@ class UnitModels:
                 "another method (fairweight methods lists them)."
             )
         else:
-            folder = Path(self._folder.name)
-            self._compressed = self.method.by_unit(self.float_model, spec, inputs, folder)
+            self._compressed = self.method.by_unit(self.float_model, spec, inputs, own)
 
     @property
     def simulated(self) -> bool:
@@ -83,7 +84,7 @@ class UnitModels:
 
     @property
     def float_bytes(self) -> int:
-        return self.float_model.ByteSize()
+        return int(self.float_model.ByteSize())
 
     def of(self, names: Collection[str]) -> PartlyCompressed:
         """The model in which the units of these names are compressed and the others are not."""

@@ -12,7 +12,7 @@ import fairweight as fw
 from fairweight.audits import check_report, checked_policy
 from fairweight.cli import options as o
 from fairweight.cli.lab import Layers, MethodOptions, Sparsity, method_fields
-from fairweight.cli.predict import AskedDataset, AskedPart, scaling_of
+from fairweight.cli.predict import AskedPart
 from fairweight.cli.screen import bar, plain_console, reader_may_leave, show_audit
 from fairweight.errors import InputError
 from fairweight.specs.data import Data
@@ -64,7 +64,7 @@ def sensitivity(
     task: Annotated[
         str | None, UNITS("Of a model of several attributes: the one that is judged.", "NAME")
     ] = None,
-    dataset: AskedDataset = None,
+    dataset: o.DatasetName = None,
     data: o.DataFolder = None,
     dataset_option: o.DatasetOptions = None,
     part: AskedPart = "test",
@@ -72,13 +72,8 @@ def sensitivity(
         bool,
         o.DATA("With --dataset: every example that it has, not a part.", flag="--all-examples"),
     ] = False,
-    mean: Annotated[
-        str | None,
-        o.DATA("Per channel, what models without a card take from a pixel (0 to 1).", "a,b,c"),
-    ] = None,
-    std: Annotated[
-        str | None, o.DATA("Per channel, by what they divide the rest.", "a,b,c")
-    ] = None,
+    mean: o.Mean = None,
+    std: o.Deviation = None,
     *,
     options: o.OfAudit,
     policy: Annotated[
@@ -148,7 +143,7 @@ def sensitivity(
             unit=unit_level(unit),
             cluster=cluster,
             task=task,
-            scaling=scaling_of(mean, std),
+            scaling=o.read_scaling(mean, std),
             store=store or f"{Path(out)}-units",
             budget=limit,
             options=options,

@@ -239,7 +239,7 @@ class Audit:
         """
         from fairweight.report.tracking import log_to
 
-        log_to(self, run, verdict)
+        log_to(self.result, run, verdict)
 
     def to_json(self) -> str:
         """Everything as one JSON document: {"schema": 2, ..., "results": [every row]}.

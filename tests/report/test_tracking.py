@@ -26,7 +26,7 @@ def audit() -> fw.Audit:
 
 
 def test_numbers_have_names_that_a_tracker_takes(audit: fw.Audit) -> None:
-    found = tracked_numbers(audit)
+    found = tracked_numbers(audit.result)
     assert found["fairweight/int8/accuracy/shift"] == pytest.approx(-4 / 145)
     assert found["fairweight/int8/accuracy/sex_a_b/shift"] == pytest.approx(-0.1)
     assert found["fairweight/int8/accuracy/sex_a_b/baseline"] == 1
@@ -40,13 +40,15 @@ def test_names_that_differ_in_forbidden_characters_alone_stay_apart() -> None:
     y = np.arange(80) % 2
     sex = np.repeat(["a/b", "a:b"], 40)
     made = fw.audit(y, {"dense": y, "int8": y}, sensitive_features={"sex": sex}, n_boot=20)
-    names = [name for name in tracked_numbers(made) if "sex" in name and name.endswith("shift")]
+    names = [
+        name for name in tracked_numbers(made.result) if "sex" in name and name.endswith("shift")
+    ]
     assert names == [f"fairweight/int8/accuracy/sex_a_b{k}/shift" for k in ("", "_2")]
 
 
 def test_the_verdict_becomes_tags(audit: fw.Audit) -> None:
     verdict = audit.gate({"rule": [{"metric": "accuracy", "by": "overall", "margin": 0.2}]})
-    tags = tracked_tags(audit, verdict)
+    tags = tracked_tags(audit.result, verdict)
     assert tags["fairweight.verdict"] == tags["fairweight.verdict.int8"] == "pass"
     assert tags["fairweight.baseline"] == "dense"
 
@@ -78,7 +80,7 @@ def test_weights_and_biases(audit: fw.Audit, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("fairweight.report.html.render", lambda *_: "<!doctype html>")
     run = Run()
     audit.log_to(run)
-    assert seen["numbers"] == tracked_numbers(audit)
+    assert seen["numbers"] == tracked_numbers(audit.result)
     assert seen["artifact"][:2] == ("fairweight-r1", "fairweight-audit")
     assert {"audit.json", "report.html", "tables"} <= set(seen["files"])
     assert run.summary["fairweight.baseline"] == "dense"

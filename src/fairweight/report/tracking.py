@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from fairweight.auditing.result import is_ok, records
 from fairweight.base.wording import real, text
 from fairweight.errors import InputError
+from fairweight.report.html import save
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
-    from fairweight.audits import Audit
+    from fairweight.auditing.result import AuditResult
 
 FOLDER = "fairweight"  # in front of every name, and the folder of artefacts
 _TRACKED = (("accuracy", "overall"), ("accuracy", "group"), ("recall", "class"))
@@ -26,14 +27,14 @@ _COLUMNS = {"baseline": "baseline", "compressed": "compressed", "shift": "shift"
 _FORBIDDEN = re.compile(r"[^\w.\- ]")  # MLflow refuses the rest, and a slash makes a folder
 
 
-def tracked_numbers(audit: Audit) -> dict[str, float]:
+def tracked_numbers(result: AuditResult) -> dict[str, float]:
     """Accuracy overall and by group, recall by class: both sides, the shift and its limits.
 
     Named `fairweight/VARIANT/METRIC/GROUP/shift`. What is undefined, or rests on too few examples,
     is left out.
     """
     found: dict[str, float] = {}
-    rows = audit.results
+    rows = result.results
     for metric, by in _TRACKED:
         chosen = rows[(rows["metric"] == metric) & (rows["by"] == by) & (rows["scope"] == "model")]
         for row in records(chosen[is_ok(chosen)]):
@@ -49,18 +50,18 @@ def tracked_numbers(audit: Audit) -> dict[str, float]:
     return found
 
 
-def tracked_tags(audit: Audit, verdict: Verdict | None) -> dict[str, str]:
+def tracked_tags(result: AuditResult, verdict: Verdict | None) -> dict[str, str]:
     """What was compared, and the verdict of a gate."""
     from fairweight import __version__
 
-    tags = {"version": __version__, "baseline": audit.result.baseline}
+    tags = {"version": __version__, "baseline": result.baseline}
     if verdict is not None:
         tags["verdict"] = verdict.outcome
         tags |= {f"verdict.{name}": outcome for name, outcome in verdict.variants.items()}
     return {f"{FOLDER}.{_FORBIDDEN.sub('_', name)}": value for name, value in tags.items()}
 
 
-def log_to(audit: Audit, run: Any, verdict: Verdict | None = None) -> None:
+def log_to(result: AuditResult, run: Any, verdict: Verdict | None = None) -> None:
     """Log numbers, tags and the report to a run of a tracker; which one, its type says."""
     package = type(run).__module__.partition(".")[0]
     if package not in TRACKERS:
@@ -69,10 +70,10 @@ def log_to(audit: Audit, run: Any, verdict: Verdict | None = None) -> None:
             "MLflow (mlflow.active_run(), or mlflow.start_run()) or of Weights & Biases "
             "(wandb.init())."
         )
-    numbers, tags = tracked_numbers(audit), tracked_tags(audit, verdict)
+    numbers, tags = tracked_numbers(result), tracked_tags(result, verdict)
     with tempfile.TemporaryDirectory() as held:
         folder = Path(held, FOLDER)
-        audit.save(folder, verdict=verdict)
+        save(result, folder, verdict)
         TRACKERS[package](run, numbers, tags, folder)
 
 

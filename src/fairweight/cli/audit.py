@@ -100,7 +100,7 @@ def audit(
         made.save(out, verdict=verdict, overwrite=overwrite, csv=csv)
     if not quiet:
         with reader_may_leave():
-            show_audit(made.result, str(Path(out, "report.html")))
+            show_audit(made.result, str(Path(out, "report.html")), made.view)
     if verdict:
         _leave(verdict, quiet=quiet)
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from benchmarks.lines import Line, plain
@@ -86,17 +87,21 @@ def _opened(page: Path, rounds: int) -> list[Line]:
     empty = page.with_name("empty.html")
     empty.write_text(EMPTY)
     taken: dict[str, list[float]] = {"page": [], "empty": []}
+    processor: dict[str, list[float]] = {"page": [], "empty": []}
+
+    def opening(path: Path) -> object:
+        words = (chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom")
+        return subprocess.run([*words, path.as_uri()], capture_output=True, check=True)
+
     for _ in range(rounds):
         for name, path in (("page", page), ("empty", empty)):
             start = time.perf_counter()
-            subprocess.run(
-                [chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom",
-                 path.as_uri()],
-                capture_output=True, check=True,
-            )  # fmt: skip
+            processor[name].append(processor_seconds(partial(opening, path)))
             taken[name].append(time.perf_counter() - start)
     opened, bare = min(taken["page"]), min(taken["empty"])
+    used, least = min(processor["page"]), min(processor["empty"])
     return [
+        Line("page in Chromium: processor time", used, "empty page", least),
         Line("page in Chromium, beyond an empty one", max(opened - bare, 1e-3), "limit", PAGE_S,
              target=1.0),
         Line("page in Chromium", opened, "empty page", bare),

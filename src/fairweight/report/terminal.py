@@ -40,7 +40,7 @@ LEAST_WIDTH = 72  # for two scopes beside each other
 def show(
     result: AuditResult, console: Console, *, report: str | None = None, lead: View | None = None
 ) -> None:
-    """Print the summary (of what is shown, where that is known already), and where the report is."""
+    """Print the summary, of `lead` where that is known already, and where the report is."""
     console.print(summary(result, lead=lead))
     if report is not None:
         # Not folded to the width: a path that is broken up cannot be copied.

@@ -38,7 +38,7 @@ def count_part(
     tables = TableSpec.from_json(spec["tables"])
     id_column = tables.id
     limit = memory_limit_mb()
-    config = {} if limit is None else {"memory_limit": f"{limit}MB"}
+    config: dict[str, Any] = {} if limit is None else {"memory_limit": f"{limit}MB"}
     with duckdb.connect(":memory:", config=config) as connection:
         described = connection.execute(f"DESCRIBE FROM {table}").fetchall()
         kind = next((str(row[1]) for row in described if row[0] == id_column), "VARCHAR")

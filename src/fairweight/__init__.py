@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         exemplars,
         explain,
         gate,
+        plan,
         preflight,
         worst_group_shift,
     )
@@ -33,7 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Audit", "AuditOptions", "TableSpec", "__version__", "audit", "audit_table", "choose", "count",
-    "exemplars", "explain", "gate", "lab", "load", "metrics", "mitigate", "preflight",
+    "exemplars", "explain", "gate", "lab", "load", "metrics", "mitigate", "plan", "preflight",
     "sensitivity", "worst_group_shift",
 ]  # fmt: skip
 

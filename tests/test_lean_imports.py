@@ -55,8 +55,8 @@ def test_help_loads_nothing_heavy() -> None:
     assert loaded & HEAVY == set()
 
 
-# What `fairweight audit` of a file loads, from the command to the report. A package that is new here
-# costs every audit its start: .1 to .3 s for most of these.
+# What `fairweight audit` of a file loads, from the command to the report. A package that is new
+# here costs every audit its start: .1 to .3 s for most of these.
 OF_AN_AUDIT = {
     "annotated_doc", "annotated_types", "charset_normalizer", "cloudpickle", "cython_runtime",
     "dateutil", "duckdb", "fairweight", "jinja2", "markupsafe", "numpy", "pandas", "pyarrow",

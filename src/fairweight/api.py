@@ -162,6 +162,7 @@ def audit_table(
     prediction: str = TableSpec.prediction,
     score: str = TableSpec.score,
     score_classes: Sequence[Any] | None = None,
+    query: str | None = None,
     missing: str = TableSpec.missing,
     force: bool = False,
     alpha: float = AuditOptions.alpha,
@@ -204,6 +205,9 @@ def audit_table(
         like a group.
     examples, train, variants
         Tables beside the predictions: of examples (groups, labels), of training labels, of models.
+    query
+        One SELECT on the table `data`, the rows of each table given; its result is audited. It
+        can read nothing else.
     missing
         "error" or "drop": what to do about examples that some variant lacks.
     zero_baseline

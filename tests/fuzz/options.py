@@ -54,6 +54,12 @@ def _overwrite(draft: Draft, option: str) -> None:
         draft.add(option)
 
 
+def _query(draft: Draft, option: str) -> None:
+    """Also by the number of the case: a query for all rows changes nothing."""
+    if draft.number % 20 == 11:
+        draft.add(option, "SELECT * FROM data")
+
+
 def _n_boot(draft: Draft, option: str) -> None:
     if draft.chance(0.02):
         draft.add(option, draft.rng.choice((0, 19, -1, "x")))
@@ -431,6 +437,7 @@ FILLERS: dict[str, Filler] = {
     "fixed_side": _fixed_side,
     "no_filters": _flag(0.06),
     "overwrite": _overwrite,
+    "query": _query,
     "policy": _policy,
     "out": _out,
     "suppress_small": _flag(0.06),

@@ -27,7 +27,8 @@ from fairweight.tables.connection import (
     reading,
 )
 from fairweight.tables.frequencies import read_counts
-from fairweight.tables.sources import Source, open_source
+from fairweight.tables.queries import open_tables
+from fairweight.tables.sources import Source
 from fairweight.tables.spec import Columns, TableSpec
 
 ALONE = "dense"  # what a model is called that nobody named
@@ -84,10 +85,7 @@ def recognise(workspace: Workspace, request: TableSpec, *, alone: bool = False) 
     """Open the source or sources and find the members in them; `alone`: one model will do."""
     names = Names.of(request)
     predictions, scores = request.predictions, request.scores
-    opened = [
-        (ref.variant, open_source(workspace, ref.given, name=ref.variant if ref.frame else None))
-        for ref in request.sources
-    ]
+    opened = open_tables(workspace, request)
     if names.count is not None:
         opened = [(name, read_counts(workspace, table, names.count)) for name, table in opened]
     if len(opened) == 1:

@@ -303,7 +303,7 @@ def _open_frame(workspace: Workspace, given: Any, name: str | None) -> Source:
             # copied, batch by batch, to a table of ours, which spills to disk if it must.
             stream = given.to_arrow_reader() if kind == "DuckDB relation" else given
             table = copied(workspace, stream)
-            return _described(workspace, table, shown, ())
+            return source_of_view(workspace, table, shown, ())
     if kind == "pyarrow Dataset":
         return _registered(workspace, given, shown, (), _classes_in(given.schema.metadata))
     with reading(f"the {shown}"):
@@ -327,10 +327,10 @@ def _registered(
     view = workspace.name("source")
     with reading(f"'{name}'" if files else f"the {name}"):
         workspace.connection.register(view, table)
-        return _described(workspace, view, name, files, classes)
+        return source_of_view(workspace, view, name, files, classes)
 
 
-def _described(
+def source_of_view(
     workspace: Workspace,
     view: str,
     name: str,
@@ -370,7 +370,7 @@ def _open_path(workspace: Workspace, text: str, name: str | None) -> Source:
 
 def _open_csv(workspace: Workspace, place: Place, name: str) -> Source:
     view, guessed = read_delimited(workspace, place.files, file_list(place.files))
-    return _described(workspace, view, name, place.files, guessed=guessed)
+    return source_of_view(workspace, view, name, place.files, guessed=guessed)
 
 
 def _open_database(workspace: Workspace, place: Place, name: str) -> Source:
@@ -378,7 +378,7 @@ def _open_database(workspace: Workspace, place: Place, name: str) -> Source:
         sqlite = stream.read(6) == b"SQLite"
     opened = open_sqlite if sqlite else open_duckdb
     view = opened(workspace, place.files[0], place.query)
-    return _described(workspace, view, name, place.files)
+    return source_of_view(workspace, view, name, place.files)
 
 
 def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
@@ -407,7 +407,7 @@ def _open_parquet(workspace: Workspace, place: Place, name: str) -> Source:
     classes = _classes_in(_parquet_metadata(place.files[0]))
     counted = ROW_NUMBER if countable else None
     guessed = {column: kind for column, kind in looks.items() if kind != held[column]}
-    return _described(workspace, view, name, place.files, classes, counted, guessed)
+    return source_of_view(workspace, view, name, place.files, classes, counted, guessed)
 
 
 def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
@@ -442,7 +442,7 @@ def _open_json(workspace: Workspace, place: Place, name: str) -> Source:
         empty_nan(workspace, table, column)
     # A column of several types looks like JSON: it is text.
     guessed = {c: kind for c, kind in looks.items() if c not in typed and kind != "JSON"}
-    return _described(workspace, table, name, place.files, guessed=guessed)
+    return source_of_view(workspace, table, name, place.files, guessed=guessed)
 
 
 def _read_arrow(file: Path) -> pa.Table:

@@ -15,7 +15,14 @@ from typing import Any, TypeAlias
 
 from fairweight.base.fields import choice, option, options_of, plain, refuse, words
 from fairweight.errors import InputError
-from fairweight.tables.names import quoted, split_list, split_names, split_pair, written_list
+from fairweight.tables.names import (
+    quoted,
+    split_grouping,
+    split_list,
+    split_names,
+    split_pair,
+    written_list,
+)
 
 TABLES, COLUMNS = "Tables", "Columns"
 Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column per seed
@@ -235,10 +242,14 @@ class TableSpec:
     examples, train, variants
         Tables beside the predictions: of examples (groups, labels), of training labels, of models;
         paths or frames, kept as a `SourceRef`.
+    query
+        One SELECT on the table `data`, the rows of each table of predictions; its result is
+        audited in their place.
     missing
         "error" or "drop": what to do about examples that some variant lacks.
     id, label, task, cluster, weight
-        Names of columns. `task` and `weight` are used by default where they exist.
+        Names of columns; `doc.subject` is a field of a column that holds records. `task` and
+        `weight` are used by default where they exist.
     predictions, scores
         For wide tables: variant to column, or to one column per seed.
     groups
@@ -282,6 +293,12 @@ class TableSpec:
         None,
         "One row per variant and seed; `parent` (dense:3) says what it was derived from.",
         TABLES, "--variants", "FILE", _read_table, _write_table,
+    )  # fmt: skip
+    query: str | None = option(
+        None,
+        "One SELECT on the table `data`, the rows of each FILE: its result is audited. It can read "
+        "nothing else.",
+        TABLES, "--query", "SQL",
     )  # fmt: skip
     missing: Missing | str = option(
         Missing.ERROR, "What to do about examples that some variant lacks.", TABLES, "--missing",
@@ -375,6 +392,16 @@ class TableSpec:
         """The files that are read, as they were given."""
         tables = (*self.sources, self.examples, self.train, self.variants)
         return [table.path for table in tables if table is not None and table.path is not None]
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of columns that were given, each once: of roles, of groups, of members."""
+        found = [getattr(self, name) for name in TEXTS]
+        for named in (self.predictions, self.scores):
+            found += [column for held in (named or {}).values() for column in held]
+        for group in self.groups or ():
+            found += split_grouping(group)
+        return list(dict.fromkeys(name for name in found if name is not None))
 
     def arguments(self, without: Sequence[str] = ()) -> list[str]:
         """The words behind `fairweight COMMAND` that read the same tables in the same way.

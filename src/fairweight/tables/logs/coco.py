@@ -26,7 +26,7 @@ import pyarrow as pa
 from fairweight.base.types import Floats
 from fairweight.base.wording import shown
 from fairweight.errors import InputError
-from fairweight.tables.logs.log import Cell, plain_fields, read_json
+from fairweight.tables.logs.records import Cell, plain_fields, read_json
 
 MISSED = "(missed)"
 IOU, SCORE = 0.5, 0.5

@@ -126,7 +126,7 @@ def pair(
 
 def test_groups_come_from_short_fields_of_the_record(tmp_path: Path) -> None:
     made = audit_of(pair(tmp_path, lambda one: one))
-    assert made.groups == ("level", "gold")
+    assert made.groups == ("gold", "level")
     assert set(made.tables["dense"]["level"].to_pylist()) == {"easy", "hard"}
     assert made.tables["dense"]["prediction"].to_pylist() == ["0"] * 40
 

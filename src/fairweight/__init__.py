@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         audit_table,
         choose,
         count,
+        count_sql,
         exemplars,
         explain,
         gate,
@@ -32,7 +33,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Audit", "AuditOptions", "TableSpec", "__version__", "audit", "audit_table", "choose", "count",
-    "exemplars", "explain", "gate", "lab", "load", "metrics", "mitigate", "preflight",
+    "count_sql", "exemplars", "explain", "gate", "lab", "load", "metrics", "mitigate", "preflight",
     "worst_group_shift",
 ]  # fmt: skip
 

@@ -438,6 +438,8 @@ FILLERS: dict[str, Filler] = {
     "no_filters": _flag(0.06),
     "overwrite": _overwrite,
     "query": _query,
+    "sql": _number(0.0, ()),  # tables of a warehouse, which are no files
+    "dialect": _number(0.0, ()),
     "policy": _policy,
     "out": _out,
     "suppress_small": _flag(0.06),

@@ -34,6 +34,7 @@ from fairweight.tables.connection import (
     reading,
     streaming,
 )
+from fairweight.tables.engines import are_distant, counted_there
 from fairweight.tables.groups import GroupChoice, cluster_suggestion, unused_note
 from fairweight.tables.identity import (
     OF_EXAMPLES,
@@ -140,6 +141,8 @@ def align(tables: TableSpec, *, further: bool = False, alone: bool = False) -> A
     alone
         Accept the baseline without any compressed variant.
     """
+    if are_distant(tables):
+        tables = counted_there(tables)
     workspace = Workspace()
     try:
         layout = recognise(workspace, tables, alone=alone)

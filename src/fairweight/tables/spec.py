@@ -103,6 +103,8 @@ FRAMES = {
     ("pyarrow", "Dataset"): "pyarrow Dataset",
     ("duckdb", "DuckDBPyRelation"): "DuckDB relation",
     ("_duckdb", "DuckDBPyRelation"): "DuckDB relation",
+    ("pyspark", "DataFrame"): "Spark DataFrame",
+    ("ibis", "Table"): "ibis table",
 }
 
 

@@ -60,6 +60,7 @@ def audit(
     correction: str = AuditOptions.correction,
     min_group: int = AuditOptions.min_group,
     random_state: int | None = None,
+    drawn_limits: str = AuditOptions.drawn_limits,
     zero_baseline: str = AuditOptions.zero_baseline,
     margin: float = AuditOptions.margin,
     reference_shift: float | None = None,
@@ -172,6 +173,7 @@ def audit_table(
     correction: str = AuditOptions.correction,
     min_group: int = AuditOptions.min_group,
     random_state: int | None = None,
+    drawn_limits: str = AuditOptions.drawn_limits,
     zero_baseline: str = AuditOptions.zero_baseline,
     margin: float = AuditOptions.margin,
     reference_shift: float | None = None,
@@ -212,6 +214,10 @@ def audit_table(
         can read nothing else.
     missing
         "error" or "drop": what to do about examples that some variant lacks.
+    drawn_limits
+        "some": where groups × classes exceed 5,000, bootstrapped metrics by group (precision,
+        kappa, balanced accuracy, ...) and their gaps are given without limits and tests, but for
+        those that a policy names; "all" computes every one.
     zero_baseline
         What CEV and SDE do with a class in which the baseline makes no errors: "drop", "raise",
         "epsilon" or "absolute".

@@ -58,7 +58,7 @@ MOST_CELLS = 1_000_000  # of a cube: with more it is nearly the table itself
 HERE = ("overall", "group", "class")  # by what: rows of audit.json
 
 
-# The tables of an audit as CSV and Parquet files.
+# The tables of an audit as Parquet files, and as CSV where that is asked for.
 
 _VIEWS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "overall": lambda f: f["by"] == "overall",
@@ -74,25 +74,29 @@ def file_names() -> tuple[str, ...]:
     return (AUDIT, *text, *(f"tables/{name}.parquet" for name in AUDIT_TABLES))
 
 
-def write_tables(result: AuditResult, directory: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Every frame as Parquet, those of every audit as CSV too, and the cube; the paths written.
+def write_tables(
+    result: AuditResult, directory: str | os.PathLike[str], *, csv: bool = False
+) -> tuple[Path, ...]:
+    """Every frame as Parquet, and the cube; with `csv` those of every audit as CSV too.
 
-    Frames without rows are written too, so that a script finds the same files after every audit.
-    Names are exact in Parquet and JSON. In CSV, text that a spreadsheet would run as a formula
-    (`=…`, `+…`, `-…`, `@…`, but not a plain number such as `-1`) gets a leading apostrophe.
+    Returns the paths written. Frames without rows are written too, so that a script finds the same
+    files after every audit. Names are exact in Parquet and JSON. In CSV, text that a spreadsheet
+    would run as a formula (`=…`, `+…`, `-…`, `@…`, but not a plain number such as `-1`) gets a
+    leading apostrophe.
     """
-    import duckdb
-
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     held = _tables(result)
-    text = {name: held[name] for name in (*AUDIT_TABLES, VARIANTS) if name in held}
-    text |= {name: result.results[keep(result.results)] for name, keep in _VIEWS.items()}
     written = [write_parquet(frame, folder / f"{name}.parquet") for name, frame in held.items()]
-    with duckdb.connect() as connection:
-        written += [
-            write_csv(connection, frame, folder / f"{name}.csv") for name, frame in text.items()
-        ]
+    if csv:
+        import duckdb
+
+        text = {name: held[name] for name in (*AUDIT_TABLES, VARIANTS) if name in held}
+        text |= {name: result.results[keep(result.results)] for name, keep in _VIEWS.items()}
+        with duckdb.connect() as connection:
+            written += [
+                write_csv(connection, frame, folder / f"{name}.csv") for name, frame in text.items()
+            ]
     place = folder / f"{CUBE}.parquet"
     if isinstance(result.cube, Path):
         shutil.copyfile(result.cube, place)
@@ -148,6 +152,7 @@ def write(
     finding: Mapping[str, Any] | None = None,
     *,
     computed: Collection[tuple[str, str]] = (),
+    csv: bool = False,
 ) -> None:
     """Write tables/ and then audit.json.
 
@@ -158,6 +163,8 @@ def write(
     computed
         Families (metric, by) whose rows are left to the cube. Not those of scores, which the cube
         does not hold, and none where there is a training table.
+    csv
+        Write the tables as CSV too.
     """
     from fairweight.auditing.metrics import metrics
 
@@ -169,7 +176,7 @@ def write(
     if computed and (_why_no_cube(result) or (result.data["split"] == "train").any()):
         raise ValueError("rows cannot be left to a cube that is not stored, or not all of it")
     away = _of_families(result.results, computed)
-    write_tables(replace(result, results=result.results[~away]), folder / "tables")
+    write_tables(replace(result, results=result.results[~away]), folder / "tables", csv=csv)
     here, why = _small(result, away), _why_no_cube(result)
     text = _document(result, here, finding, computed, why_no_cube=why)
     (folder / AUDIT).write_text(text, encoding="utf-8")
@@ -281,7 +288,7 @@ def _document(
     explained = {name: plain_records(here[name]) for name in result.explanations if name in here}
     if explained:
         document["explanations"] = explained
-    return json.dumps(document, ensure_ascii=False, allow_nan=False)
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 # --- reading -------------------------------------------------------------------------------------

@@ -85,9 +85,9 @@ LISTED: tuple[Table, ...] = (
     Table(
         "results",
         "One row per variant, metric, group, class, task and scope. All columns are always "
-        "there. `audit.overall`, `audit.by_class` and `audit.by_group` are filters of it; on "
-        "disk `overall.csv`, `by_class.csv`, `by_group.csv` (with `group*class`) and "
-        "`groupings.csv`.",
+        "there. `audit.overall`, `audit.by_class` and `audit.by_group` are filters of it; with "
+        "`--csv` also on disk: `overall.csv`, `by_class.csv`, `by_group.csv` (with "
+        "`group*class`) and `groupings.csv`.",
         """
         variant             text!   the compressed variant that is compared with the baseline
         metric              text!   a name from [Metrics](metrics.md)

@@ -39,7 +39,7 @@ LISTED = (
     ("Lab", "lab", "train",
      "Train a network and write it as a folder: weights (safetensors), card (JSON), ONNX if "
      "wanted."),
-    ("Lab", "lab", "compress",
+    ("Lab", "compress", "compress",
      "Compress a trained model: prune it (and finetune), remove its channels, or make it int8."),
     ("Lab", "predict", "predict",
      "Ask models about the examples held out, and write a prediction table for `audit`."),

@@ -218,8 +218,9 @@ def as_floats(inputs: Any, scaling: Scaling | None, shown: str) -> Tensor:
         return tensor.to(torch.float32)
     if scaling is None:
         raise InputError(
-            f"{shown} does not say how images are scaled, but was given bytes; give scaling= "
-            "(mean and std per channel), or floats as it takes them."
+            f"{shown} does not say how images are scaled, but was given bytes; give mean "
+            "and deviation per channel (--mean and --std, in Python scaling=), or floats as it "
+            "takes them."
         )
     if tensor.dim() != 4 or tensor.shape[-1] != len(scaling.mean):
         raise InputError(

@@ -244,6 +244,8 @@ class PredictionRows:
 
     def _places(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Labels as places of classes; text stays text where no classes are known."""
+        if labels.dtype.kind in "iu" and any(member.model.by_value for member in self.members):
+            labels = labels.astype(str)
         if labels.dtype.kind in "iu":
             least, most = int(labels.min(initial=0)), int(labels.max(initial=0))
             if least < 0 or (self.names is not None and most >= len(self.names)):

@@ -19,7 +19,7 @@ from fairweight.lab import loop
 from fairweight.lab.artifacts import Card, load, read_card, save
 from fairweight.lab.batches import Examples, Scaling, generator, model_input
 from fairweight.lab.compression.pruner import Pruner, Spec
-from fairweight.lab.compression.registry import fields_of, method_of, spec_from
+from fairweight.lab.compression.registry import fields_of, method_of, spec_from, spec_of
 from fairweight.lab.distillation.distiller import (
     Distiller,
     Teacher,
@@ -252,11 +252,14 @@ def _few(classes: tuple[str, ...]) -> str:
 DENSE = "dense"
 
 
-Method: TypeAlias = Pruning | Quantization | Mapping[str, Any]
+# A spec, its fields with the key `method`, or a method's name where no field must be given.
+Method: TypeAlias = Pruning | Quantization | Mapping[str, Any] | str
 
 
 def named_method(given: Method) -> tuple[str, Any]:
     """The name of a method (or of a recipe, as it was given) and its spec."""
+    if isinstance(given, str):
+        return given, spec_of(given)
     if isinstance(given, Mapping):
         spec = spec_from(given)
         return str(given["method"]), spec

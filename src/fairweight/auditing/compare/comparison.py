@@ -88,6 +88,7 @@ def pairs(cube: Cube, grouping: Grouping, baseline: int, compressed: int) -> Pai
 
 
 MIN_CLUSTERS = 20
+MANY_CELLS = 5_000  # groups × classes above which rows by group are not bootstrapped
 Options: TypeAlias = AuditOptions
 
 
@@ -146,6 +147,12 @@ class Comparison:
         if self.signs is None or self.options.correction != "holm":
             return None
         return self.signs.families.get((self.variant, self.task, kind))
+
+    @property
+    def draws_some(self) -> bool:
+        """Whether groups × classes are so many that rows by group are not bootstrapped."""
+        cells = sum(len(g.levels) for g in self.groupings) * len(self.classes)
+        return self.options.drawn_limits == "some" and cells > MANY_CELLS
 
     @property
     def closed_form(self) -> bool:

@@ -14,7 +14,7 @@ from fairweight.auditing.compare.comparison import (
     groupings_of,
     too_many_entries,
 )
-from fairweight.auditing.compare.estimands import estimands
+from fairweight.auditing.compare.estimands import drawn_where_few, estimands
 from fairweight.auditing.compare.estimate import Block
 from fairweight.auditing.compare.flips import flip_families
 from fairweight.auditing.compare.harm import (
@@ -88,10 +88,11 @@ def compare(
     by_group = [r for r in rates if r.key[0] == structured and r.family.slots.by == "group"]
     made.blocks += [build(c, family, scope) for family, scope in flip_families(c)]
     made.blocks += [build(c, family, scope) for family, scope in heterogeneity(c, by_group)]
-    wanted = [
+    every = [
         *estimands(c, training, filters=filters, fixed_side=fixed_side),
         *standardised_excess_shift(c),
     ]
+    wanted = [*drawn_where_few(c, every)]
     left_out = without_baseline_errors(c)
     made.notes += left_out_notes(c, left_out)
     made.blocks += [refused_if_harmed(b, left_out) for b in value_rows(c, wanted)]

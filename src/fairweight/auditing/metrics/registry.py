@@ -249,6 +249,9 @@ class Metric:
     confirmatory: tuple[str, ...] = ()  # kinds of rows that are: else exploratory
     one_row_if_zero: bool = False  # where it is 0 for everybody, groups and classes are left out
 
+    # Of a column: how many are right in each level is enough, whatever their classes.
+    without_classes: bool = False
+
     headline: bool = False  # on the page beside the usual ones, not in the tables alone
 
     # How limits are made of it.

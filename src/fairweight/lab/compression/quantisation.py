@@ -22,7 +22,9 @@ from fairweight.base.files import atomic_file
 from fairweight.errors import InputError
 from fairweight.lab.batches import as_array
 from fairweight.lab.compression.registry import method
+from fairweight.lab.loaders import OnnxInput
 from fairweight.lab.onnx_models import (
+    QUANTISED,
     card_of,
     only_input,
     put_card,
@@ -73,27 +75,24 @@ def quantize_static(
         the file is to be the same on every machine, and to True if it will run on older ones.
     """
     model = read_onnx(onnx_path)
-    name = only_input(model, f"'{onnx_path}'")
-    inputs = _first(calibration, examples)
-    sizes = tuple(_session(model.SerializeToString()).get_inputs()[0].shape)
-    fits = len(sizes) == inputs.ndim and all(
+    shown = f"'{onnx_path}'"
+    wanted = OnnxInput.of(_session(model.SerializeToString()), shown)
+    inputs = _first(calibration, examples, len(wanted.sizes))
+    fits = not wanted.sizes or all(
         not isinstance(size, int) or size == given
-        for size, given in zip(sizes[1:], inputs.shape[1:], strict=True)
+        for size, given in zip(wanted.sizes[1:], inputs.shape[1:], strict=True)
     )
     if not fits:
         raise InputError(
-            f"Calibration examples have the shape {inputs.shape[1:]}, but '{onnx_path}' takes "
-            f"{sizes[1:]}; give them as the model takes them."
-        )
-    if isinstance(sizes[0], int):
-        raise InputError(
-            f"'{onnx_path}' takes batches of {sizes[0]} only; export it with a free batch size."
+            f"Calibration examples have the shape {inputs.shape[1:]}, but {shown} takes "
+            f"{wanted.sizes[1:]}; give them as the model takes them."
         )
     reduced = bool(reduce_range)
-    quantised = _static(model, name, inputs, reduced)
-    if reduce_range is None and _saturates(model, quantised, name, inputs):
+    quantised = _static(model, wanted, inputs, reduced)
+    if reduce_range is None and _saturates(model, quantised, wanted, inputs):
         reduced = True
-        quantised = _static(model, name, inputs, reduced)
+        quantised = _static(model, wanted, inputs, reduced)
+    _check_quantised(quantised, shown)
     bits = 7 if reduced else 8
     note(quantised, model, {"method": "int8-static", "weight_bits": bits, "n": len(inputs)})
     return Quantized(write_onnx(quantised, out), bits, len(inputs))
@@ -111,26 +110,31 @@ def quantize_dynamic(onnx_path: str | Path, out: str | Path) -> Quantized:
         quantise(source, target, weight_type=QuantType.QUInt8)
 
     quantised = _run(model, run)
+    _check_quantised(quantised, f"'{onnx_path}'")
     note(quantised, model, {"method": "int8-dynamic", "weight_bits": 8})
     return Quantized(write_onnx(quantised, out), 8, None)
 
 
 def _static(
-    model: onnx.ModelProto, name: str, inputs: NDArray[np.float32], reduce_range: bool
+    model: onnx.ModelProto, wanted: OnnxInput, inputs: NDArray[np.float32], reduce_range: bool
 ) -> onnx.ModelProto:
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType
     from onnxruntime.quantization import quantize_static as quantise
 
     class Reader(CalibrationDataReader):  # type: ignore[misc]
-        """The calibration examples in small batches."""
+        """The calibration examples in small batches, or in the only size that the file takes."""
 
         def __init__(self) -> None:
-            starts = range(0, len(inputs), CALIBRATED_AT_ONCE)
-            self.batches = iter([inputs[at : at + CALIBRATED_AT_ONCE] for at in starts])
+            size = wanted.batch_size or CALIBRATED_AT_ONCE
+            self.batches = [inputs[at : at + size] for at in range(0, len(inputs), size)]
+            if wanted.batch_size is not None:  # ranges do not change by an example given twice
+                missing = size - len(self.batches[-1])
+                last = np.repeat(inputs[-1:], missing, axis=0)
+                self.batches[-1] = np.concatenate([self.batches[-1], last])
+            self.batches.reverse()
 
         def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-            batch = next(self.batches, None)
-            return None if batch is None else {name: batch}
+            return {wanted.name: self.batches.pop()} if self.batches else None
 
     def run(source: onnx.ModelProto, target: Path) -> None:
         quantise(
@@ -169,13 +173,22 @@ def _run(
         root.removeFilter(_is_news)
 
 
+def _check_quantised(quantised: onnx.ModelProto, shown: str) -> None:
+    """Raise where no layer became int8: the file would be the same model under another name."""
+    if not QUANTISED & {node.op_type for node in quantised.graph.node}:
+        raise InputError(
+            f"{shown} has no layer that ONNX Runtime makes int8 (convolutions and products with "
+            "stored weights); it would stay as it is."
+        )
+
+
 def _is_news(record: logging.LogRecord) -> bool:
     """Not the quantiser's advice to optimise first, which the exporter has done."""
     return "pre-processing before quantization" not in record.getMessage()
 
 
-def _first(calibration: Iterable[NDArray[Any]], examples: int) -> NDArray[np.float32]:
-    """The first examples of an iterable of batches or single examples."""
+def _first(calibration: Iterable[NDArray[Any]], examples: int, axes: int) -> NDArray[np.float32]:
+    """The first examples of an iterable of batches (of so many axes) or single examples."""
     if examples < 1:
         raise InputError(f"examples must be at least 1 for calibration; given was {examples}.")
     taken: list[NDArray[np.float32]] = []
@@ -187,7 +200,12 @@ def _first(calibration: Iterable[NDArray[Any]], examples: int) -> NDArray[np.flo
                 f"Calibration examples are {array.dtype}; give floats, scaled as the model takes "
                 "them."
             )
-        batch = array if array.ndim == 4 else array[None]
+        batch = array[None] if array.ndim == axes - 1 else array
+        if batch.ndim != (axes or batch.ndim):
+            raise InputError(
+                f"Calibration examples have the shape {array.shape[1:]}, but the model takes "
+                f"{axes - 1} axes per example; give them as the model takes them."
+            )
         batch = batch[: examples - count].astype(np.float32)
         taken.append(batch)
         count += len(batch)
@@ -205,7 +223,10 @@ def _first(calibration: Iterable[NDArray[Any]], examples: int) -> NDArray[np.flo
 
 
 def _saturates(
-    model: onnx.ModelProto, quantised: onnx.ModelProto, name: str, inputs: NDArray[np.float32]
+    model: onnx.ModelProto,
+    quantised: onnx.ModelProto,
+    wanted: OnnxInput,
+    inputs: NDArray[np.float32],
 ) -> bool:
     """Whether this machine's int8 arithmetic errs more than the rounding that the file states.
 
@@ -214,7 +235,7 @@ def _saturates(
     """
     float_bytes, int8_bytes = model.SerializeToString(), quantised.SerializeToString()
     sessions = (_session(float_bytes), _session(int8_bytes, optimise=False), _session(int8_bytes))
-    exact, stated, given = (session.run(None, {name: inputs})[0] for session in sessions)
+    exact, stated, given = (wanted.runner(one, "The model")(inputs) for one in sessions)
     errs, stands_for = (
         float(np.sqrt(np.mean(np.square(values - exact, dtype=np.float64))))
         for values in (given, stated)
@@ -283,6 +304,7 @@ _ON_FILES: dict[str, Any] = {
     "int8-static",
     spec=Int8Static,
     summary="Weights and activations in int8 (fixed point), ranges from 100 examples",
+    calibrates=True,
     **_ON_FILES,
 )
 def int8_static(source: Path, out: Path, inputs: NDArray[Any], spec: Int8Static) -> None:

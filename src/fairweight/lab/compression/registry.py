@@ -60,6 +60,8 @@ class Method:
         What a compressed model is on disk: a folder, or an ONNX file.
     trains
         Whether a model may, must or cannot be trained (finetuned) with it.
+    calibrates
+        Of methods on files: whether it matters what the inputs are, not only their shape.
     seconds
         What it takes beyond reading data and training, for estimates of cost.
     weight_bits
@@ -74,6 +76,7 @@ class Method:
     acts_on: Literal["weights", "file"] = "weights"
     output: Literal["folder", "onnx"] = "folder"
     trains: Literal["may", "must", "never"] = "may"
+    calibrates: bool = False
     seconds: float = 0.0
     weight_bits: int = 32
 

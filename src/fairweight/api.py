@@ -157,7 +157,7 @@ def audit_table(
     train: Any = None,
     variants: Any = None,
     positive: Any = None,
-    cluster: str | None = None,
+    cluster: str | Sequence[str] | None = None,
     weight: str | None = None,
     count: str | None = None,
     variant: str = TableSpec.variant,
@@ -166,6 +166,13 @@ def audit_table(
     score: str = TableSpec.score,
     score_classes: Sequence[Any] | None = None,
     query: str | None = None,
+    outcome: str | Columns | None = None,
+    better: str | None = None,
+    denominator: str | Columns | None = None,
+    range: tuple[float, float] | None = None,
+    labels_are: str = TableSpec.labels_are,
+    repeat: str | None = None,
+    unlabelled: bool = False,
     missing: str = TableSpec.missing,
     force: bool = False,
     alpha: float = AuditOptions.alpha,
@@ -212,6 +219,16 @@ def audit_table(
     query
         One SELECT on the table `data`, the rows of each table given; its result is audited. It
         can read nothing else.
+    outcome, better, denominator, range
+        A number per example and model in place of label and prediction: its column (of wide
+        tables: variant to column), "higher" or "lower", the column that it is divided by once
+        both are summed (words of word errors), and the least and largest value it can have.
+    labels_are
+        "positions": labels and predictions name answers of multiple choice, no classes.
+    repeat
+        The column that tells repeated runs of one model apart; they are averaged.
+    unlabelled
+        There are no labels: report how often predictions changed, and no more.
     missing
         "error" or "drop": what to do about examples that some variant lacks.
     drawn_limits

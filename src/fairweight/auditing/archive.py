@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from fairweight.auditing.document import (
@@ -28,6 +29,7 @@ from fairweight.auditing.document import (
     Fields,
     StoredTables,
     families_of,
+    outcome_of,
     pairing_of,
     parsed,
     provenance_of,
@@ -250,6 +252,8 @@ def _document(
         "baseline": result.baseline,
         "variants": list(result.variants),
         "classes": list(result.classes),
+        "outcome": None if result.outcome is None else result.outcome.to_json(),
+        "labelled": result.labelled,
         "positive": result.positive,
         "tasks": list(result.tasks),
         "groupings": list(result.groupings),
@@ -387,12 +391,24 @@ def _read(document: Mapping[str, Any], place: Path | None, lone: bool) -> AuditR
         variants_table=reader.variants(),
         explanations=reader.explanations(),
         cube=cube,
+        outcome=outcome_of(field),
+        labelled=field.take("labelled", (bool, NoneType), "true or false", later=True) is not False,
         absent=frozenset(
             (one["metric"], one["by"])
             for one in families
             if reader.partial and (one["limits_here"] < one["limits"] or one["here"] < one["rows"])
         ),
-        **frames,
+        results=frames["results"],
+        per_seed=frames["per_seed"],
+        confusion=frames["confusion"],
+        reliability=frames["reliability"],
+        data=frames["data"],
+        power=frames["power"],
+        concentration=frames["concentration"],
+        group_error=frames["group_error"],
+        bounds=frames["bounds"],
+        lead=frames["lead"],
+        left_out=frames["left_out"],
     )
     away = {(one["metric"], one["by"]): one["rows"] for one in families if one["held"] == COMPUTED}
     return _completed(result, away) if away and not reader.partial else result

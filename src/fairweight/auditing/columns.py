@@ -1154,7 +1154,10 @@ AUDIT_KEYS: dict[str, str] = {
     "version": "of fairweight",
     "baseline": "name of the baseline",
     "variants": "names of the compressed variants",
-    "classes": "classes among the labels",
+    "classes": "classes among the labels; none of outcomes, or without labels",
+    "outcome": "what stands in place of label and prediction (its name, better side, whether it is "
+    "0 or 1, denominator, range), or null",
+    "labelled": "whether there are labels or outcomes; else only changed predictions are counted",
     "positive": "the positive class of binary labels, or null",
     "tasks": "names of the tasks, or an empty list",
     "groupings": "group columns and intersections: `sex`, `age`, `sex*age`",

@@ -25,7 +25,8 @@ DISTANT = ("Spark DataFrame", "ibis table")
 LAZY = (*DISTANT, "polars LazyFrame", "DuckDB relation")
 COUNT = "n"
 # What needs rows, or other tables beside them.
-UNUSED = ("examples", "task", "scores", "count", "query", "score_classes")
+UNUSED = ("examples", "task", "scores", "count", "query", "score_classes", "outcome", "repeat",
+          "unlabelled")  # fmt: skip
 
 
 def are_distant(tables: TableSpec, kinds: Sequence[str] = DISTANT) -> bool:
@@ -83,9 +84,8 @@ def _members(columns: dict[tuple[str, str], str]) -> dict[str, tuple[str, ...]]:
 def _facts(tables: TableSpec) -> list[str]:
     """Columns of examples that are counted by: groups, label, clusters and weight."""
     groups = [column for name in tables.groups or () for column in split_grouping(name)]
-    clusters = [tables.cluster] if isinstance(tables.cluster, str) else tables.cluster or ()
     weight = [tables.weight] if tables.weight is not None else []
-    return list(dict.fromkeys([*groups, tables.label, *clusters, *weight]))
+    return list(dict.fromkeys([*groups, tables.label, *tables.clusters, *weight]))
 
 
 def _one_row_each(tables: TableSpec) -> tuple[nw.LazyFrame[Any], dict[tuple[str, str], str]]:

@@ -32,7 +32,8 @@ DIALECTS = ("bigquery", "clickhouse", "databricks", "duckdb", "postgres", "snowf
 COUNT = "n"
 MOST = 20  # rows that a check shows
 # What SQL cannot say here, or what a count cannot hold.
-UNUSED = ("train", "variants", "task", "scores", "count", "query", "positive", "score_classes")
+UNUSED = ("train", "variants", "task", "scores", "count", "query", "positive", "score_classes",
+          "outcome", "repeat", "unlabelled")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -155,11 +156,6 @@ class _Request:
     def wide(self) -> bool:
         return self.tables.predictions is not None
 
-    @property
-    def clusters(self) -> tuple[str, ...]:
-        held = self.tables.cluster
-        return () if held is None else (held,) if isinstance(held, str) else tuple(held)
-
     def table(self, name: str, alias: str) -> exp.Expr:
         from sqlglot import exp
         from sqlglot.errors import SqlglotError
@@ -276,7 +272,7 @@ class _Request:
 
     def keys(self) -> list[tuple[str, exp.Expr]]:
         """What is grouped by, under the names that the audit reads."""
-        of_examples = [*self.groups, *self.clusters, *filter(None, [self.tables.weight])]
+        of_examples = [*self.groups, *self.tables.clusters, *filter(None, [self.tables.weight])]
         named = [(name.strip('"'), self.of_example(name)) for name in of_examples]
         named.append(("label", self.of_example(self.tables.label)))
         named += [
@@ -305,6 +301,6 @@ class _Request:
         for flag, held in (("--baseline", self.tables.baseline or self.models[0].variant),
                            ("--weight", self.tables.weight)):  # fmt: skip
             words += [flag, shlex.quote(held)] if held is not None else []
-        for name in self.clusters:
+        for name in self.tables.clusters:
             words += ["--cluster", shlex.quote(name)]
         return " ".join(map(str, words))

@@ -244,8 +244,16 @@ def comparison(
             vector=None if scores.vector is None else scores.vector[:, members],
             rank=None if scores.rank is None else scores.rank[:, members],
         )
+    outcome = projected.outcome
+    if outcome is not None:
+        outcome = replace(
+            outcome,
+            numerator=None if outcome.numerator is None else outcome.numerator[:, members],
+            denominator=None if outcome.denominator is None else outcome.denominator[:, members],
+        )
     projected = replace(
         projected,
+        outcome=outcome,
         members=tuple(cube.members[m] for m in members),
         prediction=projected.prediction[:, members],
         scores=scores,

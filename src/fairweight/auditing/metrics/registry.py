@@ -11,6 +11,7 @@ score       ScoreColumn, weights (R, n)                         (R, S)    bootst
 comparison  two Counts (..., C), baseline and compressed        (...)     basic bootstrap, swap null
             (with inflation=None, and per class: percentile bootstrap)
 table       arguments of its own: called by its own module in auditing/compare
+outcome     numerators and denominators (..., n)                (...)     skewed t; Tango of 0/1
 
 A `linear` metric of scores is the mean of what examples add: t limits and test, without draws.
 
@@ -190,7 +191,7 @@ def _most(values: Floats, present: np.ndarray[tuple[int, ...], np.dtype[np.bool_
 
 ENTRY_POINTS = "fairweight.metrics"
 
-Kind = Literal["rate", "value", "grouping", "identity", "score", "comparison", "table"]
+Kind = Literal["rate", "value", "grouping", "identity", "score", "comparison", "table", "outcome"]
 Given = Literal["all", "label", "not_label"]
 Happens = Literal["correct", "wrong", "predicted", "abstained", "uncertain", "top5"]
 Signature = Literal[

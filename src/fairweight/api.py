@@ -166,6 +166,10 @@ def audit_table(
     score: str = TableSpec.score,
     score_classes: Sequence[Any] | None = None,
     query: str | None = None,
+    log_tasks: Sequence[str] | None = None,
+    log_filter: str | None = None,
+    allow_different: Sequence[str] | None = None,
+    score_threshold: float | None = None,
     outcome: str | Columns | None = None,
     better: str | None = None,
     denominator: str | Columns | None = None,
@@ -219,6 +223,9 @@ def audit_table(
     query
         One SELECT on the table `data`, the rows of each table given; its result is audited. It
         can read nothing else.
+    log_tasks, log_filter, allow_different, score_threshold
+        Of evaluation logs: only these tasks, the filter of lm-eval's answers, settings that may
+        differ; of detections: those with a lower score are left out (0.5 by default).
     outcome, better, denominator, range
         A number per example and model in place of label and prediction: its column (of wide
         tables: variant to column), "higher" or "lower", the column that it is divided by once

@@ -440,6 +440,15 @@ FILLERS: dict[str, Filler] = {
     "no_filters": _flag(0.06),
     "overwrite": _overwrite,
     "query": _query,
+    **{
+        name: _number(0.0, ())
+        for name in (  # of logs: tests/tables/logs
+            "log_tasks",
+            "log_filter",
+            "allow_different",
+            "score_threshold",
+        )
+    },
     "sql": _number(0.0, ()),  # tables of a warehouse, which are no files
     "dialect": _number(0.0, ()),
     "policy": _policy,

@@ -305,7 +305,7 @@ def _open_frame(workspace: Workspace, given: Any, name: str | None) -> Source:
             table = copied(workspace, stream)
             return source_of_view(workspace, table, shown, ())
     if kind == "pyarrow Dataset":
-        return _registered(workspace, given, shown, (), _classes_in(given.schema.metadata))
+        return source_of_arrow(workspace, given, shown, (), _classes_in(given.schema.metadata))
     with reading(f"the {shown}"):
         table = to_arrow(given, kind, f"the {shown}")
     classes = _classes_in(table.schema.metadata)
@@ -314,16 +314,17 @@ def _open_frame(workspace: Workspace, given: Any, name: str | None) -> Source:
         classes = tuple(str(item) for item in held) if held is not None else None
     if table.num_columns == 0:
         raise InputError(f"The {shown} has no columns; give a table with examples.")
-    return _registered(workspace, table, shown, (), classes)
+    return source_of_arrow(workspace, table, shown, (), classes)
 
 
-def _registered(
+def source_of_arrow(
     workspace: Workspace,
     table: Any,
     name: str,
     files: tuple[Path, ...],
-    classes: tuple[str, ...] | None,
+    classes: tuple[str, ...] | None = None,
 ) -> Source:
+    """A table of Arrow as a view of the connection; `files` are what it was made from."""
     view = workspace.name("source")
     with reading(f"'{name}'" if files else f"the {name}"):
         workspace.connection.register(view, table)
@@ -477,7 +478,7 @@ def _open_arrow_tables(workspace: Workspace, place: Place, name: str, found: Tab
             f"The files of '{name}' do not fit together ({first_line(str(error)).rstrip('.')}); "
             "write a column with one type in all of them."
         ) from error
-    return _registered(workspace, table, name, place.files, _classes_in(table.schema.metadata))
+    return source_of_arrow(workspace, table, name, place.files, _classes_in(table.schema.metadata))
 
 
 # --- formats -----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from fairweight.tables.names import (
     written_list,
 )
 
-TABLES, COLUMNS = "Tables", "Columns"
+TABLES, COLUMNS, LOGS = "Tables", "Columns", "Logs of evaluations"
 Columns = Mapping[str, str | Sequence[str]]  # variant -> column, or one column per seed
 # What may be given: paths, and frames of any library; kept as a SourceRef (a tuple of them).
 AnyTable: TypeAlias = Any
@@ -319,6 +319,13 @@ def _write_several(names: str | Sequence[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
+def _read_number(text: str, flag: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{flag} {text!r} is no number.") from None
+
+
 def _read_table(text: str, flag: str) -> SourceRef:
     return SourceRef(text)
 
@@ -345,6 +352,11 @@ class TableSpec:
     query
         One SELECT on the table `data`, the rows of each table of predictions; its result is
         audited in their place.
+    log_tasks, log_filter, allow_different
+        Of evaluation logs: only these tasks, the filter of lm-eval's answers, and settings that
+        may differ between the models.
+    score_threshold
+        Of detections: those with a lower score are left out; 0.5 by default.
     missing
         "error" or "drop": what to do about examples that some variant lacks.
     id, label, task, cluster, weight
@@ -410,6 +422,26 @@ class TableSpec:
         "One SELECT on the table `data`, the rows of each FILE: its result is audited. It can read "
         "nothing else.",
         TABLES, "--query", "SQL",
+    )  # fmt: skip
+    log_tasks: Sequence[str] | None = option(
+        None, "Only these tasks of evaluation logs; by default all.",
+        LOGS, "--log-tasks", "a,b", read_names, _write_names,
+    )  # fmt: skip
+    log_filter: str | None = option(
+        None,
+        "Where lm-eval scores answers by several filters: the one to take; by default a task's "
+        "first.",
+        LOGS, "--log-filter", "NAME",
+    )  # fmt: skip
+    allow_different: Sequence[str] | None = option(
+        None,
+        "Settings that may differ between the logs (`prompts` too); they become a note.",
+        LOGS, "--allow-different", "a,b", read_names, _write_names,
+    )  # fmt: skip
+    score_threshold: float | None = option(
+        None,
+        "Detections with a lower score are left out; by default 0.5.",
+        LOGS, "--score-threshold", "X", _read_number,
     )  # fmt: skip
     missing: Missing | str = option(
         Missing.ERROR, "What to do about examples that some variant lacks.", TABLES, "--missing",
@@ -537,6 +569,12 @@ class TableSpec:
         if self.groups is not None:
             groups = [self.groups] if isinstance(self.groups, str) else self.groups
             becomes("groups", tuple(str(group) for group in groups))
+        for name in ("log_tasks", "allow_different"):
+            held = getattr(self, name)
+            if held is not None:
+                becomes(name, (held,) if isinstance(held, str) else tuple(map(str, held)))
+        if self.score_threshold is not None and not 0 <= float(self.score_threshold) <= 1:
+            raise refuse(self, "score_threshold", self.score_threshold, "give 0 to 1")
         if self.score_classes is not None:
             becomes("score_classes", tuple(map(_scalar, self.score_classes)))
         becomes("positive", _scalar(self.positive))

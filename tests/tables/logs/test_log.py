@@ -251,7 +251,9 @@ def test_tasks_without_a_common_unit(tmp_path: Path) -> None:
         write(folder, [record(p, metrics=["bleu"], bleu=0.5) for p in range(30)], "translation")
         logs[name] = read_log(folder)
         only[name] = read_log(folder, LogRequest(tasks=("translation",)))
-    with pytest.raises(InputError, match=r"different metrics \(acc, bleu\).*--outcome.*--tasks"):
+    with pytest.raises(
+        InputError, match=r"different metrics \(acc, bleu\).*--outcome.*--log-tasks"
+    ):
         audit_of(logs)
     assert audit_of(only).outcome == "bleu"
     with pytest.raises(InputError, match="has no task 'speech'; it has: quiz, translation"):

@@ -34,6 +34,8 @@ GOLD = "gold"  # the position of the right answer
 PROMPTS = "prompts"  # may differ if it is named, as settings may
 # Columns of the tables that are made here; a field of the same name is left out.
 ROLES = ("example_id", "task", "prediction", "label", "state", "repeat", "denominator")
+# What a table's columns are taken for by their name; a field of an example is none of it.
+RESERVED = frozenset((*ROLES, "variant", "seed", "score", "scores", "label_rank", "weight"))
 MOST_SHOWN = 5  # levels of a group column in a note
 
 
@@ -96,7 +98,7 @@ def audit_of(
             raise InputError(
                 f"'{first}' and '{variant}' were not asked the same tasks: "
                 f"'{shown(missing[0], 60)}' is only in one of them; evaluate it in both, or name "
-                "the tasks to compare (--tasks)."
+                "the tasks to compare (--log-tasks)."
             )
         for name in names:
             notes += _differences(tasks[first][name], own[name], first, variant, allow)
@@ -112,11 +114,13 @@ def audit_of(
     tables = {
         variant: _table(own, by_task, chosen_outcome, ratio) for variant, own in tasks.items()
     }
-    groups, same = _groups(tables[first], several=len(names) > 1)
+    groups, same = group_columns(tables[first], ROLES, several=len(names) > 1)
     notes += same
     for variant, table in tables.items():
         notes += _states(variant, table, groups)
     kept = {*ROLES, chosen_outcome, *groups, *named}
+    if len(names) == 1:
+        kept.remove("task")
     repeated = any(pc.max(table["repeat"]).as_py() > 1 for table in tables.values())
     return LogAudit(
         tables={v: t.select([c for c in t.schema.names if c in kept]) for v, t in tables.items()},
@@ -207,7 +211,7 @@ def _outcome(tasks: Mapping[str, TaskLog], wanted: str | None) -> tuple[str, dic
             raise InputError(
                 f"--outcome: the task '{shown(lacking[0], 60)}' has no metric "
                 f"'{shown(wanted, 60)}' for every example; it has: "
-                f"{', '.join(offered[lacking[0]])}. Name the tasks that have it (--tasks)."
+                f"{', '.join(offered[lacking[0]])}. Name the tasks that have it (--log-tasks)."
             )
         return wanted, {name: metrics[wanted] for name, metrics in offered.items()}
     chosen = {name: next(iter(metrics.values())) for name, metrics in offered.items()}
@@ -219,7 +223,7 @@ def _outcome(tasks: Mapping[str, TaskLog], wanted: str | None) -> tuple[str, dic
     raise InputError(
         f"The tasks are scored by different metrics ({', '.join(names)}), which have no common "
         "unit; name one that all have (--outcome NAME --better higher), or tasks that share one "
-        "(--tasks)."
+        "(--log-tasks)."
     )
 
 
@@ -265,7 +269,7 @@ def _table(
             )
         for column in held.schema.names:
             field = column.removeprefix("field:")
-            if field != column and field not in columns:
+            if field != column and field not in columns and field not in RESERVED:
                 columns[field] = pc.fill_null(held[column], NONE)
         parts.append(pa.table(columns))
     whole = pa.concat_tables(parts, promote_options="default")
@@ -275,7 +279,9 @@ def _table(
     return whole
 
 
-def _groups(table: pa.Table, several: bool) -> tuple[tuple[str, ...], list[str]]:
+def group_columns(
+    table: pa.Table, roles: Sequence[str], *, several: bool = False
+) -> tuple[tuple[str, ...], list[str]]:
     """Columns that could be groups: most samples have them, with 2 to 50 levels that recur.
 
     Of two columns that tell the same examples apart the first is taken.
@@ -284,7 +290,7 @@ def _groups(table: pa.Table, several: bool) -> tuple[tuple[str, ...], list[str]]
     codes = [_codes(table["task"])] if several else []
     notes: list[str] = []
     for column in sorted(table.schema.names, key=lambda name: name != GOLD):
-        if column in ROLES or not pa.types.is_string(table.schema.field(column).type):
+        if column in roles or not pa.types.is_string(table.schema.field(column).type):
             continue
         levels = pc.value_counts(table[column])
         counts = {one["values"].as_py(): one["counts"].as_py() for one in levels}

@@ -53,7 +53,7 @@ def finds(path: Path) -> bool:
 def read(path: Path, request: LogRequest) -> Log:
     """Read the folder of one run."""
     if request.filter is not None:
-        raise InputError("HELM runs have no filters; leave --filter out, or use --outcome.")
+        raise InputError("HELM runs have no filters; leave --log-filter out, or use --outcome.")
     spec = read_json(path / FILES[0])
     if not isinstance(spec, Mapping):
         raise InputError(f"'{path / FILES[0]}' is no specification of a run of HELM.")

@@ -71,7 +71,7 @@ def finds(path: Path) -> bool:
 def read(path: Path, request: LogRequest) -> Log:
     """Read one log, or every task of a folder of logs."""
     if request.filter is not None:
-        raise InputError("Inspect logs have no filters; leave --filter out, or use --outcome.")
+        raise InputError("Inspect logs have no filters; leave --log-filter out, or use --outcome.")
     files = sorted(path.glob("*.eval")) if path.is_dir() else [path]
     tasks: dict[str, TaskLog] = {}
     there, read = [], []

@@ -131,8 +131,8 @@ def _task(
     if table is None:
         raise InputError(
             f"'{file}' has no samples of the filter '{shown(chosen, 40)}'; it has: "
-            f"{', '.join(others) or 'no samples'}. Name one of them (--filter), or leave tasks out "
-            "(--tasks)."
+            f"{', '.join(others) or 'no samples'}. Name one of them (--log-filter), or leave tasks "
+            "out (--log-tasks)."
         )
     if others:
         also = ", ".join(f"'{one}'" for one in others)

@@ -205,7 +205,7 @@ def chosen_tasks(request: LogRequest, there: Collection[str], path: Path) -> lis
     for name in request.tasks:
         if name not in there:
             raise InputError(
-                f"--tasks: '{path}' has no task '{shown(name, 60)}'; it has: "
+                f"--log-tasks: '{path}' has no task '{shown(name, 60)}'; it has: "
                 f"{', '.join(shown(one, 40) for one in list(there)[:20])}."
             )
     return [name for name in there if not request.tasks or name in request.tasks]

@@ -73,7 +73,7 @@ def test_the_folder_names_a_variant(real: Path) -> None:
         assert (aligned.baseline, aligned.variants) == ("dense", ("int8",))
 
 
-# --- real outputs, one command each: the reference numbers of their README -------------------------
+# --- real outputs, one command each: the reference numbers of their README ------------------------
 
 ONCE = 'QUALIFY row_number() OVER (PARTITION BY arm, id ORDER BY "row") = 1'
 
@@ -96,10 +96,62 @@ def test_mmlu(real: Path) -> None:
         fw.audit_table(path, **names, **FEW)
 
 
-def test_codebert_changes_without_labels(real: Path) -> None:
-    path = real / "codebert_devign_compress" / "predictions.parquet"
-    columns = pd.read_parquet(path).columns.tolist()
-    assert columns
+@pytest.mark.parametrize(
+    ("folder", "task", "column", "n", "expected"),
+    [
+        ("mmlu_ollama_fp16_q8_q4", "extraction", "score", 300,
+         {"fp16": 0.6141, "q8_0": 0.6138, "q4_K_M": 0.5637}),
+        ("whisper_large_v3_ggml_librispeech", None, "wer", 2620,
+         {"f16": 0.0535, "q8_0": 0.0525, "q5_0": 0.0519, "q4_0": 0.0561}),
+        ("math500_r1distill_3bit", "r1d", "correct_simple", 50, {"bf16": 0.80, "3bit": 0.34}),
+        ("math500_r1distill_3bit", "dsr", "correct_simple", 50, {"bf16": 0.82, "3bit": 0.54}),
+    ],
+)  # fmt: skip
+def test_outcomes_of_others_are_read_as_published(
+    real: Path, folder: str, task: str | None, column: str, n: int, expected: dict[str, float]
+) -> None:
+    where = "" if task is None else f" WHERE '{task}' IN (task, {'model' if n == 50 else 'task'})"
+    tables = TableSpec(
+        str(real / folder / "predictions.parquet"),
+        query=f"SELECT * EXCLUDE task FROM data{where}",
+        id="id",
+        variant="arm",
+        outcome=column,
+        better="lower" if column == "wer" else "higher",
+        groups=(),
+    )
+    with align(tables) as aligned:
+        assert aligned.n_examples == n
+        means = ", ".join(f"avg({member.prediction})" for member in aligned.members)
+        found = aligned.connection.sql(f"SELECT {means} FROM {aligned.view}").fetchall()[0]
+        by = {
+            member.variant: round(mean, 4)
+            for member, mean in zip(aligned.members, found, strict=True)
+        }
+    assert by == expected
+
+
+def test_changes_without_labels_are_read_as_published(real: Path) -> None:
+    tables = TableSpec(
+        str(real / "codebert_devign_compress" / "predictions.parquet"),
+        query="SELECT id, arm, pred FROM data",
+        id="id",
+        variant="arm",
+        prediction="pred",
+        baseline="base",
+        unlabelled=True,
+        groups=(),
+    )
+    with align(tables) as aligned:
+        first = aligned.members[0].prediction
+        changed = {
+            member.variant: f"100 * avg(CAST({member.prediction} <> {first} AS INT))"
+            for member in aligned.members[1:]
+        }
+        sql = f"SELECT {', '.join(changed.values())} FROM {aligned.view}"
+        found = dict(zip(changed, aligned.connection.sql(sql).fetchall()[0], strict=True))
+    shown = [round(found[name], 1) for name in ("quant_int8", "quant_int4", "distilbert")]
+    assert shown == [0.8, 10.4, 29.1]
 
 
 # --- detections ----------------------------------------------------------------------------------

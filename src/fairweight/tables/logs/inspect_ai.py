@@ -7,7 +7,8 @@
 
 A score's value is a number, C (correct), I (incorrect), P (partly correct), N (no answer), true or
 false, or a record of numbers (each then is a metric of its own, SCORER.KEY). Read from files of
-inspect_ai 0.3.58 and 0.3.138. Members are read one by one: a log may be larger than memory.
+inspect_ai 0.3.58, 0.3.138 and 0.3.285 (Zstandard). Members are read one by one: a log may be larger
+than memory.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ SAID = ("id", "label", "predictions", "scores", "task", "count", "variant", "see
         "score", "positive", "score_classes", "denominator", "labels_are", "repeat",
         "unlabelled")  # fmt: skip
 FALSE_DETECTIONS = "false_detections"
+OF_OBJECTS = ("example_id", "image_id", "label", "prediction", FALSE_DETECTIONS)  # no groups
 
 
 def with_logs(workspace: Workspace, tables: TableSpec) -> tuple[TableSpec, tuple[str, ...]]:
@@ -151,9 +152,7 @@ def _of_detections(
             raise InputError("Detections are read from files in COCO's format, not from frames.")
         found = coco.match(truth, ref.path, score=least)
         table = found.images if by_image else found.objects
-        groups, _ = group_columns(
-            _as_text(table), ("example_id", "image_id", "label", "prediction")
-        )
+        groups, _ = group_columns(_as_text(table), OF_OBJECTS)
         files = (Path(ref.path), path)
         held = source_of_arrow(workspace, table, str(ref.path), files)
         sources.append(SourceRef(variant=variant, frame="COCO results", held=held))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fairweight.auditing.choose.choice import Choice
     from fairweight.auditing.exemplars.exemplars import Exemplars
     from fairweight.auditing.explain.explanations import ExplainRequest
+    from fairweight.auditing.gate.sample_size import Plan
     from fairweight.auditing.gate.verdict import Require, Verdict
     from fairweight.auditing.preflight.preflight import Preflight
     from fairweight.base.types import Progress
@@ -354,6 +355,80 @@ def gate(
     return made.gate(asked, require=require, looks=looks, log=log)
 
 
+def plan(
+    source: Any = None,
+    options: AuditOptions | None = None,
+    *,
+    margin: float | None = None,
+    power: float = 0.8,
+    churn: float | Sequence[float] | None = None,
+    n_groups: int | None = None,
+    expected_loss: float = 0.0,
+    looks: int = 1,
+    policy: Policy | str | Path | Mapping[str, Any] | None = None,
+    variant: str | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Before collecting: how many examples of each group does a margin take?
+
+    Parameters
+    ----------
+    source
+        A pilot, whose groups, sizes and churn are used: an audit, the folder of one, or predictions
+        as `audit_table` takes them. None: churn and number of groups are assumed.
+    options
+        The statistics, where predictions are given.
+    margin
+        The loss to rule out, a fraction; by default 0.02 (2 points).
+    power
+        How probably a model without a loss should pass everywhere.
+    churn
+        The share of predictions that compression changes from right to wrong or back, or several;
+        by default the pilot's, else 1, 3 and 6 %.
+    n_groups
+        How many groups must pass together, without a pilot.
+    expected_loss
+        The loss that every group truly has, below the margin.
+    looks
+        How often the examples may be gated in all.
+    policy
+        Plan for the rules of this policy, which needs a pilot.
+    variant
+        Whose churn counts, of several in a pilot; by default that of the one that changes most.
+
+    Returns
+    -------
+    Plan
+        `rows` has the sizes, `curve` the chance that all rows pass by examples of each.
+
+    Examples
+    --------
+    A 2-point margin, 17 groups, 3 % of predictions change:
+
+    >>> import fairweight as fw
+    >>> fw.plan(margin=0.02, churn=0.03, n_groups=17)
+    <Plan: 1,231 examples for each of 17 rows, power 0.8>
+    """
+    from fairweight.auditing.gate.sample_size import PlanRequest, plan_of, planned
+
+    churns = () if churn is None else (churn,) if isinstance(churn, int | float) else tuple(churn)
+    request = PlanRequest(margin, power, churns, n_groups, expected_loss, looks)
+    asked = None if policy is None else checked_policy(policy)
+    if source is None:
+        if asked is not None:
+            raise InputError(
+                "--policy (policy=) needs a pilot, whose groups it speaks of; give predictions, or "
+                "--margin and --n-groups."
+            )
+        if variant is not None:
+            raise InputError("--variant (variant=) is one of a pilot; give one, or leave it out.")
+        return planned(request)
+    chosen = options or AuditOptions()
+    if asked is not None:
+        chosen = replace(chosen, confirmatory=asked.confirmatory())
+    return plan_of(opened(source, chosen, progress).result, request, asked, variant)
+
+
 @dataclass(frozen=True)
 class CountedCube:
     """A cube that was written, in numbers."""
@@ -613,6 +688,7 @@ def choose(
     margin: float | None = None,
     confirm: Any = None,
     confirm_share: float | None = None,
+    policy: Policy | str | Path | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Choice:
     """Choose among variants: by one number, a frontier, or what each objective is worth.
@@ -638,14 +714,33 @@ def choose(
     confirm, confirm_share
         Predictions on other examples, or the share of the examples held out, to look at the choice
         again.
+    policy
+        Only variants that pass this policy qualify, as `gate` decides it on the same examples.
     """
     from fairweight.auditing.choose.choice import Wishes, choice_from
 
     pairs = [f"{k}={v!r}" for k, v in worth.items()] if isinstance(worth, Mapping) else worth
+    chosen, tables, verdicts = options or AuditOptions(), tables_given(source), None
+    if policy is not None:
+        from fairweight.auditing.gate.verdict import limit_rows
+
+        if confirm_share is not None:
+            raise InputError(
+                "--policy judges all examples, so none would be left for --confirm-share; confirm "
+                "on another table: --confirm FILE."
+            )
+        asked = checked_policy(policy)
+        made = audit_table(
+            tables, replace(chosen, confirmatory=asked.confirmatory()), progress=progress
+        )
+        # The baseline loses nothing against itself; its size and latency count.
+        own = limit_rows(made.variants, [made.result.baseline], asked)["decision"]
+        verdicts = {made.result.baseline: next((d for d in own if d != "pass"), "pass")}
+        verdicts |= made.gate(asked).variants
     return choice_from(
-        tables_given(source),
-        Wishes(objectives, require, pairs, exclude, margin),
-        options or AuditOptions(),
+        tables,
+        Wishes(objectives, require, pairs, exclude, margin, verdicts),
+        chosen,
         confirm=confirm,
         confirm_share=confirm_share,
         progress=progress,

@@ -136,7 +136,8 @@ def show_verdict(verdict: Verdict, console: Console, *, limit: int = 20) -> None
         grid.add_column(ratio=1, overflow="fold")
         rows = endpoints(verdict, variant)
         for row in rows[:limit]:
-            told = f"{subject(row)} (n = {count(row['n'])}): {deciding_bound(row)}."
+            size = "" if row["n"] is None else f" (n = {count(row['n'])})"
+            told = f"{subject(row)}{size}: {deciding_bound(row)}."
             decision = row["decision"]
             grid.add_row(Text(f"  {decision}", style=STYLES[decision]), Text(told))
         console.print(grid)

@@ -418,6 +418,8 @@ class Control(Pruning):
 
 # Methods that shorten the numbers of an exported model, as they run in ONNX Runtime.
 
+Ranges: TypeAlias = Literal["min-max", "percentile", "entropy"]
+
 
 @dataclass(frozen=True, kw_only=True, config=_FROZEN)
 class Quantization:
@@ -480,7 +482,7 @@ class Int8Static(Quantization):
     )
     group: str | None = later(None, built=False)
     calibration_seed: Annotated[int, Field(strict=True, ge=0)] = later(0, built=False)
-    ranges: Literal["min-max", "percentile", "entropy"] = later("min-max", built=False)
+    ranges: Ranges = later("min-max", built=False)
 
     @property
     def calibration_examples(self) -> int:

@@ -54,6 +54,12 @@ def _overwrite(draft: Draft, option: str) -> None:
         draft.add(option)
 
 
+def _query(draft: Draft, option: str) -> None:
+    """Also by the number of the case: a query for all rows changes nothing."""
+    if draft.number % 20 == 11:
+        draft.add(option, "SELECT * FROM data")
+
+
 def _n_boot(draft: Draft, option: str) -> None:
     if draft.chance(0.02):
         draft.add(option, draft.rng.choice((0, 19, -1, "x")))
@@ -434,6 +440,18 @@ FILLERS: dict[str, Filler] = {
     "fixed_side": _fixed_side,
     "no_filters": _flag(0.06),
     "overwrite": _overwrite,
+    "query": _query,
+    **{
+        name: _number(0.0, ())
+        for name in (  # of logs: tests/tables/logs
+            "log_tasks",
+            "log_filter",
+            "allow_different",
+            "score_threshold",
+        )
+    },
+    "sql": _number(0.0, ()),  # tables of a warehouse, which are no files
+    "dialect": _number(0.0, ()),
     "policy": _policy,
     "out": _out,
     "suppress_small": _flag(0.06),

@@ -410,7 +410,8 @@ def _closing_notes(
 # From given tables (or cubes) to the result of an audit, for Python, the command line and studies.
 
 # What a cube cannot be asked any more.
-OF_TABLES = ("cluster", "weight", "examples", "train", "task", "predictions", "scores", "count")
+OF_TABLES = ("cluster", "weight", "examples", "train", "task", "predictions", "scores", "count",
+             "query", "log_tasks", "log_filter", "allow_different", "score_threshold")  # fmt: skip
 
 # Ids of more rows are read for a fingerprint of the test set only where there is a policy: a
 # million takes 0.6 s, as long as the audit of them.

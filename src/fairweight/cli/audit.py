@@ -20,11 +20,12 @@ from fairweight.cli.screen import bar, reader_may_leave, show_audit
 from fairweight.errors import InputError
 from fairweight.specs.audit import AuditOptions
 from fairweight.tables.spec import TableSpec
+from fairweight.tables.warehouse import DIALECTS, warehouse_count
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
 
-POLICY, PARTS = map(o.panel, ("Policy", "Parts"))
+POLICY, PARTS, WAREHOUSE = map(o.panel, ("Policy", "Parts", "Warehouse"))
 
 
 @o.takes
@@ -250,8 +251,20 @@ def leave(verdict: Verdict, *, quiet: bool) -> NoReturn:
 @o.takes
 def count(
     files: o.Files,
-    out: Annotated[str, o.OPTION("The cube, a Parquet file.", "FILE", show_default=False)],
     tables: Annotated[TableSpec, o.without("variants", "positive", "score_classes")],
+    out: Annotated[
+        str | None, o.OPTION("The cube, a Parquet file.", "FILE", show_default=False)
+    ] = None,
+    sql: Annotated[
+        bool,
+        WAREHOUSE(
+            "Print the count as SQL, and read nothing: FILE is a table of a warehouse.",
+            flag="--sql",
+        ),
+    ] = False,
+    dialect: Annotated[
+        str, WAREHOUSE("Whose SQL it is.", "|".join(DIALECTS), show_default=True)
+    ] = "duckdb",
     suppress_small: Annotated[
         bool,
         o.OUTPUT(
@@ -296,9 +309,21 @@ def count(
 
         fairweight count pairs.csv --count n --groups sex --out cube.parquet
 
+    Where rows must stay in a warehouse: the statements to run there (FILE is a table's name), with
+    checks of identity; their small result is audited anywhere:
+
+        fairweight count dense=logs.dense int8=logs.int8 --groups sex --sql --dialect bigquery
+
     Scores are not in a cube, so AUC and calibration need the tables themselves. With `--cluster`,
     or with several tasks, a column `unit` tells clusters or examples apart by digests.
     """
+    if sql:
+        if out is not None:
+            raise InputError("--sql prints statements and writes no cube; leave --out out.")
+        typer.echo(str(warehouse_count(tables, dialect)), nl=False)
+        return
+    if out is None:
+        raise InputError("--out is missing; name the Parquet file that the cube goes to.")
     check_file(out, inputs=tables.paths, overwrite=overwrite)
     with budgeted(memory), bar() as progress:
         cube = fw.api.count(

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +129,17 @@ class Workspace:
         """A table name that nothing else in this workspace has."""
         self._counter += 1
         return f"fw_{stem}_{self._counter}"
+
+    def confine(self, files: Sequence[Path]) -> None:
+        """From now on no other files than these can be read, no network, no Python, no settings."""
+        allowed = ", ".join(literal(str(file)) for file in files)
+        for setting in (
+            f"allowed_paths = [{allowed}]",
+            "python_enable_replacements = false",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            self.connection.execute(f"SET {setting}")
 
     def close(self) -> None:
         """Close the connection and remove the temporary folder; safe to call twice."""

@@ -783,6 +783,46 @@ LISTED: tuple[Table, ...] = (
         """,
     ),
     Table(
+        "mixed_precision",
+        "A model of which some units stay in float, chosen by group, beside others of its size "
+        "(`fairweight compress --policy`): on rows that none of them was chosen on.",
+        """
+        variant      text    `mixed`; `full`: everything compressed; `by-average`: units chosen by
+                             average accuracy; `random-0` …: units chosen at random; `weaker`: every
+                             unit compressed less
+        float_units  text    units that stay in float
+        n_float      whole   how many
+        size_bytes   whole   of the file; as if packed where it is simulated
+        simulated    truth   whether zeros or rounded weights are stored as floats
+        group        text    the group that loses most under the full compression on the rows that
+                             units were chosen on
+        n            whole   its examples
+        shift        number  accuracy in it − that of the baseline
+        shift_low    number  lower end (Tango), of this row alone
+        shift_high   number  upper end
+        accuracy     number  of everyone
+        against      number  accuracy of `mixed` in the group − that of this variant, on the same
+                             examples
+        against_low  number  lower end (Tango)
+        against_high number  upper end
+        """,
+    ),
+    Table(
+        "mixed_precision_steps",
+        "The search for a mixed precision, on the rows that it chose on: units in the order in "
+        "which they returned to float.",
+        """
+        step        whole   how many units are in float
+        unit        text    the last one of them
+        recovered   number  what came back in the group when this unit alone was left out
+        bytes       whole   that compressing the unit saves
+        size_bytes  whole   of the model after the step
+        group       text    the group that loses most under the full compression
+        shift       number  its shift of accuracy after the step
+        verdict     text    of the gate after the step
+        """,
+    ),
+    Table(
         "bias_regression",
         "Compressed on dense bias amplification, over attributes and categories; with several "
         "tasks only.",

@@ -157,6 +157,15 @@ Quiet: TypeAlias = Annotated[bool, OUTPUT("Print no summary.", flag="--quiet -q"
 Verbose: TypeAlias = Annotated[
     bool, OUTPUT("Print everything about every variant, and all notes.", flag="--verbose -v")
 ]
+Memory: TypeAlias = Annotated[
+    str | None,
+    OUTPUT(
+        "Memory to hold at most, such as 4GB; beyond it tables spill to disk. Half of what is free "
+        "by default; no number depends on it.",
+        "SIZE",
+        flag="--memory",
+    ),
+]
 Overwrite: TypeAlias = Annotated[
     bool,
     OUTPUT(

@@ -26,6 +26,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
     from fairweight.auditing.result import AuditResult
+    from fairweight.report.view_model import View
     from fairweight.runs.runner import News
 
 ENDED = ("done", "cached", "failed", "stopped", "again")
@@ -60,12 +61,17 @@ def show_facts(facts: Mapping[str, str]) -> None:
 
 
 def show_audit(
-    result: AuditResult, report: str, *, verdict: Verdict | None = None, verbose: bool = False
+    result: AuditResult,
+    report: str,
+    lead: View | None = None,
+    *,
+    verdict: Verdict | None = None,
+    verbose: bool = False,
 ) -> None:
     """Print what is read first of an audit, and where its report is."""
     from fairweight.report.terminal import show
 
-    show(result, Console(), report=report, verdict=verdict, verbose=verbose)
+    show(result, Console(), report=report, lead=lead, verdict=verdict, verbose=verbose)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ from fairweight.report.figures.theme import CONFIG
 from fairweight.report.members import worded
 from fairweight.report.numbers import count
 from fairweight.report.sections import Section, answers, figure_command
-from fairweight.report.view_model import View, view
+from fairweight.report.view_model import View, judged, view
 from fairweight.report.view_tables import (
     Cell,
     ShownTable,
@@ -222,7 +222,7 @@ def render(result: AuditResult, verdict: Verdict | None = None, lead: View | Non
     from markupsafe import Markup
 
     specs: dict[str, Spec] = {}
-    lead = lead or view(result, verdict=verdict)
+    lead = judged(lead or view(result), result, verdict)
     variants = variant_parts(result, lead, specs)
     first = [part.section.variant for part in variants[:DRAWN]]
     examples = explanation(result, lead, specs, first)
@@ -313,6 +313,7 @@ def save(
     directory: str | Path,
     verdict: Verdict | None = None,
     *,
+    lead: View | None = None,
     overwrite: bool = False,
     csv: bool = False,
 ) -> None:
@@ -320,6 +321,8 @@ def save(
 
     Parameters
     ----------
+    lead
+        What is shown of the audit, where it is known already.
     csv
         Write the tables as CSV too.
     overwrite
@@ -328,7 +331,7 @@ def save(
     target = atomic_directory(Path(directory), overwrite=overwrite)
     with target as room, ThreadPoolExecutor(1) as beside:
         # Arrow and DuckDB write the tables while the page is made.
-        lead = view(result, verdict=verdict)
+        lead = judged(lead or view(result), result, verdict)
         written = beside.submit(
             write, result, room, finding_document(lead.findings, lead.brief), csv=csv
         )

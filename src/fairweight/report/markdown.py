@@ -18,7 +18,7 @@ from fairweight.report.gate import (
     standing,
 )
 from fairweight.report.numbers import count
-from fairweight.report.view_model import payers_table, view
+from fairweight.report.view_model import judged, payers_table, view
 from fairweight.report.view_tables import ShownTable
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def brief_lines(brief: Brief) -> list[str]:
 
 def to_markdown(result: AuditResult, verdict: Verdict | None = None) -> str:
     """The summary of an audit, at most 60 lines; a gate's verdict leads where there is one."""
-    made = view(result, verdict=verdict)
+    made = judged(view(result), result, verdict)
     lines: list[str] = []
     if verdict is not None:
         lines += [f"## Gate: {escaped(headline(verdict))}", ""]

@@ -26,7 +26,7 @@ from fairweight.report.gate import (
 from fairweight.report.numbers import count
 from fairweight.report.sections import Section
 from fairweight.report.sentences import Topic
-from fairweight.report.view_model import View, view
+from fairweight.report.view_model import View, judged, view
 
 if TYPE_CHECKING:
     from fairweight.auditing.gate.verdict import Verdict
@@ -43,11 +43,12 @@ def show(
     console: Console,
     *,
     report: str | None = None,
+    lead: View | None = None,
     verdict: Verdict | None = None,
     verbose: bool = False,
 ) -> None:
     """Print what is read first and where the report is; everything where it is to be `verbose`."""
-    made = view(result, verdict=verdict)
+    made = judged(lead or view(result), result, verdict)
     console.print(five_lines(made.brief))
     if verbose:
         console.print(summary(made))

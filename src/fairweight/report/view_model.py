@@ -433,9 +433,14 @@ class View:
         return ShownTable("Variants", headings, rows, len(rows))
 
 
-def view(
-    result: AuditResult, variants: Sequence[str] | None = None, verdict: Verdict | None = None
-) -> View:
+def judged(lead: View, result: AuditResult, verdict: Verdict | None) -> View:
+    """The same with a gate's verdict in the lines of the variants."""
+    if verdict is None:
+        return lead
+    return replace(lead, brief=brief(result, lead.findings, verdict))
+
+
+def view(result: AuditResult, variants: Sequence[str] | None = None) -> View:
     """Everything that is shown of an audit; of these variants only, by default of all."""
     from fairweight.tables.companions import leak_notes, leaks  # with pyarrow
 
@@ -517,7 +522,7 @@ def view(
         payers.append(PayerGroup("Groups" if kind == "group" else "Classes", rows, note))
     return View(
         findings=found,
-        brief=brief(result, found, verdict),
+        brief=brief(result, found),
         sections=tuple(section(finding) for finding in found),
         headline=headline(found),
         reading=reading(found[0]),

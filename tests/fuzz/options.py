@@ -54,6 +54,13 @@ def _overwrite(draft: Draft, option: str) -> None:
         draft.add(option)
 
 
+def _scores(draft: Draft, option: str) -> None:
+    """Class probabilities by a pattern; by the number of the case too."""
+    if draft.number % 97 == 13:
+        draft.add(option, (draft.number % 2 and "no such *") or "no star")
+        draft.must_refuse("--scores matches nothing")
+
+
 def _n_boot(draft: Draft, option: str) -> None:
     if draft.chance(0.02):
         draft.add(option, draft.rng.choice((0, 19, -1, "x")))
@@ -403,6 +410,7 @@ FILLERS: dict[str, Filler] = {
     "label": _unknown(0.008, "no such label"),
     "prediction": _unknown(0.008, "dense"),
     "score": _unknown(0.008, "dense"),
+    "scores": _scores,
     "groups": _unknown(0.01, "no such group"),
     "task": lambda draft, option: _task(draft, option),
     "cluster": _unknown(0.008, "no such cluster"),

@@ -204,6 +204,48 @@ def read_pairs(given: Sequence[str], flag: str) -> dict[str, tuple[str, ...]] | 
     return found or None
 
 
+def read_columns(given: Sequence[str], flag: str) -> dict[str, tuple[str, ...]] | str | None:
+    """The same, or one column's name alone: that of every model's own table.
+
+    >>> read_columns(["yhat"], "--prediction")
+    'yhat'
+    """
+    alone = [item for item in given if "=" not in item and item.strip()]
+    if len(alone) == len(given) == 1:
+        return alone[0]
+    if alone:
+        raise InputError(
+            f"{flag} {alone[0]!r} names no model; in a wide table say whose column it is: {flag} "
+            f"NAME={alone[0]}. Where every model has a table of its own, give one name alone: "
+            f"{flag} {alone[0]}."
+        )
+    return read_pairs(given, flag)
+
+
+def read_patterns(given: Sequence[str], flag: str) -> dict[str, str] | str | None:
+    """`p_*` for tables of one model each, or `NAME=p_NAME_*` for every model of a wide table.
+
+    >>> read_patterns(["p_*"], "--scores"), read_patterns(["int8=q_*"], "--scores")
+    ('p_*', {'int8': 'q_*'})
+    """
+    found = read_columns(given, flag)
+    if found is None or isinstance(found, str):
+        return found
+    for name, patterns in found.items():
+        if len(patterns) > 1:
+            raise InputError(
+                f"{flag} gives two patterns for '{name}'; give one: class probabilities of several "
+                "seeds need a table per seed."
+            )
+    return {name: patterns[0] for name, patterns in found.items()}
+
+
+def _write_patterns(patterns: str | Mapping[str, str]) -> list[str]:
+    if isinstance(patterns, str):
+        return [patterns]
+    return _write_pairs({name: (pattern,) for name, pattern in patterns.items()})
+
+
 def _write_pairs(columns: Columns) -> list[str]:
     return [
         f"{quoted(name) if '=' in name else name}={column}"
@@ -240,7 +282,8 @@ class TableSpec:
     id, label, task, cluster, weight
         Names of columns. `task` and `weight` are used by default where they exist.
     predictions, scores
-        For wide tables: variant to column, or to one column per seed.
+        For wide tables: variant to column, or to one column per seed. A name alone is that of
+        every model's own table, as `prediction` and `score`.
     groups
         Columns and intersections (`["sex", "age", "sex*age"]`); by default every column that looks
         like a group.
@@ -253,6 +296,9 @@ class TableSpec:
         The positive class of binary labels; 1, True, "1", "yes" and "true" need not be named.
     score_classes
         The classes that lists of `scores` refer to, in their order.
+    class_scores
+        A pattern of columns that hold the probability of each class: `"p_*"`, where the star is
+        the class; in a wide table a dict from variant to pattern.
     force
         Take labels and predictions that do not look like classes (measurements, scores, right or
         wrong) as they are.
@@ -292,14 +338,14 @@ class TableSpec:
     predictions: Columns | None = option(
         None,
         "In a wide table, the column with a variant's predictions; repeat it for every variant, "
-        "and for every seed of a variant.",
-        COLUMNS, "--prediction", "NAME=COL", read_pairs, _write_pairs, repeated=True,
+        "and for every seed of a variant. COL alone: the column in every model's own file.",
+        COLUMNS, "--prediction", "[NAME=]COL", read_columns, _write_pairs, repeated=True,
     )  # fmt: skip
     scores: Columns | None = option(
         None,
         "The same for scores: probability of the positive class (two classes) or of the predicted "
         "one (more classes).",
-        COLUMNS, "--score", "NAME=COL", read_pairs, _write_pairs, repeated=True,
+        COLUMNS, "--score", "[NAME=]COL", read_columns, _write_pairs, repeated=True,
     )  # fmt: skip
     groups: str | Sequence[str] | None = option(
         None,
@@ -338,6 +384,13 @@ class TableSpec:
         "Class of each entry of the score vectors, if the file does not say.",
         COLUMNS, "--score-classes", "a,b,c", read_names, _write_names,
     )  # fmt: skip
+    class_scores: str | Mapping[str, str] | None = option(
+        None,
+        "Columns with the probability of each class, such as p_cat and p_dog: the star is the "
+        "class. Without a column of predictions the most probable class is predicted. In a wide "
+        "table: dense=p_dense_*.",
+        COLUMNS, "--scores", "[NAME=]p_*", read_patterns, _write_patterns, repeated=True,
+    )  # fmt: skip
     force: bool = option(
         False,
         "Take labels and predictions that do not look like classes as they are.",
@@ -357,9 +410,16 @@ class TableSpec:
         for name in ("examples", "train", "variants"):
             if getattr(self, name) is not None:
                 becomes(name, SourceRef.of(getattr(self, name)))
-        for name in ("predictions", "scores"):
-            held = getattr(self, name)
-            if held is not None:
+        for name, alone in (("predictions", "prediction"), ("scores", "score")):
+            held: Any = getattr(self, name)
+            if isinstance(held, str):
+                other = getattr(self, alone)
+                if other not in (alone, held):
+                    flag = options_of(self)[alone][1].flag
+                    raise refuse(self, name, held, f"{flag} ({alone}=) says {other!r}; give one")
+                becomes(alone, held)
+                becomes(name, None)
+            elif held is not None:
                 several = {k: [v] if isinstance(v, str) else v for k, v in held.items()}
                 becomes(name, {str(k): tuple(map(str, v)) for k, v in several.items()})
         if self.groups is not None:

@@ -425,6 +425,14 @@ class TableSpec:
         if self.groups is not None:
             groups = [self.groups] if isinstance(self.groups, str) else self.groups
             becomes("groups", tuple(str(group) for group in groups))
+        patterns: Any = self.class_scores
+        if isinstance(patterns, Mapping):
+            texts = all(isinstance(one, str) for one in patterns.values())
+            becomes("class_scores", {str(name): one for name, one in patterns.items()})
+        else:
+            texts = patterns is None or isinstance(patterns, str)
+        if not texts:
+            raise refuse(self, "class_scores", patterns, "give a pattern as text, such as p_*")
         if self.score_classes is not None:
             becomes("score_classes", tuple(map(_scalar, self.score_classes)))
         becomes("positive", _scalar(self.positive))

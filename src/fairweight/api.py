@@ -59,6 +59,7 @@ def audit(
     correction: str = AuditOptions.correction,
     min_group: int = AuditOptions.min_group,
     random_state: int | None = None,
+    drawn_limits: str = AuditOptions.drawn_limits,
     zero_baseline: str = AuditOptions.zero_baseline,
     margin: float = AuditOptions.margin,
     reference_shift: float | None = None,
@@ -173,7 +174,7 @@ def audit_table(
     variants: Any = None,
     pos_label: Any = None,
     positive: Any = None,
-    cluster: str | None = None,
+    cluster: str | Sequence[str] | None = None,
     weight: str | None = None,
     count: str | None = None,
     variant: str = TableSpec.variant,
@@ -182,6 +183,13 @@ def audit_table(
     score: str = TableSpec.score,
     score_classes: Sequence[Any] | None = None,
     class_scores: str | Mapping[str, str] | None = None,
+    outcome: str | Columns | None = None,
+    better: str | None = None,
+    denominator: str | Columns | None = None,
+    range: tuple[float, float] | None = None,
+    labels_are: str = TableSpec.labels_are,
+    repeat: str | None = None,
+    unlabelled: bool = False,
     missing: str = TableSpec.missing,
     force: bool = False,
     alpha: float = AuditOptions.alpha,
@@ -189,6 +197,7 @@ def audit_table(
     correction: str = AuditOptions.correction,
     min_group: int = AuditOptions.min_group,
     random_state: int | None = None,
+    drawn_limits: str = AuditOptions.drawn_limits,
     zero_baseline: str = AuditOptions.zero_baseline,
     margin: float = AuditOptions.margin,
     reference_shift: float | None = None,
@@ -228,8 +237,22 @@ def audit_table(
         the class; in a wide table a dict from variant to pattern.
     examples, train, variants
         Tables beside the predictions: of examples (groups, labels), of training labels, of models.
+    outcome, better, denominator, range
+        A number per example and model in place of label and prediction: its column (of wide
+        tables: variant to column), "higher" or "lower", the column that it is divided by once
+        both are summed (words of word errors), and the least and largest value it can have.
+    labels_are
+        "positions": labels and predictions name answers of multiple choice, no classes.
+    repeat
+        The column that tells repeated runs of one model apart; they are averaged.
+    unlabelled
+        There are no labels: report how often predictions changed, and no more.
     missing
         "error" or "drop": what to do about examples that some variant lacks.
+    drawn_limits
+        "some": where groups × classes exceed 5,000, bootstrapped metrics by group (precision,
+        kappa, balanced accuracy, ...) and their gaps are given without limits and tests, but for
+        those that a policy names; "all" computes every one.
     zero_baseline
         What CEV and SDE do with a class in which the baseline makes no errors: "drop", "raise",
         "epsilon" or "absolute".

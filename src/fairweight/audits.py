@@ -245,19 +245,26 @@ class Audit:
         return archive.to_json(self.result, finding_document(findings(self.result)))
 
     def save(
-        self, directory: str | Path, *, verdict: Verdict | None = None, overwrite: bool = False
+        self,
+        directory: str | Path,
+        *,
+        verdict: Verdict | None = None,
+        overwrite: bool = False,
+        csv: bool = False,
     ) -> Path:
         """Write report.html, tables/ and audit.json; audit.json comes last and marks completion.
 
         Parameters
         ----------
+        csv
+            Write the tables as CSV too, beside Parquet.
         overwrite
             Replace files too that fairweight did not write, or that were changed since. Without
             it they are an error, and nothing is written.
         """
         from fairweight.report.html import save
 
-        save(placed(self.result, directory), directory, verdict, overwrite=overwrite)
+        save(placed(self.result, directory), directory, verdict, overwrite=overwrite, csv=csv)
         return Path(directory)
 
     def suppressed(self, least: int = 10) -> Audit:

@@ -138,7 +138,7 @@ def test_every_layout_gives_the_same_numbers(
 
 def test_what_an_audit_writes_and_says(run: Run) -> None:
     wide_frame().to_csv("wide.csv", index=False)
-    told = run("audit", "wide.csv", *GROUPS, "--n-boot", "40", "--out", "o u t").done().out
+    told = run("audit", "wide.csv", *GROUPS, "--n-boot", "40", "--csv", "--out", "o u t").done().out
     assert "int8 against dense on 240 examples" in told
     # 24 of 240 are wrong in the dense model, 60 in int8 (see wide_frame).
     assert "Accuracy 90.0 % → 75.0 %" in told
@@ -325,7 +325,7 @@ def test_variants_table(run: Run, no_page: None) -> None:
     wide_frame().to_csv("wide.csv", index=False)
     about = pd.DataFrame({"variant": ["dense", "int8"], "seed": [0, 0], "size_bytes": [4000, 1000]})
     about.to_csv("variants.csv", index=False)
-    run("audit", "wide.csv", *GROUPS, *FEW, "--variants", "variants.csv").done()
+    run("audit", "wide.csv", *GROUPS, *FEW, "--variants", "variants.csv", "--csv").done()
     assert document()["variants_table"] == about.to_dict("records")
     assert Path("fairweight-audit/tables/variants.csv").exists()
 

@@ -435,6 +435,8 @@ FILLERS: dict[str, Filler] = {
     "reference_shift": _number(0.06, (0.01, 0.05), (0, 1, 2)),
     "margin": lambda draft, option: _margin(draft, option),
     "group_error": _number(0.06, (0.0, 0.05), (0.5, -0.1)),
+    "drawn_limits": _number(0.05, ("some", "all"), ("none",)),
+    "csv": _flag(0.06),
     "zero_baseline": lambda draft, option: _zero_baseline(draft, option),
     "fixed_side": _fixed_side,
     "no_filters": _flag(0.06),

@@ -162,7 +162,7 @@ def test_long_tables_are_cut_by_n_and_say_so(make_result: Callable[..., AuditRes
     assert sorted(sizes, reverse=True) == sorted(rows, reverse=True)[:LIMIT]
     text = render(replace(long, variants=long.variants[:1]))
     assert f"The {LIMIT} rows with the largest n are shown" in text
-    assert "all 720 rows are in tables/results.csv" in text
+    assert "all 720 rows are in tables/results.parquet" in text
 
 
 def test_words_that_claim_too_much_are_not_on_the_page(pages: dict[str, str]) -> None:

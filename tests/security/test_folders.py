@@ -321,7 +321,7 @@ def test_an_output_that_is_an_input(audited: Path, refused: Refused) -> None:
 
 def test_an_input_among_the_files_of_an_output(audited: Path, refused: Refused) -> None:
     """An audit into the folder of its own predictions would remove them: they are listed there."""
-    table = "out/tables/results.csv"
+    table = "out/tables/results.parquet"
     for words in (
         ("audit", table, "--out", "out"),
         ("audit", "q.parquet", "--examples", table, "--out", "out"),

@@ -45,8 +45,8 @@ def test_one_name_of_a_column_is_that_of_every_file() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--prediction", "a", "--prediction", "b"], "--prediction NAME=a"),
-        (["--prediction", "a", "--prediction", "int8=b"], "give one name alone"),
+        (["--prediction", "a", "--prediction", "b"], "give one column"),
+        (["--prediction", "a", "--prediction", "int8=b"], "wide table .--prediction NAME=COL."),
         (["--prediction", "a="], "not of the form NAME=COLUMN"),
         (["--prediction", "a", "--prediction-column", "b"], "says 'b'; give one"),
     ],

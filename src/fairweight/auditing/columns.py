@@ -85,9 +85,9 @@ LISTED: tuple[Table, ...] = (
     Table(
         "results",
         "One row per variant, metric, group, class, task and scope. All columns are always "
-        "there. `audit.overall`, `audit.by_class` and `audit.by_group` are filters of it; on "
-        "disk `overall.csv`, `by_class.csv`, `by_group.csv` (with `group*class`) and "
-        "`groupings.csv`.",
+        "there. `audit.overall`, `audit.by_class` and `audit.by_group` are filters of it; with "
+        "`--csv` also on disk: `overall.csv`, `by_class.csv`, `by_group.csv` (with "
+        "`group*class`) and `groupings.csv`.",
         """
         variant             text!   the compressed variant that is compared with the baseline
         metric              text!   a name from [Metrics](metrics.md)
@@ -1154,7 +1154,10 @@ AUDIT_KEYS: dict[str, str] = {
     "version": "of fairweight",
     "baseline": "name of the baseline",
     "variants": "names of the compressed variants",
-    "classes": "classes among the labels",
+    "classes": "classes among the labels; none of outcomes, or without labels",
+    "outcome": "what stands in place of label and prediction (its name, better side, whether it is "
+    "0 or 1, denominator, range), or null",
+    "labelled": "whether there are labels or outcomes; else only changed predictions are counted",
     "positive": "the positive class of binary labels, or null",
     "tasks": "names of the tasks, or an empty list",
     "groupings": "group columns and intersections: `sex`, `age`, `sex*age`",

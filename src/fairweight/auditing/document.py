@@ -18,7 +18,7 @@ from fairweight.auditing.schema import AUDIT_TABLES, LARGEST_WHOLE, REMEDY, TABL
 from fairweight.auditing.table_files import read_parquet
 from fairweight.base.wording import shown
 from fairweight.errors import InputError
-from fairweight.tables.spec import TableSpec
+from fairweight.tables.spec import Better, OutcomeRole, TableSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,6 +236,29 @@ def _check_cells(place: str, values: list[Any], kind: Kind | None) -> None:
     if int in kinds:
         large = [type(value) is int and abs(value) > LARGEST_WHOLE for value in values]
         schema.refuse(large, place, "holds a number that no audit has")
+
+
+def outcome_of(field: Fields) -> OutcomeRole | None:
+    """What stands in the place of labels and predictions; None of classes."""
+    held = Fields(field.object("outcome") if field.held.get("outcome") else {}, "outcome.")
+    if not held.held:
+        return None
+    better = held.text("better")
+    if better not in list(Better):
+        raise other_form("outcome.better", "should be higher or lower")
+    span = held.take("range", (list, NoneType), "two numbers or null")
+    if span is not None and not (
+        len(span) == 2 and all(type(end) in (int, float) for end in span) and span[0] < span[1]
+    ):
+        raise other_form("outcome.range", "should be two numbers or null")
+    return OutcomeRole(
+        name=held.text("name"),
+        better=Better(better),
+        binary=held.take("binary", bool, "true or false"),
+        denominator=held.text("denominator", empty=True),
+        shared=held.take("shared", bool, "true or false"),
+        range=None if span is None else (float(span[0]), float(span[1])),
+    )
 
 
 def pairing_of(field: Fields) -> dict[str, str]:

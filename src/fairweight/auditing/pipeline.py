@@ -22,6 +22,7 @@ from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
+from fairweight.auditing.compare.outcome import mean_outcome_rows
 from fairweight.auditing.compare.reliability import beside_calibrated, reliability_table
 from fairweight.auditing.compare.scores import (
     most_tied_share,
@@ -33,7 +34,7 @@ from fairweight.auditing.compare.simultaneous import Signs, draw_signs
 from fairweight.auditing.compare.task_mean import task_mean_rows
 from fairweight.auditing.compare.variant import Compared, compare
 from fairweight.auditing.counts.confusion import confusion, data_table, left_out_table
-from fairweight.auditing.counts.cube import Cube
+from fairweight.auditing.counts.cube import Cube, of_positions
 from fairweight.auditing.counts.cube_file import read_cubes
 from fairweight.auditing.counts.group_by import count, has_scores, of_cells, of_rows, training_table
 from fairweight.auditing.counts.groupings import chosen_groupings, resolve_positive
@@ -57,9 +58,9 @@ from fairweight.tables.companions import (
 from fairweight.tables.companions import parents as parents_in
 from fairweight.tables.joins import left_out_note
 from fairweight.tables.layout import Names
-from fairweight.tables.names import known_group, level_name, split_grouping
+from fairweight.tables.names import grouping_name, known_group, level_name, split_grouping
 from fairweight.tables.sources import Source, is_cube, provenance
-from fairweight.tables.spec import TableSpec
+from fairweight.tables.spec import LabelsAre, TableSpec
 
 if TYPE_CHECKING:
     from fairweight.auditing.explain.explanations import ExplainRequest
@@ -103,7 +104,8 @@ def run(
     notes = leak_notes(leaks(variants_table, request.variants))
     notes += [*_member_notes(cube, request, variants_table), *request.notes, *cube.notes]
     notes += left_out_note(cube.left_out)  # of a cube; tables have said so already
-    notes += of_cube(cube).check(request.baseline, force=request.tables.force)
+    if cube.has_classes:
+        notes += of_cube(cube).check(request.baseline, force=request.tables.force)
     side = _fixed_side(cube, request.options.fixed_side)
     tasks: tuple[str | None, ...] = cube.tasks or (None,)
     positive = positives(cube, tasks, request.tables.positive)
@@ -133,7 +135,11 @@ def run(
             )
             done += 1
     blocks = [b for part in made for b in part.blocks]
-    if cube.tasks:
+    if cube.tasks and cube.outcome is not None:
+        for variant in request.variants:
+            parts = [part for part in made if part.variant == variant]
+            blocks += mean_outcome_rows(parts[0].comparison, [p.confirmatory for p in parts])
+    elif cube.tasks and cube.labelled:
         for variant in request.variants:
             progress(f"{variant}, mean over tasks", done, steps)
             blocks += task_mean_rows(
@@ -171,7 +177,9 @@ def run(
     return AuditResult(
         baseline=request.baseline,
         variants=request.variants,
-        classes=cube.label_classes,
+        classes=cube.label_classes if cube.has_classes else (),
+        outcome=None if cube.outcome is None else cube.outcome.role,
+        labelled=cube.labelled,
         positive=next(iter(named), None),
         tasks=cube.tasks,
         groupings=request.groupings,
@@ -179,7 +187,7 @@ def run(
         n_examples=cube.n_examples,
         results=results,
         per_seed=per_seed([(part.members, part.blocks) for part in made], request.baseline),
-        confusion=confusion(cube),
+        confusion=confusion(cube) if cube.has_classes else schema.frame("confusion"),
         reliability=reliability,
         data=data_table(cube, request.groupings, training),
         power=schema.frame("power", [r for p in made for r in p.power]),
@@ -240,6 +248,8 @@ def _compare(
                 f"Score metrics of {variant} leave out {left_out:,} examples on which a model "
                 "abstains or has no score."
             )
+    if not cube.has_classes:
+        return made
     if with_scores is None or not with_scores.cube.n_cells:
         made.blocks += no_score_rows(found)
     else:
@@ -428,6 +438,10 @@ def audited(
     with align(tables, further=explain is not None) as aligned:
         report("counting", 0, 1)
         cube = count(aligned)
+        groupings = aligned.groupings
+        if tables.labels_are == LabelsAre.POSITIONS:
+            cube = of_positions(cube, tables.label)
+            groupings = (*groupings, grouping_name([tables.label]))
         known = None
         if options.confirmatory or aligned.n_rows <= FINGERPRINT_ROWS:
             known = of_rows(aligned) or of_cells(cube)
@@ -436,7 +450,7 @@ def audited(
             options=options,
             baseline=aligned.baseline,
             variants=aligned.variants,
-            groupings=aligned.groupings,
+            groupings=groupings,
             command=command,
             notes=aligned.notes,
             inputs=provenance(aligned.inputs),
@@ -445,7 +459,9 @@ def audited(
         result = run(
             cube,
             request,
-            scored=count(aligned, scores=True) if has_scores(aligned) else None,
+            scored=count(aligned, scores=True)
+            if cube.has_classes and has_scores(aligned)
+            else None,
             training=training_table(aligned, cube.label_classes),
             variants_table=aligned.variants_table,
             progress=report,

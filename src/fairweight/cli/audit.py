@@ -47,6 +47,9 @@ def audit(
             flag="--suppress-small",
         ),
     ] = False,
+    csv: Annotated[
+        bool, o.OUTPUT("Write the tables as CSV too, beside Parquet.", flag="--csv")
+    ] = False,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -92,7 +95,7 @@ def audit(
         # Before anything is written: a policy that does not fit these data is bad input.
         verdict = made.gate(asked) if asked else None
         progress("writing the report", 1, 1)
-        made.save(out, verdict=verdict, overwrite=overwrite)
+        made.save(out, verdict=verdict, overwrite=overwrite, csv=csv)
     if not quiet:
         with reader_may_leave():
             show_audit(made.result, str(Path(out, "report.html")))

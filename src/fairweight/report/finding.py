@@ -165,7 +165,7 @@ def verdict(result: AuditResult, variant: str, scope: Scope, alpha: float) -> Sc
         p = real(part.loc[is_ok(part), "excess_p_adjusted"].min())
         if not missing(p):
             columns.append(ColumnChange("class", "classes", text(whose), p, p <= alpha, None))
-    overall = at_task(select(result, variant, "accuracy", "overall", scope), result, None)
+    overall = at_task(select(result, variant, result.primary, "overall", scope), result, None)
     status = Status.of(overall["status"].iloc[0] if len(overall) else None)
     return ScopeFinding(
         variant=variant,
@@ -494,7 +494,7 @@ def find(result: AuditResult, variant: str | None = None) -> Finding:
     name = variant_of(result, variant)
     options = result.provenance.options
     alpha = float(options.get("alpha", 0.05))
-    overall = at_task(select(result, name, "accuracy", "overall"), result, None)
+    overall = at_task(select(result, name, result.primary, "overall"), result, None)
     sides = [
         (whole(row["n_seeds_baseline"]) or 1, whole(row["n_seeds_compressed"]) or 1)
         for row in records(overall, ("n_seeds_baseline", "n_seeds_compressed"))

@@ -313,11 +313,14 @@ def save(
     verdict: Verdict | None = None,
     *,
     overwrite: bool = False,
+    csv: bool = False,
 ) -> None:
     """Write report.html, tables/ and audit.json; audit.json comes last and marks completion.
 
     Parameters
     ----------
+    csv
+        Write the tables as CSV too.
     overwrite
         Replace files too that fairweight did not write, or that were changed since.
     """
@@ -325,6 +328,6 @@ def save(
     with target as room, ThreadPoolExecutor(1) as beside:
         # Arrow and DuckDB write the tables while the page is made.
         lead = view(result)
-        written = beside.submit(write, result, room, finding_document(lead.findings))
+        written = beside.submit(write, result, room, finding_document(lead.findings), csv=csv)
         (room / "report.html").write_text(render(result, verdict, lead), encoding="utf-8")
         written.result()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fairweight.auditing.result import AuditResult
 
 LIMIT = 200
-RESULTS = "tables/results.csv"
+RESULTS = "tables/results.parquet"
 IN_FAMILY = (
     "Limits and p-values hold for all classes, or all groups, of this variant at once; the "
     "finding above holds for everything at once and may name fewer."
@@ -78,8 +78,8 @@ RowLink: TypeAlias = Callable[[dict[str, Any], str], str | None]  # row, column 
 def cut_of(kept: int, total: int, file: str, order: str = "with the largest n") -> str | None:
     """What is said where not every row is shown.
 
-    >>> cut_of(200, 1234, "tables/power.csv")
-    'The 200 rows with the largest n are shown; all 1,234 rows are in tables/power.csv.'
+    >>> cut_of(200, 1234, "tables/power.parquet")
+    'The 200 rows with the largest n are shown; all 1,234 rows are in tables/power.parquet.'
     """
     if kept >= total:
         return None
@@ -101,13 +101,13 @@ def detail_tables(result: AuditResult) -> dict[str, ShownTable]:
     members = members_of(result)
     tables = {anchor: results_table(title, frame[rows], members) for anchor, title, rows in parts}
     if (frame["n_seeds_baseline"].fillna(1) > 1).any() or (frame["n_seeds_compressed"] > 1).any():
-        file = "tables/per_seed.csv"
+        file = "tables/per_seed.parquet"
         shown = [(key, title, partial(_result_cell, kind)) for key, title, kind in _MEMBERS]
         tables["members"] = frame_table("Every member", result.per_seed, shown, file)
     for name, title in _PLAIN.items():
         frame = getattr(result, name)
         columns = [(str(c), str(c).replace("_", " "), _plain) for c in frame.columns]
-        tables[name] = frame_table(title, frame, columns, f"tables/{name}.csv")
+        tables[name] = frame_table(title, frame, columns, f"tables/{name}.parquet")
     return {anchor: table for anchor, table in tables.items() if table.total}
 
 
@@ -343,7 +343,7 @@ def finding_tables(finding: Finding, link: Link | None = None) -> dict[str, Show
             "least loss found with 80 % power",
             f"n needed for {100 * blind[0].reference:g} points",
         )
-        cut = cut_of(len(rows), len(blind), "tables/power.csv", "with the smallest n")
+        cut = cut_of(len(rows), len(blind), "tables/power.parquet", "with the smallest n")
         tables["unseen"] = ShownTable("Too few examples", headings, rows, len(blind), cut)
     if small:
         rows = tuple((_who(s), Cell(count(s.n), s.n), name_cell(s.reason)) for s in small[:LIMIT])

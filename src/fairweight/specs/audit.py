@@ -20,6 +20,10 @@ class Members(StrEnum):
     RETRAINED, REPEATED = "retrained", "repeated"
 
 
+class DrawnLimits(StrEnum):
+    SOME, ALL = "some", "all"
+
+
 class ZeroBaseline(StrEnum):
     DROP, RAISE, EPSILON, ABSOLUTE = "drop", "raise", "epsilon", "absolute"
 
@@ -38,6 +42,10 @@ class AuditOptions:
         scope `method` is then about running these models again, not about training.
     n_boot
         Bootstrap replicates.
+    drawn_limits
+        "some": where groups × classes exceed 5,000, bootstrapped metrics by group (precision,
+        kappa, balanced accuracy, ...) and their gaps are given without limits and tests, but for
+        those that a policy names; "all" computes every one.
     correction
         "holm", "bh" or "none": how the confirmatory families are corrected.
     min_group
@@ -71,6 +79,14 @@ class AuditOptions:
         "retrained|repeated",
     )
     n_boot: int = option(2000, "Bootstrap replicates.", STATISTICS, "--n-boot")
+    drawn_limits: DrawnLimits | str = option(
+        DrawnLimits.SOME,
+        "Where groups × classes exceed 5,000, bootstrapped metrics by group have no limits (some), "
+        "or all of them do (all).",
+        STATISTICS,
+        "--drawn-limits",
+        "some|all",
+    )
     correction: Correction | str = option(
         Correction.HOLM,
         "Correction of the confirmatory families.",
@@ -125,7 +141,8 @@ class AuditOptions:
             need(whole and value >= least, name, f"give a whole number of at least {least}")
             object.__setattr__(self, name, int(value))
         for name, kind in (
-            ("correction", Correction), ("members", Members), ("zero_baseline", ZeroBaseline)
+            ("correction", Correction), ("members", Members), ("zero_baseline", ZeroBaseline),
+            ("drawn_limits", DrawnLimits),
         ):  # fmt: skip
             choice(self, name, kind)
         meant = (

@@ -44,6 +44,8 @@ class Checked:
     examples: int  # rows, or what they count
     empty: frozenset[str]
     list_length: int | None  # entries of the class-probability lists
+    binary: bool = False  # outcomes: all are 0 or 1
+    shared_denominator: bool = True  # outcomes: every example has one, whatever the model
 
 
 def check_values(
@@ -55,11 +57,14 @@ def check_values(
     label: str,
     columns: Mapping[str, str],
     force: bool = False,
+    outcome: bool = False,
+    limits: tuple[float, float] | None = None,
 ) -> Checked:
     """One pass over the aligned view.
 
     `kinds` are the types of its columns, `numbers` the members, `columns` the user's names of the
-    columns for messages; `force` takes the text `nan` as a name.
+    columns for messages; `force` takes the text `nan` as a name. `outcome`: predictions are numbers
+    (with denominators `d0 ...`), and `limits` are the least and the largest that they can be.
     """
     asked = {"rows": "count(*)", "label": f"count(*) FILTER ({missing('label', kinds['label'])})"}
     asked["examples"] = 'sum("count")' if "count" in kinds else "count(*)"
@@ -69,6 +74,21 @@ def check_values(
         asked["weight"] = f"count(*) FILTER ({bad['weight']})"
         asked["least_weight"] = "min(weight) FILTER (weight > 0)"
         asked["most_weight"] = "max(weight) FILTER (weight > 0)"
+    binary = [f"p{number} IN (0, 1)" for number in numbers] if outcome else ["false"]
+    shared = [f"d{n} = d0" for n in numbers if f"d{n}" in kinds and n] if outcome else []
+    asked["other"] = f"count(*) FILTER (NOT ({' AND '.join(binary)}))"
+    asked["unshared"] = f"count(*) FILTER (NOT ({' AND '.join(shared or ['true'])}))"
+    for number in numbers if outcome else ():
+        value, size = f"p{number}", f"d{number}"
+        bad[value] = f"({value} IS NULL OR isnan({value}) OR isinf({value}))"
+        asked[value] = f"count(*) FILTER ({bad[value]})"
+        if limits is not None:
+            bad[f"{value}_range"] = f"({value} < {limits[0]!r} OR {value} > {limits[1]!r})"
+            asked[f"{value}_range"] = f"count(*) FILTER ({bad[f'{value}_range']})"
+        if size in kinds:
+            bad[size] = f"({size} IS NULL OR isnan({size}) OR isinf({size}) OR {size} < 0)"
+            asked[size] = f"count(*) FILTER ({bad[size]})"
+            asked[f"{size}_total"] = f"sum({size})"
     for number in numbers:
         predicted = f"NOT {missing(f'p{number}', kinds[f'p{number}'])}"
         score, scores, rank = f"s{number}", f"v{number}", f"r{number}"
@@ -159,6 +179,32 @@ def check_values(
                 f"The weight column '{columns['weight']}' has weights from {least:g} to {most:g}, "
                 "whose squares cannot be computed with; divide all weights by their mean."
             )
+    for number in numbers if outcome else ():
+        value, size = f"p{number}", f"d{number}"
+        if result[value]:
+            raise InputError(
+                f"The outcome '{columns[value]}' is missing or infinite in "
+                f"{counted(result[value], 'row')}, such as {some(bad[value])}; give the number "
+                "that such an example deserves (a failure is often the worst value), or leave the "
+                "example out for all models."
+            )
+        if result.get(f"{value}_range"):
+            assert limits is not None
+            raise InputError(
+                f"The outcome '{columns[value]}' lies outside --range {limits[0]:g},{limits[1]:g} "
+                f"in {counted(result[f'{value}_range'], 'row')}, such as "
+                f"{some(bad[f'{value}_range'])}; correct the values, or the range."
+            )
+        if result.get(size):
+            raise InputError(
+                f"The denominator '{columns[size]}' is negative, infinite or missing in "
+                f"{counted(result[size], 'row')}, such as {some(bad[size])}; correct them: "
+                "denominators are numbers of at least 0."
+            )
+        if size in kinds and not result[f"{size}_total"]:
+            raise InputError(
+                f"The denominator '{columns[size]}' is zero everywhere; name another column."
+            )
     empty: set[str] = set()
     lengths: set[int] = set()
     for number in numbers:
@@ -205,6 +251,8 @@ def check_values(
         examples=int(result["examples"]),
         empty=frozenset(empty),
         list_length=lengths.pop() if lengths else None,
+        binary=outcome and not result["other"] and not any(f"d{n}" in kinds for n in numbers),
+        shared_denominator=not result["unshared"],
     )
 
 
@@ -257,12 +305,14 @@ def refuse_unknown(request: TableSpec, tables: Sequence[Source], examples: Sourc
     held = {c for t in (*tables, *([examples] if examples is not None else [])) for c in t.columns}
     named: dict[str, str] = {}  # column -> option
     options = options_of(request)
-    for name in TEXTS:
+    for name in (*TEXTS, "cluster"):
         value, (default, about) = getattr(request, name), options[name]
         if value is not None and value != default.default:
-            named.setdefault(value, about.flag)
-    for name in ("predictions", "scores"):
-        for columns in (getattr(request, name) or {}).values():
+            for column in (value,) if isinstance(value, str) else value:
+                named.setdefault(column, about.flag)
+    for name in ("predictions", "scores", "outcome", "denominator"):
+        given = getattr(request, name) or {}
+        for columns in ([given],) if isinstance(given, str) else given.values():
             named |= {c: options[name][1].flag for c in columns if c not in named}
     for grouping in request.groups or ():
         parts = [grouping.strip()] if {grouping, grouping.strip()} & held else None

@@ -44,7 +44,7 @@ class Alignment:
         """Columns whose role the user has named, other than that of a weight."""
         asked = self.tables
         named = {part.strip() for name in asked.groups or () for part in (name, *name.split("*"))}
-        return frozenset(named | {asked.label, *filter(None, (asked.cluster, asked.task))})
+        return frozenset(named | {asked.label, *asked.clusters, *filter(None, (asked.task,))})
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:

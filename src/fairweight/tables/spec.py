@@ -7,7 +7,8 @@ stored with the audit. Every default stands here and nowhere else.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -24,12 +25,63 @@ AnyTable: TypeAlias = Any
 AnyTables: TypeAlias = Any
 ARRAYS = "arrays"  # what `fairweight.audit` makes a table of: its columns are ours
 STORED = ("path", "variant", "frame", "digest")  # of a source
-TEXTS = ("id", "label", "task", "cluster", "weight", "count", "variant", "seed", "prediction",
-         "score")  # fmt: skip
+TEXTS = ("id", "label", "task", "weight", "count", "variant", "seed", "prediction", "score",
+         "repeat")  # fmt: skip
 
 
 class Missing(StrEnum):
     ERROR, DROP = "error", "drop"
+
+
+class Better(StrEnum):
+    """Which side of an outcome is better."""
+
+    HIGHER, LOWER = "higher", "lower"
+
+
+class LabelsAre(StrEnum):
+    """What labels and predictions name: classes, or positions of answers (A, B, C, D)."""
+
+    CLASSES, POSITIONS = "classes", "positions"
+
+
+@dataclass(frozen=True)
+class OutcomeRole:
+    """What the outcomes in the place of predictions are.
+
+    Parameters
+    ----------
+    name, denominator
+        As the user's columns are called; of several columns just that.
+    binary
+        All are 0 or 1, and there is no denominator: shares of examples, with their estimators.
+    shared
+        Every example has one denominator, whatever the model.
+    range
+        The least and the largest value that it can have, where that was said.
+    """
+
+    name: str
+    better: Better
+    binary: bool
+    denominator: str | None = None
+    shared: bool = True
+    range: tuple[float, float] | None = None
+
+    @property
+    def metric(self) -> str:
+        """The metric that it is reported as (`auditing/metrics/outcomes.py`).
+
+        >>> OutcomeRole("wer", Better.LOWER, False).metric, OutcomeRole("c", "higher", True).metric
+        ('cost', 'correct')
+        """
+        higher = self.better == Better.HIGHER
+        if self.binary:
+            return "correct" if higher else "failed"
+        return "outcome" if higher else "cost"
+
+    def to_json(self) -> dict[str, Any]:
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -204,24 +256,6 @@ def read_pairs(given: Sequence[str], flag: str) -> dict[str, tuple[str, ...]] | 
     return found or None
 
 
-def read_columns(given: Sequence[str], flag: str) -> dict[str, tuple[str, ...]] | str | None:
-    """The same, or one column's name alone: that of every model's own table.
-
-    >>> read_columns(["yhat"], "--prediction")
-    'yhat'
-    """
-    alone = [item for item in given if "=" not in item and item.strip()]
-    if len(alone) == len(given) == 1:
-        return alone[0]
-    if alone:
-        raise InputError(
-            f"{flag} {alone[0]!r} names no model; in a wide table say whose column it is: {flag} "
-            f"NAME={alone[0]}. Where every model has a table of its own, give one name alone: "
-            f"{flag} {alone[0]}."
-        )
-    return read_pairs(given, flag)
-
-
 def read_patterns(given: Sequence[str], flag: str) -> dict[str, str] | str | None:
     """`p_*` for tables of one model each, or `NAME=p_NAME_*` for every model of a wide table.
 
@@ -252,6 +286,52 @@ def _write_pairs(columns: Columns) -> list[str]:
         for name, held in columns.items()
         for column in held
     ]
+
+
+def read_columns(given: Sequence[str], flag: str) -> str | dict[str, tuple[str, ...]] | None:
+    """A column's name, or `NAME=COL` for every variant of a wide table.
+
+    >>> read_columns(["wer"], "--outcome"), read_columns(["dense=a", "int8=b"], "--outcome")
+    ('wer', {'dense': ('a',), 'int8': ('b',)})
+    """
+    whole = [item for item in given if split_pair(item) is None]
+    if not whole or any("=" in item or not item.strip() for item in whole):
+        return read_pairs(given, flag)  # which refuses what is neither
+    if len(given) > 1:
+        raise InputError(
+            f"{flag} was given as {' and '.join(map(repr, given))}; give one column ({flag} COL), "
+            f"or one for every variant of a wide table ({flag} NAME=COL)."
+        )
+    return whole[0]
+
+
+def _write_columns(columns: str | Columns) -> list[str]:
+    return [columns] if isinstance(columns, str) else _write_pairs(columns)
+
+
+def read_range(text: str, flag: str) -> tuple[float, float]:
+    """`LOW,HIGH` as two numbers.
+
+    >>> read_range("1,5", "--range")
+    (1.0, 5.0)
+    """
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"{flag} {text!r} is not of the form LOW,HIGH, such as 1,5.") from None
+    return low, high
+
+
+def _write_range(held: Sequence[float]) -> str:
+    return ",".join(f"{end:g}" for end in held)
+
+
+def _read_several(given: Sequence[str], flag: str) -> str | tuple[str, ...]:
+    return given[0] if len(given) == 1 else tuple(given)
+
+
+def _write_several(names: str | Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _read_table(text: str, flag: str) -> SourceRef:
@@ -290,6 +370,17 @@ class TableSpec:
     count
         The column that says how many examples a row stands for (`GROUP BY ..., count(*)`); without
         it each row is one example.
+    outcome, better, denominator, range
+        A number per example and model in place of label and prediction: its column (of wide
+        tables: variant to column), which side is better, the column of its denominator (words of
+        word errors), and the least and largest value that it can have.
+    labels_are
+        "positions": labels and predictions name answers of multiple choice, no classes; whether
+        they agree is the outcome, and the position of the right answer a group column.
+    repeat
+        The column that tells repeated runs of one model apart; they are averaged.
+    unlabelled
+        There are no labels: the audit says how often predictions changed, and no more.
     variant, seed, prediction, score
         Names of the columns of long tables, and of files per model.
     positive
@@ -356,10 +447,11 @@ class TableSpec:
     task: str | None = option(
         None, "Which of several labels a row speaks of.", COLUMNS, "--task", "COL"
     )
-    cluster: str | None = option(
+    cluster: str | Sequence[str] | None = option(
         None,
-        "Examples that belong together (one person, one writer): resampled whole.",
-        COLUMNS, "--cluster", "COL",
+        "Examples that belong together (one person, one writer): resampled whole. Give it twice "
+        "where two columns bind them (both people of a pair).",
+        COLUMNS, "--cluster", "COL", _read_several, _write_several, repeated=True,
     )  # fmt: skip
     weight: str | None = option(None, "Sampling weight.", COLUMNS, "--weight", "COL")
     count: str | None = option(
@@ -391,6 +483,39 @@ class TableSpec:
         "table: dense=p_dense_*.",
         COLUMNS, "--scores", "[NAME=]p_*", read_patterns, _write_patterns, repeated=True,
     )  # fmt: skip
+    outcome: str | Columns | None = option(
+        None,
+        "A number per example and model (correct 0/1, loss, word errors) in place of label and "
+        "prediction; in a wide table NAME=COL for every variant.",
+        COLUMNS, "--outcome", "COL", read_columns, _write_columns, repeated=True,
+    )  # fmt: skip
+    better: Better | str | None = option(
+        None, "Which side of the outcome is better.", COLUMNS, "--better", "higher|lower"
+    )
+    denominator: str | Columns | None = option(
+        None,
+        "What the outcome is divided by, summed over examples (words, tokens, union); by default "
+        "1.",
+        COLUMNS, "--denominator", "COL", read_columns, _write_columns, repeated=True,
+    )  # fmt: skip
+    range: tuple[float, float] | None = option(
+        None, "The least and the largest value that the outcome can have.",
+        COLUMNS, "--range", "LOW,HIGH", read_range, _write_range,
+    )  # fmt: skip
+    labels_are: LabelsAre | str = option(
+        LabelsAre.CLASSES,
+        "What labels name: classes, or positions of answers (multiple choice).",
+        COLUMNS, "--labels-are", "classes|positions",
+    )  # fmt: skip
+    repeat: str | None = option(
+        None,
+        "Repeated runs of one model (epochs of decoding), averaged within the example.",
+        COLUMNS, "--repeat-column", "COL",
+    )  # fmt: skip
+    unlabelled: bool = option(
+        False, "There are no labels: report only how often predictions changed.",
+        COLUMNS, "--unlabelled",
+    )  # fmt: skip
     force: bool = option(
         False,
         "Take labels and predictions that do not look like classes as they are.",
@@ -403,6 +528,24 @@ class TableSpec:
         if not isinstance(given, tuple) or not all(isinstance(one, SourceRef) for one in given):
             becomes("sources", sources_of(given))
         choice(self, "missing", Missing)
+        choice(self, "labels_are", LabelsAre)
+        if self.cluster is not None and not isinstance(self.cluster, str):
+            names = tuple(self.cluster)
+            becomes("cluster", names[0] if len(names) == 1 else names)
+            if not 1 <= len(set(names)) == len(names) <= 2:
+                raise refuse(self, "cluster", names, "give one column, or two different ones")
+        for name, alone in (("predictions", "prediction"), ("scores", "score")):
+            given = getattr(self, name)
+            if isinstance(given, str):  # a column's name alone: that of every model's own table
+                other = getattr(self, alone)
+                if other not in (alone, given):
+                    flag = options_of(self)[alone][1].flag
+                    raise refuse(self, name, given, f"{flag} ({alone}=) says {other!r}; give one")
+                becomes(alone, given)
+                becomes(name, None)
+        self._check_outcome(becomes)
+        if self.repeat is not None and self.seed != options_of(self)["seed"][0].default:
+            raise refuse(self, "repeat", self.repeat, "give it or --seed-column, not both")
         for name in TEXTS:
             given, usual = getattr(self, name), options_of(self)[name][0].default
             if not isinstance(given, str) and given is not usual:
@@ -410,16 +553,9 @@ class TableSpec:
         for name in ("examples", "train", "variants"):
             if getattr(self, name) is not None:
                 becomes(name, SourceRef.of(getattr(self, name)))
-        for name, alone in (("predictions", "prediction"), ("scores", "score")):
+        for name in ("predictions", "scores", "outcome", "denominator"):
             held: Any = getattr(self, name)
-            if isinstance(held, str):
-                other = getattr(self, alone)
-                if other not in (alone, held):
-                    flag = options_of(self)[alone][1].flag
-                    raise refuse(self, name, held, f"{flag} ({alone}=) says {other!r}; give one")
-                becomes(alone, held)
-                becomes(name, None)
-            elif held is not None:
+            if held is not None and not isinstance(held, str):
                 several = {k: [v] if isinstance(v, str) else v for k, v in held.items()}
                 becomes(name, {str(k): tuple(map(str, v)) for k, v in several.items()})
         if self.groups is not None:
@@ -437,6 +573,46 @@ class TableSpec:
             becomes("score_classes", tuple(map(_scalar, self.score_classes)))
         becomes("positive", _scalar(self.positive))
         becomes("baseline", _scalar(self.baseline))
+
+    def _check_outcome(self, becomes: Callable[[str, Any], None]) -> None:
+        """What goes with an outcome, and what cannot stand beside it."""
+        for name in ("better", "denominator", "range"):
+            if self.outcome is None and getattr(self, name) is not None:
+                raise refuse(self, name, getattr(self, name), "it needs --outcome COL (outcome=)")
+        if self.unlabelled and (self.outcome is not None or self.labels_are != LabelsAre.CLASSES):
+            raise refuse(self, "unlabelled", True, "an outcome, or positions, need no labels")
+        if self.outcome is None:
+            return
+        if self.better is None:
+            raise InputError(
+                "--outcome (outcome=) does not say which side is better; add --better higher "
+                "(correct, F1, a judge's score) or --better lower (loss, word errors)."
+            )
+        choice(self, "better", Better)
+        if self.labels_are != LabelsAre.CLASSES:
+            raise refuse(self, "labels_are", str(self.labels_are), "leave it out beside --outcome")
+        if self.predictions is not None:
+            raise refuse(
+                self, "predictions", dict(self.predictions),
+                "beside --outcome name the models by --outcome NAME=COL",
+            )  # fmt: skip
+        if self.class_scores is not None:
+            raise refuse(self, "class_scores", self.class_scores, "leave it out beside --outcome")
+        if self.range is None:
+            return
+        low, high = (float(end) for end in self.range)
+        if not -math.inf < low < high < math.inf:
+            raise refuse(self, "range", self.range, "give LOW,HIGH with LOW below HIGH")
+        if self.denominator is not None:
+            raise refuse(self, "range", self.range, "leave it out beside --denominator")
+        becomes("range", (low, high))
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The cluster columns: none, one or two."""
+        if self.cluster is None:
+            return ()
+        return (self.cluster,) if isinstance(self.cluster, str) else tuple(self.cluster)
 
     @property
     def paths(self) -> list[str]:

@@ -35,6 +35,7 @@ predictive_parity_difference
 flips harmful_flips helpful_flips worst_group_shift excess_shift_standardised heterogeneity
 heterogeneity_within_classes concentration abstention_rate cev sde cev_pp sde_pp
 normalized_error_change normalized_fpr_change normalized_fnr_change class_impact
+correct failed outcome cost
 """
 CONTRACT = _CONTRACT.split()
 GAPS = [
@@ -50,7 +51,8 @@ GAPS = [
         "kappa",
     )
 ]
-NAMES = public.names()
+# Outcomes take neither labels nor predictions; tests/auditing/metrics/test_outcomes.py has them.
+NAMES = [name for name in public.names() if metric(name).kind != "outcome"]
 BINARY_ONLY = [m.name for m in metrics() if {"positive", "binary"} & m.needs]
 
 

@@ -88,6 +88,7 @@ def pairs(cube: Cube, grouping: Grouping, baseline: int, compressed: int) -> Pai
 
 
 MIN_CLUSTERS = 20
+MANY_CELLS = 5_000  # groups × classes above which rows by group are not bootstrapped
 Options: TypeAlias = AuditOptions
 
 
@@ -146,6 +147,12 @@ class Comparison:
         if self.signs is None or self.options.correction != "holm":
             return None
         return self.signs.families.get((self.variant, self.task, kind))
+
+    @property
+    def draws_some(self) -> bool:
+        """Whether groups × classes are so many that rows by group are not bootstrapped."""
+        cells = sum(len(g.levels) for g in self.groupings) * len(self.classes)
+        return self.options.drawn_limits == "some" and cells > MANY_CELLS
 
     @property
     def closed_form(self) -> bool:
@@ -237,8 +244,16 @@ def comparison(
             vector=None if scores.vector is None else scores.vector[:, members],
             rank=None if scores.rank is None else scores.rank[:, members],
         )
+    outcome = projected.outcome
+    if outcome is not None:
+        outcome = replace(
+            outcome,
+            numerator=None if outcome.numerator is None else outcome.numerator[:, members],
+            denominator=None if outcome.denominator is None else outcome.denominator[:, members],
+        )
     projected = replace(
         projected,
+        outcome=outcome,
         members=tuple(cube.members[m] for m in members),
         prediction=projected.prediction[:, members],
         scores=scores,

@@ -11,6 +11,7 @@ score       ScoreColumn, weights (R, n)                         (R, S)    bootst
 comparison  two Counts (..., C), baseline and compressed        (...)     basic bootstrap, swap null
             (with inflation=None, and per class: percentile bootstrap)
 table       arguments of its own: called by its own module in auditing/compare
+outcome     numerators and denominators (..., n)                (...)     skewed t; Tango of 0/1
 
 A `linear` metric of scores is the mean of what examples add: t limits and test, without draws.
 
@@ -190,7 +191,7 @@ def _most(values: Floats, present: np.ndarray[tuple[int, ...], np.dtype[np.bool_
 
 ENTRY_POINTS = "fairweight.metrics"
 
-Kind = Literal["rate", "value", "grouping", "identity", "score", "comparison", "table"]
+Kind = Literal["rate", "value", "grouping", "identity", "score", "comparison", "table", "outcome"]
 Given = Literal["all", "label", "not_label"]
 Happens = Literal["correct", "wrong", "predicted", "abstained", "uncertain", "top5"]
 Signature = Literal[
@@ -248,6 +249,9 @@ class Metric:
     crossed: bool = False  # also by group and class
     confirmatory: tuple[str, ...] = ()  # kinds of rows that are: else exploratory
     one_row_if_zero: bool = False  # where it is 0 for everybody, groups and classes are left out
+
+    # Of a column: how many are right in each level is enough, whatever their classes.
+    without_classes: bool = False
 
     headline: bool = False  # on the page beside the usual ones, not in the tables alone
 

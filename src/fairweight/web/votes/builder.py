@@ -56,7 +56,7 @@ def build_index(item: Item, folder: Path, progress: Progress | None = None) -> N
             # Task by task, so that only one of them is in memory.
             (from_aligned(aligned, task, positive=positive) for task in tasks_of(aligned)),
             folder,
-            cluster=item.tables.cluster,
+            cluster=next(iter(item.tables.clusters), None),
             notes=aligned.notes,
             progress=progress,
         )

@@ -67,7 +67,6 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
 
     def called(*arguments: Any) -> Outcome:
         words = [str(argument) for argument in arguments]
-        monkeypatch.setattr("fairweight.cli.screen.LINE_EVERY", 1e6)  # on slow machines too
         monkeypatch.setattr(sys, "argv", ["fairweight", *words])
         capsys.readouterr()
         code = cli.run(words)

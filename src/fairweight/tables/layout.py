@@ -28,7 +28,8 @@ from fairweight.tables.connection import (
     reading,
 )
 from fairweight.tables.frequencies import read_counts
-from fairweight.tables.sources import Source, open_source
+from fairweight.tables.queries import open_tables
+from fairweight.tables.sources import Source
 from fairweight.tables.spec import Columns, TableSpec
 
 # Where the column of predictions, or of outcomes, is named.
@@ -109,10 +110,7 @@ def recognise(
 ) -> Layout:
     """Open the source or sources and find the members in them; `alone`: one model will do."""
     names = Names.of(request)
-    opened = [
-        (ref.variant, open_source(workspace, ref.given, name=ref.variant if ref.frame else None))
-        for ref in request.sources
-    ]
+    opened = open_tables(workspace, request)
     refuse_unknown(request, [table for _, table in opened], examples)
     notes: tuple[str, ...] = ()
     if request.class_scores is not None:

@@ -435,6 +435,7 @@ FILLERS: dict[str, Filler] = {
     "group_error": _number(0.06, (0.0, 0.05), (0.5, -0.1)),
     "drawn_limits": _number(0.05, ("some", "all"), ("none",)),
     "csv": _flag(0.06),
+    "memory": _number(0.05, ("1GB", "800M"), ("much", "3")),
     "zero_baseline": lambda draft, option: _zero_baseline(draft, option),
     "fixed_side": _fixed_side,
     "no_filters": _flag(0.06),

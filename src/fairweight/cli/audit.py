@@ -14,6 +14,7 @@ from rich.console import Console
 import fairweight as fw
 from fairweight.audits import check_report, checked_policy, load, stored_audit
 from fairweight.base.files import atomic_file, check_file
+from fairweight.base.memory import budgeted
 from fairweight.cli import options as o
 from fairweight.cli.screen import bar, reader_may_leave, show_audit
 from fairweight.errors import InputError
@@ -51,6 +52,7 @@ def audit(
     csv: Annotated[
         bool, o.OUTPUT("Write the tables as CSV too, beside Parquet.", flag="--csv")
     ] = False,
+    memory: o.Memory = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -87,7 +89,7 @@ def audit(
     asked = checked_policy(policy) if policy is not None else None
     if asked is not None:
         options = replace(options, confirmatory=asked.confirmatory())
-    with bar() as progress:
+    with budgeted(memory), bar() as progress:
         made = fw.api.audit_table(
             tables, options, command=o.shell_command(context), progress=progress
         )
@@ -99,7 +101,7 @@ def audit(
         made.save(out, verdict=verdict, overwrite=overwrite, csv=csv)
     if not quiet:
         with reader_may_leave():
-            show_audit(made.result, str(Path(out, "report.html")))
+            show_audit(made.result, str(Path(out, "report.html")), made.view)
     if verdict:
         leave(verdict, quiet=quiet)
 
@@ -147,6 +149,7 @@ def gate(
         str | None, o.OUTPUT("Write it as JUnit XML, one test per endpoint.", "FILE")
     ] = None,
     markdown: Annotated[str | None, o.OUTPUT("Write it as a Markdown summary.", "FILE")] = None,
+    memory: o.Memory = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -204,7 +207,7 @@ def gate(
             check_file(target, inputs=read, overwrite=overwrite, option=option)
     check_looks(looks, log)
     asked = checked_policy(policy)
-    with bar() as progress:
+    with budgeted(memory), bar() as progress:
         if stored is None:
             options = replace(options, confirmatory=asked.confirmatory())
             made = fw.api.audit_table(tables, options, progress=progress)
@@ -286,6 +289,7 @@ def count(
         str | None,
         PARTS("Count parts on a Ray cluster that shares the folder of --out.", "local|ADDRESS"),
     ] = None,
+    memory: o.Memory = None,
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -321,7 +325,7 @@ def count(
     if out is None:
         raise InputError("--out is missing; name the Parquet file that the cube goes to.")
     check_file(out, inputs=tables.paths, overwrite=overwrite)
-    with bar() as progress:
+    with budgeted(memory), bar() as progress:
         cube = fw.api.count(
             tables,
             out,

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairweight.base.memory import budget
 from fairweight.base.scratch import Scratch
 from fairweight.errors import LESS_MEMORY, InputError
 
@@ -99,13 +100,6 @@ def _listen(reader: socket.socket, connections: list[duckdb.DuckDBPyConnection])
                         connection.interrupt()
 
 
-# Above this share of the machine's memory DuckDB spills to disk instead of growing.
-MEMORY_SHARE = 0.6
-LEAST_MEMORY_MB = 512
-LEAST_ADDRESSES_MB = 64
-CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
-
-
 class Workspace:
     """A connection and the temporary folder that goes with it."""
 
@@ -158,30 +152,8 @@ class Workspace:
 
 def memory_limit_mb() -> int | None:
     """Megabytes that DuckDB may hold before it spills; None where the system does not say."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None
-    with suppress(OSError, ValueError):
-        total = min(total, int(CGROUP_LIMIT.read_text()))
-    free = free_addresses()
-    if free is not None and free < total:  # ulimit -v: what is beyond cannot be had at all
-        return max(LEAST_ADDRESSES_MB, int(free * MEMORY_SHARE / 2**20))
-    return max(LEAST_MEMORY_MB, int(total * MEMORY_SHARE / 2**20))
-
-
-def free_addresses() -> int | None:
-    """Bytes that this process may still ask for under `ulimit -v`; None without such a limit."""
-    try:
-        import resource
-
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        if limit == resource.RLIM_INFINITY:
-            return None
-        held = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (ImportError, OSError, ValueError):
-        return None
-    return max(0, limit - held)
+    held = budget()
+    return None if held is None else max(1, held // 2**20)
 
 
 # Names and values written into SQL so that no quote, newline or markup in them can do harm.

@@ -261,13 +261,14 @@ LISTED: tuple[Table, ...] = (
         """
         variant               text!   the compressed variant
         task                  text    as in results
-        metric                text!   `accuracy` (overall and by group) or `recall` (by class)
+        metric                text!   `accuracy` (overall and by group), `recall` (by class), or
+                                      that of an outcome
         by                    text!   as in results
         group                 text    as in results
         class                 text    as in results
         n                     whole   examples
         discordance           number  share of all examples on which exactly one of the two models
-                                      is right
+                                      is right; of numbers, on which they differ
         n_family              whole   rows tested together: the level is α / `n_family`
         min_detectable_shift  number  the least loss that this row's test finds with 80 % power
         reference_shift       number  the loss that matters: `--margin`
@@ -276,6 +277,8 @@ LISTED: tuple[Table, ...] = (
         largest_loss          number  the largest loss that the data do *not* rule out: the harmful
                                       limit, one-sided, for the whole family at once. Unlike the
                                       columns before, it depends on the row's own result
+        largest_example_loss  number  of an outcome that is a number: the largest loss of a single
+                                      example in the variant, over the mean denominator
         status                text    as in results
         """,
         of="audit",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from glob import glob
@@ -99,6 +99,7 @@ def run(
     progress: Progress = silent,
 ) -> AuditResult:
     """Audit a cube (and, where there are scores, the cube that tells them apart)."""
+    request = replace(request, options=options_for(cube, request.options))
     lineage = parents_in(variants_table)
     # A leak comes first: the terminal shows only some notes.
     notes = leak_notes(leaks(variants_table, request.variants))
@@ -213,6 +214,13 @@ def run(
             for variant, part in zip(request.variants * len(tasks), made, strict=True)
         },
     )
+
+
+def options_for(cube: Cube, options: AuditOptions) -> AuditOptions:
+    """The options with the margin that these data take: of rates, or in the outcome's unit."""
+    if cube.outcome is None or cube.outcome.role.binary:
+        return options.for_rates()
+    return options.for_numbers(cube.outcome.role.range)
 
 
 def _compare(

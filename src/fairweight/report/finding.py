@@ -348,7 +348,8 @@ class RuledOut:
 def margin_of(result: AuditResult) -> float:
     """The loss that matters, as a fraction; version 0.1.0 called it the reference shift."""
     options = result.provenance.options
-    return float(options.get("margin", options.get("reference_shift", 0.02)))
+    held = options.get("margin", options.get("reference_shift", 0.02))
+    return float("nan") if held is None else float(held)
 
 
 def ruled_out(result: AuditResult, model: ScopeFinding) -> RuledOut | None:

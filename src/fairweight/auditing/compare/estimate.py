@@ -81,6 +81,7 @@ class Family:
     members: Floats | None = None  # (members, rows): every member's own value
     sums: Sums | None = None  # of a ratio of sums over examples
     columns: Mapping[str, Any] = field(default_factory=dict)  # of the results, as they are
+    gate_status: str | None = None  # why no gate may lean on the limits of these rows
 
     @property
     def change(self) -> Estimate:

@@ -157,11 +157,12 @@ def unit_totals(c: Comparison, code: NDArray[np.int64], n_rows: int) -> UnitTota
     e = entries_of(c, np.arange(cube.n_cells), code, n_rows)
     assert e.n_units is not None
     own = np.stack([e.summed(v) for v in values])
-    touched = e.summed(changed.astype(np.float64)) > 0
+    touched = e.summed(changed.astype(np.float64))  # how many of a cluster's examples changed
     whole = np.stack([sums(e.unit, v, e.n_units) for v in own])
     number = sums(e.unit, e.number, e.n_units)
     present = number > 0
-    touched_whole = sums(e.unit, touched, e.n_units) > 0
+    touched_whole = sums(e.unit, touched, e.n_units)
+    still_touched = touched_whole[e.unit] > touched
     inside, everywhere = _products(own, centre), _products(whole, centre)
     left = whole[:, e.unit] - own
     partial = number[e.unit] > e.number
@@ -170,12 +171,13 @@ def unit_totals(c: Comparison, code: NDArray[np.int64], n_rows: int) -> UnitTota
         (np.ones(len(e.row)), (e.row, np.arange(len(e.row)))), shape=(n_rows, len(e.row))
     ).tocsr()
     rows = RatioSums(
-        e.total(np.ones(len(e.row))), e.total(touched.astype(float)), by_entry @ inside,
+        e.total(np.ones(len(e.row))), e.total((touched > 0).astype(float)), by_entry @ inside,
         examples, den, centre,
     )  # fmt: skip
     rest = RatioSums(
         present.sum() - e.total((~partial).astype(float)),
-        touched_whole.sum() - e.total((touched_whole[e.unit] & ~partial).astype(float)),
+        (touched_whole > 0).sum()
+        - e.total((touched_whole[e.unit] > 0).astype(float) - still_touched),
         everywhere[present].sum(axis=0) - by_entry @ (everywhere[e.unit] - outside),
         others(examples), others(den), centre,
     )  # fmt: skip
@@ -370,18 +372,23 @@ def _linear_outcomes(c: Comparison, grouping: Grouping, kind: str) -> Outcomes:
 def outcome_power(c: Comparison, tables: Sequence[Built]) -> list[dict[str, Any]]:
     """What every row could have found, from sizes and from what a change is like in the variant."""
     usual, sign = usual_change(c), 1.0 if outcome_metric(c).better == "higher" else -1.0
-    before, after, den, _ = pair_values(
+    before, after, den, after_den = pair_values(
         c.cube, c.cube.members[0].variant, c.variant, weighted=False
     )
-    mean = float(ratio(np.array((den * c.cube.count).sum()), float(c.cube.count.sum())))
+    count = c.cube.count.astype(np.float64)
+    changed = float(((before != after) | (den != after_den)) @ count / count.sum())
+    mean = float(den @ count / count.sum())
     largest = float(np.max(sign * (before - after), initial=0.0)) / mean if mean > 0 else np.nan
     rows: list[dict[str, Any]] = []
     for table in tables:
         e, b = table.family, table.block
         m = np.nanmax(b["n_family"]) if np.isfinite(b["n_family"]).any() else 1.0
         level = c.options.alpha / m
-        least = min_detectable_change(np.maximum(e.n, 2.0), usual, level)
-        needed = examples_for(c.margin, usual, level)
+        # What is sampled are clusters, where there are some.
+        units = np.where(np.isnan(e.clusters), e.n, e.clusters)
+        each = float(ratio(np.array(e.n.sum()), np.array(units.sum())))
+        least = min_detectable_change(np.maximum(units, 2.0), usual, level)
+        needed = each * examples_for(c.margin, usual, level)
         rows += [
             {
                 "variant": c.variant,
@@ -391,9 +398,9 @@ def outcome_power(c: Comparison, tables: Sequence[Built]) -> list[dict[str, Any]
                 "group": e.slots.group[i],
                 "class": None,
                 "n": int(e.n[i]),
-                "discordance": usual.share_changed,
+                "discordance": changed,
                 "n_family": int(m),
-                "min_detectable_shift": float(least[i]) if e.n[i] >= 2 else np.nan,
+                "min_detectable_shift": float(least[i]) if units[i] >= 2 else np.nan,
                 "reference_shift": c.margin,
                 "n_needed": needed,
                 "largest_loss": float(b["largest_loss"][i]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -258,9 +258,10 @@ def _with_recovery_limits(result: AuditResult, declared: pd.DataFrame) -> pd.Dat
     levels = np.array([2 * GATE_ALPHA / j for j in DIVISORS])
     asked = made[made["criterion"] == "recovery"]
     options = AuditOptions.from_json(result.provenance.options)
-    for (variant, task, kind, limit, sign), rows in asked.groupby(
-        ["variant", "task", "kind", "limit", "sign"], dropna=False, sort=False
-    ):
+    keys = ["variant", "task", "kind", "limit", "sign"]
+    of: Any
+    for of, rows in asked.groupby(keys, dropna=False, sort=False):
+        variant, task, kind, limit, sign = of
         if result.tasks and not isinstance(task, str):
             made.loc[rows.index, "status"] = "not_estimable: no recovery of a mean over tasks"
             continue

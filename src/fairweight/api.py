@@ -38,9 +38,13 @@ EXEMPLAR_KINDS = ("modal", "unanimous", "taxicab", "surrogate")
 
 
 def audit(
-    y_true: ArrayLike,
-    y_pred: Mapping[str, ArrayLike],
+    y_true: ArrayLike | None = None,
+    y_pred: Mapping[str, ArrayLike] | None = None,
     *,
+    outcomes: Mapping[str, ArrayLike] | None = None,
+    better: str | None = None,
+    denominator: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    range: tuple[float, float] | None = None,
     baseline: str | None = None,
     sensitive_features: Any = None,
     sample_id: ArrayLike | None = None,
@@ -80,6 +84,10 @@ def audit(
         True labels, (n,).
     y_pred
         Variant to predictions, (n,) or (n, seeds). The first is the baseline unless named.
+    outcomes, better, denominator, range
+        In place of labels and predictions: variant to a number per example (correct 0/1, loss,
+        word errors), "higher" or "lower", what it is divided by once both are summed (an array, or
+        variant to array), and the least and the largest value that it can have.
     baseline
         Which variant is the dense model.
     sensitive_features
@@ -113,9 +121,16 @@ def audit(
     -0.01
     """
     given = dict(locals())
+    if (outcomes is None) == (y_pred is None) or (outcomes is None) == (y_true is None):
+        raise InputError(
+            "Give either y_true= and y_pred= (classes), or outcomes= with better= (a number for "
+            "every example and model)."
+        )
     table, columns = wide_table(
         y_true,
-        y_pred,
+        outcomes or y_pred or {},
+        denominator=denominator,
+        given_as="y_pred" if outcomes is None else "outcomes",
         sensitive_features=sensitive_features,
         sample_id=sample_id,
         y_score=y_score,
@@ -125,7 +140,11 @@ def audit(
     tables = TableSpec(
         (SourceRef(frame=ARRAYS, digest=digest_of_frame(table), held=table),),
         baseline=baseline if baseline is not None else next(iter(columns.predictions)),
-        predictions=columns.predictions,
+        predictions=columns.predictions if outcomes is None else None,
+        outcome=None if outcomes is None else columns.predictions,
+        better=better,
+        denominator=columns.denominator,
+        range=range,
         scores=columns.scores or None,
         groups=columns.groups if groups is None else groups,
         weight="weight" if sample_weight is not None else None,
@@ -241,8 +260,8 @@ def audit_table(
         Exact McNemar tests instead of mid-p.
     members
         What several seeds of a variant are: models that were trained again ("retrained"), or runs
-        of the same model ("repeated": decoding repeats, checkpoints). The numbers are the same;
-        scope `method` is then about running these models again, not about training.
+        of the same model ("repeated": decoding repeats, checkpoints). These are averaged within
+        each example, and nothing is said about the method.
     filters, fixed_side
         The skip rules of bias amplification, and the level whose side is always watched.
     force

@@ -139,7 +139,9 @@ def run(
     if cube.tasks and cube.outcome is not None:
         for variant in request.variants:
             parts = [part for part in made if part.variant == variant]
-            blocks += mean_outcome_rows(parts[0].comparison, [p.confirmatory for p in parts])
+            shared = cube.n_examples < cube.count.sum()  # tasks have examples in common
+            rows = [part.confirmatory for part in parts]
+            blocks += mean_outcome_rows(parts[0].comparison, rows, shared=shared)
     elif cube.tasks and cube.labelled:
         for variant in request.variants:
             progress(f"{variant}, mean over tasks", done, steps)
@@ -157,6 +159,10 @@ def run(
                 parents=lineage,
                 signs=signs,
             )
+    if request.options.members == Members.REPEATED:  # runs of one pair: no method is sampled
+        blocks = [b for b in blocks if b["scope"][0] == "model"]
+        for part in made:
+            part.confirmatory = [r for r in part.confirmatory if r.scope == "model"]
     progress("tables", steps, steps)
     for part in made:
         notes += part.notes
@@ -313,8 +319,8 @@ def _member_notes(
         return []
     if request.options.members == Members.REPEATED:
         return [
-            "Members are runs of the same models (--members repeated): what is said beyond these "
-            "runs is about running the models again, not about training or compressing again."
+            "Members are runs of the same models (--members repeated): they are averaged within "
+            "each example, and nothing is said about training or compressing again."
         ]
     if {(m.variant, m.seed) for m in cube.members} <= members_in(variants_table):
         return []
@@ -439,6 +445,8 @@ def audited(
         The command as it was typed, for the report.
     """
     report = progress or silent
+    if tables.repeat is not None:
+        options = replace(options, members=Members.REPEATED)
     cubes = cube_paths(tables)
     if cubes:
         return _audit_cubes(cubes, tables, options, command, report, explain)

@@ -50,8 +50,8 @@ class AuditOptions:
         Level of intervals and tests.
     members
         What several seeds of a variant are: models that were trained again ("retrained"), or runs
-        of the same model ("repeated": decoding repeats, checkpoints). The numbers are the same;
-        scope `method` is then about running these models again, not about training.
+        of the same model ("repeated": decoding repeats, checkpoints). These are averaged within
+        each example, and nothing is said about the method.
     n_boot
         Bootstrap replicates.
     drawn_limits

@@ -437,7 +437,9 @@ def recovery_limits(
 # The mean over tasks: linearised t over examples (clusters) with all their tasks, and the signs.
 
 
-def mean_outcome_rows(c: Comparison, tasks: Sequence[Sequence[Built]]) -> list[Block]:
+def mean_outcome_rows(
+    c: Comparison, tasks: Sequence[Sequence[Built]], *, shared: bool
+) -> list[Block]:
     """Rows with `task` null: the mean over the tasks in which a row is defined.
 
     Parameters
@@ -446,6 +448,8 @@ def mean_outcome_rows(c: Comparison, tasks: Sequence[Sequence[Built]]) -> list[B
         The comparison on one of the tasks.
     tasks
         The rows of every task.
+    shared
+        Whether tasks have examples in common: then n is that of the largest, else their sum.
     """
     if c.signs is None:
         return []
@@ -457,7 +461,14 @@ def mean_outcome_rows(c: Comparison, tasks: Sequence[Sequence[Built]]) -> list[B
                if t.scope == "model" and t.family.slots.kind == kind]  # fmt: skip
         if mean is None or not own:
             continue
-        made.append(build(together, _mean_family(entry, mean, own, kind)))
+        family = _mean_family(entry, mean, own, kind)
+        if not shared:
+            place = {name: i for i, name in enumerate(mean.groups)}
+            n = np.zeros(len(family.n))
+            for one in own:
+                np.add.at(n, [place[name] for name in one.slots.group], one.n)
+            family = replace(family, n=n)
+        made.append(build(together, family))
     return made + mean_heterogeneity(together, made, entry.name)
 
 

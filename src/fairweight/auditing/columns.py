@@ -277,8 +277,6 @@ LISTED: tuple[Table, ...] = (
         largest_loss          number  the largest loss that the data do *not* rule out: the harmful
                                       limit, one-sided, for the whole family at once. Unlike the
                                       columns before, it depends on the row's own result
-        largest_example_loss  number  of an outcome that is a number: the largest loss of a single
-                                      example in the variant, over the mean denominator
         status                text    as in results
         """,
         of="audit",
@@ -1160,6 +1158,8 @@ AUDIT_KEYS: dict[str, str] = {
     "classes": "classes among the labels; none of outcomes, or without labels",
     "outcome": "what stands in place of label and prediction (its name, better side, whether it is "
     "0 or 1, denominator, range), or null",
+    "largest_losses": "of outcomes that are numbers: by variant, the largest loss of one example, "
+    "over the mean denominator",
     "labelled": "whether there are labels or outcomes; else only changed predictions are counted",
     "positive": "the positive class of binary labels, or null",
     "tasks": "names of the tasks, or an empty list",

@@ -22,7 +22,7 @@ from fairweight.auditing import schema
 from fairweight.auditing.compare.comparison import Comparison, TrainingCounts, comparison
 from fairweight.auditing.compare.estimate import Block, bounds_frame, frame, per_seed
 from fairweight.auditing.compare.lead import lead_table
-from fairweight.auditing.compare.outcome import mean_outcome_rows
+from fairweight.auditing.compare.outcome import largest_loss, mean_outcome_rows
 from fairweight.auditing.compare.reliability import beside_calibrated, reliability_table
 from fairweight.auditing.compare.scores import (
     most_tied_share,
@@ -187,6 +187,7 @@ def run(
         classes=cube.label_classes if cube.has_classes else (),
         outcome=None if cube.outcome is None else cube.outcome.role,
         labelled=cube.labelled,
+        largest_losses=_largest_losses(made),
         positive=next(iter(named), None),
         tasks=cube.tasks,
         groupings=request.groupings,
@@ -220,6 +221,16 @@ def run(
             for variant, part in zip(request.variants * len(tasks), made, strict=True)
         },
     )
+
+
+def _largest_losses(made: Sequence[Compared]) -> dict[str, float]:
+    """Of outcomes that are numbers, the largest loss of one example in every variant."""
+    found: dict[str, float] = {}
+    for part in made:
+        outcome = part.comparison.cube.outcome
+        if outcome is not None and not outcome.role.binary:
+            found[part.variant] = max(found.get(part.variant, 0.0), largest_loss(part.comparison))
+    return found
 
 
 def options_for(cube: Cube, options: AuditOptions) -> AuditOptions:

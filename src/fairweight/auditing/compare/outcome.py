@@ -371,14 +371,12 @@ def _linear_outcomes(c: Comparison, grouping: Grouping, kind: str) -> Outcomes:
 
 def outcome_power(c: Comparison, tables: Sequence[Built]) -> list[dict[str, Any]]:
     """What every row could have found, from sizes and from what a change is like in the variant."""
-    usual, sign = usual_change(c), 1.0 if outcome_metric(c).better == "higher" else -1.0
+    usual = usual_change(c)
     before, after, den, after_den = pair_values(
         c.cube, c.cube.members[0].variant, c.variant, weighted=False
     )
     count = c.cube.count.astype(np.float64)
     changed = float(((before != after) | (den != after_den)) @ count / count.sum())
-    mean = float(den @ count / count.sum())
-    largest = float(np.max(sign * (before - after), initial=0.0)) / mean if mean > 0 else np.nan
     rows: list[dict[str, Any]] = []
     for table in tables:
         e, b = table.family, table.block
@@ -404,12 +402,21 @@ def outcome_power(c: Comparison, tables: Sequence[Built]) -> list[dict[str, Any]
                 "reference_shift": c.margin,
                 "n_needed": needed,
                 "largest_loss": float(b["largest_loss"][i]),
-                "largest_example_loss": largest,
                 "status": str(b["status"][i]),
             }
             for i in range(len(e.n))
         ]
     return rows
+
+
+def largest_loss(c: Comparison) -> float:
+    """The largest loss of one example, over the mean denominator; 0 where none lost."""
+    before, after, den, _ = pair_values(
+        c.cube, c.cube.members[0].variant, c.variant, weighted=False
+    )
+    sign = 1.0 if outcome_metric(c).better == "higher" else -1.0
+    mean = float(den @ c.cube.count / c.cube.count.sum())
+    return float(np.max(sign * (before - after), initial=0.0)) / mean if mean > 0 else np.nan
 
 
 def recovery_limits(

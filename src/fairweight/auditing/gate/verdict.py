@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -464,7 +464,7 @@ def _decided(result: AuditResult, policy: Policy, require: Require, look: Look |
         )
     rows = judged(declared, 1 if look is None else look.of, closed)
     if result.outcome is not None and not result.outcome.binary:
-        rows = _with_unseen(rows, result.power)
+        rows = _with_unseen(rows, result.largest_losses)
     by_variant = rows.groupby("variant", sort=False)["decision"]
     variants = {str(variant): _all(decisions) for variant, decisions in by_variant}
     outcome = _all(variants.values())
@@ -485,11 +485,8 @@ def _named(policy: Policy, result: AuditResult) -> Policy:
     return replace(policy, rule=rules)
 
 
-def _with_unseen(rows: pd.DataFrame, power: pd.DataFrame) -> pd.DataFrame:
+def _with_unseen(rows: pd.DataFrame, largest: Mapping[str, float]) -> pd.DataFrame:
     """Every pass says what may stay unseen: losses that are rarer than 3 in n examples."""
-    if "largest_example_loss" not in power:
-        return rows
-    largest = power.groupby("variant", sort=False)["largest_example_loss"].max().to_dict()
     reasons = []
     for decision, reason, variant, n in zip(
         rows["decision"], rows["reason"], rows["variant"], rows["n"], strict=True
